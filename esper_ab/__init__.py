@@ -12,11 +12,12 @@ if TYPE_CHECKING:
     from esper_ab.api.declared import Experiment, Variant
     from esper_ab.api.loaded import load_experiment
     from esper_ab.api.running import run_ab_test
+    from esper_ab.contracts.trainer import TrainerSettings
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 __all__ = [
-    "Experiment", "Variant", "appraise_rewards", "create_experiment", "load_experiment", "parse_experiment",
-    "run_ab_test",
+    "Experiment", "TrainerSettings", "Variant", "appraise_rewards", "create_experiment", "load_experiment",
+    "parse_experiment", "run_ab_test",
 ]  # fmt: skip
 
 # Loaded when asked for: every command and every worker imports this file first.
@@ -25,6 +26,7 @@ _HOMES = {
     "appraise_rewards": "esper_ab.api.appraising", "create_experiment": "esper_ab.api.builder",
     "load_experiment": "esper_ab.api.loaded", "parse_experiment": "esper_ab.api.asked",
     "run_ab_test": "esper_ab.api.running",
+    "TrainerSettings": "esper_ab.contracts.trainer",
 }
 
 

@@ -30,7 +30,7 @@ def recorded_data() -> dict[str, Any]:
 
 
 def write(out: Path) -> None:
-    """docs/learning.md, its data, and the table between the marks of the README.
+    """docs/learning.md and its data.
 
     Runs of the data file count unless there is a piece of theirs.
     """
@@ -53,8 +53,6 @@ def write(out: Path) -> None:
     for mark, value in facts.items():
         page = between(page, mark, value)
     (ROOT / "docs" / "learning.md").write_text(page)
-    readme = ROOT / "README.md"
-    readme.write_text(between(readme.read_text(), "table", f"{facts['state']}\n\n{facts['table']}"))
     runs = [
         {"group": group, "budget": budget, "replicate": replicate, **run}
         for (group, budget), of in found.items()

@@ -42,9 +42,9 @@ from workers.controllers.schedule import Schedule, make
 from workers.datasets.behaviour import Behaviour, SeedLife, growing
 from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
 from workers.growth.shares import Shares
-from workers.growth.stopwatch import Stopwatch
 from workers.native.library import kernels
 from workers.run.episode import play
+from workers.stopwatch import Stopwatch
 from workers.tasks.mixture import TASK
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -93,12 +93,11 @@ class Hosts:
             reward=RewardSettings(), kernel=self._kernel,
         )  # fmt: skip
         env = GrowthEnv(spec, {"cpu": self._data}, Stopwatch())
-        env.begin_episodes(paths)
-        return play(env, controller, {}, Stopwatch(), lambda _step: None).envs
+        return play(env, paths, controller, {}, Stopwatch(), lambda _step: None).envs
 
     def grade(self, plans: Sequence[Behaviour], kinds: Sequence[int]) -> Floats:
         """Return mean validation accuracies at the end [plan, kind], percent."""
-        values = [[host.val_accuracy for host in hosts] for hosts in self.grow(plans, kinds)]
+        values = [[host.measures["val_accuracy"] or 0.0 for host in hosts] for hosts in self.grow(plans, kinds)]
         return np.asarray(np.array(values).reshape(len(plans), len(kinds), -1).mean(2))
 
     def mean_grade(self, kinds: Sequence[int], plans: Sequence[Behaviour]) -> Floats:
@@ -142,7 +141,7 @@ def judged(best: dict[str, Behaviour]) -> dict[str, Any]:
     rule = make_looking(ControllerSettings(name="looking"), TASK.slots, GROWTH.blueprints)
     grown["looking"] = hosts.play(rule, [path for paths in hosts.paths for path in paths])
     accuracy = {
-        name: np.array([host.held_out_accuracy for host in of]).reshape(len(KINDS), -1) for name, of in grown.items()
+        name: np.array([host.outcome for host in of]).reshape(len(KINDS), -1) for name, of in grown.items()
     }
     single = accuracy["all"].ravel()
     over = {
@@ -181,7 +180,7 @@ def learned(directory: Path) -> dict[str, Any]:
             path = root / host.episode / "env" / host.outcome.env
             kind = KINDS[int(Shares(TASK, [path]).kind[0])]
             of_group = groups.setdefault(run.spec.ref.group_id, {}).setdefault(host.actions, {})
-            of_group.setdefault(kind, []).append(host.outcome.held_out_accuracy)
+            of_group.setdefault(kind, []).append(host.outcome.outcome)
     return {
         "comparisons": [
             {key: one[key] for key in ("a", "b", "verdict", "estimate", "low", "high", "level", "sentence")}

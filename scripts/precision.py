@@ -81,7 +81,7 @@ def outcomes(history: History) -> dict[str, Any]:
         "sd_of_runs": {"bf16": float(np.std(a, ddof=1)), "float32": float(np.std(b, ddof=1))},
         "correlation": None if correlation is None else correlation.r,
         "diverged": {
-            group: sum(env.diverged for run in history.of_group(group) for record in run.curve() for env in record.envs)
+            group: sum(env.failed for run in history.of_group(group) for record in run.curve() for env in record.envs)
             for group in history.groups
         },
         "train_s": {

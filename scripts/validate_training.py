@@ -76,7 +76,7 @@ def decisions(history: History, replicates: int) -> list[str]:
         ]
         orders = [tuple(spec.ref.group_id for spec in history.blocks[first + r].runs) for r in range(replicates)]
         experiment = msgspec.structs.replace(history.plan.experiment, replicates=replicates, looks=(), early_stop=True)
-        design = make_design(experiment, orders, calibrate)
+        design = make_design(experiment, orders, calibrate, measures=history.design.measures)
         found.append(follow(design, {Contrast(a="a", b="b"): own}, replicates)[contrast].decision)
     return found
 

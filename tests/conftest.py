@@ -1,10 +1,11 @@
 """No deadline and no shrinking of Hypothesis examples; a cache of our own; one thread of torch, as a worker has.
 
 On a busy machine a deadline measures the neighbours, and an example that fails is shrunk for longer than a test may
-take: `--hypothesis-profile shrink` makes it small afterwards, from the database. The cache, of boundaries, fonts and
-downloads, is not the user's, and shared by the processes of one session. What tests start compiles our sources once.
-Ctrl-C is heard by what tests start, also where a shell started pytest in the background, which makes it deaf. Tiny
-tensors gain nothing from more threads, and a busy machine loses much.
+take: `--hypothesis-profile shrink` looks for one anew and makes it small; Hypothesis takes one from its database for
+small already. The cache, of boundaries, fonts and downloads, is not the user's, and shared by the processes of one
+session. What tests start compiles our sources once. Ctrl-C is heard by what tests start, also where a shell started
+pytest in the background, which makes it deaf. Tiny tensors gain nothing from more threads, and a busy machine loses
+much.
 """
 
 import os
@@ -18,7 +19,9 @@ import pytest
 
 _POOL = os.environ.get("CUDA_VISIBLE_DEVICES")
 
-hypothesis.settings.register_profile("shrink", deadline=None)
+hypothesis.settings.register_profile(
+    "shrink", deadline=None, phases=[phase for phase in hypothesis.Phase if phase is not hypothesis.Phase.reuse]
+)
 hypothesis.settings.register_profile(
     "quick_to_fail", deadline=None, print_blob=True,
     phases=[phase for phase in hypothesis.Phase if phase not in (hypothesis.Phase.shrink, hypothesis.Phase.explain)],

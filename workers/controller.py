@@ -7,23 +7,26 @@ Controller`, of a subclass; ValueError, in one line, for settings it does not su
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Generic, TypeVar
 
-from workers.facts import Bools, Floats, Ints
-from workers.growth.rules.view import DecisionView
+from workers.arrays import Bools, Floats
+from workers.environments import Cut, Decisions, Seen
+
+S = TypeVar("S", bound=Seen, contravariant=True)
 
 
-class Controller(ABC):
+class Controller(ABC, Generic[S]):
     """Decides for all environments of a run at once; draws no random number of its own."""
 
     def begin_episode(self, n_envs: int) -> None:
         """Reset all state of earlier episodes."""
 
     @abstractmethod
-    def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
+    def decide(self, view: S, uniforms: Floats) -> Decisions:
         """Return one decision per environment, [E, head], valid under `view.masks`; `uniforms` [E, head] in [0, 1)."""
 
     def exclude(self, envs: Bools) -> None:
-        """Take which environments [E] ended before their first decision; their masks allow WAIT alone."""
+        """Take which environments [E] ended before their first decision; what is decided for them has no effect."""
 
-    def reward(self, rewards: Floats, done: Bools) -> None:
-        """Take the rewards [E] of the last decision, and which environments [E] ended with it."""
+    def reward(self, rewards: Floats, done: Bools, cut: Cut | None = None) -> None:
+        """Take the rewards [E] of the last decision, which environments [E] ended with it, and what cut them off."""

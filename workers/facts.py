@@ -10,11 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from workers.arrays import Bools as Bools
+from workers.arrays import Floats as Floats
+from workers.arrays import Ints as Ints
 
 
 class _ReadOnly:

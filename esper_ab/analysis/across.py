@@ -39,7 +39,7 @@ class Treatment(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     members: tuple[SourceGroup, ...]
-    endpoints: dict[int, float]  # percent, by replicate
+    endpoints: dict[int, float]  # by replicate
     confirmed: tuple[int, ...]  # replicates recorded by several members, all with equal records
 
 
@@ -51,7 +51,7 @@ class Disagreement(msgspec.Struct, frozen=True, kw_only=True):
     replicates: tuple[int, ...]  # those that differ
     common: int  # number of replicates that both recorded
     first: str  # "replicate 2, episode 0" or "replicate 2, evaluation"
-    largest: float | None  # difference of endpoints in points; None while no such replicate has both endpoints
+    largest: float | None  # difference of endpoints; None while no such replicate has both endpoints
 
 
 class DeclaredComparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +65,7 @@ class DeclaredComparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CommonReplicate(msgspec.Struct, frozen=True, kw_only=True):
-    """Endpoints of two treatments, percent."""
+    """Endpoints of two treatments."""
 
     replicate: int
     a: float
@@ -73,7 +73,7 @@ class CommonReplicate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Exploratory(msgspec.Struct, frozen=True, kw_only=True):
-    """a - b over the replicates that both have, in points. A statistic is None where the data do not allow it."""
+    """a - b over the replicates that both have. A statistic is None where the data do not allow it."""
 
     a: str
     b: str
@@ -106,7 +106,7 @@ def across(sources: Sequence[Source]) -> Across:
     declared = tuple(_declared(sources))
     decided = {frozenset(SourceGroup(source=one.source, group=name) for name in (one.a, one.b)) for one in declared}
     exploratory = tuple(
-        _explore((x, drafts[i].group), (y, drafts[j].group))
+        _explore((x, drafts[i].group), (y, drafts[j].group), sources[0].history.outcome.sign)
         for (i, x), (j, y) in combinations(enumerate(treatments), 2)
         if drafts[i].group.settings != drafts[j].group.settings  # equal settings are a disagreement instead
         and not any(frozenset((m, n)) in decided for m in x.members for n in y.members)
@@ -228,7 +228,7 @@ def _declared(sources: Sequence[Source]) -> Iterator[DeclaredComparison]:
             )
 
 
-def _explore(one: tuple[Treatment, Group], other: tuple[Treatment, Group]) -> Exploratory:
+def _explore(one: tuple[Treatment, Group], other: tuple[Treatment, Group], sign: float) -> Exploratory:
     (x, group_x), (y, group_y) = one, other
     pairs = tuple(
         CommonReplicate(replicate=replicate, a=x.endpoints[replicate], b=y.endpoints[replicate])
@@ -240,6 +240,6 @@ def _explore(one: tuple[Treatment, Group], other: tuple[Treatment, Group]) -> Ex
         a=x.name, b=y.name, settings=axes(group_x, group_y), pairs=pairs,
         plain=paired_difference(a, b, LEVEL) if pairs else None, sign_flip=sign_flip(a, b) if several else None,
         rank=signed_rank(a, b) if several else None,
-        improvement=probability_of_improvement(a, b) if several else None,
+        improvement=probability_of_improvement([sign * x for x in a], [sign * x for x in b]) if several else None,
         correlation=pair_correlation(a, b) if several else None,
     )  # fmt: skip

@@ -6,27 +6,26 @@ from collections.abc import Iterator, Sequence
 
 from esper_ab.analysis.across import LEVEL, Across, Disagreement, Exploratory, SourceGroup
 from esper_ab.analysis.comparable import Source
+from esper_ab.design.design import Design
 from esper_ab.stats.descriptive.improvement import in_words
 from esper_ab.stats.least_pairs import LEAST_PAIRS
-from esper_ab.stats.text import p_text, percent, points
+from esper_ab.stats.text import p_text, percent, signed
 
 
-def sentence(one: Exploratory) -> str:
-    """Describe one exploratory comparison; never a verdict."""
+def sentence(one: Exploratory, design: Design) -> str:
+    """Describe one exploratory comparison, in the unit of `design`; never a verdict."""
     count = len(one.pairs)
     head = f"{one.a} - {one.b}"
     if not one.pairs or one.plain is None:
         return f"{head}: no replicate has an endpoint in both; nothing follows."
     if count == 1:
-        return f"{head} = {points(one.plain.mean)} points in 1 common replicate; nothing follows from one."
+        return f"{head} = {design.difference(one.plain.mean)} in 1 common replicate; nothing follows from one."
     if all(pair.a == pair.b for pair in one.pairs):
         return f"{head}: every difference is exactly zero over {count} common replicates."
-    said = [f"{head} = {points(one.plain.mean)} points over {count} common replicates"]
+    said = [f"{head} = {design.difference(one.plain.mean)} over {count} common replicates"]
     if one.plain.low is not None and one.plain.high is not None and one.plain.p is not None:
-        said.append(
-            f"uncorrected {percent(LEVEL)} interval {points(one.plain.low)} to {points(one.plain.high)}, paired t p "
-            f"{p_text(one.plain.p)}"
-        )
+        within = f"{signed(one.plain.low, design.digits)} to {signed(one.plain.high, design.digits)}"
+        said.append(f"uncorrected {percent(LEVEL)} interval {within}, paired t p {p_text(one.plain.p)}")
     if one.sign_flip is not None and one.sign_flip.p is not None:
         said.append(f"exact sign flip p {p_text(one.sign_flip.p)}")
     if one.improvement is not None:
@@ -34,10 +33,10 @@ def sentence(one: Exploratory) -> str:
     return f"{'; '.join(said)}. Exploratory: no verdict."
 
 
-def disagreement(one: Disagreement) -> str:
+def disagreement(one: Disagreement, design: Design) -> str:
     """Describe two groups with equal settings and different records, which is a finding rather than exploratory."""
     where = (_called(member) for member in (one.a, one.b))
-    gap = "" if one.largest is None else f"; their endpoints differ by up to {one.largest:.2f} points"
+    gap = "" if one.largest is None else f"; their endpoints differ by up to {design.size(one.largest)}"
     return (
         f"{' and '.join(where)} have equal settings and equal randomness, so their records must be equal, and they are "
         f"not: in {len(one.replicates)} of {one.common} common replicates, first in {one.first}{gap}. Other devices or "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from esper_ab.analysis.appraisal import AppraisalFindings, findings_of
 from esper_ab.analysis.audit import audit
@@ -10,7 +11,7 @@ from esper_ab.analysis.conduct import Conduct, conduct
 from esper_ab.analysis.courses import courses
 from esper_ab.analysis.cross import CrossEvaluation, cross_evaluation
 from esper_ab.analysis.evaluation_noise import noise_of_pairs
-from esper_ab.analysis.exam import Exam, exam
+from esper_ab.analysis.kinds import kind_of
 from esper_ab.analysis.learning import Learning, learning
 from esper_ab.analysis.pairs import all_pairs, lost_of, same_records
 from esper_ab.analysis.result_hash import result_hash
@@ -18,7 +19,6 @@ from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome, outcomes
 from esper_ab.settings.eval_hosts import EvaluationNoise
-from esper_ab.settings.start import starts
 from esper_ab.stats.pair import Pair
 from esper_ab.verdict.comparison import Comparison, compare
 from esper_ab.verdict.finding import Audit
@@ -36,7 +36,7 @@ class Analysis:
     comparisons: tuple[Comparison, ...]  # in the order of the design
     audit: Audit
     cross: CrossEvaluation
-    exam: Exam | None  # only for an experiment with --exam
+    exam: Any  # of the kind of task, for an experiment with --exam; else None
     learning: tuple[Learning, ...]  # by group that learns
     conduct: tuple[Conduct, ...]  # by group
     noise: EvaluationNoise | None  # in the differences of pairs; None where too little tells of it
@@ -52,7 +52,7 @@ def analyse(history: History) -> Analysis:
     per_run = outcomes(history)
     return Analysis(
         outcomes=per_run, comparisons=comparisons, audit=found, cross=cross_evaluation(history),
-        exam=exam(history, per_run, comparisons), learning=learning(history, per_run),
+        exam=kind_of(history).exam(history, per_run, comparisons), learning=learning(history, per_run),
         conduct=conduct(history), noise=noise_of_pairs(history), result_hash=result_hash(history),
         appraisal=None if history.plan.appraisal is None else findings_of(history.plan.appraisal),
     )  # fmt: skip
@@ -70,12 +70,9 @@ def conditions(history: History) -> str:
         )
         if values
     )
-    begin = starts(experiment.groups)
-    start = "by group" if len(begin) > 1 else next(iter(begin), "")
-    budget = f"{experiment.episodes} episodes of {experiment.steps} steps in {experiment.n_envs} environments"
-    return f"task {experiment.task}, {budget}" + (
-        f", PPO {settings_said}, start {start}" if settings_said else ""
-    )
+    kind = kind_of(history)
+    told = (f"task {experiment.task}", kind.budget(experiment), f"PPO {settings_said}" if settings_said else "")
+    return ", ".join(filter(None, (*told, kind.scope(history))))
 
 
 def _compare(

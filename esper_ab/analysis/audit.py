@@ -13,8 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from esper_ab.analysis import audit_conduct, audit_endpoints, audit_floor, audit_ppo, audit_setup
+from esper_ab.analysis import audit_conduct, audit_endpoints, audit_ppo, audit_setup
+from esper_ab.analysis.kinds import kind_of
 from esper_ab.analysis.pairs import Pairs
+from esper_ab.contracts.kinds import GYMNASIUM, kind_of_task
 from esper_ab.contracts.messages import Lane
 from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History, RunHistory
@@ -42,7 +44,7 @@ def audit(history: History, pairs: Pairs) -> Audit:
         *audit_setup.findings(history),
         *audit_conduct.findings(history),
         *audit_ppo.findings(history),
-        *audit_floor.findings(history, pairs),
+        *kind_of(history).findings(history, pairs),
         *audit_endpoints.findings(history, pairs),
     ]
     return Audit(findings=tuple(sorted(found, key=lambda finding: _WEIGHTS.index(finding.weight))))
@@ -178,24 +180,36 @@ def _amounts(history: History, contrast: Contrast, replicates: set[int]) -> Iter
     }
     if len(totals) < 2:
         return
-    what = ("training episodes", "environment steps", "evaluation hosts")
-    unequal = [
-        f"{a} against {b} {name}" for name, a, b in zip(what, totals[contrast.a], totals[contrast.b], strict=True)
+    what = ("training episodes", "environment steps", "evaluation episodes")
+    unequal = {
+        name: f"{a} against {b} {name}" for name, a, b in zip(what, totals[contrast.a], totals[contrast.b], strict=True)
         if a != b
-    ]  # fmt: skip
-    if unequal:
-        sentence = f"{contrast.a} and {contrast.b} did not get the same amount of work: {'; '.join(unequal)}."
+    }  # fmt: skip
+    if list(unequal) == [what[1]] and _ends_by_itself(history, contrast):
+        sentence = (
+            f"{contrast.a} and {contrast.b} trained for as many episodes, which policies make longer or shorter: "
+            f"{unequal[what[1]]}. With gym.rollout=resets they would train for as many steps."
+        )
+        yield Finding(kind="amounts", weight="notes", groups=(contrast.a, contrast.b), sentence=sentence)
+    elif unequal:
+        sentence = f"{contrast.a} and {contrast.b} did not get the same amount of work: {'; '.join(unequal.values())}."
         yield Finding(kind="amounts", weight="blocks", groups=(contrast.a, contrast.b), sentence=sentence)
 
 
-def _amount(run: RunHistory) -> tuple[int, int, int]:
-    """Return training episodes, environment steps, evaluation hosts under sampled actions.
+def _ends_by_itself(history: History, contrast: Contrast) -> bool:
+    """Whether the length of an episode is up to the policy in one of the groups."""
+    runs = [run for group in (contrast.a, contrast.b) for run in history.of_group(group)]
+    return any(kind_of_task(run.spec.task) == GYMNASIUM and run.spec.settings.gym.rollout == "episodes" for run in runs)
 
-    A diverged host counts with its planned steps: that its episode was shorter is an outcome.
+
+def _amount(run: RunHistory) -> tuple[int, int, int]:
+    """Return training episodes, environment steps, evaluation episodes under sampled actions.
+
+    An environment that failed counts with its planned steps: that its episode was shorter is an outcome.
     """
     columns = run.columns
-    steps = int(sum(columns.of("steps")) - sum(columns.of("diverged_steps")))
-    steps += run.spec.steps * int(sum(columns.of("diverged")))
+    steps = int(sum(columns.of("steps")) - sum(columns.of("failed_steps")))
+    steps += run.spec.steps * int(sum(columns.of("failed")))
     evaluated = run.evaluation.hosts if run.evaluation else ()
     return len(run.columns), steps, sum(host.actions == "sampled" for host in evaluated)
 

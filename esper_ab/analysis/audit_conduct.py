@@ -1,4 +1,4 @@
-"""Audit of the execution: time, faults, resumes and diverged hosts by group. Pure."""
+"""Audit of the execution: time, faults, resumes and failed environments by group. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from esper_ab.analysis.conduct import FAULTS, Conduct, conduct
 from esper_ab.journal.fold import History
 from esper_ab.verdict.finding import Finding
 
-UNEQUAL_THROUGHPUT = 1.25  # fastest over slowest group; above the usual effect of growing seeds
+UNEQUAL_THROUGHPUT = 1.25  # fastest over slowest group
 COLD_FIRST_EPISODE = 1.5  # first episode over the rest; above it the warm-up was incomplete
 
 
@@ -20,7 +20,7 @@ def findings(history: History) -> Iterator[Finding]:
     yield from _faults(history, groups)
     yield from _rehearsed(history)
     for group in groups:
-        yield from _diverged(group)
+        yield from _failed(group)
     yield from _throughput(groups)
     for group in groups:
         yield from _cold(group)
@@ -72,11 +72,11 @@ def _counted(faults: Mapping[str, int]) -> list[str]:
     return [f"{faults[key]} {names[faults[key] > 1]}" for key, names in FAULTS.items() if faults.get(key)]
 
 
-def _diverged(group: Conduct) -> Iterator[Finding]:
-    if group.diverged:
-        hosts = "1 host" if group.diverged == 1 else f"{group.diverged} hosts"
-        sentence = f"{group.group}: {hosts} diverged in training or evaluation; they keep their endpoint."
-        yield _note("diverged hosts", sentence, group.group)
+def _failed(group: Conduct) -> Iterator[Finding]:
+    if group.failed:
+        how_many = "1 environment" if group.failed == 1 else f"{group.failed} environments"
+        sentence = f"{group.group}: {how_many} failed in training or evaluation; each keeps its outcome."
+        yield _note("failed environments", sentence, group.group)
 
 
 def _throughput(groups: Sequence[Conduct]) -> Iterator[Finding]:
@@ -95,8 +95,8 @@ def _throughput(groups: Sequence[Conduct]) -> Iterator[Finding]:
 
 
 def _cold(group: Conduct) -> Iterator[Finding]:
-    if group.first_over_rest is None or group.first_over_rest < COLD_FIRST_EPISODE:
-        return
+    if group.first_over_rest is None or group.first_over_rest < COLD_FIRST_EPISODE or group.warm_up_s == 0.0:
+        return  # or it has no warm-up that could have been too short
     warm = "" if group.warm_up_s is None else f" after a warm-up of {group.warm_up_s:.3g} s"
     sentence = (
         f"{group.group}: the first episode took {group.first_episode_s:.3g} s{warm}, {group.first_over_rest:.2f} times "

@@ -8,7 +8,7 @@ from esper_ab.analysis.pairs import Pairs
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import endpoint
 from esper_ab.stats.drift import drift
-from esper_ab.stats.text import p_text, points
+from esper_ab.stats.text import p_text
 from esper_ab.verdict.finding import Finding
 
 _UNUSUAL = 0.01  # p of a drift that is noted, over all comparisons
@@ -39,7 +39,7 @@ def _drift(history: History, pairs: Pairs) -> Iterator[Finding]:
         if seen is None:
             continue
         if seen.slope_p <= _UNUSUAL / len(pairs):
-            said.append(f"a trend of {points(seen.slope)} points per replicate (p {p_text(seen.slope_p)})")
+            said.append(f"a trend of {design.difference(seen.slope)} per replicate (p {p_text(seen.slope_p)})")
         if seen.autocorrelation_p <= _UNUSUAL / len(pairs):
             p = p_text(seen.autocorrelation_p)
             said.append(f"an autocorrelation of {seen.autocorrelation:.2f} from one to the next (p {p})")

@@ -13,8 +13,6 @@ from esper_ab.analysis.pathologies import RATIO_MISMATCH, count_pathologies
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.verdict.finding import Finding
 
-_OP = "op"  # the head that chooses the operation, used in every decision
-
 
 def findings(history: History) -> Iterator[Finding]:
     """Yield findings per learning group; counts are over all recorded updates, also of unfinished runs."""
@@ -52,7 +50,7 @@ def _dead_heads(group: str, runs: Sequence[RunHistory]) -> Iterator[Finding]:
     if not dead:
         return
     heads = ", ".join(f"{head} ({count} of {len(runs)} runs)" for head, count in sorted(dead.items()))
-    caps = dead[_OP] == len(runs)
+    caps = dead[runs[0].columns.heads[0]] == len(runs)  # the first head is used in every decision
     end = ": it did not train" if caps else ""
     sentence = f"{group}: action heads that never had a choice in any update of a run: {heads}{end}."
     yield Finding(kind="dead heads", weight="caps" if caps else "notes", groups=(group,), sentence=sentence)

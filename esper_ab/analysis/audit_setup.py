@@ -1,10 +1,9 @@
-"""Audit of the conditions: same code, same orders and same data for all runs. Pure."""
+"""Audit of the conditions: same code and same orders for all runs. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from esper_ab.analysis.conduct import evaluation_hosts
 from esper_ab.analysis.trained_by import CodeState, code_states, recorded_by, sittings_at_work, telling
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.journal.fold import History
@@ -12,8 +11,8 @@ from esper_ab.verdict.finding import Finding, Weight
 
 # Orders that must be equal for all runs.
 _COMMON = (
-    "experiment_digest", "rng_seed", "task", "data_dir", "slots", "n_envs", "episodes", "steps", "eval_hosts",
-    "arithmetic",
+    "experiment_digest", "rng_seed", "task", "outcome", "repeats", "data_dir", "slots", "n_envs", "episodes", "steps",
+    "eval_hosts", "arithmetic",
 )  # fmt: skip
 
 
@@ -27,8 +26,14 @@ def findings(history: History) -> Iterator[Finding]:
     yield from _versions([sitting.versions for sitting in sittings])
     yield from _torch(history)
     yield from _orders([run.spec for run in history.runs.values()], history.plan.digest)
-    yield from _data(history)
     yield from _machine([sitting.machine for sitting in sittings])
+    if any(not run.spec.repeats for run in history.runs.values()):
+        sentence = (
+            "The environments do not repeat: the same seed and actions gave something else in the preflight. Pairing "
+            "then shares seeds and not what happens, equal settings do not give equal records, and a run that was "
+            "taken up after a death is another than without it."
+        )
+        yield _whole("environments", "notes", sentence)
     if history.plan.experiment.unpaired:
         sentence = "The groups of a replicate do not share randomness (unpaired): differences vary more than they need."
         yield Finding(kind="unpaired", weight="notes", groups=(), sentence=sentence)
@@ -114,12 +119,3 @@ def _orders(specs: Sequence[RunSpec], digest: str) -> Iterator[Finding]:
         yield _whole("orders", "blocks", f"Runs had different orders in what must be common: {', '.join(differing)}.")
     elif foreign:
         yield _whole("orders", "blocks", f"{len(foreign)} runs were not ordered by this plan, {foreign[0]} first.")
-
-
-def _data(history: History) -> Iterator[Finding]:
-    runs = history.runs.values()
-    trained = {size for run in runs for size in run.columns.host_params}
-    sizes = trained | {env.host_params for run in runs for env in evaluation_hosts(run)}
-    if len(sizes) > 1:
-        numbers = ", ".join(map(str, sorted(sizes)))
-        yield _whole("data", "blocks", f"The bare hosts had different numbers of parameters ({numbers}): not one task.")

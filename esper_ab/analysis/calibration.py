@@ -14,7 +14,7 @@ from esper_ab.design.false_claims import false_claims
 from esper_ab.design.power import PowerQuestion
 from esper_ab.design.power_tables import RHO, ROWS, Known, power_tables
 from esper_ab.journal.fold import History, RunHistory
-from esper_ab.journal.outcomes import endpoint, held_out_accuracy
+from esper_ab.journal.outcomes import endpoint, mean_outcome
 from esper_ab.settings.differences import flat
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 
@@ -29,7 +29,7 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool) ->
     if len(runs) < LEAST_RUNS:
         raise UsageError(f"only {len(runs)} runs have an endpoint; a calibration needs {LEAST_RUNS} at least")
     endpoints = np.array([endpoint(run, experiment.endpoint) for run in runs], dtype=np.float64)
-    curves = np.array([[held_out_accuracy(record) for record in run.curve()] for run in runs], dtype=np.float64)
+    curves = np.array([[mean_outcome(record) for record in run.curve()] for run in runs], dtype=np.float64)
     per_group = min(replicates, len(runs) // 2)
     looks = default_looks(per_group)
     nominal = calibrate([(0, 1)] * per_group, 1, looks, (experiment.alpha,))[0] if per_group >= LEAST_PAIRS else ()
@@ -44,6 +44,7 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool) ->
         circumstances=circumstances_of(experiment),
         settings=flat(group),
         experiment=plan.digest,
+        outcome=history.outcome,
         versions=history.started.versions,
         code=history.started.code,
         spread=whole,

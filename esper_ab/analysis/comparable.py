@@ -49,7 +49,11 @@ def _line(key: str, values: Mapping[str, str]) -> Iterator[str]:
 def _facts(source: Source) -> dict[str, str]:
     """Return, as text by key, what must agree for a replicate to mean the same in all directories."""
     experiment, started = source.history.plan.experiment, source.history.started
-    found = {"rng_seed": str(experiment.rng_seed), "eval_hosts": str(experiment.eval_hosts)}
+    outcome = source.history.outcome
+    found = {
+        "rng_seed": str(experiment.rng_seed), "eval_hosts": str(experiment.eval_hosts),
+        "outcome": f"{outcome.title} ({outcome.better} is better)",
+    }
     for key, text in circumstances_of(experiment).items():
         value = msgspec.json.decode(text)
         if isinstance(value, dict):

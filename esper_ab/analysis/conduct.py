@@ -34,8 +34,8 @@ class Conduct(msgspec.Struct, frozen=True, kw_only=True):
     lost: int  # given up after failures of their own
     cancelled: int  # given up because another run of their replicate was lost
     episodes: int  # training episodes recorded
-    env_steps: int  # host epochs recorded in training
-    evaluation_hosts: int
+    env_steps: int  # recorded in training
+    evaluation_episodes: int
     wall_s: float  # sum over the recorded training episodes
     episode_s: float | None  # median over training episodes but the first of each run
     warm_up_s: float | None  # median over runs
@@ -43,7 +43,7 @@ class Conduct(msgspec.Struct, frozen=True, kw_only=True):
     first_over_rest: float | None  # first_episode_s / episode_s
     decisions_per_s: float | None  # env steps per second of wall time: the throughput of one run
     faults: dict[str, int]  # ledger category -> entries, those of FAULTS only, if any
-    diverged: int  # hosts in training and evaluation; they keep their endpoint
+    failed: int  # environments in training and evaluation; they keep their outcome
 
 
 def conduct(history: History) -> tuple[Conduct, ...]:
@@ -51,7 +51,7 @@ def conduct(history: History) -> tuple[Conduct, ...]:
     return tuple(_of_group(group, history.of_group(group), history.ledger) for group in history.groups)
 
 
-def evaluation_hosts(run: RunHistory) -> list[EnvEpisode]:
+def evaluated_envs(run: RunHistory) -> list[EnvEpisode]:
     """Return every evaluation episode of every environment, sampled and greedy."""
     return [host.outcome for host in run.evaluation.hosts] if run.evaluation else []
 
@@ -65,7 +65,7 @@ def faults_of(ledger: Sequence[Ledger], runs: Sequence[RunHistory]) -> dict[str,
 
 def _of_group(group: str, runs: Sequence[RunHistory], ledger: Sequence[Ledger]) -> Conduct:
     times = [run.columns.of("total_s") for run in runs if len(run.columns)]
-    evaluated = [env for run in runs for env in evaluation_hosts(run)]
+    evaluated = [env for run in runs for env in evaluated_envs(run)]
     wall_s = sum(sum(of_run) for of_run in times)
     env_steps = int(sum(sum(run.columns.of("steps")) for run in runs))
     episode_s = _median([seconds for of_run in times for seconds in of_run[1:]])
@@ -79,7 +79,7 @@ def _of_group(group: str, runs: Sequence[RunHistory], ledger: Sequence[Ledger]) 
         cancelled=sum(run.lost and not run.failed for run in runs),
         episodes=sum(len(of_run) for of_run in times),
         env_steps=env_steps,
-        evaluation_hosts=len(evaluated),
+        evaluation_episodes=len(evaluated),
         wall_s=wall_s,
         episode_s=episode_s,
         warm_up_s=_median([run.warm_up_s for run in runs if run.warm_up_s is not None]),
@@ -87,7 +87,7 @@ def _of_group(group: str, runs: Sequence[RunHistory], ledger: Sequence[Ledger]) 
         first_over_rest=first_s / episode_s if first_s is not None and episode_s else None,
         decisions_per_s=env_steps / wall_s if wall_s > 0 else None,
         faults=faults_of(ledger, runs),
-        diverged=int(sum(sum(run.columns.of("diverged")) for run in runs)) + sum(env.diverged for env in evaluated),
+        failed=int(sum(sum(run.columns.of("failed")) for run in runs)) + sum(env.failed for env in evaluated),
     )
 
 

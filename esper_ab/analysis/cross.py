@@ -1,4 +1,4 @@
-"""Cross-evaluation: every group's policies scored by every reward mode, with held-out accuracy. Pure.
+"""Cross-evaluation: every group's policies scored by every reward mode, with the outcome. Pure.
 
 All modes are computed on every evaluation episode from the same facts. A mode's rewards may be compared between groups,
 never with another mode's: each has its own scale. Sampled actions only, as in the endpoint.
@@ -22,16 +22,16 @@ class CrossRow(msgspec.Struct, frozen=True, kw_only=True):
 
     group: str
     runs: int  # number evaluated
-    accuracy: float | None  # held-out, percent
+    outcome: float | None
     rewards: dict[str, float | None]  # reward per evaluation episode, by mode; None: never computed or never finite
 
 
 class RewardMeaning(msgspec.Struct, frozen=True, kw_only=True):
-    """Correlation of one mode's reward with held-out accuracy, over the evaluations of all groups together."""
+    """Correlation of one mode's reward with the outcome, over the evaluations of all groups together."""
 
     mode: str
     episodes: Correlation  # over evaluation episodes of single environments; those of one run are not independent
-    runs: Correlation  # over runs: mean reward against mean accuracy
+    runs: Correlation  # over runs: mean reward against mean outcome
 
 
 class CrossEvaluation(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +54,7 @@ def cross_evaluation(history: History) -> CrossEvaluation:
     )
 
 
-Hosts = tuple[EvaluatedHost, ...]  # the hosts of one run's evaluation by sampled actions, at least one
+Hosts = tuple[EvaluatedHost, ...]  # of one run's evaluation by sampled actions, at least one
 
 
 def _evaluated(runs: Sequence[RunHistory]) -> list[Hosts]:
@@ -66,8 +66,8 @@ def _evaluated(runs: Sequence[RunHistory]) -> list[Hosts]:
     return [hosts for hosts in found if hosts]
 
 
-def _accuracy(hosts: Hosts) -> float | None:
-    return mean(host.outcome.held_out_accuracy for host in hosts)
+def _outcome(hosts: Hosts) -> float | None:
+    return mean(host.outcome.outcome for host in hosts)
 
 
 def _reward(hosts: Hosts, mode: str) -> float | None:
@@ -78,21 +78,21 @@ def _row(group: str, runs: Sequence[Hosts], modes: Sequence[str]) -> CrossRow:
     return CrossRow(
         group=group,
         runs=len(runs),
-        accuracy=mean(_accuracy(hosts) for hosts in runs),
+        outcome=mean(_outcome(hosts) for hosts in runs),
         rewards={mode: mean(_reward(hosts, mode) for hosts in runs) for mode in modes},
     )
 
 
 def _meaning(mode: str, runs: Sequence[Hosts]) -> RewardMeaning:
-    hosts = [(host.rewards.get(mode), host.outcome.held_out_accuracy) for of_run in runs for host in of_run]
+    hosts = [(host.rewards.get(mode), host.outcome.outcome) for of_run in runs for host in of_run]
     return RewardMeaning(
         mode=mode,
         episodes=_correlation(hosts),
-        runs=_correlation([(_reward(of_run, mode), _accuracy(of_run)) for of_run in runs]),
+        runs=_correlation([(_reward(of_run, mode), _outcome(of_run)) for of_run in runs]),
     )
 
 
 def _correlation(pairs: Sequence[tuple[float | None, float | None]]) -> Correlation:
-    both = [(reward, accuracy) for reward, accuracy in pairs if reward is not None and accuracy is not None]
-    known = [(reward, accuracy) for reward, accuracy in both if math.isfinite(reward) and math.isfinite(accuracy)]
-    return correlation([reward for reward, _ in known], [accuracy for _, accuracy in known])
+    both = [(reward, outcome) for reward, outcome in pairs if reward is not None and outcome is not None]
+    known = [(reward, outcome) for reward, outcome in both if math.isfinite(reward) and math.isfinite(outcome)]
+    return correlation([reward for reward, _ in known], [outcome for _, outcome in known])

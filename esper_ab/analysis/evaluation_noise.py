@@ -16,7 +16,7 @@ from esper_ab.stats.variance_components import components
 
 
 def noise_of_pairs(history: History) -> EvaluationNoise | None:
-    """The noise in the differences of all compared pairs, whose runs are evaluated on the same hosts.
+    """The noise in the differences of all compared pairs, whose runs are evaluated in the same episodes.
 
     None where the endpoint is not of the evaluation, and where there is too little to tell.
     """
@@ -25,19 +25,19 @@ def noise_of_pairs(history: History) -> EvaluationNoise | None:
     differences = []
     for one in contrasts:
         both = sorted(runs[one.a].keys() & runs[one.b].keys())
-        differences.append([_accuracies(runs[one.a][r]) - _accuracies(runs[one.b][r]) for r in both])
+        differences.append([_outcomes(runs[one.a][r]) - _outcomes(runs[one.b][r]) for r in both])
     compared = {group for one in contrasts for group in (one.a, one.b)}
     return _with_costs(history, _estimate(differences, len(compared) - 1))
 
 
 def noise_of_runs(history: History) -> EvaluationNoise | None:
     """The noise in the endpoints of single runs, pooled over groups; None as above."""
-    groups = [[_accuracies(run) for run in _evaluated(history, group)] for group in history.groups]
+    groups = [[_outcomes(run) for run in _evaluated(history, group)] for group in history.groups]
     return _with_costs(history, _estimate(groups, len(groups)))
 
 
 def _estimate(sets: Sequence[Sequence[NDArray[np.float64]]], independent: int) -> Components | None:
-    """Estimate from accuracies [hosts] by set and run; sets of fewer than two runs say nothing."""
+    """Estimate from outcomes [episodes] by set and run; sets of fewer than two runs say nothing."""
     several = [np.stack(one) for one in sets if len(one) > 1]
     return components(several, min(independent, len(several)))
 
@@ -48,18 +48,18 @@ def _evaluated(history: History, group: str) -> list[RunHistory]:
     if declared != "evaluation":
         return []
     runs = (run for run in history.of_group(group) if endpoint_of(run, declared) is not None)
-    return [run for run in runs if len(_accuracies(run)) == run.spec.eval_hosts]
+    return [run for run in runs if len(_outcomes(run)) == run.spec.eval_hosts]
 
 
-def _accuracies(run: RunHistory) -> NDArray[np.float64]:
-    """Return the held-out accuracy of each sampled host, in the order of episodes and environments."""
+def _outcomes(run: RunHistory) -> NDArray[np.float64]:
+    """Return the outcome of each sampled episode, in the order of episodes and environments."""
     hosts = run.evaluation.hosts if run.evaluation else ()
     sampled = sorted((host for host in hosts if host.actions == "sampled"), key=lambda x: (x.episode, x.outcome.env))
-    return np.array([host.outcome.held_out_accuracy for host in sampled])
+    return np.array([host.outcome.outcome for host in sampled])
 
 
 def _with_costs(history: History, found: Components | None) -> EvaluationNoise | None:
-    """Add what a host took, per training and per evaluation, over all runs that were evaluated."""
+    """Add what one episode took, per training and per evaluation, over all runs that were evaluated."""
     experiment = history.plan.experiment
     done = [(run, run.evaluation) for run in history.runs.values() if run.evaluation is not None]
     if found is None or not done:

@@ -38,6 +38,7 @@ def known_from_pairs(history: History, name: str) -> Known:
     square = math.fsum(float(np.sum((sample - sample.mean()) ** 2)) for sample in samples)
     known = check_varied(Known(
         source=f"{len(groups)} groups of {name}", sd=math.sqrt(square / df), df=df, noise=noise_of_pairs(history),
+        unit=history.outcome.apart,
     ))
     df_pairs = sum(one_df for _, one_df in residuals)
     sd_pairs = math.sqrt(math.fsum(sd**2 * one_df for sd, one_df in residuals) / df_pairs) if df_pairs else 0.0
@@ -47,7 +48,7 @@ def known_from_pairs(history: History, name: str) -> Known:
 
 
 def residual_sd(design: Design, pairs: Sequence[Pair]) -> tuple[float, int]:
-    """SD of the pairs' differences as the design's test sees them, points, and its degrees of freedom; 0.0, 0: none."""
+    """SD of the pairs' differences as the design's test sees them, and its degrees of freedom; 0.0, 0: none."""
     positions = design.positions if design.adjusted and design.test == "t" else 1
     sides = [(pair.position_a, pair.position_b) for pair in pairs]
     found = adjusted_difference([pair.a for pair in pairs], [pair.b for pair in pairs], sides, positions)

@@ -72,7 +72,7 @@ def same_records(history: History, contrast: Contrast, pairs: Sequence[Pair]) ->
 
 
 def endpoint_of(run: RunHistory, declared: str) -> float | None:
-    """Return a run's endpoint, percent; None unless it is evaluated and not given up."""
+    """Return a run's endpoint; None unless it is evaluated and not given up."""
     return None if run.evaluation is None or run.lost else endpoint(run, declared)
 
 

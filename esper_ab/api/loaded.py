@@ -68,7 +68,7 @@ class LoadedExperiment:
     """Snapshot of an experiment directory; what is recorded later needs another `load_experiment`.
 
     The frames have the columns of docs/sql.md. `as_`: "pandas", "polars", "pyarrow" or "duckdb"; None: the first of
-    them, in this order, that is installed. Accuracies are percent, differences points, times UTC.
+    them, in this order, that is installed. Numbers have the units that the plan declares, times are UTC.
     """
 
     def __init__(self, path: Path, loaded: Loaded, *, held: bool) -> None:
@@ -127,7 +127,7 @@ class LoadedExperiment:
         return self._table("episodes", as_)
 
     def env_episodes(self, as_: str | None = None) -> Any:
-        """One row per environment and training episode: one host grown from scratch."""
+        """One row per environment and training episode."""
         return self._table("env_episodes", as_)
 
     def evaluations(self, as_: str | None = None) -> Any:
@@ -161,19 +161,19 @@ class LoadedExperiment:
     @property
     def figures(self) -> tuple[str, ...]:
         """Names that `plot` knows."""
-        from esper_ab.report.figures.catalogue import NAMES  # with matplotlib, which records and verdicts do without
+        from esper_ab.report.figures.catalogue import names  # with matplotlib, which records and verdicts do without
 
-        return NAMES
+        return names(self._content)
 
     def plot(self, name: str = "effects") -> Figure:
         """A figure of the report: a matplotlib Figure that no pyplot knows of, so that nothing needs to be closed.
 
         UsageError for a name that is none of `figures`, and when there is nothing to draw yet.
         """
-        from esper_ab.report.figures.catalogue import NAMES, figure  # likewise
+        from esper_ab.report.figures.catalogue import figure  # likewise
 
-        if name not in NAMES:
-            raise UsageError(f"no figure {name!r}; {did_you_mean(name, NAMES)}")
+        if name not in self.figures:
+            raise UsageError(f"no figure {name!r}; {did_you_mean(name, self.figures)}")
         drawn = figure(name, self._content)
         if drawn is None:
             raise UsageError(f"no figure {name!r} of {self.path}: the records hold nothing to draw in it")
@@ -228,7 +228,7 @@ class LoadedExperiment:
 
     @cached_property
     def _database(self) -> DuckDBPyConnection:
-        connection = viewed(self.path, self._lines)
+        connection = viewed(self.path, self._lines, self.history.design.measures.names)
         records.add_conclusions(connection, self.comparisons)
         lock(connection)
         return connection

@@ -20,10 +20,7 @@ from esper_ab.verdict.comparison import Comparison
 
 _DEATHS = ("worker_death", "hung_worker")
 _GO_ON = "to go on:"  # as control/experiment_run ends such an error
-_METRICS = (
-    "endpoint", "held_out_accuracy", "greedy_accuracy", "params_added", "gain_per_kparam", "fossilized", "pruned",
-    "diverged", "entropy_change", "training_area",
-)  # of RunOutcome, which has their units
+_METRICS = ("endpoint", "outcome", "greedy", "failed", "entropy_change", "training_area")  # of RunOutcome
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +32,7 @@ class RunResult:
     success: bool  # every record that the plan expects has arrived, the evaluation of its policy among them
     error: str  # why not, in one line; "" with success
     duration_s: float  # wall time of its recorded episodes and its evaluation, without warm-up and waiting, seconds
-    metrics: Mapping[str, float | None]  # docs/verdict.md, "runs"; rewards as "reward.MODE"; None: there is none
+    metrics: Mapping[str, float | None]  # docs/python.md; measures by name, rewards as "reward.MODE"
     directory: Path  # with its resolved settings
     policy: Path | None  # its trained policy; None without success
 
@@ -139,7 +136,7 @@ def _result(path: Path, run: RunHistory, content: Content) -> RunResult:
     return RunResult(
         variant=run.ref.group_id, replicate=run.ref.replicate, success=success,
         error="" if success else _why(run, content.history), duration_s=sum(seconds, 0.0),
-        metrics={name: getattr(outcome, name) for name in _METRICS} | rewards,
+        metrics={name: getattr(outcome, name) for name in _METRICS} | outcome.measures | rewards,
         directory=path / FOLDER_OF_RUNS / run_folder(run.ref),
         policy=path / evaluation.policy_file if evaluation else None,
     )

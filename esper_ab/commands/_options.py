@@ -39,8 +39,18 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "group": _takes("NAME:KEY=VALUE,…", "Alter NAME, or create it. Repeatable.", multiple=True),
     "set": _takes("KEY=VALUE", "Any setting, for all groups. Repeatable.", multiple=True),
     "config": _takes("FILE.toml", "The same settings; flags win.", type=click.Path(path_type=Path)),
-    "task": _takes("NAME", "What hosts learn. [default: digits]"),
+    "task": _takes("NAME", "What hosts learn; gym:ID, or path/env.py:make, is an environment of Gymnasium. [default: "
+                   "digits]"),
     "data_dir": _takes("DIR", "Where a task's data is, if it does not ship."),
+    "trainer": _takes("FILE.py|COMMAND", "Your own: a Python file with train(run), or a command with {seed}, as "
+                      "'python train.py --seed {seed} --lr {lr} --out {out}'; docs/your-trainer.md."),
+    "outcome": _takes("SOURCE", "What groups are compared by. Of Gymnasium: info:KEY or FILE:FUNCTION, by default the "
+                      "return; of a trainer: a name; of a command: json:PATH:KEY, csv:PATH:COLUMN (last row) or "
+                      "wandb:KEY, with PATH in {out}."),
+    "outcome_better": _takes("higher|lower", "Which outcome is the better one; a trainer's has to say it."),
+    "outcome_unit": _takes("UNIT", "Unit of a trainer's outcome."),
+    "outcome_range": _takes("LOW..HIGH", "Possible outcomes of a trainer; the worse end stands for what is no number."),
+    "rehearsal": _takes("NAME=VALUE,…", "Settings of the preflight's rehearsal of a trainer alone, which shorten it."),
     "slots": _takes("A B …", "Slots that may grow, in network order. [default: all]"),
     "episodes": _takes("N", "Training episodes per run.", type=int),
     "steps": _takes("N", "Host epochs, and decisions, per episode.", type=int),
@@ -61,7 +71,8 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "alpha": _takes("P", "Error rate of the whole experiment. [default: 0.05]", type=float),
     "eval_hosts": _takes("N|auto", "Hosts that each trained policy is evaluated on; auto: by a calibration, the number "
                          "with the least variance x cost. [default: auto]"),
-    "margin": _takes("POINTS", "The smallest difference worth acting on. [default: 2]", type=float),
+    "margin": _takes("SIZE", "The smallest difference in outcome worth acting on, in its unit. [default: that of the "
+                     "task, where it declares one: 2 points for the tasks of growth]", type=float),
     "rng_seed": _takes("N", "Root of all randomness.", type=int),
     "unpaired": _switch("Own randomness per group, for calibration."),
     "devices": _takes("A B …", "cuda:0, cpu:1, or cuda, cpu for all. [default: all GPUs, or cores]"),
@@ -99,6 +110,9 @@ _SECTIONS = {
         "groups", "group", "set", "task", "episodes", "n_envs", "replicates", "margin", "devices", "dry_run",
     ),
     "What is trained": ("config", "data_dir", "slots", "steps", "rng_seed", "no_telemetry"),
+    "Your own environment or trainer": (
+        "trainer", "outcome", "outcome_better", "outcome_unit", "outcome_range", "rehearsal",
+    ),
     "What is compared, and by which rule": (
         "max", "looks", "no_early_stop", "futility", "control", "untested", "exam", "endpoint", "test", "alpha",
         "eval_hosts", "unpaired", "calibration", "appraisal", "fail_unless",

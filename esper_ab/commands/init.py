@@ -125,7 +125,8 @@ def _experiment_rows() -> Iterator[tuple[str, Any, str]]:
 
 def _sections(struct: type[msgspec.Struct]) -> Iterator[tuple[str, type[msgspec.Struct]]]:
     for field in msgspec.structs.fields(struct):
-        yield field.name, field.type
+        if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):  # a trainer's own are not known
+            yield field.name, field.type
 
 
 def _rows(struct: type[msgspec.Struct], above: str = "") -> Iterator[tuple[str, Any, str]]:
@@ -134,7 +135,7 @@ def _rows(struct: type[msgspec.Struct], above: str = "") -> Iterator[tuple[str, 
         key = above + field.name
         if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
             yield from _rows(field.type, f"{key}.")
-        else:
+        elif get_origin(field.type) is not dict:  # whose keys a user's own code declares
             yield key, None if field.required else field.default, _allowed(field.type)
 
 

@@ -20,18 +20,19 @@ if TYPE_CHECKING:
 
 
 @click.command(epilog=epilog(
-    "esper-ab power --sd-run 3.5 --replicates 10",
+    "esper-ab power --sd-run 3.5 --margin 2 --replicates 10",
     "esper-ab power --experiment experiments/EXPERIMENT --margin 1 --comparisons 3",
 ))
-@click.option("--sd-run", type=float, metavar="SD", help="Standard deviation of runs of one condition, in points.")
+@click.option("--sd-run", type=float, metavar="SD", help="Standard deviation of runs of one condition, in "
+              "the unit of the outcome.")
 @click.option("--calibration", type=click.Path(path_type=Path), metavar="FILE", help="Take it from a calibration.json.")
 @click.option("--experiment", type=click.Path(path_type=Path), metavar="EXPERIMENT", help="Take it, and the pair "
               "correlation, from the pairs of an earlier experiment directory.")
 @click.option("--rho", type=float, metavar="R", help="Correlation of the two runs of a pair. [default: of EXPERIMENT; "
               "else a column each for 0, 0.3, 0.6]")
 @click.option("--replicates", type=int, default=10, show_default=True, metavar="R", help="Of the plan in question.")
-@click.option("--margin", type=float, default=2.0, show_default=True, metavar="POINTS", help="The smallest difference "
-              "worth acting on.")
+@click.option("--margin", type=float, metavar="SIZE", help="The smallest difference worth acting on, in the "
+              "unit of the outcome. [default: that of FILE or EXPERIMENT]")
 @click.option("--alpha", type=float, default=0.05, show_default=True, metavar="P", help="Error rate of the whole "
               "experiment.")
 @click.option("--comparisons", type=int, default=1, show_default=True, metavar="M", help="Comparisons that share it.")
@@ -51,9 +52,9 @@ def command(**options: Any) -> None:
     from esper_ab.design.power_tables import answer
     from esper_ab.design.power_text import power_text
 
-    known = _known(options)
+    known, margin = _known(options)
     question = PowerQuestion(
-        margin=options["margin"], alpha=options["alpha"], comparisons=options["comparisons"],
+        margin=options["margin"] or margin, alpha=options["alpha"], comparisons=options["comparisons"],
         positions_matter=_positions_matter(options), futility=options["futility"],
     )  # fmt: skip
     found = answer(known, options["replicates"], question)
@@ -70,13 +71,15 @@ def _check(options: dict[str, Any]) -> None:
         "margin": lambda x: 0.0 < x < math.inf, "alpha": lambda x: 0.0 < x < 0.5, "comparisons": lambda x: x >= 1,
         "futility": lambda x: x == 0.0 or LEAST_KEPT <= x < 1.0,
     }
-    points = "a positive number of points"
-    right = {"rho": "from -1 to below 1", "alpha": "above 0 and below 0.5", "sd_run": points, "margin": points}
+    size = "a positive number"
+    right = {"rho": "from -1 to below 1", "alpha": "above 0 and below 0.5", "sd_run": size, "margin": size}
     right["futility"] = f"from {LEAST_KEPT} to below 1, or 0 for no such stop"
     for name, holds in rules.items():
         if options[name] is not None and not holds(options[name]):
             flag = name.replace("_", "-")
             raise UsageError(f"--{flag} {options[name]:g}: it must be {right.get(name, '1 or more')}")
+    if options["sd_run"] is not None and options["margin"] is None:
+        raise UsageError("--sd-run goes with --margin, the smallest difference worth acting on, in the same unit")
 
 
 def _positions_matter(options: dict[str, Any]) -> bool:
@@ -86,8 +89,8 @@ def _positions_matter(options: dict[str, Any]) -> bool:
     return load(options["experiment"]).history.design.positions_matter
 
 
-def _known(options: dict[str, Any]) -> Known:
-    """The spread to plan with, from the one source that is named."""
+def _known(options: dict[str, Any]) -> tuple[Known, float]:
+    """The spread to plan with, from the one source that is named, and the margin that holds there."""
     # Here, so that --help waits for no scipy.
     from esper_ab.analysis.pair_spread import known_from_pairs
     from esper_ab.design.calibration_file import load_calibration
@@ -95,11 +98,17 @@ def _known(options: dict[str, Any]) -> Known:
 
     rho = options["rho"]
     if options["sd_run"] is not None:
-        return Known(source="given", sd=options["sd_run"], rho=rho)
+        return Known(source="given", sd=options["sd_run"], rho=rho), options["margin"]
     if options["calibration"] is not None:
         found = load_calibration(options["calibration"])
         source = f"{found.spread.runs} runs of {found.mode} in {options['calibration']}"
         spread = found.spread
-        return check_varied(Known(source=source, sd=spread.sd, df=spread.runs - 1, rho=rho, noise=found.noise))
-    known = known_from_pairs(load(options["experiment"]).history, str(options["experiment"]))
-    return known if rho is None else msgspec.structs.replace(known, rho=rho, sd_pairs=None, df_pairs=None)
+        known = Known(
+            source=source, sd=spread.sd, df=spread.runs - 1, rho=rho, noise=found.noise, unit=found.outcome.apart
+        )
+        return check_varied(known), found.margin
+    history = load(options["experiment"]).history
+    known = known_from_pairs(history, str(options["experiment"]))
+    if rho is not None:
+        known = msgspec.structs.replace(known, rho=rho, sd_pairs=None, df_pairs=None)
+    return known, history.design.margin

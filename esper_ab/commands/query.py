@@ -15,7 +15,7 @@ from esper_ab.query.sql import LIMIT_S, query_csv, query_json, query_text
 
 
 @click.command(epilog=epilog(
-    "esper-ab query experiments/EXPERIMENT 'SELECT run, avg(held_out_accuracy) FROM evaluations GROUP BY run'",
+    "esper-ab query experiments/EXPERIMENT 'SELECT run, avg(outcome) FROM evaluations GROUP BY run'",
     "esper-ab query experiments/EXPERIMENT 'SELECT * FROM seed_events' --csv",
 ))  # fmt: skip
 @click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())

@@ -24,3 +24,8 @@ def entry(package: str, name: str, attribute: str) -> Any:
     if name not in names(package):
         raise KeyError(f"no {name!r} in {package}; it has {', '.join(names(package))}")
     return getattr(importlib.import_module(f"{package}.{name}"), attribute)
+
+
+def entry_or(package: str, name: str, attribute: str, default: Any) -> Any:
+    """Import entry `name` and return its `attribute`; `default` when there is no such entry."""
+    return entry(package, name, attribute) if name in names(package) else default

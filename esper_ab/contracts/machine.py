@@ -6,7 +6,9 @@ from typing import Literal
 
 import msgspec
 
-from esper_ab.contracts.settings import ControllerSettings, HostKernel, Settings
+from esper_ab.contracts.measures import Measure, TaskMeasures
+from esper_ab.contracts.settings import ControllerSettings, HostKernel, RewardSettings, Settings
+from esper_ab.contracts.trainer import TrainerFacts, TrainerQuestion
 
 DOING = "doing: "  # begins a line of the preflight's stderr that says what it does next
 
@@ -27,6 +29,13 @@ class Questions(Settings, frozen=True, kw_only=True):
     slots: tuple[str, ...] = ()  # empty: all of the task
     user_rewards: tuple[str, ...]  # "path.py:function" or "module:function"
     controllers: tuple[ControllerQuestion, ...] = ()
+    # Of kind gymnasium:
+    outcome: str = ""
+    outcome_better: Literal["higher", "lower"] = "higher"
+    rewards: dict[str, RewardSettings] = msgspec.field(default_factory=dict)  # by group
+    # Of kind trainer:
+    trainer: TrainerQuestion | None = None
+    trainer_outcome: Measure | None = None
 
 
 class Device(Settings, frozen=True, kw_only=True):
@@ -40,15 +49,20 @@ class Device(Settings, frozen=True, kw_only=True):
 
 
 class TaskFacts(Settings, frozen=True, kw_only=True):
-    """The facts about one entry of workers/tasks that planning needs."""
+    """The facts about one task that planning needs. From `slots` on those of kind "growth", which others leave."""
 
     name: str
     title: str
-    slots: tuple[str, ...]  # network order
-    sizes: tuple[int, int, int]  # samples in train, validation, test
-    sample_values: int  # numbers per sample: C·H·W
-    host_params: int
-    host_multiply_adds: int  # of one forward pass of one sample
+    measures: TaskMeasures
+    kind: str = "growth"  # names what reports and analyses have for tasks of this kind
+    repeats: bool = True  # whether its environments give the same again when they are asked the same
+    step_s: float = 0.0  # measured: one step of one environment; 0: not measured
+    episode_steps: int = 0  # the environments' own limit; 0: none
+    slots: tuple[str, ...] = ()  # network order
+    sizes: tuple[int, int, int] = (0, 0, 0)  # samples in train, validation, test
+    sample_values: int = 0  # numbers per sample: C·H·W
+    host_params: int = 0
+    host_multiply_adds: int = 0  # of one forward pass of one sample
     classes: int = 0  # of the labels; 0: not known
     host_values: int = 0  # activations of all convolutions of one sample; 0 in plans older than this field
 
@@ -88,7 +102,9 @@ class Machine(Settings, frozen=True, kw_only=True):
     start_s: float = 0.0  # measured by the parent: from starting a process until its torch answers
     cpu_bf16: Literal["", "avx512_bf16", "amx_bf16"] = ""  # best bfloat16 instructions of the CPU; "": none
     user_rewards: tuple[UserReward, ...]
+    trainer: TrainerFacts | None = None  # of the one asked about
     controller_problems: dict[str, str] = msgspec.field(default_factory=dict)  # group -> why it cannot be made
+    reward_problems: dict[str, str] = msgspec.field(default_factory=dict)  # group -> why its reward cannot be computed
     task_problem: str  # why the task's data cannot be read; "" when they can
     gpu_problem: str  # why torch cannot use a GPU that exists; ""
 

@@ -13,8 +13,9 @@ from msgspec import Meta
 
 from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, FileBelow, Moments, RunRef
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
+from esper_ab.contracts.trainer import TrainerOrder
 
-PROTOCOL = 9
+PROTOCOL = 10
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -60,8 +61,11 @@ class RunSpec(Message, frozen=True, kw_only=True, tag="RunSpec"):
     telemetry: bool
     policy_file: FileBelow  # relative to the experiment directory
     log_file: FileBelow  # relative to the experiment directory
-    reward_code: tuple[RewardCode, ...] = ()  # of the user's own functions among the modes above
+    reward_code: tuple[RewardCode, ...] = ()  # of the user's own functions among modes, task and outcome
+    outcome: str = ""  # "": the task's own; "info:KEY" or a user's function, of kind gymnasium
+    repeats: bool = True  # whether the task's environments give the same again when they are asked the same
     share_observation_norm: bool = False  # normalise by the moments in the releases; only where a policy learns
+    trainer: TrainerOrder | None = None  # of the user's own; None: what trains is the kind's
 
 
 class WorkerOrder(Message, frozen=True, kw_only=True, tag="WorkerOrder"):

@@ -63,6 +63,11 @@ def child_command(module: str, *arguments: str, outlives: bool = False) -> list[
     return [sys.executable, "-P", str(Path(__file__).absolute()), str(parent), module, *arguments]
 
 
+def alone_command(file: str, *arguments: str) -> list[str]:
+    """Return what runs a file of ours that needs nothing but the standard library, and finds nothing else."""
+    return [sys.executable, "-I", file, *arguments]
+
+
 def end_with_parent(parent: int) -> None:
     """Have the kernel end this process as soon as the thread that started it, of process `parent`, has ended.
 

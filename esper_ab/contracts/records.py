@@ -1,7 +1,7 @@
 """Facts about finished work, as workers report them and the journal keeps them.
 
-Everything in `outcome` fields may be compared between groups. Rewards may not: each mode has its own scale.
-Floats are finite or None: a worker replaces a non-finite number by None and reports that (`diverged`, ledger).
+Outcome and measures may be compared between groups. Rewards may not: each mode has its own scale.
+Floats are finite or None: a worker replaces a non-finite number by None and reports that (`failed`, ledger).
 """
 
 from __future__ import annotations
@@ -43,24 +43,16 @@ class RunRef(Record, frozen=True, kw_only=True):
 
 
 class EnvEpisode(Record, frozen=True, kw_only=True):
-    """One environment's episode: one host grown from scratch."""
+    """One environment's episode."""
 
     env: int
     device: str
-    steps: int  # host epochs done; fewer than planned only if diverged
-    held_out_accuracy: float  # test split, percent; chance accuracy if diverged
-    val_accuracy: float  # validation split at the last step, percent
-    best_val_accuracy: float
-    val_loss: float | None
+    steps: int  # done; fewer than planned only where the episode ended before
+    outcome: float  # what groups are compared by, as the plan declares it; measured apart from policy and reward
     reward_sum: float | None
-    host_params: int
-    params_added: int  # trainable parameters of all modules and gates present at the end
-    germinated: int
-    pruned: int
-    fossilized: int
-    contributing: int  # fossils with a contribution of at least 1 point when fossilised
-    op_counts: tuple[int, ...]  # executed decisions by op, in the order of the op head
-    diverged: bool
+    failed: bool  # it broke down; its outcome is then the task's value for that
+    # By the names that the plan declares, in their order; None where one could not be measured.
+    measures: Annotated[dict[str, float | None], Meta(max_length=MOST_KEYS)]
 
 
 class HeadUse(Record, frozen=True, kw_only=True):

@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from esper_ab.contracts.trainer import TrainerValue
+
 Positive = Annotated[float, Meta(gt=0.0)]
 NonNegative = Annotated[float, Meta(ge=0.0)]
 Fraction = Annotated[float, Meta(ge=0.0, le=1.0)]
@@ -37,9 +39,10 @@ class ControllerSettings(Settings, frozen=True, kw_only=True):
 
 
 class PolicySettings(Settings, frozen=True, kw_only=True):
-    """The recurrent actor-critic: its size, its start, and what it sees."""
+    """The actor-critic: its size, its start, and what it sees."""
 
     hidden: PositiveInt = 64
+    memory: Literal["lstm", "none"] = "lstm"  # none: it decides by what it sees now
     # The start: initial bias of each logit of the op head, to which masks apply. All 0: uniform over the valid ops, of
     # which PRUNE then destroys most of what is grown before any reward can speak for it (docs/learning.md).
     bias_wait: Logit = 0.0
@@ -55,6 +58,7 @@ class PPOSettings(Settings, frozen=True, kw_only=True):
     """The policy update (Schulman et al. 2017, arXiv:1707.06347)."""
 
     lr: NonNegative = 2e-3  # 0: the policy stays as it started
+    lr_end: Fraction = 1.0  # share of it that is left at the last planned episode; linear on the way there
     epochs: PositiveInt = 8
     minibatches: PositiveInt = 2  # split by environment; whole sequences stay together
     clip: Positive = 0.2
@@ -85,7 +89,9 @@ class GrowthSettings(Settings, frozen=True, kw_only=True):
 class RewardSettings(Settings, frozen=True, kw_only=True):
     """Reward mode and its constants; formulas in docs/rewards.md."""
 
-    mode: str = "shaped"  # a file of workers/rewards, or path.py:function, or module:function
+    mode: str = "shaped"  # a file of workers/rewards, or path.py:function, or module:function; in Gymnasium `env`, too
+    # Constants of a function of one's own in Gymnasium, which declares them.
+    params: dict[str, bool | int | float | str] = msgspec.field(default_factory=dict)
     family: Literal["contribution", "loss"] = "contribution"
     contribution_weight: float = 1.0
     proxy_confidence_factor: float = 0.3
@@ -138,6 +144,16 @@ class RewardSettings(Settings, frozen=True, kw_only=True):
     terminal_loss_weight: float = 1.0
 
 
+class GymSettings(Settings, frozen=True, kw_only=True):
+    """How rollouts are made of the episodes of a Gymnasium environment."""
+
+    # episodes: one episode per environment, from a fresh reset to its end or `steps`. resets: `steps` steps, with as
+    # many resets as there are ends, each rollout from fresh ones. continues: the same, but a rollout goes on where the
+    # one before ended.
+    rollout: Literal["episodes", "resets", "continues"] = "episodes"
+    episode_steps: NonNegativeInt = 0  # limit of an evaluation's episodes beside such rollouts; 0: the environment's
+
+
 class GroupSettings(Settings, frozen=True, kw_only=True):
     """The resolved settings of one group. `reward=` and `controller=` are short for `.mode` and `.name`."""
 
@@ -146,6 +162,9 @@ class GroupSettings(Settings, frozen=True, kw_only=True):
     ppo: PPOSettings = PPOSettings()
     growth: GrowthSettings = GrowthSettings()
     reward: RewardSettings = RewardSettings()
+    gym: GymSettings = GymSettings()
+    # Of a trainer of the user's own, by the names of its fields or placeholders; once resolved all of them.
+    trainer: dict[str, TrainerValue] = {}
 
 
 class ProcessArithmetic(Settings, frozen=True, kw_only=True):

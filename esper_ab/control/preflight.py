@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import subprocess
@@ -36,7 +37,8 @@ def examine(
     """Answers of the module `workers.commands.describe`; EsperError with the end of its output when it has none.
 
     `meanwhile` is called while the child imports torch, which takes a second or more. `limit_s`: how long it may take
-    where every process has a core, and as many times longer as the machine is crowded; then WorkerHung.
+    where every process has a core, and as many times longer as the machine is crowded; then WorkerHung. A trainer of
+    the user's own takes as long as it takes to be rehearsed.
     """
     environment = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **os.environ}
     command = child_command("workers.commands.describe", msgspec.json.encode(questions).decode())
@@ -44,7 +46,7 @@ def examine(
     with _started(command, environment) as child:
         try:
             meanwhile()
-            answer, complaint = _awaited(child, began, limit_s)
+            answer, complaint = _awaited(child, began, limit_s if questions.trainer is None else math.inf)
         except BaseException:
             child.kill()
             raise
@@ -92,7 +94,8 @@ def _awaited(child: subprocess.Popen[bytes], began: float, limit_s: float) -> tu
         if waited_s > longest_s:
             raise WorkerHung(f"the preflight gave no answer within {longest_s:.0f} s; it was still {doing}")
         if waited_s > _SAY_S and not said:
-            _warn(f"the preflight is {doing} for {waited_s:.0f} s now; it may take up to {longest_s:.0f} s")
+            limit = "" if longest_s == math.inf else f"; it may take up to {longest_s:.0f} s"
+            _warn(f"the preflight is {doing} for {waited_s:.0f} s now{limit}")
             said = True
 
 

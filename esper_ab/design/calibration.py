@@ -31,7 +31,7 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Intraclass(msgspec.Struct, frozen=True, kw_only=True):
-    """Share of the variance of one episode's accuracy that lies between runs."""
+    """Share of the variance of one episode's outcome that lies between runs."""
 
     r: float
     low: float
@@ -40,7 +40,7 @@ class Intraclass(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LevelEffect(msgspec.Struct, frozen=True, kw_only=True):
-    """Mean of one level of a factor minus that of its first level, in points, 95 % interval."""
+    """Mean of one level of a factor minus that of its first level, 95 % interval."""
 
     level: str
     against: str

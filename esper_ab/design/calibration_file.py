@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.measures import Measure
 from esper_ab.design.calibration import FactorEffect, Intraclass, Spread
 from esper_ab.design.false_claims import FalseClaims
 from esper_ab.design.power import PowerTable
@@ -20,23 +21,24 @@ from esper_ab.settings.eval_hosts import EvaluationNoise
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 from esper_ab.settings.option_file import load_option_file
 
-SCHEMA = 2
+SCHEMA = 3
 FILE_NAME = "calibration.json"
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Results of a calibration: accuracies in percent, differences in points; None or empty where not estimable."""
+    """Results of a calibration, in the units of its outcome; None or empty where not estimable."""
 
     schema: int
     mode: str  # reward mode or controller that was calibrated
     circumstances: dict[str, str]  # must equal those of an experiment: task, horizon, endpoint, … as JSON
     settings: dict[str, str]  # of the condition, every key
     experiment: str  # plan digest of the runs
+    outcome: Measure  # that the endpoints are of
     versions: dict[str, str]
     code: dict[str, str]  # sources, commit, dirty
     spread: Spread  # of the runs' endpoints
-    autocorrelation: float | None  # lag 1, of training accuracy by episode within runs
-    intraclass: Intraclass | None  # of training accuracy in the last episodes
+    autocorrelation: float | None  # lag 1, of the training outcome by episode within runs
+    intraclass: Intraclass | None  # of the training outcome in the last episodes
     effects: tuple[FactorEffect, ...]  # of device and start order on the endpoint
     deterministic: bool  # True: one replicate, run in two lanes on the same randomness, gave the same records
     noise: EvaluationNoise | None  # of these runs; None where the endpoint is not of the evaluation, or has one host
@@ -47,15 +49,16 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     power: tuple[PowerTable, ...]  # by pair correlation
 
     def run_sd(self, hosts: int) -> float:
-        """Return how much runs differ, points, when each is evaluated on `hosts` hosts."""
+        """Return how much runs differ when each is evaluated in `hosts` episodes."""
         return self.spread.sd * (1.0 if self.noise is None else math.sqrt(self.noise.variance_times(hosts)))
 
     @property
     def sentence(self) -> str:
         """The chance variation in one sentence, for a report without an estimate of its own."""
         s = self.spread
+        apart = self.outcome.difference(f"{s.sd:.2g}")
         return (
-            f"Runs of one mode differ by about {s.sd:.2g} points (standard deviation of {s.runs} runs of {self.mode}, "
+            f"Runs of one mode differ by about {apart} (standard deviation of {s.runs} runs of {self.mode}, "
             f"{s.level:.0%} limits {s.low:.2g} to {s.high:.2g})."
         )
 

@@ -8,21 +8,24 @@ from esper_ab.design.calibration_file import Calibration
 from esper_ab.design.false_claims import FalseClaims
 from esper_ab.design.hosts_text import next_text, share_text
 from esper_ab.design.power_text import table_lines
+from esper_ab.stats.text import digits_for
 
 _WIDTH = 100
 
 
 def calibration_text(found: Calibration) -> str:
     """Everything that a calibration found, in words, lines of at most 100 characters."""
-    s = found.spread
+    s, outcome, digits = found.spread, found.outcome, digits_for(found.margin)
+    mean = outcome.value(f"{s.mean:.{digits - 1}f}")
+    unit = f", {outcome.apart}" if outcome.apart else ""
     lines = [
         found.sentence,
-        f"Mean {s.mean:.1f} %; task {found.circumstances['task']}, endpoint {found.circumstances['endpoint']}.",
+        f"Mean {outcome.label} {mean}; task {found.circumstances['task']}, endpoint {found.circumstances['endpoint']}.",
         f"{_curve_sentence(found)}.",
         *_noise_lines(found),
         "",
-        "Device and start order (least squares, 95 % intervals, points):",
-        *_effect_lines(found),
+        f"Device and start order (least squares, 95 % intervals{unit}):",
+        *_effect_lines(found, digits),
         "",
         "Determinism: two lanes on the same randomness gave the same records."
         if found.deterministic
@@ -34,7 +37,7 @@ def calibration_text(found: Calibration) -> str:
     ]
     if found.power:
         lines += ["", "The pair correlation rho is not known from one mode; an experiment shows its own.", ""]
-        lines += table_lines(found.power)
+        lines += table_lines(found.power, outcome.apart)
     return "\n".join(
         textwrap.fill(line, _WIDTH, break_long_words=False, break_on_hyphens=False) if line[:1].isalpha() else line
         for line in lines
@@ -56,9 +59,9 @@ def _noise_lines(found: Calibration) -> list[str]:
 def _curve_sentence(found: Calibration) -> str:
     told = []
     if found.autocorrelation is None:
-        told.append("Autocorrelation of training accuracy: needs four episodes that vary")
+        told.append("Autocorrelation of the training outcome: needs four episodes that vary")
     else:
-        told.append(f"Autocorrelation of training accuracy at lag 1: {found.autocorrelation:.2f}")
+        told.append(f"Autocorrelation of the training outcome at lag 1: {found.autocorrelation:.2f}")
     icc = found.intraclass
     if icc is None:
         told.append("intraclass correlation: not defined here")
@@ -69,14 +72,14 @@ def _curve_sentence(found: Calibration) -> str:
     return "; ".join(told)
 
 
-def _effect_lines(found: Calibration) -> list[str]:
+def _effect_lines(found: Calibration, digits: int) -> list[str]:
     if not found.effects:
         return ["  one device, one place: nothing to compare"]
     lines = []
     for effect in found.effects:
         lines += [
-            f"  {effect.factor} {level.level} against {level.against}: {level.mean:+.2f} "
-            f"[{level.low:+.2f}, {level.high:+.2f}]"
+            f"  {effect.factor} {level.level} against {level.against}: {level.mean:+.{digits}f} "
+            f"[{level.low:+.{digits}f}, {level.high:+.{digits}f}]"
             for level in effect.levels
         ] or [f"  {effect.factor}: too few runs"]
     if any(effect.aliased for effect in found.effects):

@@ -12,10 +12,12 @@ from typing import Literal, Protocol
 import msgspec
 
 from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.settings import Settings
 from esper_ab.design.counterbalance import draws_positions, orders_estimable
-from esper_ab.settings.experiment import ExperimentSettings
+from esper_ab.settings.experiment import ExperimentSettings, ResolvedExperiment
 from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.stats.text import digits_for, signed
 
 LEAST_KEPT = 0.5  # power that a stop for futility may be asked to keep
 LEAST_RUNS = 4  # of a calibration, for a spread with limits
@@ -52,7 +54,8 @@ class Design(Settings, frozen=True, kw_only=True):
     endpoint: Literal["evaluation", "last-tenth", "curve-mean"]
     test: Literal["t", "rank"]
     alpha: float  # of the whole experiment
-    margin: float  # points
+    margin: float  # in the unit of differences of the outcome
+    measures: TaskMeasures  # what is measured; the endpoints are of its outcome
     comparisons: tuple[Contrast, ...]  # in the order in which they are reported
     positions: int  # of a block's runs: lane and start order
     adjusted: bool  # whether position effects are estimated and removed; else they only cancel by balance
@@ -64,6 +67,33 @@ class Design(Settings, frozen=True, kw_only=True):
     positions_drawn: bool = False  # by lot for this experiment: their effects are noise in every comparison
     positions_matter: bool = True  # False: records are a function of rng paths, whatever the lane and start order
     futility: Futility | None = None  # None: no look stops for futility
+
+    @property
+    def outcome(self) -> Measure:
+        """What the endpoints are of."""
+        return self.measures.outcome
+
+    @property
+    def digits(self) -> int:
+        """Decimals of endpoints and differences: 2, and more where the margin would lose its own."""
+        return digits_for(self.margin)
+
+    @property
+    def margin_words(self) -> str:
+        """The margin with its unit: "2 points"."""
+        return self.outcome.difference(f"{self.margin:g}")
+
+    def difference(self, value: float, digits: int | None = None) -> str:
+        """Write a difference with sign and unit: "+1.20 points"."""
+        return self.outcome.difference(signed(value, self.digits if digits is None else digits))
+
+    def size(self, value: float) -> str:
+        """Write the size of a difference: "1.20 points"."""
+        return self.outcome.difference(f"{value:.{self.digits}f}")
+
+    def value(self, value: float) -> str:
+        """Write an endpoint: "71.20 %"."""
+        return self.outcome.value(f"{value:.{self.digits}f}")
 
     @property
     def too_few_to_adjust(self) -> bool:
@@ -174,8 +204,8 @@ def adjusts(orders: Sequence[tuple[int, ...]], first_look: int) -> bool:
 
 
 def make_design(
-    experiment: ExperimentSettings, orders: Sequence[tuple[str, ...]], calibrate: Calibrate, *,
-    positions_matter: bool = True,
+    experiment: ResolvedExperiment, orders: Sequence[tuple[str, ...]], calibrate: Calibrate, *,
+    measures: TaskMeasures, positions_matter: bool = True,
 ) -> Design:  # fmt: skip
     """Make the design of `experiment`, whose block of replicate r runs the groups `orders[r]` in start order.
 
@@ -206,6 +236,7 @@ def make_design(
             futility = futility_of(kept, sides, positions if adjusted else 1, looks, calibrate)
     return Design(
         endpoint=experiment.endpoint, test=experiment.test, alpha=experiment.alpha, margin=experiment.margin,
+        measures=measures,
         comparisons=contrasts, positions=positions, adjusted=adjusted, early_stop=experiment.early_stop, looks=looks,
         boundaries=boundaries, anytime_after=0 if open_ended else None, evidence=1.0 / experiment.alpha,
         positions_drawn=experiment.order == "balanced" and draws_positions(positions),

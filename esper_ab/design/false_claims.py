@@ -41,7 +41,7 @@ def false_claims(
     rng: np.random.Generator,
     splits: int = SPLITS,
 ) -> tuple[FalseClaims, ...]:
-    """curves [runs, episodes] and endpoints [runs] in percent, dealt into two groups of `per_group` runs.
+    """curves [runs, episodes] and endpoints [runs], dealt into two groups of `per_group` runs.
 
     `bounds`: (pairs, nominal p) of each look of our rule, none when it never claims; the other rules are at 5 %.
     ValueError when there are not runs enough for one deal.

@@ -13,7 +13,7 @@ def share_text(noise: EvaluationNoise) -> str:
 
 
 def next_text(noise: EvaluationNoise) -> str:
-    """Return the number of hosts for the next plan and what it would change, from this estimate."""
+    """Return the number of evaluation episodes for the next plan and what it would change, from this estimate."""
     hosts = noise.next_hosts
     if hosts == noise.components.hosts:
         return f"--eval-hosts {hosts}, as here, has the least variance x cost"

@@ -23,7 +23,7 @@ PBound = float | Callable[[int], float]  # two-sided p that rejects, or a functi
 
 
 class PairsNeeded(msgspec.Struct, frozen=True, kw_only=True):
-    """Pairs for 80 % power at `margin` points, at least LEAST_PAIRS; `low` and `high` at the 80 % limits of the SD."""
+    """Pairs for 80 % power at `margin`, at least LEAST_PAIRS; `low` and `high` at the 80 % limits of the SD."""
 
     margin: float
     alpha: float  # two-sided p that rejects with `pairs` pairs
@@ -58,7 +58,7 @@ def pairs_needed(sd: float, df: int, margin: float, p_bound: PBound = 0.05, colu
 def smallest_resolvable(sd: float, pairs: int, alpha: float, columns: int = 1) -> float | None:
     """Return the true difference that `pairs` pairs detect at two-sided p <= alpha with 80 % power; None: not any.
 
-    sd > 0 in points; the result is in points.
+    sd > 0; the result is in its unit.
     """
     if pairs - columns < 1 or alpha <= 0.0:
         return None

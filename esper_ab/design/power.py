@@ -42,7 +42,7 @@ class Scheme(msgspec.Struct, frozen=True, kw_only=True):
 class PowerQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked of `power_tables_of`."""
 
-    margin: float  # points, > 0
+    margin: float  # > 0
     alpha: float = 0.05  # of the whole experiment
     groups: int = 2  # per block, so positions
     comparisons: int = 1  # that share alpha at the start
@@ -66,7 +66,7 @@ class PowerRow(msgspec.Struct, frozen=True, kw_only=True):
     replicates: int
     looks: tuple[int, ...]
     nominal_p: tuple[float, ...]
-    smallest: float | None  # points, found with 80 % power
+    smallest: float | None  # found with 80 % power
     smallest_low: float | None  # at the 80 % limits of the SD; None when its degrees of freedom are unknown
     smallest_high: float | None
     power: float  # at the margin
@@ -96,7 +96,7 @@ class PowerTable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunSpread(msgspec.Struct, frozen=True, kw_only=True):
-    """Standard deviation of the endpoint between runs of one group, points; its df, or None when it is assumed."""
+    """Standard deviation of the endpoint between runs of one group; its df, or None when it is assumed."""
 
     sd: float
     df: int | None = None
@@ -274,7 +274,7 @@ def replicates_needed(
     calibrate: Calibrate,
     rng: np.random.Generator,
 ) -> ReplicatesNeeded:
-    """For 80 % power at the margin, with SD `sd` of the differences and its `limits`, points; default looks."""
+    """For 80 % power at the margin, with SD `sd` of the differences and its `limits`; default looks."""
     found = {value: _least(question.margin / value, question, calibrate, rng) for value in (sd, *(limits or ()))}
     low, high = limits or (sd, sd)
     return ReplicatesNeeded(replicates=found[sd], low=found[low], high=found[high])

@@ -29,9 +29,9 @@ RHO = (0.0, 0.3, 0.6)  # nobody knows the pair correlation before the first pair
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
-    """The spread to plan with: where from, and SD of runs in points with its degrees of freedom.
+    """The spread to plan with: where from, and SD of runs with its degrees of freedom.
 
-    `rho`: the pair correlation, where it was given; `sd_pairs`: that of the differences of the pairs seen, in points,
+    `rho`: the pair correlation, where it was given; `sd_pairs`: that of the differences of the pairs seen,
     positions removed where the plan adjusts for them, with its degrees of freedom. None: unknown.
     """
     source: str
@@ -41,16 +41,17 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     sd_pairs: float | None = None
     df_pairs: int | None = None
     noise: EvaluationNoise | None = None  # of what the spread was measured on
+    unit: str = ""  # of differences; "": not known, or none
 
 
 class HostsAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What the number of evaluation hosts with the least variance x cost would change, for the first table."""
+    """What the number of evaluation episodes with the least variance x cost would change, for the first table."""
 
     hosts: int  # of what was measured
     share: float  # of evaluation noise in its variance
     cost_share: float  # of the sampled evaluation in a run
     best: int
-    sd: float  # points, of differences with `best` hosts
+    sd: float  # of differences with `best` hosts
     cost_times: float  # a run with `best` hosts, as a multiple
     needed: ReplicatesNeeded  # with `best` hosts
 

@@ -9,14 +9,16 @@ from esper_ab.design.hosts_text import next_text, share_text
 from esper_ab.design.power import PowerQuestion, PowerRow, PowerTable, ReplicatesNeeded
 from esper_ab.design.power_tables import RHO, Known, PowerAnswer, power_tables
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
+from esper_ab.stats.text import digits_for, with_unit
 
 
 def power_text(found: PowerAnswer) -> str:
     """An answer in words: two sentences for each pair correlation, then the table."""
     known, question = found.known, found.tables[0].question
     df = f", {known.df} degrees of freedom" if known.df else ""
+    margin = with_unit(f"{question.margin:g}", known.unit)
     lines = [
-        f"Run SD {known.sd:.3g} points ({known.source}{df}); margin {question.margin:g} points; alpha "
+        f"Run SD {with_unit(f'{known.sd:.3g}', known.unit)} ({known.source}{df}); margin {margin}; alpha "
         f"{question.alpha:g} shared by {question.comparisons} comparison{'s' if question.comparisons > 1 else ''}.",
     ]
     if known.rho is None and known.sd_pairs is None:
@@ -24,17 +26,17 @@ def power_text(found: PowerAnswer) -> str:
     for index, table in enumerate(found.tables):
         row = next(row for row in table.rows if row.replicates == found.replicates)
         lines += ["", f"Pair correlation {table.rho:.2g}{_where_from(known, table) if index == 0 else ''}:"]
-        lines += [f"  {_resolves(row)}", f"  {_needs(table.needed, question.margin)}"]
-    return "\n".join([*lines, *_on_hosts(found), "", *table_lines(found.tables)])
+        lines += [f"  {_resolves(row, known.unit)}", f"  {_needs(table.needed, margin)}"]
+    return "\n".join([*lines, *_on_episodes(found, margin), "", *table_lines(found.tables, known.unit)])
 
 
-def _on_hosts(found: PowerAnswer) -> list[str]:
-    """What another number of evaluation hosts would change; nothing where nothing is known of evaluation noise."""
+def _on_episodes(found: PowerAnswer, margin: str) -> list[str]:
+    """What another number of evaluation episodes would change; nothing where nothing is known of evaluation noise."""
     hosts, table = found.hosts, found.tables[0]
     if hosts is None or found.known.noise is None:
         return []
-    lines = ["", f"Evaluation noise is {share_text(found.known.noise)} of the variance, with {hosts.hosts} hosts that "
-             f"are {hosts.cost_share:.0%} of a run's cost."]  # fmt: skip
+    lines = ["", f"Evaluation noise is {share_text(found.known.noise)} of the variance, with {hosts.hosts} episodes "
+             f"that are {hosts.cost_share:.0%} of a run's cost."]  # fmt: skip
     if hosts.best == hosts.hosts:
         return [*lines, f"  {next_text(found.known.noise)}."]
     before, after = table.needed.replicates, hosts.needed.replicates
@@ -43,7 +45,7 @@ def _on_hosts(found: PowerAnswer) -> list[str]:
         *lines,
         f"  With --eval-hosts {hosts.best} the SD of differences is {hosts.sd:.3g} in the place of {table.sd:.3g}, and "
         f"a run costs {hosts.cost_times:.2f} times as much:",
-        f"  {_needs(hosts.needed, table.question.margin).removesuffix('.')} in the place of "
+        f"  {_needs(hosts.needed, margin).removesuffix('.')} in the place of "
         f"{'more than 10,000' if before is None else before}{compute}.",
     ]
 
@@ -55,13 +57,13 @@ def _where_from(known: Known, table: PowerTable) -> str:
     return "" if known.rho is None else " (known)"
 
 
-def _resolves(row: PowerRow) -> str:
+def _resolves(row: PowerRow, unit: str) -> str:
     if row.smallest is None:
         return f"{row.replicates} replicates cannot carry a verdict at all; 6 are the least."
     looks = ", ".join(map(str, row.looks))
     short = f" EQUIVALENT takes {LEAST_EQUIVALENCE_PAIRS} pairs." if row.replicates < LEAST_EQUIVALENCE_PAIRS else ""
     return (
-        f"{row.replicates} replicates (looks at {looks}) find a difference of {row.smallest:.2g} points"
+        f"{row.replicates} replicates (looks at {looks}) find a difference of {with_unit(f'{row.smallest:.2g}', unit)}"
         f"{_range(row.smallest_low, row.smallest_high, '.2g')} with 80 % power; one of the margin's size with "
         f"{row.power:.0%}.{short}{_stops(row)}"
     )
@@ -73,20 +75,20 @@ def _stops(row: PowerRow) -> str:
         return ""
     lost = 100.0 * (row.power - row.stops.power)
     return (
-        f" Stops for futility cost {lost:.1f} points of that power and save replicates: {row.stops.expected_none:.1f} "
+        f" Stops for futility cost {lost / 100.0:.3f} of that power and save replicates: {row.stops.expected_none:.1f} "
         f"are used on average where nothing differs (without such stops {row.stops.expected_none_without:.1f}), "
         f"{row.stops.expected:.1f} ({row.expected:.1f}) at the margin."
     )
 
 
-def _needs(needed: ReplicatesNeeded, margin: float) -> str:
+def _needs(needed: ReplicatesNeeded, margin: str) -> str:
     def count(number: int | None) -> str:
         return "more than 10,000" if number is None else str(number)
 
     if needed.low == needed.high == needed.replicates:
-        return f"{margin:g} points need {count(needed.replicates)} replicates."
+        return f"{margin} need {count(needed.replicates)} replicates."
     return (
-        f"{margin:g} points need about {count(needed.replicates)} replicates (80 % range {count(needed.low)} to "
+        f"{margin} need about {count(needed.replicates)} replicates (80 % range {count(needed.low)} to "
         f"{count(needed.high)})."
     )
 
@@ -95,30 +97,36 @@ def _range(low: float | None, high: float | None, form: str) -> str:
     return "" if low is None or high is None else f" (80 % range {low:{form}} to {high:{form}})"
 
 
-def table_lines(tables: Sequence[PowerTable]) -> list[str]:
+def table_lines(tables: Sequence[PowerTable], unit: str) -> list[str]:
     """A table of the smallest difference with 80 % power and the power at the margin, by replicates and correlation."""
     margin = tables[0].question.margin
+    digits = digits_for(margin)
     head = ["replicates", "looks", *(f"rho {table.rho:.2g}" for table in tables)]
     rows = [head]
     for same in zip(*(table.rows for table in tables), strict=True):
-        cells = ["no verdict" if row.smallest is None else f"{row.smallest:.2f} / {row.power:.0%}" for row in same]
+        cells = [
+            "no verdict" if row.smallest is None else f"{row.smallest:.{digits}f} / {row.power:.0%}" for row in same
+        ]
         rows.append([str(same[0].replicates), ",".join(map(str, same[0].looks)), *cells])
     widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
     return [
-        f"Smallest difference in points found with 80 % power / power at {margin:g} points:",
+        f"Smallest difference{f' in {unit}' if unit else ''} found with 80 % power / power at "
+        f"{with_unit(f'{margin:g}', unit)}:",
         *("  " + "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows),
     ]
 
 
 def describe_design_power(design: Design, run_sd: float, df: int) -> str:
-    """What a design resolves at its own looks when runs differ by `run_sd` points, calibrated with `df` degrees."""
+    """What a design resolves at its own looks when runs differ by `run_sd`, calibrated with `df` degrees."""
+    unit = design.outcome.apart
+    spread = f"runs differ by {with_unit(f'{run_sd:.2g}', unit)} (SD, calibrated)"
     if not design.looks:
-        return f"runs differ by {run_sd:.2g} points (SD, calibrated); without a maximum every difference is found"
+        return f"{spread}; without a maximum every difference is found"
     question = PowerQuestion(
         margin=design.margin, alpha=design.alpha, groups=design.positions, comparisons=len(design.comparisons),
         looks=design.looks, positions_matter=design.positions_matter,
         futility=design.futility.power if design.futility is not None else 0.0,
     )  # fmt: skip
     tables = power_tables(Known(source="", sd=run_sd, df=df), RHO, [design.looks[-1]], question)
-    said = (f"pair correlation {table.rho:g}: {_resolves(table.rows[0])}" for table in tables)
-    return f"runs differ by {run_sd:.2g} points (SD, calibrated). " + " ".join(said)
+    said = (f"pair correlation {table.rho:g}: {_resolves(table.rows[0], unit)}" for table in tables)
+    return f"{spread}. " + " ".join(said)

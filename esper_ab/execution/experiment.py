@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -115,7 +116,8 @@ def _import_control() -> None:
 
 def choose_name(asked: AskedExperiment, pattern: str) -> str:
     """Return the name asked for, or `pattern` with task and time; UsageError when it cannot name a folder."""
-    name = asked.name or pattern.format(task=asked.task, time=f"{datetime.now(UTC).astimezone():%Y%m%d-%H%M%S}")
+    task = "-".join(re.findall(r"[A-Za-z0-9]+", Path(asked.task).name)) or "task"  # of a file, not its folders
+    name = asked.name or pattern.format(task=task, time=f"{datetime.now(UTC).astimezone():%Y%m%d-%H%M%S}")
     check_name(name)
     return name
 
@@ -143,7 +145,9 @@ def plan_on(machine: Machine, asked: AskedExperiment, name: str, known: Beforeha
     """Resolve and plan; UsageError for what the machine does not have, and for what is known of something else."""
     noise = known.calibration.noise if known.calibration else None
     experiment = resolve(asked, machine, name, noise)
-    remarks = (*precision_notes(asked, experiment, machine), *kernel_notes(asked, experiment, machine))
+    remarks: tuple[str, ...] = ()
+    if not asked.trainer:
+        remarks = (*precision_notes(asked, experiment, machine), *kernel_notes(asked, experiment, machine))
     if why := choose_hosts(asked, noise).why:
         remarks += (why,)
     run_sd = None

@@ -1,4 +1,4 @@
-"""The training episodes of one run as columns of numbers, 400 bytes per episode, for reports, views and the audit.
+"""The training episodes of one run as columns of numbers, 8 bytes each, for reports, views and the audit.
 
 A record as Python objects takes ten times that. No numpy here, because the live view and `status` read these, too.
 """
@@ -15,7 +15,7 @@ from typing import Any
 from msgspec.structs import astuple
 
 from esper_ab.contracts.records import EnvEpisode, EpisodeRecord, PPOUpdate
-from esper_ab.journal.lean import LeanEpisode, LeanHost
+from esper_ab.journal.lean import LeanEnv, LeanEpisode
 
 _NAN = math.nan
 # Fields of PPOUpdate; counts and booleans are stored as doubles.
@@ -23,36 +23,35 @@ UPDATE = (
     "policy_loss", "value_loss", "entropy", "op_entropy", "approx_kl", "clip_fraction", "explained_variance",
     "grad_norm", "first_ratio_error", "ratio_max", "epochs_done", "stopped_by_kl", "advantage_std", "return_mean",
 )  # fmt: skip
-N_OPS = 6
-OPS = tuple(f"op_{place}" for place in range(N_OPS))  # executed per host, by index in the op head
 # NaN means absent: the numbers in a record are always finite.
 NAMES = (
-    "envs",  # number of hosts
-    "accuracy",  # mean test accuracy of the hosts, percent
-    "reward",  # mean over hosts, on the scale of the run's own mode
-    "params_added",  # mean over hosts
-    "steps",  # sum over hosts
-    "diverged_steps",  # sum over the hosts that diverged
-    "diverged",  # number of hosts that diverged
-    *OPS,
+    "envs",  # number of environments
+    "outcome",  # mean over environments
+    "reward",  # mean over environments, on the scale of the run's own mode
+    "steps",  # sum over environments
+    "failed_steps",  # sum over the environments that failed
+    "failed",  # number of environments that failed
     "total_s",
     "learns",  # 1 where the policy was updated, else 0
     *UPDATE,
 )
-_WITHOUT = dict.fromkeys(NAMES, _NAN) | dict.fromkeys(("envs", "steps", "diverged_steps", "diverged"), 0.0)
-_NO_OPS = (_NAN,) * N_OPS
+_ZERO = frozenset(("envs", "steps", "failed_steps", "failed"))  # where a record has no environment
 _AT_ONCE = 32  # records converted together; more would fall out of the processor's cache
 
 
 class Columns:
-    """Numbers by name and episode, episodes ascending. Getters return internal arrays: do not modify them."""
+    """Numbers by name and episode, episodes ascending. Getters return internal arrays: do not modify them.
 
-    def __init__(self) -> None:
+    `measures`: names that the plan declares; each is a column of means over the environments where it is known.
+    """
+
+    def __init__(self, measures: tuple[str, ...] = ()) -> None:
+        self.measures = measures
         self._waiting: list[EpisodeRecord | LeanEpisode] = []  # newer than the episodes in the columns
         self._episodes = array("q")
         self._digests: list[str] = []
-        self._host_params: set[int] = set()
         self._numbers = {name: array("d") for name in NAMES}
+        self._measured = {name: array("d") for name in measures}
         self._uses: dict[str, tuple[array[float], array[float]]] = {}  # entropy and learnable; NaN where there is none
 
     def __len__(self) -> int:
@@ -78,12 +77,6 @@ class Columns:
         return self._digests
 
     @property
-    def host_params(self) -> set[int]:
-        """Distinct parameter counts of the hosts."""
-        self._settle()
-        return self._host_params
-
-    @property
     def heads(self) -> tuple[str, ...]:
         """Names of the action heads, in the order of the first record that has any."""
         self._settle()
@@ -94,6 +87,11 @@ class Columns:
         self._settle()
         return self._numbers[name]
 
+    def measure(self, name: str) -> array[float]:
+        """Return the mean of a declared measure of every episode; NaN where it is absent."""
+        self._settle()
+        return self._measured[name]
+
     def known(self, name: str) -> list[float]:
         """Return the values of column `name` that are present, without NaN."""
         return [value for value in self.of(name) if value == value]  # false for NaN
@@ -103,8 +101,12 @@ class Columns:
         self._settle()
         return self._uses[name]
 
+    def fits(self, record: EpisodeRecord | LeanEpisode) -> bool:
+        """Whether every environment of `record` has the declared measures, in their order."""
+        return all(tuple(env.measures) == self.measures for env in record.envs)
+
     def add(self, record: EpisodeRecord | LeanEpisode) -> None:
-        """Add one episode; it replaces an earlier record of the same episode."""
+        """Add one episode that `fits`; it replaces an earlier record of the same episode."""
         if record.episode <= self.newest:
             later = self._cut(bisect_left(self.episodes, record.episode))
             if later.episodes[0] == record.episode:
@@ -121,14 +123,17 @@ class Columns:
         waiting, self._waiting = self._waiting, []
         for (n, learns, heads), found in groupby(waiting, _shape):
             alike = list(found)
-            hosts = [host for record in alike for host in record.envs]
+            envs = [env for record in alike for env in record.envs]
             updates = [record.ppo for record in alike if record.ppo is not None]
-            numbers = _of_hosts(hosts, n) | _of_updates(updates)
+            numbers = _of_envs(envs, n) | _of_updates(updates)
             numbers |= {"total_s": [record.timing.total_s for record in alike], "learns": [learns] * len(alike)}
             for name, column in self._numbers.items():
-                column.extend(_doubles(numbers[name]) if name in numbers else array("d", [_WITHOUT[name]]) * len(alike))
+                absent = array("d", [0.0 if name in _ZERO else _NAN])
+                column.extend(_doubles(numbers[name]) if name in numbers else absent * len(alike))
+            measured = list(zip(*[env.measures.values() for env in envs], strict=True)) if n else []
+            for place, column in enumerate(self._measured.values()):
+                column.extend(_doubles(_means(_by_record(measured[place], n), n)) if n else _nan(len(alike)))
             self._add_uses(heads, updates, len(alike))
-            self._host_params.update([host.host_params for host in hosts])
             self._episodes.extend([record.episode for record in alike])
             self._digests.extend([record.digest for record in alike])
 
@@ -145,14 +150,13 @@ class Columns:
         """Append all episodes of `other`, which must come after these."""
         self._settle()
         self._name(other.heads)
-        for name, column in self._numbers.items():
-            column.extend(other._numbers[name])
+        for mine, theirs in zip(self._plain(), other._plain(), strict=True):
+            mine.extend(theirs)
         for name, uses in self._uses.items():
             for mine, theirs in zip(uses, other._uses.get(name, (_nan(len(other)),) * 2), strict=True):
                 mine.extend(theirs)
         self._episodes.extend(other._episodes)
         self._digests.extend(other._digests)
-        self._host_params |= other._host_params
 
     def _name(self, heads: Iterable[str]) -> None:
         """Create columns for heads not seen before, NaN for all earlier episodes."""
@@ -162,7 +166,7 @@ class Columns:
 
     def _cut(self, place: int) -> Columns:
         """Remove the episodes from index `place` on and return them."""
-        rest = Columns()
+        rest = Columns(self.measures)
         rest._name(self.heads)
         for mine, theirs in zip(self._arrays(), rest._arrays(), strict=True):
             theirs.extend(mine[place:])
@@ -171,40 +175,48 @@ class Columns:
         del self._episodes[place:], self._digests[place:]
         return rest
 
-    def _arrays(self) -> Iterator[array[float]]:
+    def _plain(self) -> Iterator[array[float]]:
         yield from self._numbers.values()
+        yield from self._measured.values()
+
+    def _arrays(self) -> Iterator[array[float]]:
+        yield from self._plain()
         for uses in self._uses.values():
             yield from uses
 
 
 def _shape(record: EpisodeRecord | LeanEpisode) -> tuple[int, bool, tuple[str, ...]]:
-    """Return number of hosts, presence of an update, and its heads; records of one shape are converted together."""
+    """Return number of environments, presence of an update, its heads; records of one shape are converted together."""
     return len(record.envs), record.ppo is not None, () if record.ppo is None else tuple(record.ppo.heads)
 
 
-def _of_hosts(hosts: Sequence[EnvEpisode | LeanHost], n: int) -> dict[str, Sequence[Any]]:
-    """Return the host columns by name; `hosts` holds `n` hosts per record, one record after the other."""
+def _by_record(values: Iterable[Any], n: int) -> Iterator[tuple[Any, ...]]:
+    """Group the values of environments by record, `n` each."""
+    return zip(*[iter(values)] * n, strict=True)
+
+
+def _of_envs(envs: Sequence[EnvEpisode | LeanEnv], n: int) -> dict[str, Sequence[Any]]:
+    """Return the columns of environments by name; `envs` holds `n` per record, one record after the other."""
     if not n:
         return {}
 
-    def records(values: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
-        return zip(*[iter(values)] * n, strict=True)
-
-    rewards = [host.reward_sum for host in hosts]
-    counts: list[tuple[float, ...]] = [host.op_counts for host in hosts]
-    if {*map(len, counts)} != {N_OPS}:
-        counts = [(*one, *_NO_OPS)[:N_OPS] for one in counts]
-    ops = zip(OPS, zip(*counts, strict=True), strict=True)
     return {
-        "envs": [n] * (len(hosts) // n),
-        "accuracy": [math.fsum(one) / n for one in records([host.held_out_accuracy for host in hosts])],
-        "reward": [_mean_known(one) for one in records(rewards)],
-        "params_added": [sum(one) / n for one in records([host.params_added for host in hosts])],
-        "steps": list(map(sum, records([host.steps for host in hosts]))),
-        "diverged_steps": list(map(sum, records([host.steps if host.diverged else 0 for host in hosts]))),
-        "diverged": list(map(sum, records([host.diverged for host in hosts]))),
-        **{op: [sum(one) / n for one in records(column)] for op, column in ops},
+        "envs": [n] * (len(envs) // n),
+        "outcome": [math.fsum(one) / n for one in _by_record([env.outcome for env in envs], n)],
+        "reward": _means(_by_record([env.reward_sum for env in envs], n), n),
+        "steps": list(map(sum, _by_record([env.steps for env in envs], n))),
+        "failed_steps": list(map(sum, _by_record([env.steps if env.failed else 0 for env in envs], n))),
+        "failed": list(map(sum, _by_record([env.failed for env in envs], n))),
     }
+
+
+def _means(records: Iterable[tuple[float | None, ...]], n: int) -> list[float]:
+    """Return the mean of every record of `n` values; None is rare, so the slow path is tried only when needed."""
+    found: list[tuple[Any, ...]] = list(records)
+    try:
+        return [math.fsum(values) / n for values in found]
+    except TypeError:
+        return [_mean_known(values) for values in found]
 
 
 def _mean_known(values: Sequence[float | None]) -> float:

@@ -119,4 +119,4 @@ AnyEvent = (
     ExperimentStarted | ExperimentContinued | WorkerStarted | RunStarted | RunReady | EpisodeRecorded | RunEvaluated
     | MilestoneReleased | LookTaken | PlanExtended | Ledger | ExperimentEnded
 )
-SCHEMA = 4
+SCHEMA = 5

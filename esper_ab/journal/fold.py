@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from esper_ab.contracts.errors import JournalError
+from esper_ab.contracts.measures import Measure
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, Moments, RunRef
 from esper_ab.design.design import Design
@@ -42,11 +43,11 @@ class RunHistory:
     """The recorded state of one run."""
 
     spec: RunSpec
+    columns: Columns = field(compare=False)  # the numbers of `episodes`
     started: bool = False
     warm_up_s: float | None = None
     released: int = -1  # last released milestone; -1 before the first
     episodes: Episodes = field(default_factory=Episodes)
-    columns: Columns = field(default_factory=Columns, compare=False)  # the numbers of the same episodes
     checkpoints: list[Checkpoint] = field(default_factory=list)  # in the order in which they were recorded
     observations: Moments | None = None  # reported with the newest episode; only with a shared normaliser
     evaluation: EvaluationRecord | None = None
@@ -86,6 +87,8 @@ class RunHistory:
 
     def add(self, record: EpisodeRecord, *, keep: bool) -> None:
         """Add a training episode, with its record if `keep`, else only its columns."""
+        if not self.columns.fits(record):
+            raise Inconsistent(f"episode {record.episode} of {self.ref.name} has other measures than its plan")
         if keep:
             self.episodes[record.episode] = record
         else:
@@ -116,6 +119,11 @@ class History:
     @property
     def plan(self) -> Plan:
         return self.started.plan
+
+    @property
+    def outcome(self) -> Measure:
+        """What groups are compared by."""
+        return self.design.measures.outcome
 
     @property
     def finished(self) -> bool:
@@ -190,7 +198,10 @@ class History:
                 if isinstance(event.observations, Moments):
                     run.observations = event.observations
             case events.RunEvaluated():
-                self._run(event.record.run.name).evaluation = event.record
+                run = self._run(event.record.run.name)
+                if any(tuple(host.outcome.measures) != run.columns.measures for host in event.record.hosts):
+                    raise Inconsistent(f"the evaluation of {run.ref.name} has other measures than its plan")
+                run.evaluation = event.record
             case events.MilestoneReleased():
                 self._take_release(event)
 
@@ -214,7 +225,8 @@ class History:
         self.blocks.extend(event.extension.blocks)
         for block in event.extension.blocks:
             for spec in block.runs:
-                self.runs[spec.ref.name] = RunHistory(spec=spec, left_out=spec.ref.group_id in gone)
+                left_out, columns = spec.ref.group_id in gone, Columns(self.design.measures.names)
+                self.runs[spec.ref.name] = RunHistory(spec=spec, columns=columns, left_out=left_out)
 
 
 def _check_names(plan: Plan) -> None:
@@ -234,7 +246,10 @@ def begin(started: events.ExperimentStarted, *, keeps_records: bool = True) -> H
     """
     plan = started.plan
     _check_names(plan)
-    runs = {spec.ref.name: RunHistory(spec=spec) for block in plan.blocks for spec in block.runs}
+    names = plan.design.measures.names
+    runs = {
+        spec.ref.name: RunHistory(spec=spec, columns=Columns(names)) for block in plan.blocks for spec in block.runs
+    }
     return History(started=started, design=plan.design, blocks=[*plan.blocks], runs=runs, keeps_records=keeps_records)
 
 

@@ -22,16 +22,14 @@ class LeanRun(Lean, frozen=True, kw_only=True):
     name: str
 
 
-class LeanHost(Lean, frozen=True, kw_only=True):
+class LeanEnv(Lean, frozen=True, kw_only=True):
     """The fields of an EnvEpisode that the columns need."""
 
     steps: int
-    held_out_accuracy: float
+    outcome: float
     reward_sum: float | None
-    host_params: int
-    params_added: int
-    op_counts: tuple[int, ...]
-    diverged: bool
+    failed: bool
+    measures: dict[str, float | None]
 
 
 class LeanTiming(Lean, frozen=True, kw_only=True):
@@ -45,7 +43,7 @@ class LeanEpisode(Lean, frozen=True, kw_only=True):
 
     run: LeanRun
     episode: int
-    envs: tuple[LeanHost, ...]
+    envs: tuple[LeanEnv, ...]
     ppo: PPOUpdate | None
     timing: LeanTiming
     digest: str

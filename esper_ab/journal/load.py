@@ -59,7 +59,7 @@ def _in_stretches(path: Path, first: ExperimentStarted, after: Reading, chunk_by
     """Load the lines after the first, which `after` has read, in stretches. None when anything in them is doubtful."""
     history = begin(first)
     lines, crc, wall_time, torn = after.lines, after.last_crc, after.wall_time, 0
-    for part in pool.read_all(path, stretches(path, after.intact_bytes, chunk_bytes)):
+    for part in pool.read_all(path, stretches(path, after.intact_bytes, chunk_bytes), history.design.measures.names):
         torn = part.torn_bytes
         if not part.lines and not part.doubtful:
             continue

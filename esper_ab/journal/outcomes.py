@@ -1,6 +1,6 @@
 """Numbers of each run that may be compared between groups. Pure; no numpy, so the live view may use it.
 
-The endpoint is one number per run: by default the mean test accuracy over all environments and sampled episodes of the
+The endpoint is one number per run: by default the mean outcome over all environments and sampled episodes of the
 evaluation. Rewards are listed, too, but each mode has its own scale: they are compared within a mode only.
 """
 
@@ -20,16 +20,13 @@ class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """One run in numbers; None where it has not got that far or the number does not exist."""
 
     run: RunRef
-    endpoint: float | None  # declared by the plan, percent; the number that is compared
-    held_out_accuracy: float | None  # of hosts grown by the trained policy's sampled actions, percent
-    greedy_accuracy: float | None  # of hosts grown by its greedy actions, percent
-    params_added: float | None  # mean per host, at the end of an evaluation episode
-    gain_per_kparam: float | None  # points above the never-grown host per 1,000 added parameters; needs a `wait` group
-    fossilized: float | None  # mean per host
-    pruned: float | None
-    diverged: float | None  # share of evaluation hosts
+    endpoint: float | None  # declared by the plan; the number that is compared
+    outcome: float | None  # mean over the evaluation, by the trained policy's sampled actions
+    greedy: float | None  # the same by its greedy actions
+    failed: float | None  # share of the evaluation's environments
     entropy_change: float | None  # nats: last tenth of the episodes minus the first
-    training_area: float | None  # mean held-out accuracy over all training episodes
+    training_area: float | None  # mean outcome over all training episodes
+    measures: dict[str, float | None]  # by declared name: means over the evaluation, sampled actions
     rewards: dict[str, float | None]  # evaluation reward under every mode
     digest: str | None  # of the evaluation record
 
@@ -53,21 +50,21 @@ def episode_mean(record: EpisodeRecord, value: Callable[[EnvEpisode], float | No
     return mean(value(env) for env in record.envs)
 
 
-def held_out_accuracy(record: EpisodeRecord | EvaluationRecord | None) -> float | None:
-    """Return the mean held-out accuracy of a record's hosts, percent; of an evaluation, where actions were sampled."""
+def mean_outcome(record: EpisodeRecord | EvaluationRecord | None) -> float | None:
+    """Return the mean outcome of a record's environments; of an evaluation, where actions were sampled."""
     if isinstance(record, EpisodeRecord):
-        return episode_mean(record, lambda env: env.held_out_accuracy)
-    return _evaluated(record, "sampled", lambda env: env.held_out_accuracy)
+        return episode_mean(record, lambda env: env.outcome)
+    return _evaluated(record, "sampled", lambda env: env.outcome)
 
 
 def endpoint(run: RunHistory, declared: str) -> float | None:
-    """Return the endpoint of one run, percent; `declared` as in the design.
+    """Return the endpoint of one run; `declared` as in the design.
 
     None until all its records exist, or where it is no finite number.
     """
     if declared == "evaluation":
-        return held_out_accuracy(run.evaluation)
-    curve = run.columns.of("accuracy")
+        return mean_outcome(run.evaluation)
+    curve = run.columns.of("outcome")
     if len(curve) < run.spec.episodes:
         return None
     return mean_known(curve[-max(1, math.ceil(len(curve) / 10)) :] if declared == "last-tenth" else curve)
@@ -86,9 +83,7 @@ def entropy_change(run: RunHistory) -> float | None:
 
 def outcomes(history: History) -> dict[str, RunOutcome]:
     """Return the outcome of every run by name, in plan order."""
-    floors = _floors(history)
-    declared = history.design.endpoint
-    return {name: _outcome(run, declared, floors.get(run.ref.replicate)) for name, run in history.runs.items()}
+    return {name: _outcome(run, history.design.endpoint) for name, run in history.runs.items()}
 
 
 def _evaluated(
@@ -99,30 +94,20 @@ def _evaluated(
     return mean(value(host.outcome) for host in evaluation.hosts if host.actions == actions)
 
 
-def _floors(history: History) -> dict[int, float]:
-    """Return by replicate the endpoint of the never-grown host, that is of the group with controller `wait`."""
-    found: dict[int, float] = {}
-    for run in history.runs.values():
-        accuracy = held_out_accuracy(run.evaluation)
-        if run.spec.settings.controller.name == "wait" and accuracy is not None:
-            found[run.ref.replicate] = accuracy
-    return found
-
-
-def _outcome(run: RunHistory, declared: str, floor: float | None) -> RunOutcome:
+def _outcome(run: RunHistory, declared: str) -> RunOutcome:
     evaluation = run.evaluation
-    accuracy = held_out_accuracy(evaluation)
     sampled = partial(_evaluated, evaluation, "sampled")
-    added = sampled(lambda env: env.params_added)
-    gain = (accuracy - floor) / (added / 1000) if accuracy is not None and floor is not None and added else None
     return RunOutcome(
-        run=run.ref, endpoint=endpoint(run, declared), held_out_accuracy=accuracy,
-        greedy_accuracy=_evaluated(evaluation, "greedy", lambda env: env.held_out_accuracy), params_added=added,
-        gain_per_kparam=gain, fossilized=sampled(lambda env: env.fossilized), pruned=sampled(lambda env: env.pruned),
-        diverged=sampled(lambda env: float(env.diverged)), entropy_change=entropy_change(run),
-        training_area=mean_known(run.columns.of("accuracy")), rewards=_rewards(evaluation),
-        digest=evaluation.digest if evaluation else None,
-    )
+        run=run.ref, endpoint=endpoint(run, declared), outcome=mean_outcome(evaluation),
+        greedy=_evaluated(evaluation, "greedy", lambda env: env.outcome), failed=sampled(lambda env: float(env.failed)),
+        entropy_change=entropy_change(run), training_area=mean_known(run.columns.of("outcome")),
+        measures={name: sampled(partial(_measured, name)) for name in run.columns.measures},
+        rewards=_rewards(evaluation), digest=evaluation.digest if evaluation else None,
+    )  # fmt: skip
+
+
+def _measured(name: str, env: EnvEpisode) -> float | None:
+    return env.measures[name]
 
 
 def _rewards(evaluation: EvaluationRecord | None) -> dict[str, float | None]:

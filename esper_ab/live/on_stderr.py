@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.journal import events
-from esper_ab.journal.outcomes import held_out_accuracy
+from esper_ab.journal.outcomes import mean_outcome
 
 _TOLD = ("restart", "start_delayed", "dropped_pair", "damaged_checkpoint", "inexact_resume")
 
@@ -50,10 +50,10 @@ def told(event: events.AnyEvent) -> str | None:
         case events.RunReady():
             return f"{event.run.name} ready at milestone {event.milestone} after {event.warm_up_s:.1f} s"
         case events.EpisodeRecorded(record=record):
-            accuracy = _percent(held_out_accuracy(record))
-            return f"{record.run.name} episode {record.episode}: held-out {accuracy}, {record.timing.total_s:.1f} s"
+            outcome = _number(mean_outcome(record))
+            return f"{record.run.name} episode {record.episode}: outcome {outcome}, {record.timing.total_s:.1f} s"
         case events.RunEvaluated(record=evaluation):
-            return f"{evaluation.run.name} evaluated: held-out {_percent(held_out_accuracy(evaluation))}"
+            return f"{evaluation.run.name} evaluated: outcome {_number(mean_outcome(evaluation))}"
         case events.LookTaken():
             return f"look after {event.replicates} replicates: {event.outcome}"
         case events.ExperimentEnded():
@@ -61,5 +61,5 @@ def told(event: events.AnyEvent) -> str | None:
     return None
 
 
-def _percent(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.1f} %"
+def _number(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.4g}"

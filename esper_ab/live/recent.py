@@ -9,7 +9,7 @@ from esper_ab.journal.outcomes import mean, mean_known
 
 RECENT = 5  # episodes of every run that count as recent
 REWARD_LABEL = "reward (not comparable)"
-DIFFERENCE_LABEL = "training accuracy so far, not the endpoint"
+DIFFERENCE_LABEL = "of training so far, not the endpoint"
 
 
 class GroupNow(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,20 +18,19 @@ class GroupNow(msgspec.Struct, frozen=True, kw_only=True):
     group: str
     episodes: int  # recorded, over all runs
     of_episodes: int
-    accuracy: float | None  # held-out, training, percent
+    outcome: float | None  # of training
     reward: float | None  # on the scale of the group's own mode
-    params_added: float | None
     entropy: float | None
     seconds: float | None  # per episode
 
 
 class DifferenceNow(msgspec.Struct, frozen=True, kw_only=True):
-    """a - b in training accuracy over the pairs of runs that have both finished training. No inference."""
+    """a - b in the outcome of training over the pairs of runs that have both finished training. No inference."""
 
     a: str
     b: str
     pairs: int
-    points: float | None
+    difference: float | None
 
 
 def group_now(history: History, group: str) -> GroupNow:
@@ -45,8 +44,7 @@ def group_now(history: History, group: str) -> GroupNow:
     return GroupNow(
         group=group, episodes=sum(len(run.columns) for run in runs),
         of_episodes=sum(run.spec.episodes for run in runs if not (run.left_out or run.lost)),
-        accuracy=recent("accuracy"), reward=recent("reward"), params_added=recent("params_added"),
-        entropy=recent("entropy"), seconds=recent("total_s"),
+        outcome=recent("outcome"), reward=recent("reward"), entropy=recent("entropy"), seconds=recent("total_s"),
     )
 
 
@@ -55,13 +53,13 @@ def differences_now(history: History) -> tuple[DifferenceNow, ...]:
     trained: dict[tuple[str, int], float] = {}
     for run in history.runs.values():
         if len(run.columns) >= run.spec.episodes:
-            accuracy = mean_known(run.columns.of("accuracy")[-RECENT:])
-            if accuracy is not None:
-                trained[run.ref.group_id, run.ref.replicate] = accuracy
+            outcome = mean_known(run.columns.of("outcome")[-RECENT:])
+            if outcome is not None:
+                trained[run.ref.group_id, run.ref.replicate] = outcome
     found = []
     for contrast in history.design.comparisons:
         a, b = contrast.a, contrast.b
         both = [r for group, r in trained if group == a and (b, r) in trained]
-        points = mean(trained[a, r] - trained[b, r] for r in both)
-        found.append(DifferenceNow(a=a, b=b, pairs=len(both), points=points))
+        difference = mean(trained[a, r] - trained[b, r] for r in both)
+        found.append(DifferenceNow(a=a, b=b, pairs=len(both), difference=difference))
     return tuple(found)

@@ -7,12 +7,14 @@ from typing import Any, Literal
 
 import msgspec
 
+from esper_ab.contracts.measures import Measure
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.journal.fold import History, RunState
 from esper_ab.journal.load import Loaded, load
 from esper_ab.journal.lock import holder
 from esper_ab.live.recent import DIFFERENCE_LABEL, DifferenceNow, GroupNow, differences_now, group_now
+from esper_ab.stats.text import digits_for, signed
 
 ExperimentState = Literal["running", "finished", "failed", "interrupted", "stale"]
 
@@ -50,6 +52,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     runs: tuple[RunStatus, ...]
     groups: tuple[GroupNow, ...]
     differences: tuple[DifferenceNow, ...]
+    measured: Measure  # outcome of groups and differences
+    margin: float
     looks: tuple[LookNow, ...]  # taken so far
     ledger: int  # entries
     notes: tuple[str, ...] = ()  # ledger entries that are no faults: waits for room on the disk
@@ -76,6 +80,7 @@ def status_of(loaded: Loaded, *, held: bool) -> Status:
             for name, run in history.runs.items()
         ),
         groups=tuple(group_now(history, group) for group in history.groups), differences=differences_now(history),
+        measured=history.outcome, margin=history.design.margin,
         looks=tuple(
             LookNow(
                 replicates=look.replicates, decided=tuple(f"{one.a} - {one.b}" for one in look.decided),
@@ -105,11 +110,15 @@ def status_text(experiment_dir: Path) -> str:
     for run in found.runs:
         done = f"episode {run.episodes} of {run.of_episodes}"
         lines.append(f"  {run.name:<{width}}  {run.state:<10}  {done}  on {run.lane}")
-    lines += [f"  {group.group}: recent held-out accuracy {_percent(group.accuracy)}" for group in found.groups]
+    outcome, digits = found.measured, digits_for(found.margin)
+    for group in found.groups:
+        recent = "not yet" if group.outcome is None else outcome.value(f"{group.outcome:.{digits - 1}f}")
+        lines.append(f"  {group.group}: recent {outcome.label} {recent}")
     lines += [
-        f"  {item.a} - {item.b}: {item.points:+.2f} points, pairs trained: {item.pairs} ({DIFFERENCE_LABEL})"
+        f"  {item.a} - {item.b}: {outcome.difference(signed(item.difference, digits))}, pairs trained: {item.pairs} "
+        f"({DIFFERENCE_LABEL}{'; lower is better' if outcome.sign < 0.0 else ''})"
         for item in found.differences
-        if item.points is not None
+        if item.difference is not None
     ]
     for look in found.looks:
         lines.append(f"  look at {look.replicates} replicates: {look.outcome}")
@@ -120,10 +129,6 @@ def status_text(experiment_dir: Path) -> str:
         entries = "1 entry" if found.ledger == 1 else f"{found.ledger} entries"
         lines.append(f"  {entries} in the ledger of confounders: see `esper-ab report`")
     return visible("\n".join(lines))
-
-
-def _percent(value: float | None) -> str:
-    return "not yet" if value is None else f"{value:.1f} %"
 
 
 def state_of(history: History, *, held: bool) -> ExperimentState:

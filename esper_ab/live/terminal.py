@@ -23,15 +23,17 @@ from esper_ab.contracts import messages
 from esper_ab.contracts.evaluation import episode_sizes
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.visible import visible
+from esper_ab.design.design import Design
 from esper_ab.journal.events import AnyEvent, ExperimentStarted, Ledger, LookTaken, MilestoneReleased, PlanExtended
 from esper_ab.journal.fold import History, begin
 from esper_ab.live.alarms import Alarms
 from esper_ab.live.recent import DIFFERENCE_LABEL, RECENT, REWARD_LABEL, GroupNow, differences_now, group_now
 from esper_ab.plan.blocks import Plan
+from esper_ab.stats.text import n_pairs
 
 _REDRAW_S = 0.2
 _ECHO = 4  # columns kept free for the echo of two Ctrl-C, which would wrap and move the cursor
-_COLUMNS = ("group", "episodes", "held-out %", REWARD_LABEL, "params added", "entropy", "s / episode")
+_COLUMNS = ("group", "episodes", "", REWARD_LABEL, "entropy", "s / episode")  # the third is that of the outcome
 _WIDE = 80  # terminal columns that fit all table columns
 _LONGEST = 16  # longest word that is never broken
 _LINE_S = 5.0  # least time between plain lines
@@ -167,7 +169,7 @@ class LiveView:
         if now - self._lined < _LINE_S and event.milestone not in ends:
             return
         self._lined = now
-        groups = "; ".join(_in_line(group_now(history, group)) for group in history.groups)
+        groups = "; ".join(_in_line(group_now(history, group), history.design) for group in history.groups)
         done, total = self._done(), max(self._total(), 1e-9)
         pace = (done - self._before) / max(now - self._began, 1e-9)  # episodes per second
         left = f", about {_duration((total - done) / pace)} left" if pace > 0 else ""
@@ -214,7 +216,8 @@ def _milestone_name(event: MilestoneReleased, specs: dict[str, RunSpec]) -> str:
 
 def _table(history: History, width: int) -> Table:
     """Build the table of groups, columns as wide as their longest word; narrow terminals omit the last two."""
-    columns = _COLUMNS if width >= _WIDE else _COLUMNS[:-2]
+    columns = [name or history.outcome.title for name in (_COLUMNS if width >= _WIDE else _COLUMNS[:-2])]
+    digits = history.design.digits
     table = Table(
         title=f"last {RECENT} training episodes", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0),
         show_edge=False, pad_edge=False,
@@ -228,8 +231,8 @@ def _table(history: History, width: int) -> Table:
     for group in history.groups:
         now = group_now(history, group)
         cells = (
-            f"{now.episodes} / {now.of_episodes}", _number(now.accuracy, 1), _number(now.reward, 2),
-            _number(now.params_added, 0), _number(now.entropy, 2), _number(now.seconds, 2),
+            f"{now.episodes} / {now.of_episodes}", _number(now.outcome, digits - 1), _number(now.reward, 2),
+            _number(now.entropy, 2), _number(now.seconds, 2),
         )
         table.add_row(Text(group), *cells[: len(columns) - 1])
     return table
@@ -237,14 +240,16 @@ def _table(history: History, width: int) -> Table:
 
 def _differences(history: History) -> list[str]:
     return [
-        f"{item.a} - {item.b} {item.points:+.2f} points, {item.pairs} {'pair' if item.pairs == 1 else 'pairs'}"
+        f"{item.a} - {item.b} {history.design.difference(item.difference)}, {n_pairs(item.pairs)}"
         for item in differences_now(history)
-        if item.points is not None
+        if item.difference is not None
     ]
 
 
-def _in_line(now: GroupNow) -> str:
-    return f"{now.group} {_number(now.accuracy, 1)} %" if now.accuracy is not None else f"{now.group} -"
+def _in_line(now: GroupNow, design: Design) -> str:
+    if now.outcome is None:
+        return f"{now.group} -"
+    return f"{now.group} {design.outcome.value(_number(now.outcome, design.digits - 1))}"
 
 
 def _number(value: float | None, digits: int) -> str:

@@ -16,6 +16,7 @@ from esper_ab.contracts.messages import Lane, RunSpec
 from esper_ab.contracts.records import RunRef, Sha256
 from esper_ab.contracts.rng import RngPath, run_path
 from esper_ab.contracts.settings import Settings
+from esper_ab.contracts.trainer import TrainerFacts
 from esper_ab.design.counterbalance import (
     blocks_needed,
     draws_positions,
@@ -29,6 +30,7 @@ from esper_ab.plan.estimate import estimate
 from esper_ab.plan.notes import estimand, notes
 from esper_ab.plan.positions import positions_could_matter_by
 from esper_ab.plan.reward_code import code_of
+from esper_ab.plan.trainer import order_of, out_of
 from esper_ab.settings.differences import Difference, differences
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 from esper_ab.stats.least_pairs import LEAST_PAIRS
@@ -53,11 +55,13 @@ class Plan(Settings, frozen=True, kw_only=True):
     blocks: tuple[Block, ...]
     differences: tuple[Difference, ...]
     design: Design  # what is compared, by which rule
+    kind: str  # of the task: names what reports and analyses have for it
     estimand: str  # one sentence
     notes: tuple[str, ...]  # what the user should know: several axes, time slicing, idle devices, too few replicates
     step_s: float = 0.0  # estimated: a host epoch with its validation; 0 in journals that do not have it
-    chance: float | None = None  # percent: accuracy of guessing a class; None: not known
-    run_sd: float | None = None  # points: how much runs of one condition differ, from a calibration; None: unknown
+    chance: float | None = None  # outcome of guessing a class; None: not known, or there are no classes
+    run_sd: float | None = None  # how much runs of one condition differ, from a calibration; None: unknown
+    trainer: TrainerFacts | None = None  # what the rehearsal of a trainer of the user's own found
     appraisal: Appraisal | None = None  # of the groups' rewards, when the experiment includes one
 
 
@@ -75,10 +79,11 @@ def make_plan(
     """Decide everything that is decided before the first run; UsageError when the devices cannot carry one block.
 
     `calibrate` computes the boundaries of the looks. `remarks`: notes of those who resolved and calibrated, which
-    follow the plan's own. `run_sd`: points, from a calibration. `appraisal`: of the rewards of
+    follow the plan's own. `run_sd`: from a calibration. `appraisal`: of the rewards of
     `experiment` alone.
     """
     check_design(experiment)  # of which the number of sets of lanes depends
+    task = next(task for task in machine.tasks if task.name == experiment.task)
     sets = _lane_sets(experiment, machine)
     digest, matter = digest_of(experiment, machine), bool(positions_could_matter_by(experiment, machine))
     blocks = tuple(
@@ -95,19 +100,18 @@ def make_plan(
         idle_devices=idle,
         blocks=blocks,
         differences=differences(experiment.groups),
-        design=make_design(experiment, [_names(block) for block in blocks], calibrate, positions_matter=matter),
+        design=make_design(
+            experiment, [_names(block) for block in blocks], calibrate, measures=task.measures, positions_matter=matter
+        ),
+        kind=task.kind,
         estimand=estimand(experiment, machine),
         notes=(*notes(experiment, machine, lanes, idle, len(sets)), *remarks),
         step_s=estimate(experiment, lanes, machine).step_s,
-        chance=_chance(experiment, machine),
+        chance=100.0 / task.classes if task.classes else None,
         run_sd=run_sd,
+        trainer=machine.trainer,
         appraisal=appraisal,
     )
-
-
-def _chance(experiment: ResolvedExperiment, machine: Machine) -> float | None:
-    classes = next(task.classes for task in machine.tasks if task.name == experiment.task)
-    return 100.0 / classes if classes else None
 
 
 def extend(plan: Plan, design: Design, planned: int, more: int) -> Extension:
@@ -129,7 +133,8 @@ def _again(template: RunSpec, replicate: int, lane: Lane) -> RunSpec:
     """The orders of the same group for another replicate on another lane."""
     ref = template.ref
     again = msgspec.structs.replace(ref, name=f"{ref.group_id}/{replicate}", replicate=replicate, lane=lane.name)
-    return msgspec.structs.replace(template, ref=again, **_places(again, lane, template.n_envs))
+    trainer = template.trainer and msgspec.structs.replace(template.trainer, out=out_of(again))
+    return msgspec.structs.replace(template, ref=again, trainer=trainer, **_places(again, lane, template.n_envs))
 
 
 def _names(block: Block) -> tuple[str, ...]:
@@ -163,6 +168,8 @@ def digest_of(experiment: ResolvedExperiment, machine: Machine) -> str:
     groups = tuple(sorted(experiment.groups, key=lambda group: group.name))
     nameless = msgspec.structs.replace(experiment, name="", groups=groups)
     sources = {reward.reference: reward.sha256 for reward in machine.user_rewards}
+    if machine.trainer is not None:
+        sources[experiment.trainer] = machine.trainer.sha256
     return hashlib.sha256(msgspec.json.encode([nameless, sources], order="sorted")).hexdigest()
 
 
@@ -283,7 +290,9 @@ def _run_spec(
 ) -> RunSpec:
     """Orders that depend on this group, its replicate and its lane, and on no other group."""
     replicate, lane = place
-    mode = group.settings.reward.mode
+    mode = "" if experiment.trainer else group.settings.reward.mode
+    repeats = next(task.repeats for task in machine.tasks if task.name == experiment.task)
+    own_code = (mode, experiment.task, experiment.outcome)
     ref = RunRef(
         name=f"{group.name}/{replicate}",
         group_id=group.name,
@@ -304,11 +313,14 @@ def _run_spec(
         episodes=experiment.episodes,
         steps=experiment.steps,
         eval_hosts=experiment.eval_hosts,
-        eval_reward_modes=(*machine.rewards, *(() if mode in machine.rewards else (mode,))),
+        eval_reward_modes=() if experiment.trainer else tuple(dict.fromkeys((*machine.rewards, mode))),
         settings=group.settings,
         arithmetic=experiment.arithmetic,
         telemetry=experiment.telemetry,
-        reward_code=tuple(code_of(reward) for reward in machine.user_rewards if reward.reference == mode),
+        reward_code=tuple(code_of(reward) for reward in machine.user_rewards if reward.reference in own_code),
+        outcome=experiment.outcome,
+        repeats=repeats,
         share_observation_norm=experiment.share_observation_norm and group.settings.controller.name == "ppo",
+        trainer=order_of(experiment, machine, ref),
         **_places(ref, lane, experiment.n_envs),
     )

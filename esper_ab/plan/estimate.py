@@ -18,10 +18,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from esper_ab.contracts.evaluation import greedy_hosts
+from esper_ab.contracts.kinds import GROWTH
 from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.settings import Settings
+from esper_ab.contracts.trainer import TrainerFacts
 from esper_ab.settings.experiment import ResolvedExperiment
 
 _PASSES = 3  # forward, and a backward pass that costs about two
@@ -42,6 +46,7 @@ GPU = Rates(value=150, validated=4.0, step_s=20e-3)  # hundreds of launches per 
 _WORKER_BYTES = 400 << 20  # Python, torch, its threads
 _ENV_BYTES = 3 << 19  # parameters, momentum and activations of one environment more
 _FLOAT_BYTES = 4
+_DECISION_S = 1e-3  # a policy's decision for all environments, with its share of the update
 
 
 class Estimate(Settings, frozen=True, kw_only=True):
@@ -67,7 +72,11 @@ def epoch_s(task: TaskFacts, n_envs: int, batch_size: int, speed: float, rates: 
 
 def estimate(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine) -> Estimate:
     """Estimate duration and memory of all runs; [E] environments train together, blocks in turn on each lane set."""
+    if machine.trainer is not None:
+        return _of_trainer(experiment, lanes, machine, machine.trainer)
     task = next(task for task in machine.tasks if task.name == experiment.task)
+    if task.kind != GROWTH:
+        return _of_environments(experiment, lanes, machine, task)
     batch = min(group.settings.growth.batch_size for group in experiment.groups)
     on_gpu = any(device.startswith("cuda") for lane in lanes for device in lane.devices)
     speed, devices = machine.multiply_adds_per_s, experiment.devices_per_run
@@ -77,20 +86,62 @@ def estimate(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Mac
         rates = TORCH if experiment.arithmetic.kernel == "torch" else NATIVE
         rates = replace(rates, step_s=devices * rates.step_s)
         host_epoch_s = epoch_s(task, experiment.n_envs, batch, speed, rates)
-    step_s = host_epoch_s * _queue(experiment, lanes, machine)
+    data = sum(task.sizes) * task.sample_values * _FLOAT_BYTES
+    basis = (
+        f"rough: {speed / 1e9:.1f} billion multiply-adds per second measured, hosts taken as bare"
+        f"{', and steps on a GPU as never measured' if on_gpu else ''}"
+    )
+    memory_bytes = len(lanes) * (_WORKER_BYTES + data + experiment.n_envs * _ENV_BYTES)
+    return _whole(experiment, lanes, machine, host_epoch_s, memory_bytes, basis)
+
+
+def _of_environments(
+    experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine, task: TaskFacts
+) -> Estimate:
+    """Estimate from the measured time of an environment's step; episodes are taken to last as long as they may."""
+    step_s = experiment.n_envs * task.step_s + _DECISION_S
+    limit = min(experiment.steps, task.episode_steps or experiment.steps)
+    basis = (
+        f"rough: {1 / task.step_s:.0f} steps of an environment per second measured, episodes taken as {limit} steps "
+        "long; shorter ones take less"
+    )
+    shorter = msgspec.structs.replace(experiment, steps=limit)
+    return _whole(shorter, lanes, machine, step_s, len(lanes) * _WORKER_BYTES, basis)
+
+
+def _whole(
+    experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine, alone_s: float, memory_bytes: int,
+    basis: str,
+) -> Estimate:  # fmt: skip
+    """Return the estimate of all runs from that of one step of a run alone on its devices."""
+    step_s = alone_s * _queue(experiment, lanes, machine)
     evaluated = experiment.eval_hosts + greedy_hosts(experiment.eval_hosts, experiment.n_envs)
     run_s = step_s * experiment.steps * (experiment.episodes + evaluated / experiment.n_envs)
     at_once = max(1, len(lanes) // len(experiment.groups))
-    data = sum(task.sizes) * task.sample_values * _FLOAT_BYTES
     start_up_s = machine.start_s * (1 + max(1.0, len(lanes) / max(1, len(machine.names("cpu")))))
     return Estimate(
         duration_s=start_up_s + run_s * math.ceil(experiment.replicates / at_once),
         start_up_s=start_up_s,
         step_s=step_s,
-        memory_bytes=len(lanes) * (_WORKER_BYTES + data + experiment.n_envs * _ENV_BYTES),
-        basis=f"rough: {speed / 1e9:.1f} billion multiply-adds per second measured, hosts taken as bare"
-        f"{', and steps on a GPU as never measured' if on_gpu else ''}",
+        memory_bytes=memory_bytes,
+        basis=basis,
     )
+
+
+def _of_trainer(
+    experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine, facts: TrainerFacts
+) -> Estimate:
+    """Estimate from what the rehearsal took; a step is a point, between which nothing has to be heard."""
+    queue = _queue(experiment, lanes, machine)
+    each_s = (facts.point_s * experiment.episodes + facts.evaluate_s) * queue
+    at_once = max(1, len(lanes) // len(experiment.groups))
+    start_up_s = machine.start_s / max(1, len(machine.names("cpu")))
+    short = f", which was shortened by {facts.shortened}" if facts.shortened else ""
+    return Estimate(
+        duration_s=start_up_s + each_s * math.ceil(experiment.replicates / at_once), start_up_s=start_up_s,
+        step_s=facts.point_s * queue, memory_bytes=len(lanes) * _WORKER_BYTES,
+        basis=f"rough: as long as in the rehearsal{short}; memory without that of the trainer",
+    )  # fmt: skip
 
 
 def _queue(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine) -> float:

@@ -18,17 +18,22 @@ import msgspec
 
 from esper_ab.contracts.below import make_folder, write_below
 from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.kinds import ENV_REWARD, GROWTH, TRAINER, kind_of_task, reader_of
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.trainer import TrainerFacts
+from esper_ab.plan import trainer
 from esper_ab.plan.blocks import Plan
 from esper_ab.plan.reward_code import keep
 from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.settings.parse import settings_sha256
+from esper_ab.settings.trainer import READ
 
 FOLDER_OF_RUNS, CONFIG_NAME = "runs", "config.toml"  # in an experiment directory, and in the folder of each of its runs
-_PACKAGES = ("esper-ab", "torch", "numpy", "scipy", "msgspec", "pyzmq", "msgpack", "duckdb")
+_PACKAGES = ("esper-ab", "torch", "numpy", "scipy", "msgspec", "pyzmq", "msgpack", "duckdb", "gymnasium")
+_FREE = ("reward.params", "trainer")  # tables whose keys the user's code declares
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 
@@ -65,6 +70,7 @@ def experiment_toml(plan: Plan, machine: Machine, about: dict[str, Any] | None =
                     if device.name in used},
         "kernel_build": plan.experiment.arithmetic.kernel_build,
         "user_rewards": {reward.reference: reward.sha256 for reward in machine.user_rewards},
+        **({"trainer": _rehearsed(machine.trainer)} if machine.trainer else {}),
         **({"about": about} if about else {}),
     }
     return "\n".join(_toml(tree)) + "\n"
@@ -91,12 +97,21 @@ def run_toml(plan: Plan, spec: RunSpec) -> str:
         "experiment_digest": plan.digest, "policy_file": spec.policy_file, "log_file": spec.log_file,
     }  # fmt: skip
     file = f"{FOLDER_OF_RUNS}/{run_folder(ref)}/{CONFIG_NAME}"
-    beside = "wait" if ref.group_id != "wait" else "random"
-    command = shell_command("launch", "--config", file, "--groups", f"{ref.group_id},{beside}", "--name", "again")
+    command = shell_command("launch", "--config", file, *_beside(spec), "--name", "again")
     again = f"It is trained again by: {command}"
     if experiment.share_observation_norm:
         again = "It shared its observation moments with the other groups: without them its records are others."
     return f"# Run {ref.name}. {again}\n" + "\n".join(_toml(tree)) + "\n"
+
+
+def _beside(spec: RunSpec) -> tuple[str, ...]:
+    """Arguments that give a run's group a second one: a controller that costs little, or for a trainer its twin."""
+    name = spec.ref.group_id
+    if spec.trainer is None:
+        floor, other = ("wait", "random") if kind_of_task(spec.task) == GROWTH else ("random", ENV_REWARD)
+        return "--groups", f"{name},{floor if name != floor else other}"
+    settings = ",".join(f"trainer.{key}={json.dumps(value)}" for key, value in spec.settings.trainer.items())
+    return "--groups", f"{name},beside", *(("--group", f"beside:{settings}") if settings else ())
 
 
 def run_folder(ref: RunRef) -> str:
@@ -105,13 +120,39 @@ def run_folder(ref: RunRef) -> str:
 
 
 def _settings(experiment: ResolvedExperiment) -> dict[str, Any]:
-    """Return the settings as nested tables that `read_toml` reads back."""
+    """Return the settings that the kind of the task reads, as nested tables that `read_toml` reads back."""
     tree: dict[str, Any] = msgspec.to_builtins(experiment)
     del tree["arithmetic"]["kernel_build"]  # found, not asked for: another build is another arithmetic all the same
-    groups = tree.pop("groups")
+    groups, kind = tree.pop("groups"), kind_of_task(experiment.task)
+    if experiment.trainer:
+        tree = {key: value for key, value in tree.items() if key in READ or key == "arithmetic"}
+        del tree["arithmetic"]["kernel"]
+    for table in (tree, *(group["settings"] for group in groups)):
+        _leave_out_unread(table, kind)
     tree["groups"] = [group["name"] for group in groups]
-    tree["group"] = {group["name"]: group["settings"] for group in groups}
+    tree["group"] = {group["name"]: _of_kind(group["settings"], kind) for group in groups}
     return tree
+
+
+def _of_kind(settings: dict[str, Any], kind: str) -> dict[str, Any]:
+    """Return the sections of a group's settings that its kind of task has."""
+    return {section: table for section, table in settings.items() if (section == "trainer") == (kind == TRAINER)}
+
+
+def _leave_out_unread(table: dict[str, Any], kind: str, prefix: str = "") -> None:
+    for key in list(table):
+        if isinstance(table[key], dict) and f"{prefix}{key}" not in _FREE:
+            _leave_out_unread(table[key], kind, f"{prefix}{key}.")
+            if not table[key]:
+                del table[key]
+        elif reader_of(f"{prefix}{key}") not in ("", kind):
+            del table[key]
+
+
+def _rehearsed(facts: TrainerFacts) -> dict[str, Any]:
+    """What was found of a trainer when it was rehearsed."""
+    found = {"sha256": facts.sha256, "repeats": facts.repeats, "resumption": facts.resumption}
+    return {**found, "files": list(facts.files)}
 
 
 def _sha256(tree: dict[str, Any]) -> str:
@@ -151,6 +192,8 @@ def make_experiment_directory(
         write_below(experiment_dir, "experiment.toml", experiment_toml(plan, machine, about).encode())
         try:
             keep(experiment_dir, machine.user_rewards)
+            if machine.trainer is not None:
+                trainer.keep(experiment_dir, machine.trainer, plan.experiment.trainer)
         except UsageError:
             shutil.rmtree(experiment_dir)
             raise

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from esper_ab.contracts.kinds import ENV_REWARD, GROWTH, TRAINER, kind_of_task
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import Lane
 from esper_ab.design.counterbalance import cycle, draws_positions
+from esper_ab.plan import trainer as own
 from esper_ab.plan.gpu_memory import too_much
 from esper_ab.plan.positions import positions_could_matter_by
 from esper_ab.settings.differences import capital, named, pairs_by_axes
@@ -18,12 +20,18 @@ from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 def estimand(experiment: ResolvedExperiment, machine: Machine) -> str:
     """Say in one sentence what is estimated; docs/statistics.md gives the reasons."""
     task = next(task for task in machine.tasks if task.name == experiment.task)
+    if task.kind == TRAINER:
+        return own.estimand(experiment, task)
     pairing = "independent randomness per group" if experiment.unpaired else "the same randomness in every group"
+    outcome = task.measures.outcome
+    unit = f", in {outcome.apart}" if outcome.apart else ""
+    lower = " (lower is better)" if outcome.sign < 0.0 else ""
+    slots = f", slots {', '.join(experiment.slots)}" if experiment.slots else ""
+    split = f"; conditional on the task's fixed test split of {task.sizes[2]} samples" if task.sizes[2] else ""
     return (
-        f"Mean over replicates ({pairing}) of the evaluated policy's held-out accuracy in one group minus that in "
-        f"another, in points: task {task.name} ({task.title}), slots {', '.join(experiment.slots)}, trained for "
-        f"{experiment.episodes} episodes of {experiment.steps} steps in {experiment.n_envs} environments, with the "
-        f"settings printed; conditional on the task's fixed test split of {task.sizes[2]} samples."
+        f"Mean over replicates ({pairing}) of the evaluated policy's {outcome.label}{lower} in one group minus that in "
+        f"another{unit}: task {task.name} ({task.title}){slots}, trained for {experiment.episodes} episodes of "
+        f"{experiment.steps} steps in {experiment.n_envs} environments, with the settings printed{split}."
     )
 
 
@@ -32,12 +40,20 @@ def notes(
 ) -> tuple[str, ...]:
     """Write all notes that apply to a plan, the most important first."""
     return (
+        *_on_trainer(experiment, machine),
         *_on_inference(experiment, blocks_at_once, matter=bool(positions_could_matter_by(experiment, machine))),
         *_on_sharing(experiment),
-        *_on_differences(experiment),
-        *_on_start(experiment),
+        *_on_differences(experiment, machine),
+        *_on_outcome(experiment, machine),
+        *(_on_start(experiment) if experiment.slots else ()),  # the op head is growth's
         *_on_devices(experiment, machine, lanes, idle),
     )
+
+
+def _on_trainer(experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
+    """Say what the rehearsal of a trainer of the user's own found."""
+    if machine.trainer is not None:
+        yield own.found(machine.trainer, experiment.trainer)
 
 
 def _on_inference(experiment: ResolvedExperiment, blocks_at_once: int, *, matter: bool) -> Iterator[str]:
@@ -106,7 +122,7 @@ def _on_sharing(experiment: ResolvedExperiment) -> Iterator[str]:
         )
 
 
-def _on_differences(experiment: ResolvedExperiment) -> Iterator[str]:
+def _on_differences(experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
     groups = {group.name: group.settings for group in experiment.groups}
     alike: dict[tuple[str, ...], list[tuple[str, str]]] = {}
     for pair, axes in pairs_by_axes(experiment.groups).items():
@@ -115,16 +131,36 @@ def _on_differences(experiment: ResolvedExperiment) -> Iterator[str]:
         them = capital(named(pairs))
         if not axes:
             equal = "with independent randomness" if experiment.unpaired else "their records must be identical"
+            if machine.trainer is not None and not machine.trainer.repeats:
+                equal = "they differ by chance alone, for the trainer does not repeat"
             yield f"{them} do not differ in anything that is read (A/A): {equal}."
         elif len(axes) > 1:
             yield f"{them} differ in {len(axes)} settings ({', '.join(axes)}): their effects cannot be told apart."
-    for name, settings in groups.items():
+    for name, settings in groups.items() if experiment.slots else ():
         learns = settings.controller.name == "ppo"
         if learns and settings.reward.mode == "shaped" and settings.ppo.gamma != settings.reward.gamma:
             yield (
                 f"{name}: ppo.gamma={settings.ppo.gamma} is not reward.gamma={settings.reward.gamma}: the potential-"
                 "based shaping is then no longer neutral to the optimal policy."
             )
+
+
+def _on_outcome(experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
+    """Say which groups train on the outcome itself, and that environments do not repeat."""
+    if kind_of_task(experiment.task) == GROWTH:
+        return
+    learners = [group for group in experiment.groups if group.settings.controller.name == "ppo"]
+    same = [group.name for group in learners if group.settings.reward.mode == ENV_REWARD]
+    if same and len(same) < len(learners) and not experiment.outcome:
+        yield (
+            f"The outcome is also the reward of {', '.join(same)} ({ENV_REWARD}), and not of the other learners: asked "
+            "is whether another reward teaches it better than it teaches itself."
+        )
+    if not next(task.repeats for task in machine.tasks if task.name == experiment.task):
+        yield (
+            "The environments do not repeat: one episode, played twice with the same seed and actions, was not the "
+            "same. So groups with equal settings differ, and so does a run that was taken up after a death."
+        )
 
 
 def _on_start(experiment: ResolvedExperiment) -> Iterator[str]:

@@ -16,6 +16,14 @@ def positions_could_matter_by(experiment: ResolvedExperiment, machine: Machine) 
     others = [name for name in experiment.devices if name not in cores]
     modes = (group.settings.reward.mode for group in experiment.groups)
     foreign = [mode for mode in modes if mode not in machine.rewards]
+    if experiment.trainer:
+        return "the trainer is your own"
+    if experiment.task.rpartition(":")[0].endswith(".py"):
+        return f"the environments of {experiment.task} are no part of a package"
+    if not next((task.repeats for task in machine.tasks if task.name == experiment.task), True):
+        return "the environments do not repeat"
+    if ":" in experiment.outcome.removeprefix("info:"):
+        return f"the outcome {experiment.outcome} is a function of a user's own"
     if foreign:
         return f"the reward {foreign[0]} is no entry of the catalogue"
     if others:

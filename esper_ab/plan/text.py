@@ -11,6 +11,7 @@ from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.design.design import rule
 from esper_ab.plan.blocks import Block, Plan
 from esper_ab.plan.estimate import Estimate
+from esper_ab.settings.experiment import ResolvedExperiment
 
 _BLOCKS_SHOWN = 12
 _SHORT_S = 10  # an estimate is no better than this
@@ -35,11 +36,7 @@ def plan_text(plan: Plan, estimate: Estimate, experiment_dir: Path, width: int =
             f"task {asked.task}",
             width,
         ),
-        _sentence(
-            f"  each: {asked.episodes} episodes x {asked.steps} steps x {asked.n_envs} environments, slots "
-            f"{', '.join(asked.slots)}; evaluation: {asked.eval_hosts} hosts",
-            width,
-        ),
+        _sentence(f"  each: {_size(asked)}", width),
         f"  into {experiment_dir}",
         "",
         *_differences(plan),
@@ -62,11 +59,28 @@ def plan_text(plan: Plan, estimate: Estimate, experiment_dir: Path, width: int =
     return visible("\n".join([*lines, *(_sentence(f"note: {note}", width) for note in plan.notes)]))
 
 
+def _size(asked: ResolvedExperiment) -> str:
+    """Say what one run trains and is evaluated on."""
+    if asked.trainer:
+        points, outcomes = asked.episodes, asked.eval_hosts
+        return (
+            f"{points} point{'' if points == 1 else 's'} of {asked.trainer}; evaluation: {outcomes} "
+            f"outcome{'' if outcomes == 1 else 's'}"
+        )
+    slots = f", slots {', '.join(asked.slots)}" if asked.slots else ""
+    return (
+        f"{asked.episodes} episodes x {asked.steps} steps x {asked.n_envs} environments{slots}; evaluation: "
+        f"{asked.eval_hosts} episodes"
+    )
+
+
 def _design(plan: Plan) -> Iterator[str]:
     """Describe the comparisons, the looks and the deciding p-value."""
     design = plan.design
     pairs = ", ".join(f"{one.a} - {one.b}" for one in design.comparisons)
-    yield f"comparisons: {pairs}; endpoint {design.endpoint}, test {design.test}, margin {design.margin:g} points"
+    better = f"{design.outcome.label}, {design.outcome.better} is better"
+    endpoint = f"endpoint {design.endpoint} ({better})"
+    yield f"comparisons: {pairs}; {endpoint}, test {design.test}, margin {design.margin_words}"
     yield f"rule: {rule(design)}"
 
 

@@ -76,7 +76,9 @@ def query(experiment_dir: Path, sql: str, limit_s: float = LIMIT_S) -> QueryResu
     """
     import duckdb
 
-    with viewed(experiment_dir) as connection, _interrupted(connection, limit_s):
+    loaded = load(experiment_dir)
+    made = viewed(experiment_dir, loaded.lines, loaded.history.design.measures.names)
+    with made as connection, _interrupted(connection, limit_s):
         lock(connection)
         try:
             statements = connection.extract_statements(sql)
@@ -110,14 +112,13 @@ def _interrupted(connection: DuckDBPyConnection, limit_s: float) -> Iterator[Non
         timer.cancel()
 
 
-def viewed(experiment_dir: Path, lines: int | None = None) -> DuckDBPyConnection:
-    """Open a database with the views over the journal's first `lines` verified lines (None: verify all now).
+def viewed(experiment_dir: Path, lines: int, measures: tuple[str, ...]) -> DuckDBPyConnection:
+    """Open a database with the views over the journal's first `lines` verified lines, whose plan declares `measures`.
 
-    It reads the journal for as long as it is queried. UsageError for an empty journal, JournalError for a damaged one.
+    It reads the journal for as long as it is queried.
     """
     import duckdb
 
-    lines = load(experiment_dir).lines if lines is None else lines
     connection = duckdb.connect(":memory:", config={"temp_directory": ""})  # else queries may read what is in it
     try:
         path = _file_name(experiment_dir / JOURNAL_NAME)
@@ -127,11 +128,23 @@ def viewed(experiment_dir: Path, lines: int | None = None) -> DuckDBPyConnection
         literal = "'" + path.replace("'", "''") + "'"
         connection.execute(f"SET allowed_paths = [{literal}]")
         connection.execute(_EPISODES.format(path=literal, longest=longest, lines=lines))
-        connection.execute(resources.files("esper_ab.query").joinpath("views.sql").read_text(encoding="utf-8"))
+        connection.execute(_views(measures))
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _views(measures: tuple[str, ...]) -> str:
+    """Return views.sql with a column per declared measure."""
+    text = resources.files("esper_ab.query").joinpath("views.sql").read_text(encoding="utf-8")
+    quoted = [f'"{name}"' for name in measures]
+    filled = {"{means}": "".join(f",\n    list_avg([e.measures.{name} for e in r.envs]) AS {name}" for name in quoted)}
+    filled["{fields}"] = f", measures STRUCT({', '.join(f'{name} DOUBLE' for name in quoted)})" if measures else ""
+    filled["{keys}"] = f', "measures": {json.dumps(dict.fromkeys(measures, "DOUBLE"))}' if measures else ""
+    for token, columns in filled.items():
+        text = text.replace(token, columns)
+    return text
 
 
 def _file_name(journal: Path) -> str:

@@ -21,13 +21,9 @@ CREATE VIEW episodes AS
 SELECT
     r.run.name AS run, r.run.group_id AS group_id, r.run.replicate AS replicate, r.run.reward_mode AS reward_mode,
     r.run.controller AS controller, r.run.lane AS lane, r.episode AS episode, t AS recorded_at,
-    list_avg([e.held_out_accuracy for e in r.envs]) AS held_out_accuracy,
-    list_avg([e.val_accuracy for e in r.envs]) AS val_accuracy,
+    list_avg([e.outcome for e in r.envs]) AS outcome,
     list_avg([e.reward_sum for e in r.envs]) AS reward_sum,
-    list_avg([e.params_added for e in r.envs]) AS params_added,
-    list_avg([e.fossilized for e in r.envs]) AS fossilized,
-    list_avg([e.pruned for e in r.envs]) AS pruned,
-    len([e for e in r.envs if e.diverged]) AS diverged,
+    len([e for e in r.envs if e.failed]) AS failed{means},
     r.timing.total_s AS total_s, r.timing.train_s AS train_s, r.timing.validate_s AS validate_s,
     r.timing.decide_s AS decide_s, r.timing.update_s AS update_s,
     r.digest AS digest
@@ -35,8 +31,7 @@ FROM (SELECT t, record AS r FROM episode_lines('STRUCT(
     run STRUCT(name VARCHAR, group_id VARCHAR, replicate INTEGER, reward_mode VARCHAR, controller VARCHAR,
                lane VARCHAR),
     episode INTEGER,
-    envs STRUCT(held_out_accuracy DOUBLE, val_accuracy DOUBLE, reward_sum DOUBLE, params_added BIGINT, fossilized INTEGER,
-                pruned INTEGER, diverged BOOLEAN)[],
+    envs STRUCT(outcome DOUBLE, reward_sum DOUBLE, failed BOOLEAN{fields})[],
     timing STRUCT(total_s DOUBLE, train_s DOUBLE, validate_s DOUBLE, decide_s DOUBLE, update_s DOUBLE),
     digest VARCHAR)'));
 
@@ -48,10 +43,8 @@ SELECT
 FROM (SELECT record AS r FROM episode_lines('STRUCT(
     run STRUCT(name VARCHAR, group_id VARCHAR, replicate INTEGER, reward_mode VARCHAR, controller VARCHAR),
     episode INTEGER,
-    envs STRUCT(env INTEGER, device VARCHAR, steps INTEGER, held_out_accuracy DOUBLE, val_accuracy DOUBLE,
-                best_val_accuracy DOUBLE, val_loss DOUBLE, reward_sum DOUBLE, host_params BIGINT, params_added BIGINT,
-                germinated INTEGER, pruned INTEGER, fossilized INTEGER, contributing INTEGER, op_counts INTEGER[],
-                diverged BOOLEAN)[])'));
+    envs STRUCT(env INTEGER, device VARCHAR, steps INTEGER, outcome DOUBLE, reward_sum DOUBLE,
+                failed BOOLEAN{fields})[])'));
 
 CREATE VIEW ppo_updates AS
 SELECT
@@ -97,15 +90,13 @@ WITH unnested AS (
         event ->> '$.record.policy_file' AS policy_file,
         unnest(from_json(event -> '$.record.hosts', '[{
             "episode": "INTEGER", "actions": "VARCHAR", "rewards": "MAP(VARCHAR, DOUBLE)",
-            "outcome": {"env": "INTEGER", "device": "VARCHAR", "steps": "INTEGER", "held_out_accuracy": "DOUBLE",
-                    "val_accuracy": "DOUBLE", "val_loss": "DOUBLE", "host_params": "BIGINT", "params_added": "BIGINT",
-                    "germinated": "INTEGER", "pruned": "INTEGER", "fossilized": "INTEGER", "contributing": "INTEGER",
-                    "diverged": "BOOLEAN"}}]')) AS e
+            "outcome": {"env": "INTEGER", "device": "VARCHAR", "steps": "INTEGER", "outcome": "DOUBLE",
+                        "failed": "BOOLEAN"{keys}}}]')) AS e
     FROM other_lines
     WHERE kind = 'evaluation'
 )
 SELECT run, group_id, replicate, reward_mode, controller, e.episode AS episode, e.actions AS actions,
-       unnest(e.outcome), e.rewards AS rewards, policy_file
+       unnest(e.outcome, recursive := true), e.rewards AS rewards, policy_file
 FROM unnested;
 
 CREATE VIEW ledger AS
@@ -120,12 +111,12 @@ WHERE kind = 'ledger';
 
 -- What training left of each run: how many episodes, and the two endpoints that are made of them.
 CREATE VIEW curves AS
-SELECT e.run AS run, count(*) AS episodes, avg(e.held_out_accuracy) AS curve_mean,
-    avg(e.held_out_accuracy) FILTER (e.episode >= p.spec.episodes - greatest(1, ceil(p.spec.episodes / 10))) AS last_tenth
+SELECT e.run AS run, count(*) AS episodes, avg(e.outcome) AS curve_mean,
+    avg(e.outcome) FILTER (e.episode >= p.spec.episodes - greatest(1, ceil(p.spec.episodes / 10))) AS last_tenth
 FROM plan_runs AS p JOIN (
-    SELECT r.run.name AS run, r.episode AS episode, list_avg([e.held_out_accuracy for e in r.envs]) AS held_out_accuracy
+    SELECT r.run.name AS run, r.episode AS episode, list_avg([e.outcome for e in r.envs]) AS outcome
     FROM (SELECT record AS r FROM episode_lines(
-        'STRUCT(run STRUCT(name VARCHAR), episode INTEGER, envs STRUCT(held_out_accuracy DOUBLE)[])'))
+        'STRUCT(run STRUCT(name VARCHAR), episode INTEGER, envs STRUCT(outcome DOUBLE)[])'))
 ) AS e ON e.run = p.spec.ref.name
 GROUP BY e.run;
 
@@ -143,11 +134,11 @@ SELECT
         WHEN 'last-tenth' THEN CASE WHEN c.episodes >= p.spec.episodes THEN c.last_tenth END
         WHEN 'curve-mean' THEN CASE WHEN c.episodes >= p.spec.episodes THEN c.curve_mean END
     END AS endpoint,
-    e.sampled AS held_out_accuracy, e.greedy AS greedy_accuracy
+    e.sampled AS outcome, e.greedy AS greedy
 FROM plan_runs AS p
 LEFT JOIN curves AS c ON c.run = p.spec.ref.name
 LEFT JOIN (
-    SELECT run, avg(held_out_accuracy) FILTER (actions = 'sampled') AS sampled,
-        avg(held_out_accuracy) FILTER (actions = 'greedy') AS greedy
+    SELECT run, avg(outcome) FILTER (actions = 'sampled') AS sampled,
+        avg(outcome) FILTER (actions = 'greedy') AS greedy
     FROM evaluations GROUP BY run
 ) AS e ON e.run = p.spec.ref.name;

@@ -13,6 +13,7 @@ from esper_ab.analysis.comparable import Source, incomparable
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.visible import visible
+from esper_ab.design.design import Design
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import holder
 from esper_ab.live.status import state_of
@@ -28,6 +29,11 @@ class Compared:
     states: tuple[str, ...]  # of each, as in `status`
     found: Across
     caveats: tuple[str, ...]
+
+    @property
+    def design(self) -> Design:
+        """That of the first, in whose unit and decimals all is written."""
+        return self.sources[0].history.design
 
 
 def compare(experiment_dirs: tuple[Path, ...]) -> Compared:
@@ -62,17 +68,20 @@ def _source(experiment_dir: Path) -> Source:
 
 def render_json(compared: Compared) -> str:
     """A comparison of experiment directories as one JSON object."""
-    found = compared.found
+    found, design = compared.found, compared.design
     document = {
         "runs": [
             {"run": source.name, "state": state, "digest": source.history.plan.digest}
             for source, state in zip(compared.sources, compared.states, strict=True)
         ],
         "treatments": found.treatments,
-        "disagreements": [{**msgspec.to_builtins(one), "sentence": disagreement(one)} for one in found.disagreements],
+        "disagreements": [
+            {**msgspec.to_builtins(one), "sentence": disagreement(one, design)} for one in found.disagreements
+        ],
         "declared": found.declared,
         "exploratory": [
-            {**msgspec.to_builtins(one), "verdict": None, "sentence": sentence(one)} for one in found.exploratory
+            {**msgspec.to_builtins(one), "verdict": None, "sentence": sentence(one, design)}
+            for one in found.exploratory
         ],
         "caveats": compared.caveats,
     }
@@ -81,36 +90,36 @@ def render_json(compared: Compared) -> str:
 
 def render_text(compared: Compared) -> str:
     """A comparison of experiment directories as text for a terminal."""
-    found = compared.found
+    found, design = compared.found, compared.design
     parts = ["\n".join(
         f"{source.name}: {state}, {', '.join(source.history.groups)}, {source.history.replicates} replicates planned"
         for source, state in zip(compared.sources, compared.states, strict=True)
     )]  # fmt: skip
-    parts += [paragraph(f"! {disagreement(one)}", "", hanging="  ") for one in found.disagreements]
-    parts.append(render_table(_conditions(found)))
+    parts += [paragraph(f"! {disagreement(one, design)}", "", hanging="  ") for one in found.disagreements]
+    parts.append(render_table(_conditions(found, design)))
     if found.declared:
         lines = (f"{one.source}: {one.sentence}" for one in found.declared)
         parts.append("Declared before the runs\n" + "\n".join(paragraph(line, hanging="  ") for line in lines))
     if found.exploratory:
         parts.append("EXPLORATORY, between experiment directories\n" + "\n".join((
-            *(paragraph(sentence(one), hanging="  ") for one in found.exploratory),
+            *(paragraph(sentence(one, design), hanging="  ") for one in found.exploratory),
             *(paragraph(f"! {caveat}", hanging="  ") for caveat in compared.caveats),
         )))  # fmt: skip
-        parts.append(render_table(_differences(found)))
+        parts.append(render_table(_differences(found, design)))
     else:
         parts.append("No two treatments are left to compare that an experiment directory has not compared itself.")
     return visible("\n\n".join(parts))
 
 
-def _conditions(found: Across) -> Table:
+def _conditions(found: Across, design: Design) -> Table:
     rows = tuple(
         (
             one.name, "; ".join(f"{member.group} in {member.source}" for member in one.members), _checked(one),
-            str(len(one.endpoints)), mean_and_sd(one.endpoints.values()),
+            str(len(one.endpoints)), mean_and_sd(one.endpoints.values(), design.digits),
         )
         for one in found.treatments
     )
-    columns = ("treatment", "groups", "records of equal settings", "runs", "held-out accuracy, % (SD)")
+    columns = ("treatment", "groups", "records of equal settings", "runs", f"{design.outcome.title} (SD)")
     return Table(title="Treatments", columns=columns, rows=rows, words=3)
 
 
@@ -121,17 +130,19 @@ def _checked(one: Treatment) -> str:
     return f"equal in {count} replicate{'' if count == 1 else 's'}" if count else "no replicate in common"
 
 
-def _differences(found: Across) -> Table:
+def _differences(found: Across, design: Design) -> Table:
     rows = []
     for one in found.exploratory:
         plain, flip, rank, beside = one.plain, one.sign_flip, one.rank, one.correlation
         rows.append((
             f"{one.a} - {one.b}", ", ".join(one.settings) or "nothing that is read", str(len(one.pairs)),
-            signed(plain.mean if plain else None), span(plain.low, plain.high) if plain else NONE,
+            signed(plain.mean if plain else None, design.digits),
+            span(plain.low, plain.high, design.digits) if plain else NONE,
             _p(plain.p if plain else None), _p(flip.p if flip else None), _p(rank.p if rank else None),
             number(beside.r if beside else None),
         ))
-    columns = ("a - b", "differ in", "pairs", "points", "95 %, uncorrected", "t p", "sign flip p", "rank p", "r")
+    unit = design.outcome.apart or "difference"
+    columns = ("a - b", "differ in", "pairs", unit, "95 %, uncorrected", "t p", "sign flip p", "rank p", "r")
     return Table(title="Differences over common replicates", columns=columns, rows=tuple(rows), words=2)
 
 

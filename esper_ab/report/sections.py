@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from esper_ab.report.content import Content
+from esper_ab.report.kinds import kind_of
 from esper_ab.report.tables import appraisal, comparison, groups, learning, trust
 from esper_ab.report.tables.table import Table
 from esper_ab.verdict import sentences as wording
@@ -22,11 +23,12 @@ class Section:
 def sections(content: Content) -> tuple[Section, ...]:
     """Return the sections of a report in reading order."""
     analysis, compared = content.analysis, content.comparisons
+    judgement = kind_of(content).judgement(content)
     statistics = (table for item in compared if (table := comparison.statistics_table(item)).rows)
     return (
         _section(
-            "outcome", "Outcome", groups.exam_outcome_table(analysis.exam), comparison.overview_table(compared),
-            groups.exam_table(analysis.exam),
+            "outcome", "Outcome", *judgement[:1], comparison.overview_table(content.history.design, compared),
+            *judgement[1:],
         ),
         _section(
             "statistics", "Statistics", *statistics, comparison.endpoints_table(content),
@@ -34,19 +36,20 @@ def sections(content: Content) -> tuple[Section, ...]:
         ),
         _section(
             "groups", "Groups", groups.groups_table(content), groups.differences_table(content),
-            groups.cross_table(content, analysis.cross), groups.meaning_table(analysis.cross),
+            groups.cross_table(content, analysis.cross), groups.meaning_table(content, analysis.cross),
         ),
         _section(
             "rewards", "What the rewards pay for",
             *(appraisal.tables(analysis.appraisal) if analysis.appraisal else ()),
         ),
         _section(
-            "training", "Training", learning.learning_table(analysis.learning), groups.heads_table(content),
+            "training", "Training", learning.learning_table(content), groups.heads_table(content),
             groups.ppo_table(content),
         ),
         _section(
-            "trust", "Can it be trusted?", trust.audit_table(analysis.audit), trust.conduct_table(analysis.conduct),
-            trust.noise_table(analysis.noise), trust.layout_table(content), trust.ledger_table(content.history),
+            "trust", "Can it be trusted?", trust.audit_table(analysis.audit),
+            trust.conduct_table(analysis.conduct, kind_of(content).words),
+            trust.noise_table(content), trust.layout_table(content), trust.ledger_table(content.history),
             trust.last_words_table(content.history), trust.facts_table(content),
         ),
         _section("again", "The same again", trust.versions_table(content.history)),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
+import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +18,13 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.kinds import GYM_PREFIX
 from esper_ab.contracts.settings import GroupSettings
+from esper_ab.contracts.trainer import is_command
 from esper_ab.settings.experiment import AskedExperiment
 
 SHORT = {"reward": "reward.mode", "controller": "controller.name"}
+_NO_PLACES = (GYM_PREFIX, "info:")  # names with a colon that are no functions
 _CLOSING = {"[": "]", '"': '"', "'": "'"}
 
 
@@ -45,8 +49,16 @@ def _flatten(struct: type[msgspec.Struct], prefix: str = "") -> dict[str, Any]:
     return fields
 
 
-GROUP_KEYS = _flatten(GroupSettings)
+_PARAMS = "reward.params"
+PARAM = f"{_PARAMS}."  # begins the keys that a user's own function declares
+TRAINER = "trainer."  # begins the keys of a trainer's own settings, which its file or command declares
+GROUP_KEYS = {key: kind for key, kind in _flatten(GroupSettings).items() if f"{key}." not in (PARAM, TRAINER)}
 EXPERIMENT_KEYS = {key: kind for key, kind in _flatten(AskedExperiment).items() if key != "groups"}
+
+
+def of_group(key: str) -> bool:
+    """Whether a key is one of those that may differ between groups."""
+    return key in GROUP_KEYS or key.startswith((PARAM, TRAINER))
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -108,6 +120,10 @@ def _read_value(text: str, kind: Any, origin: str) -> object:
 
 def convert_value(assignment: Assignment, keys: dict[str, Any]) -> Any:
     """Convert the value to the type that its key has in `keys`; UsageError saying what was expected there."""
+    if assignment.key.startswith(PARAM):
+        return _constant(assignment)
+    if assignment.key.startswith(TRAINER):
+        return _own_value(assignment)
     kind, value = keys[assignment.key], assignment.value
     raw = _read_value(value, kind, assignment.origin) if isinstance(value, str) and assignment.is_text else value
     try:
@@ -123,11 +139,35 @@ def convert_value(assignment: Assignment, keys: dict[str, Any]) -> Any:
         raise UsageError(f"{assignment.origin}: {expected[0].lower()}{expected[1:]}, not {value!r}") from None
     if isinstance(result, float) and not math.isfinite(result):
         raise UsageError(f"{assignment.origin}: expected a finite number, not {value!r}")
-    if assignment.key == "reward.mode":
+    is_place = assignment.key == "reward.mode" or (assignment.key in ("task", "outcome") and ":" in result)
+    if is_place and not result.startswith(_NO_PLACES):
         return _make_absolute(result, assignment.folder)
-    if assignment.key == "data_dir" and result:
+    if (assignment.key in ("data_dir", "trainer_folder") and result) or (
+        assignment.key == "trainer" and result and not is_command(result)
+    ):
         return str((assignment.folder / Path(result).expanduser()).resolve())
     return result
+
+
+def _constant(assignment: Assignment) -> bool | int | float | str:
+    """Return a constant of a user's own function, which its declaration types; text that is no TOML value is text."""
+    value = assignment.value
+    if assignment.is_text and isinstance(value, str):
+        try:
+            value = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            value = _unquote(value)
+    if isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise UsageError(f"{assignment.origin}: expected a finite number, true, false or a text, not {value!r}")
+def _own_value(assignment: Assignment) -> bool | int | float | str:
+    """Return a trainer's own setting as it was written; the preflight, which has its type, converts text."""
+    key, value, origin = assignment.key, assignment.value, assignment.origin
+    if not key.removeprefix(TRAINER).isidentifier():
+        raise UsageError(f"{origin}: {key!r} names no setting of a trainer; one is {TRAINER}NAME, as in trainer.lr")
+    if not isinstance(value, bool | int | float | str):
+        raise UsageError(f"{origin}: expected true or false, a number or text, not {value!r}")
+    return _unquote(value) if isinstance(value, str) and assignment.is_text else value
 
 
 def _words(kind: Any) -> str:

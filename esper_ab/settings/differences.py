@@ -45,7 +45,8 @@ def axes(a: Group, b: Group) -> tuple[str, ...]:
     """Keys in which two groups differ and that one of them reads: a controller that does not learn reads no reward."""
     learns = {"ppo"} == {a.settings.controller.name, b.settings.controller.name}
     keys = (difference.key for difference in differences((a, b)))
-    return tuple(key for key in keys if learns or not key.startswith(_LEARNING_ONLY))
+    found = [key for key in keys if learns or not key.startswith(_LEARNING_ONLY)]
+    return tuple(key for key in found if key != "reward.params" or "reward.mode" not in found)  # they go with it
 
 
 def pairs_by_axes(groups: Sequence[Group]) -> dict[tuple[str, str], tuple[str, ...]]:

@@ -89,6 +89,8 @@ def shipped() -> tuple[Shipped, ...]:
 
 def choose_hosts(asked: AskedExperiment, own: EvaluationNoise | None = None) -> HostChoice:
     """Return the number of hosts of every evaluation; `own`: of a calibration that belongs to the experiment."""
+    if asked.trainer and asked.eval_hosts == "auto":  # as many as its evaluation returns, which its rehearsal finds out
+        return HostChoice(hosts=DEFAULT_HOSTS)
     if asked.eval_hosts != "auto":
         return HostChoice(hosts=asked.eval_hosts)
     if asked.endpoint != "evaluation":
@@ -101,18 +103,18 @@ def choose_hosts(asked: AskedExperiment, own: EvaluationNoise | None = None) -> 
     if found is None:
         return _choice(
             asked.n_envs * -(-DEFAULT_HOSTS // asked.n_envs),
-            f"the default of {DEFAULT_HOSTS}, in whole episodes: no calibration of {asked.task} at about {budget} "
-            f"training hosts of {asked.steps} steps ships; --calibration is one of your own",
+            f"the default of {DEFAULT_HOSTS}, in whole turns of all environments: no calibration of {asked.task} at "
+            f"about {budget} training episodes of {asked.steps} steps ships; --calibration is one of your own",
         )
     noise, hosts = found.noise, found.noise.best(asked.episodes, asked.n_envs)
     return _choice(
         hosts, f"by {noise.components.runs} pairs {found.groups} of {found.task} at {noise.episodes} x {noise.n_envs} "
-        f"training hosts, measured on {found.date}; {_expected(noise, hosts)}",
+        f"training episodes, measured on {found.date}; {_expected(noise, hosts)}",
     )  # fmt: skip
 
 
 def _choice(hosts: int, why: str) -> HostChoice:
-    return HostChoice(hosts=hosts, why=f"--eval-hosts auto: {hosts} host{'' if hosts == 1 else 's'} ({why}).")
+    return HostChoice(hosts=hosts, why=f"--eval-hosts auto: {hosts} episode{'' if hosts == 1 else 's'} ({why}).")
 
 
 def _expected(noise: EvaluationNoise, hosts: int) -> str:

@@ -1,4 +1,4 @@
-"""The reward-efficiency exam as a preset: its groups and their control. Pure; analysis/exam.py judges them."""
+"""The reward-efficiency exam as a preset: its groups and their control. Pure; analysis/growth/exam.py judges them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.settings.experiment import AskedExperiment
 
 GROUPS = ("heuristic", "random", "wait", "shaped", "simplified", "sparse")  # unless others are named
+EXAMINED = "growth"  # kind of the tasks whose rewards it judges
 CONTROL = "random"  # a policy that chose well among valid actions by chance alone
 
 

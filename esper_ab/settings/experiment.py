@@ -39,6 +39,15 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     groups: tuple[Group, ...]
     task: str = "digits"
     data_dir: str = ""
+    trainer: str = ""  # the user's own: a Python file, or a command with {seed}; "": the task says who trains
+    trainer_folder: str = ""  # where a command runs
+    rehearsal: tuple[str, ...] = ()  # NAME=VALUE: settings of the preflight's rehearsal of a trainer alone
+    # Of a Gymnasium task: "info:KEY", or a user's function; "": the environment's own return. Of a trainer: a name, or
+    # json:PATH:KEY, csv:PATH:COLUMN, wandb:KEY; "": the name "outcome".
+    outcome: str = ""
+    outcome_better: Literal["", "higher", "lower"] = ""  # "": higher; a trainer has to say it
+    outcome_unit: str = ""
+    outcome_range: str = ""  # LOW..HIGH, either may be left out; the worse end stands for what is no number
     slots: tuple[str, ...]  # network order
     n_envs: PositiveInt = 4
     episodes: PositiveInt = 3
@@ -57,11 +66,11 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     endpoint: Literal["evaluation", "last-tenth", "curve-mean"] = "evaluation"  # what one run comes to
     test: Literal["t", "rank"] = "t"  # rank: for tasks where more than one run in ten collapses
     alpha: ErrorRate = 0.05  # of the whole experiment, shared by its comparisons
-    margin: Positive = 2.0  # points: the smallest difference worth acting on
+    margin: Positive | None  # the smallest difference in outcome worth acting on
     looks: tuple[PositiveInt, ...] = ()  # complete replicates at the looks; empty: design.default_looks
     control: str = ""  # the group that all others are compared with; "": all pairs
     untested: tuple[str, ...] = ()  # groups that are measured and in no comparison
-    exam: bool = False  # judge the learning groups by the criteria of analysis/exam.py
+    exam: bool = False  # judge the learning groups by the criteria of analysis/growth/exam.py
     early_stop: bool = True  # a decided comparison ends; a group without any other leaves later blocks
     futility: Share = 0.0  # of differences of the margin that no interim look may stop for futility; 0: none stops
     open_ended: bool = False  # no maximum: blocks of `replicates` are added until every comparison is decided
@@ -79,6 +88,7 @@ class AskedExperiment(ExperimentSettings, frozen=True, kw_only=True):
     name: str = ""  # empty: one is generated
     eval_hosts: PositiveInt | Literal["auto"] = "auto"  # auto: by a calibration (settings/eval_hosts.py)
     slots: tuple[str, ...] = ()  # empty: all that the task has
+    margin: Positive | None = None  # None: that of the task, where it declares one
     devices: tuple[str, ...] = ()  # empty: all GPUs, or cores; "cuda" and "cpu" are all of a kind
     arithmetic: AskedArithmetic = AskedArithmetic()
 
@@ -86,5 +96,6 @@ class AskedExperiment(ExperimentSettings, frozen=True, kw_only=True):
 class ResolvedExperiment(ExperimentSettings, frozen=True, kw_only=True):
     """The experiment as it will run, with name, slots, devices, precisions and kernel, checked against this machine."""
 
+    margin: Positive
     eval_hosts: PositiveInt  # grown by each trained policy's sampled actions; the same for every group
     arithmetic: Arithmetic = Arithmetic()

@@ -15,7 +15,8 @@ from esper_ab.settings.parse import FileSettings, Request, assemble, read_toml
 _UNCHANGED = {
     key: key
     for key in (
-        "task", "data_dir", "slots", "episodes", "steps", "n_envs", "endpoint", "test", "alpha",
+        "task", "data_dir", "trainer", "outcome", "outcome_better", "outcome_unit", "outcome_range",
+        "slots", "episodes", "steps", "n_envs", "endpoint", "test", "alpha",
         "margin", "futility", "control", "rng_seed", "unpaired", "devices", "devices_per_run", "placement", "order",
         "sync", "share_observation_norm", "max_parallel", "name", "exam",
     )
@@ -24,7 +25,7 @@ _UNCHANGED = {
     "deterministic": "arithmetic.deterministic",
 }  # fmt: skip
 _NEGATED = {"no_telemetry": "telemetry", "no_early_stop": "early_stop"}
-_SPLIT = ("groups", "untested", "looks")  # between commas
+_SPLIT = ("groups", "untested", "looks", "rehearsal")  # between commas
 _LISTS = {"slots": "--slots early late", "devices": "--devices cpu:0 cpu:1"}  # with an example
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.kinds import GROWTH, kind_of_task
 from esper_ab.contracts.machine import Kernel, Machine
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.settings.experiment import AskedArithmetic, AskedExperiment, Group, ResolvedExperiment
@@ -32,9 +33,8 @@ def resolve_kernel(
 
 def kernel_notes(asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:
     """Tell what `auto` and `native` came to, in one sentence; of GPUs nothing, for which there is no kernel."""
-    if asked.arithmetic.kernel not in ("auto", "native") or not any(
-        name.startswith("cpu") for name in resolved.devices
-    ):
+    on_cores = any(name.startswith("cpu") for name in resolved.devices)
+    if asked.arithmetic.kernel not in ("auto", "native") or not on_cores or kind_of_task(resolved.task) != GROWTH:
         return ()
     arithmetic = resolved.arithmetic
     built = arithmetic.kernel_build.partition(";")[0]

@@ -12,6 +12,7 @@ import re
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,22 +20,31 @@ import msgspec
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.kinds import CONTROLLERS, GROWTH, GYMNASIUM, REWARDS, kind_of_task, reader_of, words
+from esper_ab.contracts.kinds import TRAINER as TRAINER_KIND
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.settings.assignments import (
     EXPERIMENT_KEYS,
     GROUP_KEYS,
+    PARAM,
     SHORT,
+    TRAINER,
     Assignment,
     convert_value,
     did_you_mean,
+    of_group,
     read_assignment,
     split_commas,
 )
 from esper_ab.settings.exam import as_exam
 from esper_ab.settings.experiment import AskedExperiment, Group
 from esper_ab.settings.foreign_keys import foreign
+from esper_ab.settings.trainer import trained
 
 DEFAULT_GROUPS = ("shaped", "simplified")
+# Of kinds whose episodes are cheap, and whose length is their own: `steps` is then a limit.
+_DEFAULTS: dict[str, dict[str, Any]] = {GYMNASIUM: {"n_envs": 8, "episodes": 50, "steps": 1000}}
+_TASK = AskedExperiment(groups=()).task
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
@@ -64,6 +74,7 @@ class Catalogue:
 
     rewards: tuple[str, ...]
     controllers: tuple[str, ...]  # that do not learn
+    kind: str = GROWTH  # of the task that they are for
 
 
 def list_installed() -> Catalogue:
@@ -126,17 +137,22 @@ def _convert_layer(assignments: Iterable[Assignment], keys: dict[str, Any]) -> d
     return values
 
 
-def _check_key(assignment: Assignment, *, of_group: bool) -> Assignment:
+def _check_key(assignment: Assignment, *, in_group: bool, free: bool) -> Assignment:
     key = assignment.key
-    if key in GROUP_KEYS or (key in EXPERIMENT_KEYS and not of_group):
+    if key in GROUP_KEYS or (of_group(key) and (free or key.startswith(PARAM))) or (
+        key in EXPERIMENT_KEYS and not in_group
+    ):
         return assignment
     if key in EXPERIMENT_KEYS:
         raise UsageError(
             f"{assignment.origin}: {key} cannot differ between groups; use ", Setting(key, "…", assigned=True),
             " for all of them",
         )  # fmt: skip
-    known = [*GROUP_KEYS, *SHORT] if of_group else [*GROUP_KEYS, *SHORT, *EXPERIMENT_KEYS]
-    raise UsageError(f"{assignment.origin}: unknown key {key!r}; {foreign(key) or did_you_mean(key, known)}")
+    known = [*GROUP_KEYS, *SHORT] if in_group else [*GROUP_KEYS, *SHORT, *EXPERIMENT_KEYS]
+    hint = foreign(key) or did_you_mean(key, known)
+    if key.startswith(TRAINER) and not foreign(key):
+        hint = "settings of a trainer of your own go with --trainer"
+    raise UsageError(f"{assignment.origin}: unknown key {key!r}; {hint}")
 
 
 @dataclass(frozen=True)
@@ -149,7 +165,7 @@ class _Asked:
     altered: tuple[Assignment, ...]  # of --group
 
 
-def _read_alterations(texts: Iterable[str]) -> dict[str, list[Assignment]]:
+def _read_alterations(texts: Iterable[str], *, free: bool) -> dict[str, list[Assignment]]:
     altered: dict[str, list[Assignment]] = {}
     for text in texts:
         name, colon, rest = text.partition(":")
@@ -159,7 +175,7 @@ def _read_alterations(texts: Iterable[str]) -> dict[str, list[Assignment]]:
                 f"--groups {name or 'shaped,simplified'}"
             )
         for item in split_commas(rest, f"--group {name}"):
-            assignment = _check_key(read_assignment(item, f"--group {name}:{item}"), of_group=True)
+            assignment = _check_key(read_assignment(item, f"--group {name}:{item}"), in_group=True, free=free)
             altered.setdefault(name, []).append(assignment)
     return altered
 
@@ -180,12 +196,24 @@ def _explain_no_choice(name: str, catalogue: Catalogue) -> str:
     return f"no reward mode or controller {name!r}; {hint}"
 
 
-def _collect_groups(request: Request, file: FileSettings, catalogue: Catalogue) -> list[_Asked]:
-    altered = _read_alterations(request.group)
+def _default_groups(kind: str) -> tuple[str, ...]:
+    if kind == GROWTH:
+        return DEFAULT_GROUPS
+    if kind == TRAINER_KIND:
+        return ()
+    raise UsageError(
+        Setting("groups"), ": name them; env trains on the environment's own reward, as in "
+        "env,mine=path/to/file.py:reward",
+    )  # fmt: skip
+
+
+def _collect_groups(request: Request, file: FileSettings, catalogue: Catalogue, *, free: bool) -> list[_Asked]:
+    """Collect the groups and what is said of each; `free`: names need not be in the catalogue."""
+    altered = _read_alterations(request.group, free=free)
     declared = request.groups or file.groups
     created = [*(() if request.groups else file.tables), *altered]
     if not declared and not created:
-        declared = DEFAULT_GROUPS
+        declared = _default_groups(catalogue.kind)
     folder = Path.cwd() if request.groups else file.folder
     asked: list[_Asked] = []
     for text in declared:
@@ -196,8 +224,9 @@ def _collect_groups(request: Request, file: FileSettings, catalogue: Catalogue) 
             raise UsageError(
                 Setting("groups", text), f": a function of your own needs a group's name, as in mine={text}"
             )
-        choice = _find_choice(meaning if equals else name, catalogue, f"--groups {text}", folder)
-        if choice is None and (equals or (name not in file.tables and name not in altered)):
+        plain = free and not equals
+        choice = None if plain else _find_choice(meaning if equals else name, catalogue, f"--groups {text}", folder)
+        if choice is None and not plain and (equals or (name not in file.tables and name not in altered)):
             raise UsageError(Setting("groups", text), f": {_explain_no_choice(meaning if equals else name, catalogue)}")
         chosen = () if choice is None or (not equals and name in file.tables) else (choice,)
         asked.append(_Asked(name, file.tables.get(name, ()), chosen, tuple(altered.get(name, ()))))
@@ -209,7 +238,7 @@ def _collect_groups(request: Request, file: FileSettings, catalogue: Catalogue) 
             )
     for name in dict.fromkeys(created):
         if name not in names:
-            choice = _find_choice(name, catalogue, name, folder) if ":" not in name else None
+            choice = _find_choice(name, catalogue, name, folder) if ":" not in name and not free else None
             own = {assignment.key for assignment in file.tables.get(name, ())}
             chosen = (choice,) if choice and choice.key not in own else ()
             asked.append(_Asked(name, file.tables.get(name, ()), chosen, tuple(altered.get(name, ()))))
@@ -234,12 +263,13 @@ def _make_group(asked: _Asked, file: FileSettings, common: list[Assignment], cat
             f"group name {asked.name!r}: it names files, so a letter or digit, then letters, digits, '_', '.' and '-', "
             "64 at most"
         )
-    layers = ([a for a in file.common if a.key in GROUP_KEYS], asked.table, common, asked.chosen, asked.altered)
-    values: dict[str, Any] = {}
+    layers = ([a for a in file.common if of_group(a.key)], asked.table, common, asked.chosen, asked.altered)
+    values: dict[str, Any] = {"reward.mode": catalogue.rewards[0]} if catalogue.kind == GYMNASIUM else {}
     for layer in layers:
         values |= _convert_layer(layer, GROUP_KEYS)
     settings = msgspec.convert(_nest(values), type=GroupSettings)
-    _check_group(asked.name, settings, catalogue)
+    if catalogue.kind != TRAINER_KIND:  # whose own settings the preflight checks
+        _check_group(asked.name, settings, catalogue)
     return Group(name=asked.name, settings=settings)
 
 
@@ -289,23 +319,61 @@ def assemble(request: Request, file: FileSettings) -> AskedExperiment:
     return as_exam(asked) if asked.exam else asked
 
 
+def _of_kind(kind: str, catalogue: Catalogue) -> Catalogue:
+    """Return the names that groups of a task of `kind` may be called by."""
+    if kind == GROWTH:
+        return catalogue
+    return Catalogue(rewards=REWARDS[kind], controllers=CONTROLLERS[kind], kind=kind)
+
+
+def _refuse_unread(assignment: Assignment, kind: str, task: str) -> None:
+    reader = reader_of(assignment.key)
+    if reader and reader != kind:
+        raise UsageError(
+            f"{assignment.origin}: {assignment.key} is a setting of {words(reader)}; task {task} does not read it, "
+            "leave it out"
+        )
+
+
+def _refuse_reward_as_outcome(outcome: str, groups: Iterable[Group]) -> None:
+    for group in groups:
+        if outcome and outcome == group.settings.reward.mode:
+            raise UsageError(
+                Setting("outcome", outcome), f" is the reward of group {group.name!r}: a reward says nothing about who "
+                "is better; name what the task is about, or leave it out for the environment's own return",
+            )  # fmt: skip
+
+
 def parse(request: Request, file: FileSettings, catalogue: Catalogue) -> AskedExperiment:
     """Put flags and file together; UsageError, one line with the remedy, for anything that cannot be honoured."""
-    sets = [_check_key(read_assignment(text, f"--set {text}"), of_group=False) for text in request.assignments]
-    for assignment in file.common:
-        _check_key(assignment, of_group=False)
-    for table in file.tables.values():  # those of groups left out by --groups, too
-        _convert_layer((_check_key(assignment, of_group=True) for assignment in table), GROUP_KEYS)
-    asked = _collect_groups(request, file, catalogue)
+    sets = [read_assignment(text, f"--set {text}") for text in request.assignments]
     flags = [
         Assignment(key, value, f"--{key.rpartition('.')[2].replace('_', '-')}", Path.cwd(), is_text=False)
         for key, value in request.flags.items()
     ]
-    common = [a for a in (*sets, *flags) if a.key in GROUP_KEYS]
+    own = any(one.key == "trainer" and one.value for one in (*file.common, *sets, *flags))
+    for assignment in (*sets, *file.common):
+        _check_key(assignment, in_group=False, free=own)
+    for table in file.tables.values():  # those of groups left out by --groups, too
+        _convert_layer((_check_key(assignment, in_group=True, free=own) for assignment in table), GROUP_KEYS)
+    task = next((str(a.value) for a in (*flags, *sets, *file.common) if a.key == "task"), _TASK)
+    catalogue = _of_kind(TRAINER_KIND if own else kind_of_task(task), catalogue)
+    asked = _collect_groups(request, file, catalogue, free=own)
+    if not own:
+        alone = [a for group in asked for a in (*group.table, *group.altered)]
+        for assignment in (*sets, *flags, *file.common, *alone):
+            _refuse_unread(assignment, catalogue.kind, task)
+    common = [a for a in (*sets, *flags) if of_group(a.key)]
     _refuse_without_effect(common, asked)
     values = _convert_layer((a for a in file.common if a.key in EXPERIMENT_KEYS), EXPERIMENT_KEYS)
     values |= _convert_layer((a for a in (*sets, *flags) if a.key in EXPERIMENT_KEYS), EXPERIMENT_KEYS)
+    values = _DEFAULTS.get(catalogue.kind, {}) | values
     groups = tuple(_make_group(one, file, common, catalogue) for one in asked)
+    if own:
+        own_layers = (layer for group in asked for layer in (group.table, group.chosen, group.altered))
+        values |= trained(values, groups, [*file.common, *sets, *flags, *chain.from_iterable(own_layers)])
+    else:
+        _refuse_reward_as_outcome(values.get("outcome", ""), groups)
     if len(groups) < 2:
         only = groups[0].name
         raise UsageError(

@@ -10,30 +10,53 @@ from collections.abc import Iterable
 import msgspec
 
 from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.kinds import GROWTH, GYMNASIUM, TRAINER, kind_of_task
 from esper_ab.contracts.machine import ControllerQuestion, Machine, Questions, TaskFacts
+from esper_ab.contracts.settings import Arithmetic, ControllerSettings, GroupSettings
+from esper_ab.contracts.trainer import TrainerQuestion
 from esper_ab.settings.assignments import did_you_mean
 from esper_ab.settings.eval_hosts import EvaluationNoise, choose_hosts
+from esper_ab.settings.exam import EXAMINED
 from esper_ab.settings.experiment import AskedExperiment, ExperimentSettings, Group, ResolvedExperiment
 from esper_ab.settings.kernel import resolve_kernel
 from esper_ab.settings.parse import is_user_reward
 from esper_ab.settings.precision import resolve_precision
+from esper_ab.settings.trainer import DEFAULT_OUTCOME, outcome_measure, read_rehearsal
 
 
 def collect_questions(experiment: AskedExperiment) -> Questions:
     """Collect what only the preflight child can tell about an experiment."""
     modes = {group.settings.reward.mode for group in experiment.groups}
+    gymnasium = kind_of_task(experiment.task) == GYMNASIUM
     return Questions(
+        outcome=experiment.outcome,
+        outcome_better=experiment.outcome_better or "higher",
+        rewards={group.name: group.settings.reward for group in experiment.groups} if gymnasium else {},
         task=experiment.task,
         data_dir=experiment.data_dir,
         slots=experiment.slots,
         user_rewards=tuple(sorted(mode for mode in modes if is_user_reward(mode))),
-        controllers=tuple(
+        trainer=_ask_of_trainer(experiment) if experiment.trainer else None,
+        trainer_outcome=outcome_measure(experiment) if experiment.trainer else None,
+        controllers=() if experiment.trainer else tuple(
             ControllerQuestion(
                 group=group.name, settings=group.settings.controller, blueprints=group.settings.growth.blueprints
             )
             for group in experiment.groups
         ),
     )
+
+
+def _ask_of_trainer(experiment: AskedExperiment) -> TrainerQuestion:
+    return TrainerQuestion(
+        reference=experiment.trainer, directory=experiment.trainer_folder,
+        outcome=experiment.outcome or DEFAULT_OUTCOME,
+        groups={group.name: group.settings.trainer for group in experiment.groups},
+        rehearsal=read_rehearsal(experiment.rehearsal), points=experiment.episodes,
+        evaluations=0 if experiment.eval_hosts == "auto" else experiment.eval_hosts, rng_seed=experiment.rng_seed,
+        threads=experiment.arithmetic.threads, deterministic=experiment.arithmetic.deterministic,
+        gpu=not experiment.devices or not all(name.startswith("cpu") for name in experiment.devices),
+    )  # fmt: skip
 
 
 def _refuse_unknown(what: str, name: str, known: Iterable[str]) -> None:
@@ -43,9 +66,11 @@ def _refuse_unknown(what: str, name: str, known: Iterable[str]) -> None:
 
 
 def _find_task(experiment: ExperimentSettings, machine: Machine) -> TaskFacts:
-    _refuse_unknown("task", experiment.task, (task.name for task in machine.tasks))
+    if machine.trainer is not None and machine.trainer.problem:
+        raise UsageError(f"trainer {experiment.task}: {machine.trainer.problem}")
     if machine.task_problem:
         raise UsageError(f"task {experiment.task}: {machine.task_problem}")
+    _refuse_unknown("task", experiment.task, (task.name for task in machine.tasks))
     return next(task for task in machine.tasks if task.name == experiment.task)
 
 
@@ -59,9 +84,23 @@ def _resolve_slots(experiment: AskedExperiment, task: TaskFacts) -> tuple[str, .
     return asked
 
 
+def _resolve_margin(experiment: AskedExperiment, task: TaskFacts) -> float:
+    """Return the margin asked for, or that of the task; UsageError where neither names one."""
+    margin, outcome = experiment.margin or task.measures.margin, task.measures.outcome
+    if margin is None:
+        unit = f", in {outcome.apart}" if outcome.apart else ""
+        raise UsageError(
+            Setting("margin"), f" is missing: task {task.name} declares none; say which difference in {outcome.label} "
+            f"is worth acting on{unit}. `esper-ab calibrate` shows how much runs of one condition differ",
+        )  # fmt: skip
+    return margin
+
+
 def _check_group(group: Group, experiment: ExperimentSettings, machine: Machine) -> None:
     settings = group.settings
     mode = settings.reward.mode
+    if group.name in machine.reward_problems:
+        raise UsageError(f"group {group.name!r}: {machine.reward_problems[group.name]}")
     if is_user_reward(mode):
         problem = next(reward.problem for reward in machine.user_rewards if reward.reference == mode)
         if problem:
@@ -70,11 +109,22 @@ def _check_group(group: Group, experiment: ExperimentSettings, machine: Machine)
         _refuse_unknown("blueprint", blueprint, machine.blueprints)
     if group.name in machine.controller_problems:
         raise UsageError(f"group {group.name!r}: {machine.controller_problems[group.name]}")
-    if settings.controller.name == "ppo" and settings.ppo.minibatches > experiment.n_envs:
+    whole = settings.policy.memory == "lstm" and settings.gym.rollout == "episodes"
+    if settings.controller.name == "ppo" and whole and settings.ppo.minibatches > experiment.n_envs:
         raise UsageError(
             f"group {group.name!r}: ppo.minibatches={settings.ppo.minibatches} with ",
             Setting("n_envs", experiment.n_envs), "; a minibatch is made of whole environments: at most ",
             Setting("ppo.minibatches", experiment.n_envs, assigned=True),
+        )  # fmt: skip
+
+
+def _check_rollouts(group: Group, task: TaskFacts) -> None:
+    gym = group.settings.gym
+    if gym.rollout != "episodes" and not (gym.episode_steps or task.episode_steps):
+        raise UsageError(
+            f"group {group.name!r}: gym.rollout={gym.rollout}: the environment has no limit of its own, and a "
+            "rollout's steps are none; say how long an episode of the evaluation may be, as in ",
+            Setting("gym.episode_steps", 1000, assigned=True),
         )  # fmt: skip
 
 
@@ -110,14 +160,22 @@ def _check_sharing(experiment: ExperimentSettings) -> None:
 
 def _resolve_devices(experiment: AskedExperiment, machine: Machine) -> tuple[str, ...]:
     """Return the pool: what was asked, or every GPU, or, without one, CPU lanes: one per core, or as a block needs."""
+    on_cores = kind_of_task(experiment.task) == GYMNASIUM  # environments and policy are there, and a GPU would be idle
     if not experiment.devices:
-        if machine.gpu_problem:
+        if machine.gpu_problem and not on_cores:
             raise UsageError(
                 f"{machine.gpu_problem}; to use the CPU all the same, say ", Setting("devices", ("cpu",))
             )
         needed = len(experiment.groups) * experiment.devices_per_run
         lanes = max(needed, len(machine.names("cpu")))
-        return machine.names("cuda") or tuple(f"cpu:{index}" for index in range(lanes))
+        gpus = () if on_cores else machine.names("cuda")
+        return gpus or tuple(f"cpu:{index}" for index in range(lanes))
+    for name in experiment.devices if on_cores else ():
+        if name.startswith("cuda"):
+            raise UsageError(
+                Setting("devices"), f": environments and policies of {experiment.task} are on the CPU, and {name} "
+                "would be idle; name cores, or leave it out",
+            )  # fmt: skip
     there = [device.name for device in machine.devices]
     pool: list[str] = []
     for name in experiment.devices:
@@ -139,6 +197,26 @@ def _resolve_devices(experiment: AskedExperiment, machine: Machine) -> tuple[str
     return tuple(pool)
 
 
+def _with_trainer(
+    experiment: AskedExperiment, machine: Machine, task: TaskFacts, name: str
+) -> ResolvedExperiment:
+    """Resolve an experiment whose training is the user's own: its settings are those that the preflight has typed."""
+    facts = machine.trainer
+    assert facts is not None, "it was asked about"
+    groups = tuple(
+        msgspec.structs.replace(group, settings=GroupSettings(
+            controller=ControllerSettings(name=TRAINER), trainer=facts.settings[group.name],
+        ))
+        for group in experiment.groups
+    )  # fmt: skip
+    arithmetic = Arithmetic(**msgspec.structs.asdict(experiment.arithmetic) | {"kernel": "torch"})
+    found = {
+        "name": name, "groups": groups, "slots": (), "devices": _resolve_devices(experiment, machine),
+        "arithmetic": arithmetic, "eval_hosts": facts.evaluations, "margin": _resolve_margin(experiment, task),
+    }
+    return ResolvedExperiment(**msgspec.structs.asdict(experiment) | found)
+
+
 def resolve(
     experiment: AskedExperiment, machine: Machine, name: str, noise: EvaluationNoise | None = None
 ) -> ResolvedExperiment:
@@ -147,6 +225,8 @@ def resolve(
     `noise`: of a user's own calibration.
     """
     task = _find_task(experiment, machine)
+    if experiment.trainer:
+        return _with_trainer(experiment, machine, task, name)
     slots = _resolve_slots(experiment, task)
     if experiment.placement in ("alternate", "sequence") and experiment.sync == "independent":
         raise UsageError(
@@ -155,13 +235,19 @@ def resolve(
         )  # fmt: skip
     if experiment.share_observation_norm:
         _check_sharing(experiment)
+    if experiment.exam and task.kind != EXAMINED:
+        raise UsageError(Setting("exam"), f": it judges tasks of kind {EXAMINED}; {task.name} is of kind {task.kind}")
     for group in experiment.groups:
         _check_group(group, experiment, machine)
+        _check_rollouts(group, task)
     devices = _resolve_devices(experiment, machine)
     groups = resolve_precision(experiment.groups, devices, machine)
-    arithmetic = resolve_kernel(experiment.arithmetic, groups, devices, machine)
+    asked = experiment.arithmetic
+    if task.kind != GROWTH:  # there are no hosts that a kernel could train
+        asked = msgspec.structs.replace(asked, kernel="torch")
+    arithmetic = resolve_kernel(asked, groups, devices, machine)
     found = {
         "name": name, "groups": groups, "slots": slots, "devices": devices, "arithmetic": arithmetic,
-        "eval_hosts": choose_hosts(experiment, noise).hosts,
+        "eval_hosts": choose_hosts(experiment, noise).hosts, "margin": _resolve_margin(experiment, task),
     }
     return ResolvedExperiment(**msgspec.structs.asdict(experiment) | found)

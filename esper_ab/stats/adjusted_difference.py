@@ -19,7 +19,7 @@ from esper_ab.stats.pair import SAME, degenerate
 
 
 class PositionEffect(msgspec.Struct, frozen=True, kw_only=True):
-    """Gain of a run, in points, at `position` instead of position 0; 95 % interval, t based."""
+    """Gain of a run at `position` instead of position 0; 95 % interval, t based."""
 
     position: int
     mean: float
@@ -31,7 +31,7 @@ class AdjustedDifference(msgspec.Struct, frozen=True, kw_only=True):
     """Estimate of tau with its t-test; fields that need a deviation are None where it is zero or not estimable."""
 
     pairs: int
-    mean: float  # tau, points
+    mean: float  # tau
     sd: float | None  # of the residuals, per pair; 0.0 if nothing varies; with sd and without t, see `degenerate`
     se: float | None  # of tau
     t: float | None
@@ -76,7 +76,7 @@ def estimable(matrix: NDArray[np.float64]) -> bool:
 def adjusted_difference(
     a: ArrayLike, b: ArrayLike, sides: Sequence[tuple[int, int]], positions: int
 ) -> AdjustedDifference | None:
-    """Estimate tau from a, b [pairs] in percent; `positions` 1: unadjusted. None when aliased or without pairs."""
+    """Estimate tau from a, b [pairs]; `positions` 1: unadjusted. None when aliased or without pairs."""
     x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if x.ndim != 1 or x.shape != y.shape or len(sides) != x.size:
         raise ValueError(f"paired values and sides must be of one length, not {x.shape}, {y.shape}, {len(sides)}")

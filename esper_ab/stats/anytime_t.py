@@ -19,7 +19,7 @@ def log_evidence(t: float, df: int, information: float, g: float = 1.0) -> float
 def anytime_interval(
     mean: float, se: float, df: int, information: float, evidence: float, *, g: float = 1.0
 ) -> tuple[float, float] | None:
-    """Return the differences, in points, against which the e-value stays below `evidence` > 1. `se` in points.
+    """Return the differences against which the e-value stays below `evidence` > 1. `se`: of the mean.
 
     None when the interval is unbounded: with so few pairs no difference can be ruled out.
     """

@@ -24,7 +24,7 @@ from esper_ab.stats.pair import Pair, degenerate
 class Drift(msgspec.Struct, frozen=True, kw_only=True):
     """Change of a - b over replicates."""
 
-    slope: float  # points per replicate
+    slope: float  # per replicate
     slope_p: float  # two-sided
     autocorrelation: float
     autocorrelation_p: float  # one-sided

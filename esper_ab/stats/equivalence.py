@@ -15,7 +15,7 @@ from esper_ab.stats.adjusted_difference import AdjustedDifference
 class Equivalence(msgspec.Struct, frozen=True, kw_only=True):
     """One-sided p against a difference of -margin or less, and of +margin or more; `p` is the larger."""
 
-    margin: float  # points
+    margin: float
     p_lower: float
     p_upper: float
     p: float
@@ -24,7 +24,7 @@ class Equivalence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def equivalence(difference: AdjustedDifference, margin: float, p_bound: float) -> Equivalence | None:
-    """`margin` > 0 in points; `p_bound`: of each one-sided test. None without a t."""
+    """`margin` > 0; `p_bound`: of each one-sided test. None without a t."""
     if difference.se is None:
         return None
     p_lower = float(stats.t.sf((difference.mean + margin) / difference.se, difference.df))

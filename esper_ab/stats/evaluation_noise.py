@@ -15,7 +15,7 @@ _MOST_PER_TRAINING = 4.0  # without any policy variance, that many hosts come wi
 
 
 class Components(msgspec.Struct, frozen=True, kw_only=True):
-    """Variances in squared points, of runs or of the differences of pairs; limits leave out 10 % on either side."""
+    """Variances in squared units, of runs or of the differences of pairs; limits leave out 10 % on either side."""
 
     runs: int  # or pairs
     hosts: int  # of each

@@ -8,12 +8,12 @@ from numpy.typing import ArrayLike
 
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 
-SAME = 1e-6  # points; differences closer than this are one: the step of one sample in 10,000 hosts of 10,000 samples
+SAME = 1e-6  # differences closer than this are one: the step of one sample in 10,000 hosts of 10,000 samples
 ROUNDING = 64 * float(np.finfo(np.float64).eps)  # a deviation this small beside the values is rounding
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
-    """Endpoints a and b in percent, and the positions (lane and start order) of their runs in the block."""
+    """Endpoints a and b, and the positions (lane and start order) of their runs in the block."""
 
     replicate: int
     a: float

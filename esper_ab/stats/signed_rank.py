@@ -19,11 +19,11 @@ from scipy import stats
 from esper_ab.stats.paired_difference import differences
 
 MAX_EXACT = 100  # non-zero differences; above it the tie-corrected normal approximation, with exact=False
-_DECIMALS = 10  # differences (points) that agree to this many decimals count as equal
+_DECIMALS = 10  # differences that agree to this many decimals count as equal
 
 
 class SignedRank(msgspec.Struct, frozen=True, kw_only=True):
-    """Two-sided p of the rank sum, and the Hodges-Lehmann estimate in points."""
+    """Two-sided p of the rank sum, and the Hodges-Lehmann estimate."""
 
     p: float  # 1.0 when every difference is zero
     exact: bool
@@ -32,7 +32,7 @@ class SignedRank(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def signed_rank(a: ArrayLike, b: ArrayLike) -> SignedRank:
-    """Test a, b [pairs], in percent; ValueError unless finite, one-dimensional, of equal length and not empty."""
+    """Test a, b [pairs]; ValueError unless finite, one-dimensional, of equal length and not empty."""
     d = np.round(differences(a, b), _DECIMALS)
     estimate = float(np.median(_walsh_averages(d)))
     kept = d[d != 0.0]
@@ -49,7 +49,7 @@ def signed_rank(a: ArrayLike, b: ArrayLike) -> SignedRank:
 
 
 def hodges_lehmann_interval(d: ArrayLike, p: float) -> tuple[float, float] | None:
-    """Return the shifts that the exact test does not reject at two-sided `p`; d [pairs] in points, with zeros and ties.
+    """Return the shifts that the exact test does not reject at two-sided `p`; d [pairs], with zeros and ties.
 
     None when even complete agreement of so many pairs does not reach `p`: then no shift is rejected. With ties the
     interval of untied ranks is returned, as is usual; test and interval may then differ at the edge.

@@ -8,6 +8,8 @@ from typing import Generic, Literal, TypeVar
 
 import numpy as np
 
+from esper_ab.stats.text import signed, with_unit
+
 Result = TypeVar("Result")
 
 
@@ -21,6 +23,12 @@ class Beside:
     alpha: float  # that the comparison holds
     claimed: bool  # the verdict claims a difference, by a t-test
     undecided: bool  # INCONCLUSIVE, and neither audit nor losses are the reason
+    unit: str = ""  # of a difference; "": none
+    digits: int = 2  # decimals of a difference
+
+    def difference(self, value: float) -> str:
+        """Write a difference with sign and unit: "+1.20 points"."""
+        return with_unit(signed(value, self.digits), self.unit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,13 +41,16 @@ class Statistic(Generic[Result]):
     compute: Callable[[Sequence[float], Sequence[float], np.random.Generator], Result | None]  # of a, b [pairs >= 2]
     show: Callable[[Result, Beside], str]  # its value with interval, in words; "": no row
     caveats: Callable[[Result, Beside], Iterable[str]] = lambda *_: ()  # sentences
+    orders: bool = False  # it asks how often a is better: where lower is better, it is computed of -a and -b
     of_equal: bool = False  # whether it means anything where a and b are equal in every pair
 
-    def of(self, a: Sequence[float], b: Sequence[float], rng_seed: int) -> Result | None:
-        """Compute it from endpoints a, b [pairs] in percent; None where they do not allow it.
+    def of(self, a: Sequence[float], b: Sequence[float], rng_seed: int, *, lower: bool = False) -> Result | None:
+        """Compute it from endpoints a, b [pairs]; None where they do not allow it. `lower`: lower ones are better.
 
         Random numbers come from a generator of its own, so that no statistic depends on which others there are.
         """
         if len(a) < 2 or (a == b and not self.of_equal):
             return None
+        if self.orders and lower:
+            a, b = [-value for value in a], [-value for value in b]
         return self.compute(a, b, np.random.default_rng(rng_seed))

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 _MOST_DIGITS, _SAME = 9, 1e-8
 
 
-def points(value: float, digits: int = 2) -> str:
-    """Write a difference of accuracies with its sign: "+1.20", "-0.35", "0.00"."""
+def digits_for(margin: float) -> int:
+    """Return the decimals of numbers where `margin` > 0 matters: 2, and one beyond its first digit below 0.1."""
+    return max(2, 1 - math.floor(math.log10(margin)))
+
+
+def signed(value: float, digits: int = 2) -> str:
+    """Write a difference with its sign: "+1.20", "-0.35", "0.00"."""
     text = f"{value:+.{digits}f}"
     return text if float(text) else text[1:]
+
+
+def with_unit(number: str, unit: str) -> str:
+    """Write a number with its unit, if it has one."""
+    return f"{number} {unit}".rstrip()
 
 
 def digits_apart(values: Iterable[float], marks: Iterable[float], least: int) -> int:

@@ -6,16 +6,16 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from operator import attrgetter
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from esper_ab.contracts.messages import RunSpec
-from esper_ab.contracts.records import EpisodeRecord, PPOUpdate
+from esper_ab.contracts.records import EnvEpisode, EpisodeRecord, PPOUpdate
 from esper_ab.journal.events import ExperimentStarted
 from esper_ab.journal.fold import History
-from esper_ab.journal.outcomes import episode_mean, held_out_accuracy, outcomes
+from esper_ab.journal.outcomes import episode_mean, mean_outcome, outcomes
 from esper_ab.trackers.subject import Scalar
 
 _ID_DIGITS = 16
@@ -34,17 +34,19 @@ def experiment_id(started: ExperimentStarted, began: str) -> str:
 
 def episode_numbers(record: EpisodeRecord) -> dict[str, float]:
     """Return the numbers of one training episode: means over its environments, the update, wall time."""
-    growth = ("params_added", "germinated", "pruned", "fossilized", "contributing")
+    names = record.envs[0].measures if record.envs else ()
     return _there({
-        "train/held_out_accuracy": held_out_accuracy(record),  # percent
-        "train/val_accuracy": episode_mean(record, lambda env: env.val_accuracy),
-        "train/val_loss": episode_mean(record, lambda env: env.val_loss),
+        "train/outcome": mean_outcome(record),
         "train/reward": episode_mean(record, lambda env: env.reward_sum),
-        "train/diverged": episode_mean(record, lambda env: float(env.diverged)),  # share
-        **{f"growth/{name}": episode_mean(record, attrgetter(name)) for name in growth},
+        "train/failed": episode_mean(record, lambda env: float(env.failed)),  # share
+        **{f"measure/{name}": episode_mean(record, partial(_measured, name)) for name in names},
         **({} if record.ppo is None else dict(_update(record.ppo))),
         **{f"time/{name}": getattr(record.timing, name) for name in record.timing.__struct_fields__},
     })
+
+
+def _measured(name: str, env: EnvEpisode) -> float | None:
+    return env.measures[name]
 
 
 def _update(ppo: PPOUpdate) -> Iterator[tuple[str, float | None]]:
@@ -58,14 +60,16 @@ def _update(ppo: PPOUpdate) -> Iterator[tuple[str, float | None]]:
 
 
 def evaluation_numbers(history: History, run: str) -> dict[str, float]:
-    """Return the outcome of one run, in percent and points as in the report, without any other run's numbers."""
+    """Return the outcome of one run, in the units of the report, without any other run's numbers."""
     outcome = outcomes(replace(history, runs={run: history.runs[run]}))[run]
     numbers = {
         f"evaluation/{name}": value
         for name in outcome.__struct_fields__
         if isinstance(value := getattr(outcome, name), float | int)
     }
-    return _there(numbers | {f"evaluation/reward/{mode}": value for mode, value in outcome.rewards.items()})
+    measures = {f"evaluation/measure/{name}": value for name, value in outcome.measures.items()}
+    rewards = {f"evaluation/reward/{mode}": value for mode, value in outcome.rewards.items()}
+    return _there(numbers | measures | rewards)
 
 
 def run_settings(history: History, spec: RunSpec) -> dict[str, Scalar]:

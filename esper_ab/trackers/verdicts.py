@@ -10,11 +10,11 @@ from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import mean, outcomes
 from esper_ab.verdict.comparison import Comparison
 
-_NUMBERS = ("estimate", "low", "high", "used")  # fields of a comparison, in points except the last
+_NUMBERS = ("estimate", "low", "high", "used")  # fields of a comparison
 
 
 def verdict_numbers(history: History, comparisons: Sequence[Comparison]) -> dict[str, float]:
-    """Return numbers of each comparison by `a-b/name`, and each group's mean endpoint, percent."""
+    """Return numbers of each comparison by `a-b/name`, and each group's mean endpoint."""
     numbers: dict[str, float | None] = {
         f"{_pair(one)}/{name}": getattr(one, name) for one in comparisons for name in _NUMBERS
     } | {f"{_pair(one)}/hedges_g": one.descriptive["hedges_g"] for one in comparisons}
@@ -25,14 +25,15 @@ def verdict_numbers(history: History, comparisons: Sequence[Comparison]) -> dict
 
 
 def verdict_words(history: History, comparisons: Sequence[Comparison]) -> dict[str, str]:
-    """Return verdict, headline and sentence by `a-b/name`, the rule, the result hash, and the final state."""
+    """Return verdict, headline and sentence by `a-b/name`, rule, measure, result hash and final state."""
     words: dict[str, str] = {}
     for one in comparisons:
         told = {"verdict": one.verdict.value, "headline": one.headline, "sentence": one.sentence}
         words |= {f"{_pair(one)}/{name}": text for name, text in told.items()}
-    ended = history.ended
+    ended, outcome = history.ended, history.outcome
     return words | {
         "rule": rule(history.design), "result": result_hash(history),
+        "measured": f"{outcome.title}; {outcome.better} is better",
         "state": "" if ended is None else " ".join(filter(None, (ended.status, ended.detail))),
     }
 

@@ -86,7 +86,7 @@ def _numbers(question: Question, pairs: tuple[Pair, ...], course: Course) -> Num
         question=question, course=course, pairs=pairs, used=len(used), effect=effect, plain=plain, rank=rank,
         estimate=_estimate(course, effect, plain, rank if design.test == "rank" else None),
         at_look=_interval(question, course, effect, used), simultaneous=_simultaneous(question, course),
-        futility=_futility(course), descriptive=describe(a, b, question.rng_seed),
+        futility=_futility(course), descriptive=describe(a, b, question.rng_seed, lower=question.sign < 0.0),
         equivalence=tost, pairs_needed=needed_here(question, course, found) if found else None,
         pairs_anew=needed_anew(question, course, found) if found else None,
     )  # fmt: skip
@@ -104,7 +104,7 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
     equal = bool(pairs) and all(pair.a == pair.b for pair in pairs)
     grounds = Grounds(
         pairs=len(pairs), blocked=any(finding.weight == "blocks" for finding in findings),
-        identical=equal and same_records, decision=course.standing, direction=course.direction,
+        identical=equal and same_records, decision=course.standing, direction=course.direction * question.sign,
         below_margin=numbers.last_look is not None and numbers.last_look.small, capped=False,
     )  # fmt: skip
     unaudited = decided(grounds)

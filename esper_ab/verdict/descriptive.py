@@ -19,6 +19,6 @@ def statistics() -> Mapping[str, Statistic[Any]]:
     return dict(sorted(found.items(), key=lambda item: (item[1].kind == "effect", item[1].place, item[0])))
 
 
-def describe(a: Sequence[float], b: Sequence[float], rng_seed: int) -> dict[str, Any]:
-    """Compute every statistic of endpoints a, b [pairs] in percent, by name; None where they do not allow it."""
-    return {name: statistic.of(a, b, rng_seed) for name, statistic in statistics().items()}
+def describe(a: Sequence[float], b: Sequence[float], rng_seed: int, *, lower: bool = False) -> dict[str, Any]:
+    """Compute every statistic of endpoints a, b [pairs] by name, None where there is none. `lower` is better or not."""
+    return {name: statistic.of(a, b, rng_seed, lower=lower) for name, statistic in statistics().items()}

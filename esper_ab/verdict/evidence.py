@@ -40,13 +40,13 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
 # "bounded": the margin was within reach, and the interval says what is ruled out; "uninformative": it was not;
 # "futile": a look stopped it, because a difference of the margin had become unlikely
 Kind = Literal["bounded", "uninformative", "futile"]
-# of a difference, in points; None where the data give none
+# of a difference, in its unit; None where the data give none
 DifferenceInterval = tuple[float | None, float | None, Level]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Numbers:
-    """What pairs and looks say about a - b, in points. A statistic is None where the data do not allow it.
+    """What pairs and looks say about a - b. A statistic is None where the data do not allow it.
 
     Statistics are of the `used` pairs: those before the last look taken, all pairs while none was taken.
     """
@@ -110,7 +110,7 @@ class Assessment:
     high: float | None
     level: Level
     most_pairs: int | None  # that the plan can still reach; None: no maximum
-    smallest_resolvable: float | None  # points, with `most_pairs` pairs and 80 % power at the observed SD
+    smallest_resolvable: float | None  # difference, with `most_pairs` pairs and 80 % power at the observed SD
     lost: Lost
     imputed: Imputed | None  # only where a decision could hang on losses
     findings: tuple[Finding, ...]  # of the audit, those that touch this comparison

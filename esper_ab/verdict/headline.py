@@ -43,7 +43,7 @@ def headline(evidence: Evidence) -> str:
     if verdict is Verdict.INCONCLUSIVE:
         return _open(evidence)
     if verdict is Verdict.EQUIVALENT:
-        margin = f"{question.design.margin:g} points"
+        margin = question.design.margin_words
         return (
             f"{a} and {b} are equivalent within {margin}: {_ahead(evidence)}{_bracketed(evidence)}, and a difference "
             f"of {margin} or more is ruled out."
@@ -81,11 +81,11 @@ def alike(evidence: Evidence) -> tuple[str, ...]:
 
 
 def _decided(evidence: Evidence) -> str:
-    question, ahead = evidence.question, evidence.course.direction > 0
+    question, ahead = evidence.question, evidence.course.direction * evidence.question.sign > 0
     best, other = (question.a, question.b) if ahead else (question.b, question.a)
     small = evidence.verdict in (Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
-    but = f", but by less than the {question.design.margin:g} points that matter: by" if small else " by"
-    size = f"{_size(evidence)} points{_bracketed(evidence)}"
+    but = f", but by less than the {question.design.margin_words} that matter: by" if small else " by"
+    size = f"{_amount(evidence)}{_bracketed(evidence)}"
     return f"{best} is better than {other}{but} {size}{_wins(evidence)}."
 
 
@@ -134,8 +134,8 @@ def _yet(evidence: Evidence) -> str:
 
 
 def _ahead(evidence: Evidence) -> str:
-    """ "a is 1.2 points above b": what was seen, nothing more."""
-    return _seen(evidence, "are level", "is", "above")
+    """ "a is 1.2 points above b", "below" where lower is better: what was seen, nothing more."""
+    return _seen(evidence, "are level", "is", "above" if evidence.question.sign > 0.0 else "below")
 
 
 def _looks(evidence: Evidence) -> str:
@@ -148,23 +148,30 @@ def _seen(evidence: Evidence, equal: str, verb: str, than: str) -> str:
     assert estimate is not None
     if _equal(evidence):
         return f"{question.a} and {question.b} {equal}"
-    best, other = (question.a, question.b) if estimate > 0 else (question.b, question.a)
-    return f"{best} {verb} {_size(evidence)} points {than} {other}"
+    best, other = (question.a, question.b) if estimate * question.sign > 0 else (question.b, question.a)
+    return f"{best} {verb} {_amount(evidence)} {than} {other}"
 
 
 def _equal(evidence: Evidence) -> bool:
-    return evidence.estimate is None or abs(evidence.estimate) < 0.005
+    return evidence.estimate is None or abs(evidence.estimate) < 0.5 * 10.0 ** -evidence.question.design.digits
+
+
+def _amount(evidence: Evidence) -> str:
+    """Write the size of the estimate with its unit: "7.9 points"."""
+    return evidence.question.design.outcome.difference(_size(evidence))
 
 
 def _size(evidence: Evidence, value: float | None = None) -> str:
     """Write `value`, by default the estimate, without sign: "7.9"; more digits where one number would round away.
 
-    Two digits where a number is below 1; more where the interval would shrink to one number, or a limit would seem to
-    lie on 0 or on the margin.
+    One digit less than elsewhere, unless a number would then have one only; more where the interval would shrink to
+    one number, or a limit would seem to lie on 0 or on the margin.
     """
     value = evidence.estimate if value is None else value
     numbers = [number for number in (evidence.estimate, evidence.low, evidence.high) if number is not None]
-    digits, margin = 2 if min(map(abs, numbers), default=0.0) < 1.0 else 1, evidence.question.design.margin
+    digits, margin = evidence.question.design.digits, evidence.question.design.margin
+    if min(map(abs, numbers), default=0.0) >= 10.0 ** (2 - digits):
+        digits -= 1
     marks, apart = (-margin, 0.0, margin), list[tuple[tuple[float, ...], tuple[float, ...]]]()
     if evidence.low is not None and evidence.high is not None:
         apart.append(((evidence.low, evidence.high), (*marks, (evidence.low + evidence.high) / 2.0)))
@@ -176,7 +183,7 @@ def _size(evidence: Evidence, value: float | None = None) -> str:
 
 
 def _wins(evidence: Evidence) -> str:
-    """Write ", in 5 of 6 pairs": those in which the run of the group that is ahead is the better one."""
+    """Write ", in 5 of 6 pairs": those in which the run of the group that is ahead is ahead, too."""
     estimate, used = evidence.estimate, evidence.pairs[: evidence.used]
     if len(used) < 2 or estimate is None or _equal(evidence):
         return ""

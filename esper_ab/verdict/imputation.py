@@ -27,10 +27,10 @@ class Imputed(msgspec.Struct, frozen=True, kw_only=True):
 
     lost_a: int  # replicates given up because of a's run, before that look
     lost_b: int
-    given_a: float | None  # percent: what failed runs of a got; None: none failed
+    given_a: float | None  # what failed runs of a got; None: none failed
     given_b: float | None
     pairs: int  # observed and imputed ones
-    mean: float | None  # points
+    mean: float | None  # of the differences
     p: float | None  # of the design's test
     e: float | None  # of the anytime-valid rule
     survives: bool  # the same decision in the same direction
@@ -45,18 +45,19 @@ def recurs_in(a: str, b: str, lost: Lost) -> str | None:
 
 
 def completed(pairs: Sequence[Pair], halves: Sequence[HalfPair], against: int) -> tuple[tuple[Pair, ...], float, float]:
-    """Return all pairs, half pairs completed, and what a failed run of a and of b gets (percent).
+    """Return all pairs, half pairs completed, and what a failed run of a and of b gets.
 
-    `against`: +1 speaks against a being better (the worst endpoint to a, the best to b), -1 against b being better. A
-    cancelled run gets its group's mean. A replicate in which neither of the two failed, but a third group's run, stays
-    out. ValueError without any endpoint.
+    `against`: +1 speaks against a lying above b (the lowest endpoint to a, the highest to b), -1 against a lying below.
+    So a group that is said to be better gets the worst, whichever direction is better. A cancelled run gets its
+    group's mean. A replicate in which neither of the two failed, but a third group's run, stays out.
+    ValueError without any endpoint.
     """
     seen_a = [value for value in (*(pair.a for pair in pairs), *(half.a for half in halves)) if value is not None]
     seen_b = [value for value in (*(pair.b for pair in pairs), *(half.b for half in halves)) if value is not None]
     if not seen_a and not seen_b:
         raise ValueError("no endpoint was observed")
-    worst, best = min((*seen_a, *seen_b)), max((*seen_a, *seen_b))
-    given_a, given_b = (worst, best) if against > 0 else (best, worst)
+    lowest, highest = min((*seen_a, *seen_b)), max((*seen_a, *seen_b))
+    given_a, given_b = (lowest, highest) if against > 0 else (highest, lowest)
 
     def complete(value: float | None, failed: bool, given: float, seen: list[float]) -> float:
         if value is not None:

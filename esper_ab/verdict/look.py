@@ -24,7 +24,7 @@ Interval = tuple[float, float] | None
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
-    """One comparison at one look. What the pairs cannot give is None; differences in points."""
+    """One comparison at one look. What the pairs cannot give is None."""
 
     replicates: int
     pairs: int  # of these replicates, lost ones not among them

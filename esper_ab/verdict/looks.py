@@ -31,7 +31,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     looks: tuple[Look, ...]  # up to the stop when the design stops early, else all
     decision: LookDecision
     decided_at: int | None  # replicates
-    direction: int  # +1: a is better, -1: b is better, 0: not crossed
+    direction: int  # +1: a lies above b, -1: below, 0: not crossed
     finished: bool  # decided, or every look of the design taken
 
     @property

@@ -16,7 +16,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     planned: int  # replicates planned now; a plan without maximum adds more
     scope: str  # what the answer is conditional on, in words: task, horizon, PPO settings, budget; no full stop
     paired: bool = True  # False: the runs of a replicate do not share randomness
-    run_sd: float | None = None  # SD of runs of one condition from a calibration, points; None: unknown
+    run_sd: float | None = None  # SD of runs of one condition from a calibration, as differences; None: unknown
     rng_seed: int = 0  # of the bootstraps: from the plan's digest, so that the same plan gives the same bytes
 
     @property
@@ -25,13 +25,18 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         return self.design.alpha / len(self.design.comparisons)
 
     @property
+    def sign(self) -> float:
+        """Of a difference in favour of a: -1.0 where lower is better, else 1.0."""
+        return self.design.outcome.sign
+
+    @property
     def open_ended(self) -> bool:
         """Whether replicates are added until there is a decision."""
         return not self.design.looks
 
 
 class HalfPair(msgspec.Struct, frozen=True, kw_only=True):
-    """A replicate that was given up: endpoints (percent) of the runs that had one by then, and whose run failed.
+    """A replicate that was given up: endpoints of the runs that had one by then, and whose run failed.
 
     A run that was only cancelled because its block could not go on is not a loss of its group.
     """

@@ -117,7 +117,7 @@ def _not_worse(comparison: Comparison, *, forwards: bool) -> bool:
         return False
     if look.pairs < LEAST_EQUIVALENCE_PAIRS or comparison.floored or comparison.lost.a != comparison.lost.b:
         return False
-    margin, sign = comparison.question.design.margin, 1.0 if forwards else -1.0
+    margin, sign = comparison.question.design.margin, comparison.question.sign * (1.0 if forwards else -1.0)
     by_ranks = comparison.question.design.test == "rank"
-    low = look.low if forwards else -look.high
+    low = look.low if sign > 0.0 else -look.high
     return low > -margin and (not by_ranks or sign * plain.mean > -margin)

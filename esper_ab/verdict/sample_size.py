@@ -19,7 +19,7 @@ from esper_ab.verdict.question import Question
 def spread(
     test: str, effect: AdjustedDifference | None, plain: PairedDifference | None
 ) -> tuple[float, int, int] | None:
-    """Return the SD of a pair of a balanced plan in points, its degrees of freedom, and the columns of the design.
+    """Return the SD of a pair of a balanced plan, its degrees of freedom, and the columns of the design.
 
     `test`: the design's, "t" or "rank". None where nothing varies.
     """
@@ -53,7 +53,7 @@ def needed_anew(question: Question, course: Course, found: tuple[float, int, int
 
 
 def smallest_difference(question: Question, course: Course, found: tuple[float, int, int], most: int) -> float | None:
-    """Return the difference, in points, that `most` pairs detect with 80 % power; None: they detect none."""
+    """Return the difference that `most` pairs detect with 80 % power; None: they detect none."""
     if most < LEAST_PAIRS:
         return None
     bound = _bound(question, course)

@@ -8,7 +8,7 @@ from esper_ab.stats.descriptive.sign_flip import smallest_p
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.pair import alike
 from esper_ab.stats.statistic import Beside
-from esper_ab.stats.text import digits_apart, n_pairs, p_text, percent, points
+from esper_ab.stats.text import digits_apart, n_pairs, p_text, percent, signed
 from esper_ab.verdict.decision import Verdict
 from esper_ab.verdict.descriptive import statistics
 from esper_ab.verdict.evidence import DifferenceInterval, Evidence
@@ -21,16 +21,16 @@ _CLAIMS = (Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.W
 
 def interval(evidence: Evidence) -> str:
     """Write "95 % repeated interval -0.40 to +3.20", or "no interval"."""
-    return limits_text((evidence.low, evidence.high, evidence.level), evidence.question.design.margin)
+    return limits_text((evidence.low, evidence.high, evidence.level), evidence.question.design)
 
 
-def limits_text(limits: DifferenceInterval, margin: float) -> str:
+def limits_text(limits: DifferenceInterval, design: Design) -> str:
     """Write limits with their level, in the decimals that keep them on their side of 0 and of the margin."""
-    low, high, level = limits
+    (low, high, level), margin = limits, design.margin
     if low is None or high is None:
         return "no interval"
-    digits = digits_apart((low, high), (-margin, 0.0, margin), 2)
-    return f"{level} {points(low, digits)} to {points(high, digits)}"
+    digits = digits_apart((low, high), (-margin, 0.0, margin), design.digits)
+    return f"{level} {signed(low, digits)} to {signed(high, digits)}"
 
 
 def rule_sentence(design: Design) -> str:
@@ -39,7 +39,7 @@ def rule_sentence(design: Design) -> str:
         return f"No claim can follow from this plan: a verdict needs at least {LEAST_PAIRS} replicates."
     return (
         f"{rule(design)}. BETTER or WORSE where that boundary is crossed; from {LEAST_EQUIVALENCE_PAIRS} pairs on "
-        f"BELOW MARGIN with the interval inside +-{design.margin:g} points, and EQUIVALENT where both one-sided tests "
+        f"BELOW MARGIN with the interval inside +-{design.margin_words}, and EQUIVALENT where both one-sided tests "
         f"at the margin reach the bound of the first share; otherwise INCONCLUSIVE. The audit and lost runs can block "
         f"or cap it."
     )
@@ -63,10 +63,11 @@ def sentence(evidence: Evidence) -> str:
 
 def _head(evidence: Evidence) -> str:
     assert evidence.estimate is not None
-    margin = evidence.question.design.margin
+    design = evidence.question.design
+    margin, lower = design.margin, "" if design.outcome.sign > 0.0 else " (lower is better)"
     marks = (-margin, 0.0, margin) if evidence.verdict in (*_CLAIMS, Verdict.EQUIVALENT) else ()
-    digits = digits_apart((evidence.estimate,), marks, 2)
-    return f"{evidence.question.a} - {evidence.question.b} = {points(evidence.estimate, digits)} points"
+    digits = digits_apart((evidence.estimate,), marks, design.digits)
+    return f"{evidence.question.a} - {evidence.question.b} = {design.difference(evidence.estimate, digits)}{lower}"
 
 
 def _no_inference(evidence: Evidence) -> str:
@@ -74,11 +75,11 @@ def _no_inference(evidence: Evidence) -> str:
     if evidence.estimate is None:
         yet = " yet" if len(evidence.lost.replicates) < evidence.question.planned else ""
         return f"NO INFERENCE (no complete pair{yet}). Nothing can be said about {a} and {b}."
-    sd = evidence.question.run_sd
+    sd, design = evidence.question.run_sd, evidence.question.design
     spread = (
         "How far apart two runs of one group fall is unknown without a calibration"
         if sd is None
-        else f"The endpoints of runs of one group have a standard deviation of about {sd:.2f} points (calibration)"
+        else f"The endpoints of runs of one group have a standard deviation of about {design.size(sd)} (calibration)"
     )
     return (
         f"NO INFERENCE (1 pair). {_head(evidence)}. These are two runs. {spread}. Nothing follows about the groups. "
@@ -88,12 +89,12 @@ def _no_inference(evidence: Evidence) -> str:
 
 def _decided(evidence: Evidence) -> str:
     question, n = evidence.question, n_pairs(evidence.used)
-    margin = question.design.margin
+    margin = question.design.margin_words
     numbers = f"{_head(evidence)}, {interval(evidence)}, {_test(evidence)}{_when(evidence)}."
     if evidence.verdict is Verdict.EQUIVALENT:
         tost = f" (TOST p {p_text(evidence.equivalence.p)})" if evidence.equivalence else ""
         return (
-            f"EQUIVALENT within +-{margin:g} points ({n}). {numbers} A difference of the margin or more is rejected in "
+            f"EQUIVALENT within +-{margin} ({n}). {numbers} A difference of the margin or more is rejected in "
             f"both directions{tost}.{_also_of_the_mean(evidence)}"
         )
     said = f"{evidence.verdict} ({n}). {numbers}"
@@ -101,8 +102,8 @@ def _decided(evidence: Evidence) -> str:
         return f"{said} {_TOO_FEW}" if evidence.too_few_for_equivalence else said
     at_once = ""
     if len(question.design.comparisons) > 1:
-        at_once = f" ({limits_text(evidence.simultaneous, margin)})"
-    return f"{said} There is a difference, smaller than the margin of {margin:g} points{at_once}."
+        at_once = f" ({limits_text(evidence.simultaneous, question.design)})"
+    return f"{said} There is a difference, smaller than the margin of {margin}{at_once}."
 
 
 def _also_of_the_mean(evidence: Evidence) -> str:
@@ -158,28 +159,29 @@ def _withdrawn(evidence: Evidence) -> str:
         return f"{what}{_when(evidence).removeprefix(', decided')}, but the last look does not show it any more."
     if plain is None or not evidence.mean_contradicts:
         return ""
-    return f"The mean difference, {points(plain.mean)} points, contradicts what most pairs show: no verdict."
+    mean = evidence.question.design.difference(plain.mean)
+    return f"The mean difference, {mean}, contradicts what most pairs show: no verdict."
 
 
 def _ruled_out(evidence: Evidence) -> str:
     """Say which kind of INCONCLUSIVE it is, and what its interval excludes; "" for another verdict, or in progress."""
     if evidence.inconclusive is None:
         return ""
-    beyond = ""
+    beyond, design = "", evidence.question.design
     if evidence.low is not None and evidence.high is not None:
-        beyond = f" differences beyond {max(abs(evidence.low), abs(evidence.high)):.2f} points are ruled out"
+        beyond = f" differences beyond {design.size(max(abs(evidence.low), abs(evidence.high)))} are ruled out"
     if evidence.inconclusive == "bounded":
         return f"Bounded:{beyond}."
     if evidence.inconclusive == "futile":
         return _stopped(evidence, beyond)
-    reach = f"Uninformative: a difference of {evidence.question.design.margin:g} points was beyond this plan's reach"
+    reach = f"Uninformative: a difference of {design.margin_words} was beyond this plan's reach"
     return f"{reach};{beyond}." if beyond else f"{reach}."
 
 
 def _stopped(evidence: Evidence, beyond: str) -> str:
     """Write why a look stopped a comparison for futility, with the interval that it went by."""
-    margin, at = evidence.question.design.margin, _when(evidence).removeprefix(", decided")
-    within = f"the {limits_text(evidence.futility, margin)} lies inside +-{margin:g} points"
+    design, at = evidence.question.design, _when(evidence).removeprefix(", decided")
+    within = f"the {limits_text(evidence.futility, design)} lies inside +-{design.margin_words}"
     said = f"Stopped for futility{at}: {within}, so that a difference that large is unlikely; this is no claim"
     return f"{said}, but{beyond}." if beyond else f"{said}."
 
@@ -249,23 +251,25 @@ def _looks_to_come(evidence: Evidence) -> list[int]:
 def _more(evidence: Evidence) -> str:
     """Write how many pairs a clear answer takes, and whether the plan can still reach them."""
     needed, most, there = evidence.pairs_needed, evidence.most_pairs, len(evidence.pairs)
+    design = evidence.question.design
     if needed is None or evidence.course.standing == "futile":
         return ""
     if needed.pairs <= there:
-        return f"{n_pairs(there)} suffice to detect {needed.margin:g} points with 80 % power."
-    said = _cost(needed, evidence.pairs_anew, there)
+        return f"{n_pairs(there)} suffice to detect {design.margin_words} with 80 % power."
+    said = _cost(evidence, needed, there)
     if most is None or needed.pairs <= most:
         return said
     said = f"{said} Not resolvable within the budget"
     if evidence.smallest_resolvable is None:
         return f"{said}."
-    return f"{said}; the smallest difference this plan can resolve is {evidence.smallest_resolvable:.2f} points."
+    return f"{said}; the smallest difference this plan can resolve is {design.size(evidence.smallest_resolvable)}."
 
 
-def _cost(needed: PairsNeeded, anew: PairsNeeded | None, there: int) -> str:
-    """Write the cost in pairs; `anew`: in a new plan, which takes fewer than an extension at its stricter bound."""
+def _cost(evidence: Evidence, needed: PairsNeeded, there: int) -> str:
+    """Write the cost in pairs, and that in a new plan, which takes fewer than an extension at its stricter bound."""
     count, between = _about(needed, there)
-    detect = f"To detect {needed.margin:g} points with 80 % power {count} more pairs would be needed"
+    anew = evidence.pairs_anew
+    detect = f"To detect {evidence.question.design.margin_words} with 80 % power {count} more pairs would be needed"
     if anew is None or anew.pairs >= needed.pairs:
         return f"{detect}{f' ({between})' if between else ''}."
     price = f"an extension asks for p <= {needed.alpha:.2g}"
@@ -336,7 +340,8 @@ def beside(evidence: Evidence) -> Beside:
     return Beside(
         a=question.a, b=question.b, pairs=evidence.used, claimed=verdict in _CLAIMS and question.design.test == "t",
         alpha=evidence.last_look.alpha if evidence.last_look else question.alpha,
-        undecided=verdict is Verdict.INCONCLUSIVE and not evidence.capped_by,
+        undecided=verdict is Verdict.INCONCLUSIVE and not evidence.capped_by, unit=question.design.outcome.apart,
+        digits=question.design.digits,
     )  # fmt: skip
 
 
@@ -356,6 +361,6 @@ def _coarse(evidence: Evidence) -> str:
     if any(pair.a != pair.b for pair in used):
         return f"The difference is the same in every pair: {look}."
     if len({pair.a for pair in used}) == 1:
-        same = f"Every endpoint of {a} and {b} is {used[0].a:.2f} %, though their records differ"
-        return f"{same}: hosts that learnt nothing fall on chance together, and good ones on 100 %; {look}."
+        every = evidence.question.design.value(used[0].a)
+        return f"Every endpoint of {a} and {b} is {every}, though their records differ: {look}."
     return f"{a} and {b} have equal endpoints in every pair, though their records differ: {look}."

@@ -23,7 +23,7 @@ def _losses(question: Question, lost_a: int, lost_b: int) -> str:
 
 def _imputation(question: Question, again: Imputed) -> str:
     given = ((question.a, again.given_a), (question.b, again.given_b))
-    each = " and ".join(f"of {name} {value:.2f} %" for name, value in given if value is not None)
+    each = " and ".join(f"of {name} {question.design.value(value)}" for name, value in given if value is not None)
     return f"giving the lost runs {each}, the observed endpoint that speaks most against it,"
 
 
@@ -57,9 +57,8 @@ def on_collapse(evidence: Evidence) -> list[str]:
     unseen, n = evidence.unseen, n_pairs(evidence.used)
     if unseen is None:
         return []
-    stands = "is still made" if unseen.survives else "is not made"
+    stands, worst = "is still made" if unseen.survives else "is not made", evidence.question.design.value(unseen.worst)
     return [
         f"{n} need not show a collapse that strikes up to {percent(unseen.rate)} of a group's runs. With one more "
-        f"pair, in which a collapse to the worst endpoint seen ({unseen.worst:.2f} %) contradicts it, the claim "
-        f"{stands}."
+        f"pair, in which a collapse to the worst endpoint seen ({worst}) contradicts it, the claim {stands}."
     ]

@@ -22,7 +22,7 @@ class Unseen(msgspec.Struct, frozen=True, kw_only=True):
     """A collapse that would have gone unseen."""
 
     rate: float  # share of a group's runs: at a larger one, some run would have shown it with a chance of 95 %
-    worst: float  # percent: the endpoint that a collapsed run is given
+    worst: float  # the endpoint that a collapsed run is given
     survives: bool  # the claim is still made with one further pair of this kind
 
 
@@ -32,8 +32,9 @@ def unseen(design: Design, pairs: Sequence[Pair], course: Course) -> Unseen | No
         return None
     look = course.looks[-1]
     used = [pair for pair in pairs if pair.replicate < look.replicates]
-    worst = min(min(pair.a, pair.b) for pair in used)
-    of_a = {1: (True,), -1: (False,), 0: (True, False)}[course.direction]
+    worst = design.outcome.worst([value for pair in used for value in (pair.a, pair.b)])
+    ahead = course.direction * design.outcome.sign
+    of_a = (True, False) if not ahead else (ahead > 0.0,)
     survives = all(_stands(design, course, [*used, _collapsed(used, worst, of_a=one)]) for one in of_a)
     return Unseen(rate=1.0 - _MISSED ** (1.0 / len(used)), worst=worst, survives=survives)
 

@@ -11,8 +11,9 @@ from benchmarks.machine import Spread, interleaved
 from benchmarks.worlds import task_of
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings, RewardSettings
+from workers.environments import paths_below
 from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
-from workers.growth.stopwatch import Stopwatch
+from workers.stopwatch import Stopwatch
 
 ENVS = (4, 16)
 
@@ -49,7 +50,7 @@ def _environments(n_envs: int, count: int) -> GrowthEnv:
     )
     data = DeviceData.of(task.load(""), torch.device("cpu"))
     env = GrowthEnv(spec, dict.fromkeys(names, data), Stopwatch())
-    env.begin_episode(RngPath(0) / "benchmark" / "devices")
+    env.begin(paths_below(RngPath(0) / "benchmark" / "devices", n_envs))
     return env
 
 

@@ -21,6 +21,7 @@ from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.settings import Arithmetic, GroupSettings, HostKernel
 from workers.growth.environment import DeviceData
+from workers.kinds.growth import GrowthWorld
 from workers.native import library
 from workers.process.setup import keep_freed_memory
 from workers.run.session import Session
@@ -151,7 +152,7 @@ def episode(case: Case, episodes: int, by: Arithmetic) -> dict[str, Any]:
         log_file="",
     )
     splits = _splits(world)
-    session = Session(spec, world.task, {"cpu:0": splits})
+    session = Session(spec, GrowthWorld(spec, world.task, {"cpu:0": splits}))
     timings = [session.train(i, lambda _: None, lambda _: None).timing for i in range(episodes + 1)][1:]
     total = sum(t.total_s for t in timings)
     shares = {p: sum(getattr(t, f"{p}_s") for t in timings) / total for p in ("train", "validate", "decide", "update")}

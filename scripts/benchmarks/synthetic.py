@@ -17,6 +17,7 @@ from esper_ab.contracts.records import (
     SeedEvent,
     Timing,
 )
+from workers.growth.measures import MEASURES
 
 EVENTS_PER_ENV = 18  # of an untrained policy with three slots in 25 steps
 _HEADS = ("op", "slot", "blueprint", "style", "tempo", "alpha_target", "alpha_speed", "alpha_curve")
@@ -59,15 +60,16 @@ def evaluation(spec: RunSpec, draw: random.Random) -> EvaluationRecord:
 
 
 def _env(spec: RunSpec, env: int, draw: random.Random) -> EnvEpisode:
-    accuracy = draw.uniform(40.0, 80.0)
+    outcome = draw.uniform(40.0, 80.0)
     ops = (spec.steps - 13, 5, 1, 4, 1, 2) if spec.steps > 13 else (spec.steps, 0, 0, 0, 0, 0)
-    return EnvEpisode(
-        env=env, device=spec.env_devices[env], steps=spec.steps, held_out_accuracy=accuracy,
-        val_accuracy=accuracy + draw.random(), best_val_accuracy=accuracy + 1.0 + draw.random(),
-        val_loss=draw.uniform(0.5, 2.0), reward_sum=draw.gauss(10.0, 20.0), host_params=1090,
-        params_added=draw.randrange(500, 9000), germinated=5, pruned=4, fossilized=1, contributing=1, op_counts=ops,
-        diverged=False,
+    values = (
+        outcome + draw.random(), outcome + 1.0 + draw.random(), draw.uniform(0.5, 2.0), 1090, draw.randrange(500, 9000),
+        5, 4, 1, 1, *ops,
     )  # fmt: skip
+    return EnvEpisode(
+        env=env, device=spec.env_devices[env], steps=spec.steps, outcome=outcome, reward_sum=draw.gauss(10.0, 20.0),
+        failed=False, measures={name: float(value) for name, value in zip(MEASURES.names, values, strict=True)},
+    )
 
 
 def _update(draw: random.Random) -> PPOUpdate:

@@ -51,9 +51,10 @@ def grade(schedule: Schedule, hosts: int, path: RngPath) -> float:
     """Mean validation accuracy at the end of `hosts` hosts grown by `schedule`, percent."""
     from esper_ab.contracts import catalog
     from workers.controllers.schedule import make
+    from workers.environments import paths_below
     from workers.growth.environment import EnvSpec, GrowthEnv
-    from workers.growth.stopwatch import Stopwatch
     from workers.run.episode import play
+    from workers.stopwatch import Stopwatch
 
     kernel, data = _world()
     spec = EnvSpec(
@@ -66,10 +67,9 @@ def grade(schedule: Schedule, hosts: int, path: RngPath) -> float:
         kernel=kernel,
     )
     env = GrowthEnv(spec, {"cpu": data}, Stopwatch())
-    env.begin_episode(path)
     controller = make(ControllerSettings(schedule=schedule), SLOTS, spec.growth.blueprints)
-    result = play(env, controller, {}, Stopwatch(), lambda _step: None)
-    return float(np.mean([env.val_accuracy for env in result.envs]))
+    result = play(env, paths_below(path, hosts), controller, {}, Stopwatch(), lambda _step: None)
+    return float(np.mean([env.measures["val_accuracy"] or 0.0 for env in result.envs]))
 
 
 def plan_of(blueprints: tuple[str, ...], style: str, tempo: int) -> Schedule:

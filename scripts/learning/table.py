@@ -44,7 +44,7 @@ def pieces_of(found: Found) -> frozenset[str]:
 def collect(out: Path) -> Found:
     """Numbers of every run of every finished piece."""
     from esper_ab.journal.load import load
-    from esper_ab.journal.outcomes import held_out_accuracy, outcomes
+    from esper_ab.journal.outcomes import mean_outcome, outcomes
 
     found: Found = {}
     for piece in sorted(out.glob("*-*-*")):
@@ -56,14 +56,14 @@ def collect(out: Path) -> Found:
             if kind == "search" and outcome.run.group_id != kind:
                 continue  # its company: an experiment has two groups at least
             group = outcome.run.group_id + KINDS[kind]
-            curve = [held_out_accuracy(record) for record in history.runs[name].curve()]
+            curve = [mean_outcome(record) for record in history.runs[name].curve()]
             row = found.setdefault((group, "" if kind == "fixed" else budget), {})
             row[int(replicate)] = {
-                "accuracy": outcome.held_out_accuracy,
-                "greedy": outcome.greedy_accuracy,
-                "params": outcome.params_added,
-                "fossilized": outcome.fossilized,
-                "pruned": outcome.pruned,
+                "accuracy": outcome.outcome,
+                "greedy": outcome.greedy,
+                "params": outcome.measures["params_added"],
+                "fossilized": outcome.measures["fossilized"],
+                "pruned": outcome.measures["pruned"],
                 "curve": [None if value is None else round(value, 2) for value in curve],
                 "kernel": history.plan.experiment.arithmetic.kernel,
                 "kernel_build": history.plan.experiment.arithmetic.kernel_build,
@@ -112,7 +112,7 @@ def _place(item: tuple[tuple[str, str], Any]) -> tuple[int, int, str]:
 
 
 def markdown(table: list[dict[str, Any]]) -> str:
-    """The table for the README and the page."""
+    """The table for the page."""
     lines = [
         "Means over runs; ± and [ ]: 95 % t intervals over runs; differences are paired by replicate.",
         "",

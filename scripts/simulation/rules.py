@@ -15,6 +15,7 @@ from esper_ab.design.design import Design, extended, make_design
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 from simulation import laws
 from simulation.laws import Array
+from workers.growth.measures import MEASURES
 
 HORIZON = 40  # replicates to which open-ended and extended plans are followed
 MARGIN = 2.0  # points
@@ -128,7 +129,9 @@ def design(rule: Rule) -> Design:
         futility=rule.futility,
     )
     orders = [tuple(names[index] for index in order) for order in laws.orders(rule.groups, rule.horizon)]
-    found = make_design(experiment, orders, calibrate, positions_matter=rule.positions_matter)
+    found = make_design(
+        experiment, orders, calibrate, measures=MEASURES, positions_matter=rule.positions_matter
+    )
     return extended(found, rule.replicates) if rule.extend else found
 
 

@@ -21,6 +21,7 @@ from esper_ab.verdict.looks import follow
 from esper_ab.verdict.question import HalfPair, Lost, Question
 from esper_ab.verdict.requirement import RELATIONS, Requirement, holds
 from simulation.laws import Array
+from workers.growth.measures import MEASURES
 
 A, B = "shaped", "simplified"
 UP = (Verdict.BETTER, Verdict.BETTER_BELOW_MARGIN)
@@ -110,8 +111,9 @@ def _planned(looks: tuple[int, ...], comparisons: int) -> Design:
         for count in range(comparisons, 0, -1)
     )
     return Design(
-        endpoint="evaluation", test="t", alpha=0.05, margin=2.0, comparisons=contrasts, positions=2, adjusted=False,
-        early_stop=True, looks=looks, boundaries=boundaries, anytime_after=None, evidence=20.0,
+        endpoint="evaluation", test="t", alpha=0.05, margin=2.0, measures=MEASURES, comparisons=contrasts,
+        positions=2, adjusted=False, early_stop=True, looks=looks, boundaries=boundaries, anytime_after=None,
+        evidence=20.0,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from esper_ab.contracts.catalog import entry, names
 from esper_ab.contracts.settings import ControllerSettings
 from workers.controller import Controller
 from workers.controllers import heuristic, looking
-from workers.growth.rules.choice import choose
+from workers.controllers.random import choose
 from workers.vocabulary import HEADS, OP, SLOT, Op, Stage
 
 ENVS = 4

@@ -74,7 +74,7 @@ def test_evaluate_repeats_the_evaluation_of_a_run(tmp_path: Path) -> None:
     evaluation = history.runs["shaped/0"].evaluation
     assert evaluation is not None
     for row in rows:
-        hosts = [host.outcome.held_out_accuracy for host in evaluation.hosts if host.actions == row["actions"]]
+        hosts = [host.outcome.outcome for host in evaluation.hosts if host.actions == row["actions"]]
         assert row["held_out_accuracy"] == float(np.mean(hosts))
 
 

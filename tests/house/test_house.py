@@ -129,9 +129,13 @@ WRITES_ITSELF = {
     "commands/init.py": "the file that the user names", "commands/export.py": "drafts in a folder that `below` made",
     "health/storage.py": "tries whether a folder can be written", "health/system.py": "a socket, tried",
     "query/sql.py": "a temporary file without a name to be found", "workers/commands/fetch.py": "the user's data",
-    "workers/commands/describe.py": "a temporary folder", "workers/native/build.py": "the cache of kernels",
+    "workers/commands/describe.py": "a temporary folder", "workers/commands/gymnasium_preflight.py": "likewise",
+    "workers/native/build.py": "the cache of kernels",
     "plan/experiment_directory.py": "rmtree of the folder that it has just made, which follows no link",
     "execution/detach.py": "renames to a name directly in the experiment directory, which follows no link",
+    "workers/trainer/script.py": "rmtree in a folder that `below` made, which follows no link",
+    "workers/trainer/rehearsal.py": "a temporary folder", "workers/trainer/trial.py": "in that folder",
+    "workers/trainer/standin/wandb.py": "a script's process, in the folder of its run",
     "trackers/wandb_runs.py": "rmtree in a folder that `below` checked, which follows no link",
 }
 _CHANGES = re.compile(

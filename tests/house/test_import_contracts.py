@@ -14,6 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 VIOLATIONS = [
     ("workers.ppo.gae", "workers.growth.bank.bank"),  # the trainer knows no task
+    ("workers.run.session", "workers.growth.environment"),  # a run knows its environments by the seam
     ("workers.vocabulary", "esper_ab.health.diagnosis"),  # of esper_ab, workers import its contracts only
     ("workers.rewards.sparse", "esper_ab.settings.foreign_keys"),
     ("workers.ppo.adam", "esper_ab.live.console"),

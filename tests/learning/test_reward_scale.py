@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from esper_ab.contracts.records import PPOUpdate
 from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.settings import PolicySettings, PPOSettings
+from workers.environments import Cut
 from workers.ppo.agent import AgentSpec, PPOAgent
 from workers.ppo.normalise import ReturnNormaliser
 
@@ -41,8 +42,10 @@ class Toy:
             seen = self._observe(rng, step)
             chosen = agent.act(seen, self, rng.random((self.envs, 1)))
             right = (chosen[:, 0] == seen[:, :CHOICES].argmax(axis=1)).astype(np.float64)
-            done = np.full(self.envs, step == self.steps - 1 and not self.cut_short)
-            agent.reward(self.scale * (self.pay(self, right, step, episode) + self.offset), done)
+            last = step == self.steps - 1
+            cut = self._cut(episode) if last and self.cut_short else None
+            paid = self.scale * (self.pay(self, right, step, episode) + self.offset)
+            agent.reward(paid, np.full(self.envs, last), cut)
             actions.append(chosen[:, 0].tolist())
         return actions
 
@@ -51,12 +54,15 @@ class Toy:
         actions, updates = [], []
         for episode in episodes:
             actions.append(self.play(agent, episode))
-            last = self._observe(np.random.default_rng(1000 + episode), self.steps) if self.cut_short else None
-            updates.append(agent.finish_episode(episode, last))
+            updates.append(agent.finish_episode(episode))
         return actions, updates
 
     def mask(self, head: int, chosen: np.ndarray) -> np.ndarray:
         return np.ones((len(chosen), CHOICES), dtype=bool)
+
+    def _cut(self, episode: int) -> Cut:
+        never, seen = np.zeros(self.envs, dtype=bool), self._observe(np.random.default_rng(1000 + episode), self.steps)
+        return Cut(truncated=~never, last=seen, restarted=never, goes_on=never)
 
     def _observe(self, rng: np.random.Generator, step: int) -> np.ndarray:
         time = np.full((self.envs, 1), step / self.steps)

@@ -56,7 +56,7 @@ def folder(tmp_path: Path) -> Path:
         ("esper-ab status elsewhere/", ["elsewhere/one"]),
         ("esper-ab launch --groups shaped,wa", ["shaped,wait"]),
         ("esper-ab launch --groups mine=spa", ["sparse"]),  # behind bash's last break
-        ("esper-ab launch --set ppo.l", ["ppo.lr="]),
+        ("esper-ab launch --set ppo.l", ["ppo.lr=", "ppo.lr_end="]),
         ("esper-ab launch --set growth.gates=", ["permissive", "strict"]),
         ("esper-ab launch --group fast:ppo.lr=1,ppo.clip", ["1,ppo.clip="]),
         ("esper-ab launch --groups shaped,x=wait --group x", ["x:"]),

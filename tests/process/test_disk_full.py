@@ -85,7 +85,7 @@ def plan():
     )
     experiment = ResolvedExperiment(
         name="fake", groups=groups, devices=("cpu:0", "cpu:1"), slots=("early",), n_envs=1, episodes=40, steps=2,
-        replicates=1, eval_hosts=1,
+        replicates=1, eval_hosts=1, margin=2.0,
     )
     found = msgspec.structs.replace(fake_plans.machine(2), controllers=("ppo", "random"))
     return make_plan(experiment, found, calibrate)

@@ -55,7 +55,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "launch": (*_TINY, "--dry-run"),
     "list": ("experiments",),
     "logs": ("EXPERIMENT",),
-    "power": ("--sd-run", "3", "--rho", "0.3", "--replicates", "6"),
+    "power": ("--sd-run", "3", "--margin", "2", "--rho", "0.3", "--replicates", "6"),
     "query": ("EXPERIMENT", "SELECT count(*) AS n FROM runs"),
     "report": ("EXPERIMENT",),
     "resume": ("EXPERIMENT",),

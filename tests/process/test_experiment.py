@@ -119,10 +119,10 @@ def test_saved_policies_are_evaluated_later(same_twice: Path, capfd: pytest.Capt
     run = load(same_twice).history.runs["a/0"]
     assert run.evaluation is not None
     for actions, accuracy in rows.items():
-        kept = [host.outcome.held_out_accuracy for host in run.evaluation.hosts if host.actions == actions]
+        kept = [host.outcome.outcome for host in run.evaluation.hosts if host.actions == actions]
         assert accuracy == pytest.approx(sum(kept) / len(kept))
 
 
 def test_the_issue_query_works(same_twice: Path) -> None:
-    sql = "SELECT group_id, reward_mode, AVG(held_out_accuracy) FROM env_episodes GROUP BY ALL"
+    sql = "SELECT group_id, reward_mode, AVG(outcome) FROM env_episodes GROUP BY ALL"
     assert {row["group_id"] for row in json.loads(done("query", str(same_twice), sql, "--json"))} == {"a", "b"}

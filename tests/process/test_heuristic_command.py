@@ -50,7 +50,7 @@ def test_its_hosts_are_those_of_an_experiment(tmp_path: Path) -> None:
     assert found is not None
     asked = ("--task", "synthetic", "--episodes", "1", "--steps", "12", "--n-envs", "2", "--json")
     answer = json.loads(heuristic(*asked).stdout)
-    experiment = [host.outcome.held_out_accuracy for host in found.hosts]
+    experiment = [host.outcome.outcome for host in found.hosts]
     assert [host["held_out_accuracy"] for host in answer["hosts"]] == experiment
 
 

@@ -237,7 +237,7 @@ def test_a_server_that_is_not_there_costs_the_run_nothing_and_is_filled_when_it_
     assert unknown == []
     assert set(first) == {"a/0", "b/0", "comparison"}
     assert {name: run[3] for name, run in first.items()} == dict.fromkeys(first, "FINISHED")
-    assert len(first["a/0"][0]["train/held_out_accuracy"]) == fold(plain).runs["a/0"].spec.episodes
+    assert len(first["a/0"][0]["train/outcome"]) == fold(plain).runs["a/0"].spec.episodes
     assert tracked.mlflow_runs(store(experiment_dir), "fake") == first
 
 

@@ -217,7 +217,7 @@ def test_a_worker_cannot_name_the_file_of_another_run():
         msgspec.structs.replace(evaluated, record=record),
     ):
         with pytest.raises(Rejected):
-            milestone_of(message, SPEC)
+            milestone_of(message, SPEC, fake_plans.OPEN)
 
 
 def test_a_journal_cannot_name_a_file_elsewhere(tmp_path):

@@ -13,10 +13,11 @@ from esper_ab.plan.blocks import Plan, make_plan
 from esper_ab.settings.experiment import AskedExperiment, Group
 from esper_ab.settings.parse import Catalogue, FileSettings, Request, parse, read_toml
 from esper_ab.settings.resolve import resolve
+from workers.growth.measures import MEASURES
 
 TASK = TaskFacts(
     name="digits", title="digits", slots=("early", "mid", "late"), sizes=(1024, 384, 389), sample_values=64,
-    host_params=1090, host_multiply_adds=4928, classes=10,
+    host_params=1090, host_multiply_adds=4928, classes=10, measures=MEASURES,
 )
 CATALOGUE = Catalogue(
     rewards=("minimal", "shaped", "simplified", "sparse"), controllers=("heuristic", "random", "schedule", "wait")

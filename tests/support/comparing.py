@@ -13,6 +13,7 @@ from esper_ab.verdict.comparison import Comparison, compare
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.looks import follow
 from esper_ab.verdict.question import HalfPair, Lost, Question
+from workers.growth.measures import MEASURES
 
 # nominal p of the looks, t-calibrated: 0.05 at once; 6, 10 of 10 (docs/statistics.md)
 NOMINAL = {6: (0.05,), 8: (0.05,), 10: (0.0076, 0.0455), 16: (0.05,), 20: (0.05,)}
@@ -32,6 +33,7 @@ def design(replicates: int, comparisons: int = 1, **changes: object) -> Design:
         test="t",
         alpha=0.05,
         margin=2.0,
+        measures=MEASURES,
         comparisons=contrasts,
         positions=2,
         adjusted=False,

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from esper_ab.contracts.machine import Device, Machine, TaskFacts
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.design.boundary_cache import calibrate
 from esper_ab.plan.blocks import Plan, make_plan
 from esper_ab.settings.experiment import Group, ResolvedExperiment
+from workers.growth.measures import MEASURES
 
+# Of an outcome without bounds, because fake workers plant effects of ten points by the letter of a group.
+OPEN = replace(MEASURES, outcome=replace(MEASURES.outcome, low=None, high=None))
 DIGITS = TaskFacts(
     name="digits", title="digits", slots=("early",), sizes=(8, 2, 2), sample_values=64, host_params=100,
-    host_multiply_adds=100,
+    host_multiply_adds=100, measures=OPEN,
 )
 
 
@@ -25,7 +30,8 @@ def machine(cores: int) -> Machine:
 
 def plan(cores: int = 2, groups: tuple[str, ...] = ("a", "b"), **settings) -> Plan:
     """A plan of a small experiment; `settings` are fields of ResolvedExperiment."""
-    small = {"slots": ("early",), "n_envs": 1, "episodes": 2, "steps": 2, "replicates": 1, "eval_hosts": 1}
+    small = {"slots": ("early",), "n_envs": 1, "episodes": 2, "steps": 2, "replicates": 1, "eval_hosts": 1,
+             "margin": 2.0}
     experiment = ResolvedExperiment(
         name="fake", groups=tuple(Group(name=name, settings=GroupSettings()) for name in groups),
         devices=tuple(f"cpu:{i}" for i in range(cores)), **(small | settings),

@@ -54,6 +54,7 @@ from esper_ab.contracts.records import (
     Timing,
 )
 from esper_ab.contracts.rng import run_path
+from workers.growth.measures import MEASURES
 from workers.process import setup as process
 from workers.process.entry import failure
 from workers.process.link import Link
@@ -204,10 +205,12 @@ def accuracy(spec, episode, env):
 
 def _env(spec, episode, env):
     reached = accuracy(spec, episode, env)
+    counts = {"host_params": 100.0, "params_added": 10.0, "germinated": 1.0, "fossilized": 1.0, "contributing": 1.0}
+    counts |= {"op_wait": spec.steps - 1.0, "op_germinate": 1.0}
+    measures = dict.fromkeys(MEASURES.names, 0.0) | {"val_accuracy": reached, "best_val_accuracy": reached}
     return EnvEpisode(
-        env=env, device=spec.env_devices[env], steps=spec.steps, held_out_accuracy=reached, val_accuracy=reached,
-        best_val_accuracy=reached, val_loss=None, reward_sum=reached / 10, host_params=100, params_added=10,
-        germinated=1, pruned=0, fossilized=1, contributing=1, op_counts=(spec.steps - 1, 1), diverged=False,
+        env=env, device=spec.env_devices[env], steps=spec.steps, outcome=reached, reward_sum=reached / 10,
+        failed=False, measures=measures | {"val_loss": None} | counts,
     )
 
 
@@ -301,7 +304,7 @@ def _skip(link, report):
 
 
 def _nan(link, report):
-    broken = msgspec.structs.replace(report.record.envs[0], held_out_accuracy=math.nan)
+    broken = msgspec.structs.replace(report.record.envs[0], outcome=math.nan)
     return msgspec.structs.replace(report, record=msgspec.structs.replace(report.record, envs=(broken,)))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from workers.growth.rules.choice import choose
+from workers.controllers.random import choose
 from workers.growth.rules.lifecycle import Lifecycle, SeedChange
 from workers.growth.rules.masks import DecisionMasks
 from workers.growth.rules.measurement import Measurement

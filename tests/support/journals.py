@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from esper_ab.contracts.evaluation import episode_sizes
+from esper_ab.contracts.measures import TaskMeasures
 from esper_ab.contracts.messages import Lane, RunSpec
 from esper_ab.contracts.records import (
     EnvEpisode,
@@ -46,8 +47,10 @@ from esper_ab.journal.events import (
 from esper_ab.journal.file import Journal
 from esper_ab.plan.blocks import Block, Difference, Plan, extend
 from esper_ab.settings.experiment import Group, ResolvedExperiment
+from workers.growth.measures import MEASURES
 
 MODES = ("minimal", "shaped", "simplified", "sparse")
+_OPS = tuple(name for name in MEASURES.names if name.startswith("op_"))
 TIMING = Timing(total_s=1.5, train_s=0.9, validate_s=0.3, decide_s=0.1, update_s=0.2)
 
 
@@ -80,6 +83,8 @@ class Synthetic:
     rng_seed: int = 11
     endpoint: Literal["evaluation", "last-tenth", "curve-mean"] = "evaluation"
     more: int = 0  # replicates that the plan was extended by
+    kind: str = "growth"
+    measures: TaskMeasures = MEASURES
 
     def plan(self) -> Plan:
         groups = tuple(
@@ -96,6 +101,7 @@ class Synthetic:
             name="synthetic", groups=groups, slots=("early", "mid", "late"), n_envs=self.n_envs,
             episodes=self.episodes, steps=self.steps, replicates=self.replicates, eval_hosts=self.eval_hosts,
             rng_seed=self.rng_seed, endpoint=self.endpoint, devices=tuple(lane.name for lane in lanes),
+            margin=self.measures.margin or 2.0,
         )
         blocks = tuple(
             Block(replicate=r, runs=self._runs(groups, r))
@@ -107,8 +113,10 @@ class Synthetic:
             experiment=experiment, digest="0" * 64, lanes=lanes, idle_devices=(), blocks=blocks,
             differences=(Difference(key="reward.mode", values=modes),) if differs else (),
             design=make_design(
-                experiment, [tuple(spec.ref.group_id for spec in block.runs) for block in blocks], calibrate
+                experiment, [tuple(spec.ref.group_id for spec in block.runs) for block in blocks], calibrate,
+                measures=self.measures,
             ),
+            kind=self.kind,
             estimand="Mean held-out accuracy of hosts grown by the last policy, over rng seeds, on digits.",
             notes=("No GPU: CPU lanes, one thread each.",),
         )
@@ -174,17 +182,23 @@ class Synthetic:
     def _env(self, spec: RunSpec, env: int, level: float, rng: np.random.Generator) -> EnvEpisode:
         shape = self.groups[spec.ref.group_id]
         grows = shape.controller != "wait"
-        accuracy = float(np.clip(level + rng.normal(0, 2.0), 10.0, 100.0))
+        low, high = self.measures.outcome.low, self.measures.outcome.high
+        outcome = float(np.clip(level + rng.normal(0, 2.0), None if low is None else low + 10.0, high))
         fossilized = int(rng.integers(0, 3)) if grows else 0
+        growth = {
+            "val_accuracy": outcome + 0.5, "best_val_accuracy": outcome + 1.0, "val_loss": 0.8, "host_params": 1200,
+            "params_added": int(shape.params + rng.integers(-50, 50)) if grows else 0,
+            "germinated": fossilized + 1 if grows else 0, "pruned": 1 if grows else 0, "fossilized": fossilized,
+            "contributing": fossilized,
+        }
+        reward = float(level / 10 + rng.normal())
+        ops = (self.steps - 5, 2, 1, 1, 1, 0) if grows else (self.steps, 0, 0, 0, 0, 0)
+        values = {**growth, **dict(zip(_OPS, ops, strict=True))} if self.kind == "growth" else {
+            name: float(rng.normal(100.0, 5.0)) for name in self.measures.names
+        }
         return EnvEpisode(
-            env=env, device=spec.env_devices[env], steps=self.steps, held_out_accuracy=accuracy,
-            val_accuracy=accuracy + 0.5, best_val_accuracy=accuracy + 1.0, val_loss=0.8,
-            reward_sum=float(level / 10 + rng.normal()), host_params=1200,
-            params_added=int(shape.params + rng.integers(-50, 50)) if grows else 0,
-            germinated=fossilized + 1 if grows else 0, pruned=1 if grows else 0, fossilized=fossilized,
-            contributing=fossilized,
-            op_counts=(self.steps - 5, 2, 1, 1, 1, 0) if grows else (self.steps, 0, 0, 0, 0, 0),
-            diverged=False,
+            env=env, device=spec.env_devices[env], steps=self.steps, outcome=outcome, reward_sum=reward, failed=False,
+            measures={name: float(value) for name, value in values.items()},
         )
 
     def episode(self, spec: RunSpec, episode: int) -> EpisodeRecord:

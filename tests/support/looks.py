@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from esper_ab.design.design import Boundary, Contrast, Design, extended
 from esper_ab.stats.pair import Pair
+from workers.growth.measures import MEASURES
 
 AB, AC, BC = Contrast(a="a", b="b"), Contrast(a="a", b="c"), Contrast(a="b", b="c")
 NOMINAL = {  # of looks 6, 10, 14, 20, by comparisons open; near the calibrated ones
@@ -28,6 +29,7 @@ def design(comparisons=(AB,), **changes):
         test="t",
         alpha=0.05,
         margin=2.0,
+        measures=MEASURES,
         comparisons=tuple(comparisons),
         positions=2,
         adjusted=True,

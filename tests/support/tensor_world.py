@@ -23,9 +23,10 @@ from esper_ab.contracts.settings import (
 from workers.growth.bank.bank import Bank
 from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
 from workers.growth.rules.seeds import SeedTable
-from workers.growth.stopwatch import Stopwatch
+from workers.kinds.growth import GrowthWorld
 from workers.ppo.normalise import RunningMoments
 from workers.run.session import Session
+from workers.stopwatch import Stopwatch
 from workers.tasks.synthetic import TASK
 from workers.vocabulary import Stage
 
@@ -118,7 +119,7 @@ def make_session(**changes: Any) -> Session:
         "log_file": f"logs/{group}-{replicate}.log",
     }
     spec = RunSpec(**{**fields, **changes})
-    return Session(spec, TASK, dict.fromkeys(spec.env_devices, device_data()))
+    return Session(spec, GrowthWorld(spec, TASK, dict.fromkeys(spec.env_devices, device_data())))
 
 
 def quiet(_step: int) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -173,17 +172,14 @@ def _last_accuracy(facts: StepFacts, settings: RewardSettings) -> Floats:
 
 
 def _played(behaviour: Behaviour, kind: Literal["reference", "random"], hosts: Sequence[EnvEpisode]) -> Played:
-    mean = partial(_mean, hosts)
     settings = behaviour.settings
+    means = ("val_accuracy", "best_val_accuracy", "params_added", "fossilized", "contributing", "pruned")
     return Played(
         name=behaviour.name, words=behaviour.description, kind=kind, schedule=settings.schedule,
-        controller=settings.name, held_out_accuracy=tuple(host.held_out_accuracy for host in hosts),
-        val_accuracy=mean(lambda host: host.val_accuracy), best_val_accuracy=mean(lambda host: host.best_val_accuracy),
-        params_added=mean(lambda host: host.params_added), fossilized=mean(lambda host: host.fossilized),
-        contributing=mean(lambda host: host.contributing), pruned=mean(lambda host: host.pruned),
-        diverged=sum(host.diverged for host in hosts),
-    )  # fmt: skip
+        controller=settings.name, held_out_accuracy=tuple(host.outcome for host in hosts),
+        diverged=sum(host.failed for host in hosts), **{name: _mean(hosts, name) for name in means},
+    )
 
 
-def _mean(hosts: Sequence[EnvEpisode], value: Callable[[EnvEpisode], float]) -> float:
-    return float(np.mean([value(host) for host in hosts]))
+def _mean(hosts: Sequence[EnvEpisode], name: str) -> float:
+    return float(np.mean([host.measures[name] or 0.0 for host in hosts]))

@@ -10,7 +10,7 @@ from esper_ab.contracts.appraisal import Varied
 from esper_ab.contracts.settings import RewardSettings
 from workers.facts import Floats
 
-_NOT_VARIED = {"mode", "family", "gamma"}  # what the reward is; and gamma, which has to be the learner's
+_NOT_VARIED = {"mode", "params", "family", "gamma"}  # what the reward is; and gamma, which has to be the learner's
 
 
 def alternatives(settings: RewardSettings) -> Iterator[tuple[str, object, RewardSettings]]:

@@ -16,8 +16,8 @@ from workers.datasets.behaviour import Behaviour
 from workers.facts import Floats, Ints, StepFacts
 from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
 from workers.growth.rules.view import DecisionView
-from workers.growth.stopwatch import Stopwatch
 from workers.run.episode import play
+from workers.stopwatch import Stopwatch
 from workers.vocabulary import HEADS
 
 _NOTHING = Schedule(np.zeros((1, 0), dtype=np.int64), np.zeros((1, 0, len(HEADS)), dtype=np.int64))
@@ -25,10 +25,10 @@ _NOTHING = Schedule(np.zeros((1, 0), dtype=np.int64), np.zeros((1, 0, len(HEADS)
 Play = Callable[[Sequence[Behaviour], int, RngPath], Recorded]
 
 
-class SideBySide(Controller):
+class SideBySide(Controller[DecisionView]):
     """Several controllers, each for environments [n] of its own."""
 
-    def __init__(self, controllers: Sequence[tuple[Controller, Ints]]) -> None:
+    def __init__(self, controllers: Sequence[tuple[Controller[DecisionView], Ints]]) -> None:
         self._controllers = controllers
 
     def begin_episode(self, n_envs: int) -> None:
@@ -63,14 +63,14 @@ def player(spec: EnvSpec, data: DeviceData, together: int = 16) -> Play:
 def _play(spec: EnvSpec, data: dict[str, DeviceData], behaviours: Sequence[Behaviour], path: RngPath) -> Recorded:
     hosts = len(spec.env_devices) // len(behaviours)
     env = GrowthEnv(spec, data, Stopwatch())
-    env.begin_episodes([path / host for _ in behaviours for host in range(hosts)])
+    paths = [path / host for _ in behaviours for host in range(hosts)]
     steps: list[StepFacts] = []
 
     def keep(facts: StepFacts) -> Floats:
         steps.append(kept(facts))
         return np.zeros(len(facts.op))
 
-    result = play(env, _side_by_side(behaviours, hosts, spec), {"kept": keep}, Stopwatch(), lambda _step: None)
+    result = play(env, paths, _side_by_side(behaviours, hosts, spec), {"kept": keep}, Stopwatch(), lambda _step: None)
     return Recorded(hosts=result.envs, steps=tuple(steps))
 
 
@@ -86,11 +86,11 @@ def _side_by_side(behaviours: Sequence[Behaviour], hosts: int, spec: EnvSpec) ->
     return SideBySide([(scheduled, envs), *others])
 
 
-def _controller(behaviour: Behaviour, spec: EnvSpec) -> Controller:
+def _controller(behaviour: Behaviour, spec: EnvSpec) -> Controller[DecisionView]:
     settings = behaviour.settings
     try:
         make = catalog.entry("workers.controllers", settings.name, "make")
-        controller: Controller = make(settings, spec.slots, spec.growth.blueprints)
+        controller: Controller[DecisionView] = make(settings, spec.slots, spec.growth.blueprints)
     except ValueError as error:
         raise ValueError(f"behaviour {behaviour.name!r}: {error}") from None
     return controller

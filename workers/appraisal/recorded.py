@@ -66,7 +66,7 @@ def score(recorded: Recorded, reward: RewardFunction, settings: RewardSettings) 
     The facts are those that environments with these settings would have given. ValueError when it is not finite.
     """
     done = np.array([host.steps for host in recorded.hosts])
-    broken = np.array([host.diverged for host in recorded.hosts])
+    broken = np.array([host.failed for host in recorded.hosts])
     earned = np.zeros((len(recorded.steps), len(done)))
     for at, facts in enumerate(with_constants(recorded.steps, settings)):
         earned[at] = np.where(at < done, reward(facts, settings), 0.0)

@@ -19,14 +19,20 @@ import torch
 
 from esper_ab.contracts.below import folder_below
 from esper_ab.contracts.catalog import entry, names
+from esper_ab.contracts.kinds import CONTROLLERS, GYMNASIUM, REWARDS, TRAINER, kind_of_task
 from esper_ab.contracts.machine import DOING, ControllerQuestion, Device, Machine, Questions, TaskFacts, UserReward
+from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.source_files import copy_files
+from esper_ab.contracts.trainer import TrainerFacts
+from workers.commands.gymnasium_preflight import Probed, probe
 from workers.datasets.task import Task
+from workers.growth.measures import MEASURES
 from workers.native import library
 from workers.native.chain import trains
 from workers.process import arithmetic
+from workers.trainer.rehearsal import rehearse as rehearse_trainer
 from workers.user_rewards.lookup import as_planned, user_function
 from workers.user_rewards.rehearsal import rehearse
 
@@ -94,6 +100,7 @@ def task_facts(task: Task) -> TaskFacts:
     return TaskFacts(
         name=task.name,
         title=task.title,
+        measures=MEASURES,
         slots=task.slots,
         sizes=task.sizes,
         sample_values=task.image[0] * task.image[1] * task.image[2],
@@ -144,6 +151,17 @@ def user_reward(reference: str, n_slots: int) -> UserReward:
     return found
 
 
+def trainer_task(questions: Questions, facts: TrainerFacts) -> TaskFacts:
+    """Return a trainer as a task: what it measures, as far as its rehearsal could tell."""
+    assert questions.trainer is not None, "it was asked about"
+    assert questions.trainer_outcome is not None, "its outcome is declared"
+    found = tuple(Measure(name=name, label=metric[:60]) for metric, name in facts.metrics.items())
+    return TaskFacts(
+        name=questions.task, title=questions.trainer.reference, kind=TRAINER,
+        measures=TaskMeasures(outcome=questions.trainer_outcome, measures=found),
+    )  # fmt: skip
+
+
 def _task_problem(name: str, data_dir: str) -> str:
     if name not in names("workers.tasks"):
         return ""  # the caller refuses it, listing the existing names
@@ -166,7 +184,7 @@ def _controller_problem(question: ControllerQuestion, slots: tuple[str, ...]) ->
 
 def controller_problems(questions: Questions) -> dict[str, str]:
     """Return, by group, why its controller cannot be made; the caller refuses unknown names."""
-    if questions.task not in names("workers.tasks"):
+    if not questions.controllers or questions.task not in names("workers.tasks"):
         return {}
     task: Task = entry("workers.tasks", questions.task, "TASK")
     there = names("workers.controllers")
@@ -191,25 +209,34 @@ def describe(questions: Questions) -> Machine:
     devices = _devices()
     usable = sum(device.name.startswith("cuda:") for device in devices)
     pool = os.environ.get("CUDA_VISIBLE_DEVICES")
+    kind = kind_of_task(questions.task)
+    found = probe(questions, _doing) if kind == GYMNASIUM else Probed()
     tasks = tuple(task_facts(entry("workers.tasks", name, "TASK")) for name in names("workers.tasks"))
     blueprints = names("workers.blueprints")
     chains = [name for name in blueprints if trains(entry("workers.blueprints", name, "BLUEPRINT"))]
+    own = None if questions.trainer is None else rehearse_trainer(questions.trainer, _doing)
+    if own is not None:
+        tasks = (trainer_task(questions, own),)
     slots = questions.slots or next((task.slots for task in tasks if task.name == questions.task), ("",))
     return Machine(
         torch_version=str(torch.__version__),
         cuda_build=torch.version.cuda or "",
         devices=devices,
-        rewards=names("workers.rewards"),
-        controllers=names("workers.controllers"),
+        rewards=REWARDS[kind] if kind in REWARDS else names("workers.rewards"),
+        controllers=CONTROLLERS[kind] if kind in CONTROLLERS else names("workers.controllers"),
         blueprints=blueprints,
-        tasks=tasks,
+        tasks=(*tasks, *found.tasks),
         kernels=library.kernels(),
         native_blueprints=tuple(chains),
         multiply_adds_per_s=multiply_adds_per_s(),
         cpu_bf16=cpu_bf16(_cpu_flags()),
-        user_rewards=tuple(user_reward(reference, len(slots)) for reference in questions.user_rewards),
+        user_rewards=found.code if kind == GYMNASIUM else tuple(
+            user_reward(reference, len(slots)) for reference in questions.user_rewards
+        ),
+        trainer=own,
         controller_problems=controller_problems(questions),
-        task_problem=_task_problem(questions.task, questions.data_dir),
+        reward_problems=found.reward_problems,
+        task_problem="" if own else found.problem or _task_problem(questions.task, questions.data_dir),
         gpu_problem=gpu_problem(gpu_there, torch.version.cuda, usable, pool),
     )
 

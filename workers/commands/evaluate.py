@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
@@ -12,11 +13,15 @@ import numpy as np
 import torch
 
 from esper_ab.contracts import catalog
-from esper_ab.contracts.records import EvaluatedHost
+from esper_ab.contracts.kinds import ENV_REWARD, GYM_PREFIX, GYMNASIUM, kind_of_task
+from esper_ab.contracts.messages import RunSpec
+from esper_ab.contracts.records import EnvEpisode, EvaluatedHost
 from esper_ab.contracts.settings import Arithmetic, GroupSettings, RewardSettings
 from esper_ab.contracts.visible import visible_line
 from workers.datasets.task import Task
+from workers.environments import World
 from workers.growth.environment import DeviceData
+from workers.kinds.growth import GrowthWorld
 from workers.native import library
 from workers.native.build import Unusable
 from workers.process import arithmetic
@@ -35,15 +40,25 @@ def evaluate_file(path: Path, hosts: int | None, rng_seed: int | None, device: s
         policy.spec, eval_hosts=hosts or policy.spec.eval_hosts,
         rng_seed=policy.spec.rng_seed if rng_seed is None else rng_seed, env_devices=(device,) * policy.spec.n_envs,
         eval_reward_modes=tuple(mode for mode in policy.spec.eval_reward_modes if not _is_code(mode)),
-        settings=_without_code(policy.spec.settings),
+        settings=_without_code(policy.spec.settings, gymnasium=kind_of_task(policy.spec.task) == GYMNASIUM),
         arithmetic=_possible(policy.spec.arithmetic, path, device),
     )
+    if spec.task.startswith(GYM_PREFIX):
+        return evaluate_policy(Session(spec, _gym_world(spec)), policy, lambda _step: None)
     tasks = catalog.names("workers.tasks")
     if spec.task not in tasks:
         raise ValueError(f"{path}: its task {spec.task!r} is not installed here; there are {', '.join(tasks)}")
     task: Task = catalog.entry("workers.tasks", spec.task, "TASK")
     data = {device: DeviceData.of(task.load(spec.data_dir), torch_device(device))}
-    return evaluate_policy(Session(spec, task, data), policy, lambda _step: None)
+    return evaluate_policy(Session(spec, GrowthWorld(spec, task, data)), policy, lambda _step: None)
+
+
+def _gym_world(spec: RunSpec) -> World:
+    """Return the world of a Gymnasium task; ValueError where that would run code that a policy file names."""
+    if _is_code(spec.outcome.removeprefix("info:")):
+        raise ValueError(f"its outcome {spec.outcome!r} is code, which a policy file must not cause to run")
+    world: World = catalog.entry("workers.gymnasium_task", "world", "GymWorld")(spec)
+    return world
 
 
 def _possible(planned: Arithmetic, path: Path, device: str) -> Arithmetic:
@@ -65,9 +80,12 @@ def _is_code(mode: str) -> bool:
     return ":" in mode
 
 
-def _without_code(settings: GroupSettings) -> GroupSettings:
-    """Replace a user's reward by the default, since rewards do not affect a finished policy's decisions."""
-    return msgspec.structs.replace(settings, reward=RewardSettings()) if _is_code(settings.reward.mode) else settings
+def _without_code(settings: GroupSettings, *, gymnasium: bool) -> GroupSettings:
+    """Replace a user's reward by one that is none, since rewards do not affect a finished policy's decisions."""
+    if not _is_code(settings.reward.mode):
+        return settings
+    plain = ENV_REWARD if gymnasium else RewardSettings().mode
+    return msgspec.structs.replace(settings, reward=RewardSettings(mode=plain))
 
 
 def torch_device(name: str) -> torch.device:
@@ -82,13 +100,36 @@ def summary(path: Path, hosts: tuple[EvaluatedHost, ...]) -> list[dict[str, obje
     rows: list[dict[str, object]] = []
     for actions in dict.fromkeys(host.actions for host in hosts):
         chosen = [host for host in hosts if host.actions == actions]
-        means = ("held_out_accuracy", "params_added", "fossilized", "pruned")
+        if "params_added" not in chosen[0].outcome.measures:
+            rows.append(_of_episodes(path, actions, [host.outcome for host in chosen]))
+            continue
+        means = ("params_added", "fossilized", "pruned")
         rows.append({
             "policy": str(path), "actions": actions, "hosts": len(chosen),
-            **{name: float(np.mean([getattr(host.outcome, name) for host in chosen])) for name in means},
-            "diverged": sum(host.outcome.diverged for host in chosen),
+            "held_out_accuracy": float(np.mean([host.outcome.outcome for host in chosen])),
+            **{name: float(np.mean([host.outcome.measures[name] for host in chosen])) for name in means},
+            "diverged": sum(host.outcome.failed for host in chosen),
         })
     return rows
+
+
+def _of_episodes(path: Path, actions: str, episodes: Sequence[EnvEpisode]) -> dict[str, object]:
+    """Return means of outcome and measures, by the names that the task declared."""
+    known = {name: [one.measures[name] for one in episodes] for name in episodes[0].measures}
+    means = {name: float(np.mean([v for v in values if v is not None] or [np.nan])) for name, values in known.items()}
+    outcome = float(np.mean([one.outcome for one in episodes]))
+    return {"policy": str(path), "actions": actions, "hosts": len(episodes), "outcome": outcome, "measures": means}
+
+
+def _line(row: dict[str, Any]) -> str:
+    if "measures" in row:
+        means = ", ".join(f"{name} {mean:.2f}" for name, mean in row["measures"].items())
+        return f"{row['policy']} ({row['actions']}, {row['hosts']} episodes): outcome {row['outcome']:.2f}, {means}"
+    return (
+        f"{row['policy']} ({row['actions']}, {row['hosts']} hosts): held-out accuracy "
+        f"{row['held_out_accuracy']:.2f} %, {row['params_added']:.0f} parameters added, "
+        f"{row['fossilized']:.1f} fossilised, {row['pruned']:.1f} pruned, {row['diverged']} diverged"
+    )
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
@@ -108,11 +149,7 @@ def main(policies: tuple[Path, ...], hosts: int | None, rng_seed: int | None, de
         click.echo(msgspec.json.encode(rows).decode())
         return
     for row in rows:
-        click.echo(
-            f"{row['policy']} ({row['actions']}, {row['hosts']} hosts): held-out accuracy "
-            f"{row['held_out_accuracy']:.2f} %, {row['params_added']:.0f} parameters added, "
-            f"{row['fossilized']:.1f} fossilised, {row['pruned']:.1f} pruned, {row['diverged']} diverged"
-        )
+        click.echo(_line(row))
 
 
 def run(args: Sequence[str]) -> int:

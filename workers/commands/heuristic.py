@@ -17,24 +17,25 @@ from esper_ab.contracts.records import EnvEpisode, SeedEvent
 from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.settings import Arithmetic, ControllerSettings, GrowthSettings, HostKernel, RewardSettings
 from esper_ab.contracts.solo import Host, Seed, SoloAnswer, SoloQuestion
+from workers.arrays import Floats, Ints
 from workers.commands.evaluate import torch_device
 from workers.controller import Controller
 from workers.controllers import heuristic
 from workers.datasets.task import Task
-from workers.facts import Floats, Ints
+from workers.environments import paths_below
 from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
 from workers.growth.rules.view import DecisionView
-from workers.growth.stopwatch import Stopwatch
 from workers.native import library
 from workers.process import arithmetic
 from workers.run.episode import play
+from workers.stopwatch import Stopwatch
 from workers.vocabulary import Stage
 
 
-class _Watched(Controller):
+class _Watched(Controller[DecisionView]):
     """The heuristic, with counts of the conditions that prevented germination."""
 
-    def __init__(self, watched: Controller) -> None:
+    def __init__(self, watched: Controller[DecisionView]) -> None:
         self._watched = watched
 
     def begin_episode(self, n_envs: int) -> None:
@@ -67,8 +68,8 @@ def grow(question: SoloQuestion) -> SoloAnswer:
     decider = _Watched(heuristic.make(ControllerSettings(name="heuristic"), slots, growth.blueprints))
     hosts: list[Host] = []
     for episode in range(question.episodes):
-        env.begin_episode(run_path(question.rng_seed, 0, "") / "evaluate" / episode)
-        result = play(env, decider, {}, Stopwatch(), lambda _step: None)
+        paths = paths_below(run_path(question.rng_seed, 0, "") / "evaluate" / episode, env.n_envs)
+        result = play(env, paths, decider, {}, Stopwatch(), lambda _step: None)
         hosts += [_host(episode, outcome, env.events, decider) for outcome in result.envs]
     return SoloAnswer(slots=slots, kernel=spec.kernel, hosts=tuple(hosts))
 
@@ -93,9 +94,9 @@ def _host(episode: int, outcome: EnvEpisode, events: list[SeedEvent], watched: _
     i = outcome.env
     return Host(
         episode=episode, env=i, seeds=_seeds([event for event in events if event.env == i]),
-        held_out_accuracy=outcome.held_out_accuracy, params_added=outcome.params_added,
+        held_out_accuracy=outcome.outcome, params_added=int(outcome.measures["params_added"] or 0),
         settled_step=int(watched.settled[i]) or None, unsettled_steps=int(watched.unsettled[i]),
-        improving_steps=int(watched.improving[i]), diverged=outcome.diverged,
+        improving_steps=int(watched.improving[i]), diverged=outcome.failed,
     )
 
 

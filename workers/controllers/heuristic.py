@@ -11,8 +11,8 @@ import numpy as np
 
 from esper_ab.contracts.settings import ControllerSettings
 from workers import vocabulary
+from workers.arrays import Bools, Floats, Ints
 from workers.controller import Controller
-from workers.facts import Bools, Floats, Ints
 from workers.growth.rules.choice import follow
 from workers.growth.rules.seeds import slot_of
 from workers.growth.rules.tracker import summary_seed
@@ -39,7 +39,7 @@ _BLEND = {  # head -> its choice in every germination
 }
 
 
-class Heuristic(Controller):
+class Heuristic(Controller[DecisionView]):
     """Rule-based controller; `rotation` holds indices into the enabled blueprints."""
 
     def __init__(self, rotation: Ints) -> None:

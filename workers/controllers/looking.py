@@ -31,7 +31,7 @@ _BLEND = {  # head -> its choice in every germination
 }
 
 
-class Looking(Controller):
+class Looking(Controller[DecisionView]):
     """Rule-based controller; `blueprint` is an index into the enabled ones."""
 
     def __init__(self, blueprint: int) -> None:

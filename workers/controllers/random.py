@@ -5,16 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from esper_ab.contracts.settings import ControllerSettings
+from workers.arrays import Bools, Floats, Ints
 from workers.controller import Controller
-from workers.facts import Floats, Ints
-from workers.growth.rules.choice import choose
-from workers.growth.rules.view import DecisionView
+from workers.environments import Seen
 
 
-class Random(Controller):
+def choose(mask: Bools, uniforms: Floats) -> Ints:
+    """Choose uniformly among the True entries of `mask` [E, K] by inverse CDF at `uniforms` [E]; 0 if there is none."""
+    count = mask.sum(axis=1)
+    rank = np.minimum((uniforms * count).astype(np.int64), count - 1)
+    return np.asarray((mask.cumsum(axis=1) > rank[:, None]).argmax(axis=1))
+
+
+class Random(Controller[Seen]):
     """Uniform controller; all randomness is in the given uniforms."""
 
-    def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
+    def decide(self, view: Seen, uniforms: Floats) -> Ints:
         """Return decisions [E, head], each head uniform over its mask given the heads before it."""
         decisions = np.zeros(uniforms.shape, dtype=np.int64)
         for head in range(uniforms.shape[1]):

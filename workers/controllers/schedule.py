@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from esper_ab.contracts.settings import ControllerSettings
+from workers.arrays import Bools, Floats, Ints
 from workers.controller import Controller
-from workers.facts import Bools, Floats, Ints
 from workers.growth.rules.choice import follow
 from workers.growth.rules.view import DecisionView
 from workers.vocabulary import ALPHA_TARGETS, CURVES, HEADS, OP, SLOT, SPEEDS, STYLES, TEMPOS, Op
@@ -77,7 +77,7 @@ def default_plan(slots: tuple[str, ...]) -> tuple[str, ...]:
     return (*germinations, *advances, *(f"{len(slots)}:fossilize:{slot}" for slot in slots))
 
 
-class Schedule(Controller):
+class Schedule(Controller[DecisionView]):
     """Scheduled controller; `steps` [1 or E, entry] and `wishes` [1 or E, entry, head], in the order of execution."""
 
     def __init__(self, steps: Ints, wishes: Ints) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from esper_ab.contracts.settings import ControllerSettings
+from workers.arrays import Floats, Ints
 from workers.controller import Controller
-from workers.facts import Floats, Ints
 from workers.growth.rules.view import DecisionView
 
 
-class Wait(Controller):
+class Wait(Controller[DecisionView]):
     """Controller that always waits: WAIT is 0 in every head, and always valid."""
 
     def decide(self, view: DecisionView, uniforms: Floats) -> Ints:

@@ -1,32 +1,33 @@
 """The growth environments of one run: hosts on one or several devices, one lifecycle, one clock.
 
-    env.begin_episode(path)
-    while env.step < env.steps and env.alive.any():
-        view = env.advance()              # one host epoch, one validation
-        facts = env.facts(decisions)      # before the decision changes anything
-        env.execute(decisions)
-    env.held_out_accuracy()
+They are the `Environments` of workers/environments.py, made of these parts:
+
+    view = env.advance()              # one host epoch, one validation
+    facts = env.facts(decisions)      # before the decision changes anything
+    env.execute(decisions)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 
-from esper_ab.contracts.records import SeedEvent
+from esper_ab.contracts.records import EnvEpisode, SeedEvent, finite
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings, HostKernel, RewardSettings
 from workers.datasets.task import Splits, Task
+from workers.environments import Ended, Happened
 from workers.facts import Bools, Floats, Ints, StepFacts
 from workers.growth.bank.bank import Bank, PassResult
 from workers.growth.bank.configurations import contributions
 from workers.growth.bank.loss_scale import LossScale
 from workers.growth.bank.split import DeviceSplit
+from workers.growth.measures import MEASURES
 from workers.growth.orders import Orders
 from workers.growth.rules.facts import FactsMemory
 from workers.growth.rules.lifecycle import Lifecycle
@@ -36,8 +37,8 @@ from workers.growth.rules.predicates import Rules
 from workers.growth.rules.tracker import SignalTracker
 from workers.growth.rules.view import DecisionView
 from workers.growth.shares import Shares
-from workers.growth.stopwatch import Stopwatch
 from workers.layers.device import is_cpu
+from workers.stopwatch import Stopwatch
 from workers.vocabulary import HEADS, Algorithm, head_sizes
 
 T = TypeVar("T")
@@ -106,13 +107,9 @@ class GrowthEnv:
         self.host_params = self._banks[0][0].host_size
         self.loss_scale = LossScale() if spec.growth.amp == "fp16" else None
 
-    def begin_episode(self, path: RngPath) -> None:
-        """Start an episode with fresh hosts and empty slots; every draw of the episode has an address below `path`."""
-        self.begin_episodes([path / "env" / env for env in range(self.n_envs)])
-
-    def begin_episodes(self, paths: Sequence[RngPath]) -> None:
-        """Start an episode with fresh hosts and empty slots, and one rng address per environment."""
-        self.step = 0
+    def begin(self, paths: Sequence[RngPath]) -> DecisionView:
+        """Start an episode with fresh hosts and empty slots, one rng address per environment; train its first epoch."""
+        self.epoch = 0
         self._paths = paths
         self._shares = Shares(self.spec.task, paths)
         # All at once: draws between epochs of training would find their code evicted from the cache, five times slower.
@@ -130,6 +127,38 @@ class GrowthEnv:
         self.events: list[SeedEvent] = []
         self.diverged: Bools = np.zeros(self.n_envs, dtype=np.bool_)
         self.steps_done: Ints = np.zeros(self.n_envs, dtype=np.int64)
+        return self.advance()
+
+    def step(self, decisions: Ints) -> tuple[Happened[StepFacts], DecisionView]:
+        """Execute decisions [E, heads], and train the next epoch unless this was the last step.
+
+        A host that breaks in that epoch has ended with this decision, which pays for it under every mode.
+        """
+        with self._stopwatch.phase("decide"):
+            facts = self.facts(decisions)
+            self.execute(decisions)
+        if self.epoch == self.steps:
+            everybody = np.ones(self.n_envs, dtype=np.bool_)
+            view = replace(self._view, alive=~everybody)
+            return Happened(facts=facts, ended=everybody, penalty=np.zeros(self.n_envs)), view
+        was_alive = self.alive.copy()
+        view = self.advance()
+        broken = was_alive & ~view.alive
+        penalty = np.where(broken, self.spec.reward.divergence_penalty, 0.0)
+        return Happened(facts=facts, ended=broken, penalty=penalty), view
+
+    def ends(self) -> Ended:
+        """Return every host's end, held-out accuracy included, and the lives of its seeds."""
+        return Ended(outcomes(self), tuple(self.events))
+
+    def carried(self) -> dict[str, Any]:
+        """Return float16's loss scale: hosts are grown afresh in every episode."""
+        return {} if self.loss_scale is None else {"loss_scale": self.loss_scale.state()}
+
+    def take_up(self, carried: dict[str, Any]) -> None:
+        """Go on from what `carried` returned."""
+        if self.loss_scale is not None:
+            self.loss_scale.resume(carried["loss_scale"])
 
     @property
     def alive(self) -> Bools:
@@ -138,45 +167,46 @@ class GrowthEnv:
 
     def uniforms(self) -> Floats:
         """Return the random numbers [E, heads] of the next decision; every head has one at every step, used or not."""
-        return np.asarray(self._uniforms[self.step - 1])
+        return np.asarray(self._uniforms[self.epoch - 1])
 
     def advance(self) -> DecisionView:
         """Train one epoch and validate once in every live environment; return what the decision may depend on.
 
         A host whose losses are not finite is diverged: its episode ends before this step's decision.
         """
-        self.step += 1
+        self.epoch += 1
         measurement = self._measure()
         broken = self.alive & ~measurement.finite
         self.lifecycle.stop(broken)
         self.diverged = self.diverged | broken
-        self.steps_done[self.alive] = self.step
+        self.steps_done[self.alive] = self.epoch
         self.lifecycle.record(measurement)
         signals = self._tracker.update(measurement, self.alive)
         self._measurement = measurement
-        return DecisionView(
-            step=self.step,
+        self._view = DecisionView(
+            step=self.epoch,
             steps=self.steps,
             slots=self.spec.slots,
             blueprints=self.spec.growth.blueprints,
             table=self.lifecycle.table,
             alive=self.alive.copy(),
             signals=signals,
-            masks=self.lifecycle.masks(self.step),
-            observation=observe(self.lifecycle, self._tracker, measurement, self.step),
+            masks=self.lifecycle.masks(self.epoch),
+            observation=observe(self.lifecycle, self._tracker, measurement, self.epoch),
         )
+        return self._view
 
     def facts(self, decisions: Ints) -> StepFacts:
         """Return the facts of this step and of decisions [E, heads]; call once per step, before `execute`."""
         return self._memory.step_facts(
-            self.lifecycle, self._tracker.signals, self._measurement, decisions, self.step
+            self.lifecycle, self._tracker.signals, self._measurement, decisions, self.epoch
         )
 
     def execute(self, decisions: Ints) -> None:
         """Execute decisions [E, heads], then advance ramps and cooldowns by one step in every slot."""
         graft = _Graft(self)
-        self.events += self.lifecycle.execute(decisions, self.step, graft)
-        self.events += self.lifecycle.end_step(self.step, graft)
+        self.events += self.lifecycle.execute(decisions, self.epoch, graft)
+        self.events += self.lifecycle.end_step(self.epoch, graft)
 
     def held_out_accuracy(self) -> Floats:
         """Return the accuracy [E] on the test split, percent; chance for diverged hosts. Changes no state."""
@@ -207,7 +237,7 @@ class GrowthEnv:
 
     def address(self, env: int, slot: int) -> RngPath:
         """Return the rng address of a module germinated now in `slot` of `env`."""
-        return self._paths[env] / "step" / self.step / "slot" / self.spec.slots[slot]
+        return self._paths[env] / "step" / self.epoch / "slot" / self.spec.slots[slot]
 
     def _measure(self) -> Measurement:
         shape = (self.n_envs, len(self.spec.slots))
@@ -266,7 +296,7 @@ class GrowthEnv:
 
     def _train(self, bank: Bank, data: list[DeviceData], rows: Ints) -> list[tuple[Ints, tuple[Floats, Floats]]]:
         envs, table = bank.envs[rows], self.lifecycle.table
-        order = self._shares.among(envs, self._orders[bank].of(self.step, envs, last=self.step == self.steps))
+        order = self._shares.among(envs, self._orders[bank].of(self.epoch, envs, last=self.epoch == self.steps))
         return [
             (at, bank.train_epoch(table, rows[at], own.train, order[at], self.loss_scale))
             for own, at in self._kinds(bank, data, rows)
@@ -283,6 +313,37 @@ class GrowthEnv:
             (at, bank.measure(self.lifecycle.table, rows[at], own.test, ablate=False))
             for own, at in self._kinds(bank, data, rows)
         ]
+
+
+def outcomes(env: GrowthEnv) -> tuple[EnvEpisode, ...]:
+    """Return how every environment's episode ended; the sum of its rewards is not known here."""
+    accuracy = env.held_out_accuracy()
+    return tuple(
+        EnvEpisode(
+            env=i, device=env.spec.env_devices[i], steps=int(env.steps_done[i]), outcome=float(accuracy[i]),
+            reward_sum=None, failed=bool(env.diverged[i]),
+            measures=dict(zip(MEASURES.names, _measured(env, i), strict=True)),
+        )
+        for i in range(env.n_envs)
+    )
+
+
+def _measured(env: GrowthEnv, i: int) -> tuple[float | None, ...]:
+    """Return the measures of host `i` in the order of `MEASURES`."""
+    lifecycle = env.lifecycle
+    counts = (
+        env.host_params, lifecycle.table.params[i].sum(), lifecycle.germinated[i], lifecycle.pruned[i],
+        lifecycle.fossilized[i], lifecycle.contributing[i], *lifecycle.op_counts[i],
+    )  # fmt: skip
+    return (
+        _known(float(env.val_acc[i])), _known(float(env.best_val_acc[i])), finite(float(env.val_loss[i])),
+        *map(float, counts),
+    )  # fmt: skip
+
+
+def _known(value: float) -> float:
+    """Replace a missing percentage by 0: an environment that diverged in its first epoch has no measurement."""
+    return value if np.isfinite(value) else 0.0
 
 
 class _Graft:

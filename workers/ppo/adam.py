@@ -25,6 +25,10 @@ class Adam:
         self._lr, self._eps = lr, eps
         self._state: list[dict[str, Tensor]] = []  # per parameter; empty before the first step
 
+    def set_lr(self, lr: float) -> None:
+        """Take another learning rate from now on."""
+        self._lr = lr
+
     def zero_grad(self) -> None:
         """Clear all gradients."""
         for parameter in self._parameters:

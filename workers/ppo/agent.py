@@ -19,15 +19,22 @@ from numpy.typing import NDArray
 from esper_ab.contracts.records import PPOUpdate, finite
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import PolicySettings, PPOSettings, Settings
-from workers.facts import Floats
+from workers.arrays import Floats
+from workers.environments import Cut, Decisions, Masks
 from workers.ppo.adam import Adam
 from workers.ppo.buffer import Rollout, RolloutBuffer
 from workers.ppo.decide import decide
 from workers.ppo.gae import gae
-from workers.ppo.heads import Masks
-from workers.ppo.normalise import ObservationNormaliser, ReturnNormaliser, normalise_advantages
-from workers.ppo.policy import RecurrentPolicy
-from workers.ppo.update import Batch, entropy_coefficient, ppo_update
+from workers.ppo.normalise import (
+    OBSERVATION_STD_FLOOR,
+    ObservationNormaliser,
+    ReturnNormaliser,
+    normalise_advantages,
+)
+from workers.ppo.policy import ActorCritic, RecurrentState, Shape
+from workers.ppo.sequences import cut as cut_sequences
+from workers.ppo.sequences import of_steps
+from workers.ppo.update import Batch, entropy_coefficient, learning_rate, ppo_update
 
 _ADAM_EPS = 1e-5
 
@@ -37,17 +44,18 @@ class AgentSpec(Settings, frozen=True, kw_only=True):
 
     observation_width: int
     head_names: tuple[str, ...]
-    head_sizes: tuple[int, ...]
+    head_sizes: tuple[int, ...]  # empty: continuous decisions, of as many dimensions as there are names
+    observation_std_floor: float = OBSERVATION_STD_FLOOR
     policy: PolicySettings
     ppo: PPOSettings
     rng: RngPath  # of the replicate
     first_bias: tuple[float, ...] = ()  # where the logits of head 0 start; empty: at 0
-    planned_episodes: int  # over which the entropy coefficient is annealed
+    planned_episodes: int  # over which the entropy coefficient and the learning rate are annealed
     share_observations: bool = False  # whether what normalises observations comes from outside
 
 
 class PPOAgent:
-    """A recurrent policy, its normalisers, its optimiser, and the rollout in progress.
+    """A policy, its normalisers, its optimiser, and the rollout in progress.
 
     With `frozen = True` (evaluation) nothing is recorded and nothing learns; `reward` then only says who is done.
     """
@@ -55,25 +63,32 @@ class PPOAgent:
     def __init__(self, spec: AgentSpec, device: str = "cpu") -> None:
         self.spec = spec
         self.frozen = False
-        initial = spec.rng / "policy-init"
-        self.policy = RecurrentPolicy(
-            spec.observation_width, spec.head_sizes, spec.policy.hidden, initial, spec.first_bias
-        ).to(device)
-        self.observations = ObservationNormaliser(spec.observation_width, shared=spec.share_observations)
+        shape = Shape(
+            observation_width=spec.observation_width, head_sizes=spec.head_sizes,
+            dimensions=0 if spec.head_sizes else len(spec.head_names), hidden=spec.policy.hidden,
+            memory=spec.policy.memory, first_bias=spec.first_bias,
+        )
+        self.policy = ActorCritic(shape, spec.rng / "policy-init").to(device)
+        self.observations = ObservationNormaliser(
+            spec.observation_width, shared=spec.share_observations, std_floor=spec.observation_std_floor
+        )
         self.returns = ReturnNormaliser()
         self._device = device
         self._optimiser = Adam(self.policy.parameters(), lr=spec.ppo.lr, eps=_ADAM_EPS)
         self._buffer = RolloutBuffer()
+        self._kept: RecurrentState | None = None  # memory of environments that go on in the next rollout
 
     def begin_episode(self, n_envs: int) -> None:
-        """Empty the memory and drop whatever was recorded since the last `finish_episode`."""
-        self._state = self.policy.initial_state(n_envs)
+        """Empty the memory, but for environments that go on, and drop what `finish_episode` has not learnt from."""
+        empty = self.policy.initial_state(n_envs)
+        self._state = self._first = empty if self.frozen or self._kept is None else self._kept
+        self._kept = self._kept if self.frozen else None
         self._alive: NDArray[np.bool_] = np.ones(n_envs, dtype=np.bool_)
         self._buffer = RolloutBuffer()
 
     def act(
         self, observation: NDArray[np.float32], masks: Masks, uniforms: NDArray[np.float64], greedy: bool = False
-    ) -> NDArray[np.int64]:
+    ) -> Decisions:
         """Actions [E, heads] for observation [E, width]; `uniforms` [E, heads] in [0, 1) are used unless greedy.
 
         ValueError when an environment that is not done observes something non-finite.
@@ -90,17 +105,28 @@ class PPOAgent:
         """Environments [E] that ended before their first decision: no step of theirs is ever valid."""
         self._alive = self._alive & ~envs
 
-    def reward(self, rewards: NDArray[np.float64], done: NDArray[np.bool_]) -> None:
-        """Complete the step: rewards [E], and which environments [E] ended with it. The done stay done."""
+    def reward(
+        self, rewards: NDArray[np.float64], done: NDArray[np.bool_], cut: Cut | None = None
+    ) -> None:
+        """Complete the step: rewards [E], and which environments [E] ended with it. The done stay done.
+
+        Unless `cut` has them begin anew. Every environment has to end: with its episode, or cut off with the rollout.
+        """
         if not self.frozen:
             self._buffer.rewarded(rewards, done, self._alive)
+            if cut is not None:
+                self._buffer.cut_off(cut, self._last_values(cut))
         self._alive = self._alive & ~done
+        if cut is not None:
+            self._alive = self._alive | cut.restarted
+            self._state = _where(cut.restarted, self.policy.initial_state(len(done)), self._state)
+            if cut.goes_on.any() and not self.frozen:
+                self._kept = _where(cut.goes_on, self._state, self.policy.initial_state(len(done)))
 
-    def finish_episode(self, episode: int, last_observation: NDArray[np.float32] | None = None) -> PPOUpdate:
+    def finish_episode(self, episode: int) -> PPOUpdate:
         """Learn from the rollout: GAE, update, and only then the observation normaliser.
 
-        `last_observation` [E, width] is what environments that are not done (an artificial time limit) see after their
-        last step; ValueError when it is needed and missing. Without a single valid step there is nothing to learn.
+        ValueError when an environment has not ended. Without a single valid step there is nothing to learn.
         """
         if self.frozen:
             raise RuntimeError("a frozen agent does not learn")
@@ -108,19 +134,26 @@ class PPOAgent:
         self._buffer = RolloutBuffer()
         if rollout is None:
             return PPOUpdate()  # every host diverged before the first decision
+        if self._alive.any():
+            raise ValueError(f"environments {np.flatnonzero(self._alive).tolist()} have not ended")
         settings = self.spec.ppo
         values = self.returns.denormalise(rollout.values)
-        last = self._last_value(last_observation)
-        advantages, returns = gae(rollout.rewards, values, rollout.dones, last, settings.gamma, settings.gae_lambda)
+        rewards = rollout.rewards
+        if rollout.truncated.any():
+            beyond = self.returns.denormalise(rollout.bootstrap)
+            rewards = rewards + np.where(rollout.truncated, settings.gamma * beyond, 0.0)
+        last = np.zeros(len(self._alive))
+        advantages, returns = gae(rewards, values, rollout.dones, last, settings.gamma, settings.gae_lambda)
         self._move_return_normaliser(returns[rollout.valid])
         normalised, advantage_std = normalise_advantages(advantages, returns, rollout.valid)
+        self._optimiser.set_lr(learning_rate(settings, episode, self.spec.planned_episodes))
         update = ppo_update(
             self.policy, self._optimiser, self._batch(rollout, values, normalised, returns), settings,
             entropy_coefficient(settings, episode, self.spec.planned_episodes),
             self.spec.rng / "minibatch-order" / episode,
         )
         self.observations.moments.merge(rollout.raw[rollout.valid])
-        heads = dict(zip(self.spec.head_names, update.heads.values(), strict=True))
+        heads = dict(zip(self.spec.head_names, update.heads.values(), strict=True)) if update.heads else {}
         mean = finite(float(returns[rollout.valid].mean()))
         return msgspec.structs.replace(update, advantage_std=finite(advantage_std), return_mean=mean, heads=heads)
 
@@ -133,6 +166,7 @@ class PPOAgent:
             "policy": {name: tensor.detach().clone() for name, tensor in self.policy.state_dict().items()},
             "optimiser": self._optimiser.state(), "observations": self.observations.state(),
             "returns": self.returns.moments.state(),
+            **({} if self._kept is None else {"memory": torch.stack(self._kept).clone()}),
         }
 
     @classmethod
@@ -143,6 +177,9 @@ class PPOAgent:
         agent._optimiser.load(state["optimiser"])
         agent.observations.load(state["observations"])
         agent.returns.moments.load(state["returns"])
+        if "memory" in state:
+            h, c = state["memory"]
+            agent._kept = h, c
         return agent
 
     def _known(self, observation: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -157,16 +194,14 @@ class PPOAgent:
         """What the network sees of raw observations [E, width]."""
         return self.observations.normalise(raw) if self.spec.policy.normalise_observations else raw
 
-    def _last_value(self, last_observation: NDArray[np.float32] | None) -> Floats:
-        """[E] in reward units; zeros when every environment is done."""
-        if not self._alive.any():
+    def _last_values(self, cut: Cut) -> Floats:
+        """Return [E], in the critic's units, of what environments that were cut off saw last; 0 of the others."""
+        if not cut.truncated.any():
             return np.zeros(len(self._alive))
-        if last_observation is None:
-            raise ValueError(f"environments {np.flatnonzero(self._alive).tolist()} are not done: last_observation?")
-        seen = torch.from_numpy(self._seen(self._known(last_observation))).to(self._device)
+        known = self._known(np.where(cut.truncated[:, None], cut.last, np.float32(0.0)))
         with torch.inference_mode():
-            features, _ = self.policy.step(seen, self._state)
-            return self.returns.denormalise(self.policy.values(features).double().cpu().numpy())
+            features, _ = self.policy.step(torch.from_numpy(self._seen(known)).to(self._device), self._state)
+            return self.policy.values(features).double().cpu().numpy()
 
     def _move_return_normaliser(self, returns: Floats) -> None:
         """Take in `returns`; values keep what they mean in reward units, unless they had no meaning there before.
@@ -184,4 +219,18 @@ class PPOAgent:
             "log_probs": rollout.log_probs, "values": self.returns.normalise(values), "advantages": advantages,
             "returns": self.returns.normalise(returns), "valid": rollout.valid,
         }
-        return Batch(**{name: torch.from_numpy(array).to(self._device) for name, array in arrays.items()})
+        memory = torch.stack(self._first) if any(part.any() for part in self._first) else None  # [2, E, hidden]
+        if self.spec.policy.memory == "none":
+            arrays, memory = of_steps(arrays, rollout.valid), None
+        elif rollout.starts.any():
+            arrays, column, first = cut_sequences(arrays, rollout.starts)
+            if memory is not None:
+                memory = memory[:, torch.from_numpy(column)] * torch.from_numpy(first)[None, :, None]
+        tensors = {name: torch.from_numpy(array).to(self._device) for name, array in arrays.items()}
+        return Batch(**tensors, memory=memory)
+
+
+def _where(chosen: NDArray[np.bool_], state: RecurrentState, other: RecurrentState) -> RecurrentState:
+    """Return rows of `state` where `chosen` [B], of `other` elsewhere."""
+    rows = torch.from_numpy(chosen)[:, None].to(state[0].device)
+    return torch.where(rows, state[0], other[0]), torch.where(rows, state[1], other[1])

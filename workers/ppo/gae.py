@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from workers.facts import Bools, Floats
+from workers.arrays import Bools, Floats
 
 
 def gae(

@@ -7,8 +7,6 @@ heads, and in float32 its rounding alone would move a PPO ratio by 1e-6.
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -17,14 +15,6 @@ from torch.nn import functional
 
 _MASKED = -1e30  # finite, so that a row without a valid action yields numbers to discard, not NaN
 _LOWEST_EXPONENT = -700.0  # exp of it is still a normal number
-
-
-class Masks(Protocol):
-    """Source of the valid choices, head by head."""
-
-    def mask(self, head: int, chosen: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return [E, size of head] given the choices [E, head] of all earlier heads; an all-False row: head unused."""
-        ...
 
 
 def pad_heads(flat: Tensor, sizes: tuple[int, ...]) -> Tensor:

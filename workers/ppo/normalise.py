@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from esper_ab.contracts.records import Moments
-from workers.facts import Floats
+from workers.arrays import Floats
 
 OBSERVATION_CLIP = 10.0
 # Observations are bounded by about 1. With this floor an entry that was constant so far and then moves by 1, such as
@@ -96,9 +96,9 @@ class ObservationNormaliser:
     where they are whatever was applied last.
     """
 
-    def __init__(self, width: int, *, shared: bool = False) -> None:
-        self.moments = RunningMoments(width, OBSERVATION_STD_FLOOR)
-        self.applied = RunningMoments(width, OBSERVATION_STD_FLOOR) if shared else self.moments
+    def __init__(self, width: int, *, shared: bool = False, std_floor: float = OBSERVATION_STD_FLOOR) -> None:
+        self.moments = RunningMoments(width, std_floor)
+        self.applied = RunningMoments(width, std_floor) if shared else self.moments
 
     def normalise(self, observation: NDArray[np.float32]) -> NDArray[np.float32]:
         """What the policy sees of raw observations [..., width]."""

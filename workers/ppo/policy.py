@@ -1,9 +1,10 @@
-"""The recurrent actor-critic: observations in, conditional logits and values out.
+"""The actor-critic: observations in, conditional logits and values out.
 
-    observation -> Linear, LayerNorm, tanh -> LSTM -> LayerNorm -> features
+    observation -> Linear, LayerNorm, tanh -> LSTM -> LayerNorm -> features; without memory the first three alone
     features                  -> logits of head 0 (the op, by convention)
     features, op              -> logits of head 1 (the slot)
     features, op, slot        -> logits of all other heads
+    features                  -> means of a continuous decision, in the place of all logits
     features                  -> value, in units of the return normaliser
 
 Choices enter as embeddings added before a group's tanh: conditioning costs one row look-up per choice.
@@ -12,7 +13,8 @@ Choices enter as embeddings added before a group's tanh: conditioning costs one 
 from __future__ import annotations
 
 import math
-from typing import cast
+from dataclasses import dataclass
+from typing import Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -60,47 +62,72 @@ class HeadGroup(nn.Module):
         return _linear(torch.tanh(inner), self.logits)
 
 
-class RecurrentPolicy(nn.Module):
-    """Actor and critic on one recurrent trunk; initial weights are a pure function of `rng` and the sizes."""
+class NormalHead(nn.Module):
+    """Continuous choices, given features: their means; their standard deviations are weights of their own."""
 
-    def __init__(
-        self, observation_width: int, head_sizes: tuple[int, ...], hidden: int, rng: RngPath,
-        first_bias: tuple[float, ...] = (),
-    ) -> None:  # fmt: skip
-        """`first_bias`: where the logits of head 0 start, one per choice; empty: at 0, near uniform."""
+    def __init__(self, dimensions: int, hidden: int, rng: RngPath) -> None:
         super().__init__()
-        self.head_sizes = head_sizes
-        self.hidden = hidden
-        self._encoder = linear(observation_width, hidden, _INNER_GAIN, rng / "encoder"), nn.LayerNorm(hidden)
+        self.inner = linear(hidden, hidden, _INNER_GAIN, rng / "inner")
+        self.means = linear(hidden, dimensions, _LOGIT_GAIN, rng / "means")
+        self.log_std = nn.Parameter(torch.zeros(dimensions))
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Return means and logarithms of standard deviations [..., dimensions, 2] from features [..., hidden]."""
+        means = _linear(torch.tanh(_linear(features, self.inner)), self.means)
+        return torch.stack((means, self.log_std.expand_as(means)), -1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """Sizes of a network."""
+
+    observation_width: int
+    head_sizes: tuple[int, ...] = ()  # choices per head; empty: continuous
+    dimensions: int = 0  # of a continuous decision
+    hidden: int
+    memory: Literal["lstm", "none"] = "lstm"
+    first_bias: tuple[float, ...] = ()  # where the logits of head 0 start, one per choice; empty: near uniform
+
+
+class ActorCritic(nn.Module):
+    """Actor and critic on one trunk; initial weights are a pure function of `rng` and the sizes.
+
+    The trunk is recurrent, or, without memory, one layer.
+    """
+
+    def __init__(self, shape: Shape, rng: RngPath) -> None:
+        super().__init__()
+        self.shape, hidden = shape, shape.hidden
+        self._encoder = linear(shape.observation_width, hidden, _INNER_GAIN, rng / "encoder"), nn.LayerNorm(hidden)
         self.encoder = nn.Sequential(*self._encoder, nn.Tanh())
-        self.lstm = lstm(hidden, rng / "lstm")
-        self.norm = nn.LayerNorm(hidden)
-        count = len(head_sizes)
-        ranges = (range(0, 1), range(1, min(2, count)), range(2, count))
-        path = rng / "group"
-        self.groups = tuple(HeadGroup(heads, head_sizes, hidden, path / heads.start) for heads in ranges if len(heads))
-        if first_bias:
-            with torch.no_grad():
-                self.groups[0].logits.bias.copy_(torch.tensor(first_bias))
-        self.actor = nn.ModuleList(self.groups)
+        if shape.memory == "lstm":
+            self.lstm = lstm(hidden, rng / "lstm")
+            self.norm = nn.LayerNorm(hidden)
+        self.groups, self._normal = _actor(shape, rng / "group")  # in tuples: no submodules
+        self.actor = nn.ModuleList((*self.groups, *self._normal))
         self._critic = (linear(hidden, hidden, _INNER_GAIN, rng / "critic" / "inner"),)  # in a tuple: no submodule
         self.critic = nn.Sequential(*self._critic, nn.Tanh())
         self.value_out = linear(hidden, 1, _VALUE_GAIN, rng / "critic" / "out")
 
     def initial_state(self, batch: int) -> RecurrentState:
         """Return the empty memory of a new episode."""
-        zeros = self.value_out.weight.new_zeros(batch, self.hidden)
+        zeros = self.value_out.weight.new_zeros(batch, self.shape.hidden)
         return zeros, zeros.clone()
 
     def features(self, observations: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
         """Return features [T, B, hidden] and the state after the last step, from observations [T, B, width]."""
-        outputs, (h, c) = self.lstm(self.encoder(observations), (state[0][None], state[1][None]))
+        encoded: Tensor = self.encoder(observations)
+        if self.shape.memory == "none":
+            return encoded, state
+        outputs, (h, c) = self.lstm(encoded, (state[0][None], state[1][None]))
         return self.norm(outputs), (h[0], c[0])
 
     def step(self, observation: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
         """Compute `features` for one step, [B, hidden] from [B, width], at a third of its cost for short batches."""
         first, norm = self._encoder
         x = torch.tanh(_normed(_linear(observation, first), norm))
+        if self.shape.memory == "none":
+            return x, state
         h, c = torch.lstm_cell(x, state, *cast(list[Tensor], self.lstm._flat_weights))
         return _normed(h, self.norm), (h, c)
 
@@ -109,8 +136,13 @@ class RecurrentPolicy(nn.Module):
         return _linear(torch.tanh(_linear(features, self._critic[0])), self.value_out).squeeze(-1)
 
     def logits(self, features: Tensor, actions: Tensor) -> Tensor:
-        """Return logits of every head, [..., heads, widest head], given the actions taken [..., heads]."""
-        return pad_heads(torch.cat([group(features, actions) for group in self.groups], -1), self.head_sizes)
+        """Return logits of every head, [..., heads, widest head], given the actions taken [..., heads].
+
+        Of continuous decisions it returns means and logarithms of standard deviations, [..., dimensions, 2].
+        """
+        if self._normal:
+            return self._normal[0].forward(features)
+        return pad_heads(torch.cat([group(features, actions) for group in self.groups], -1), self.shape.head_sizes)
 
     @torch.no_grad()
     def rescale_values(self, scale: float, shift: float) -> None:
@@ -120,3 +152,16 @@ class RecurrentPolicy(nn.Module):
         """
         self.value_out.weight.mul_(scale)
         self.value_out.bias.mul_(scale).add_(shift)
+
+
+def _actor(shape: Shape, path: RngPath) -> tuple[tuple[HeadGroup, ...], tuple[NormalHead, ...]]:
+    """Make the groups of heads, or the head of continuous decisions."""
+    if shape.dimensions:
+        return (), (NormalHead(shape.dimensions, shape.hidden, path / "normal"),)
+    count = len(shape.head_sizes)
+    ranges = [heads for heads in (range(0, 1), range(1, min(2, count)), range(2, count)) if len(heads)]
+    groups = tuple(HeadGroup(heads, shape.head_sizes, shape.hidden, path / heads.start) for heads in ranges)
+    if shape.first_bias:
+        with torch.no_grad():
+            groups[0].logits.bias.copy_(torch.tensor(shape.first_bias))
+    return groups, ()

@@ -1,4 +1,4 @@
-"""The PPO update: several epochs over whole sequences, minibatched by environment. Knows neither growth nor rollouts.
+"""The PPO update: several epochs over whole sequences, minibatched by sequence. Knows neither growth nor rollouts.
 
 Clipped surrogate (Schulman et al. 2017, arXiv:1707.06347, equation 7) on the ratio of joint probabilities and on
 normalised advantages; value loss on normalised returns; entropy bonus per decision; stop at the target KL before, not
@@ -19,28 +19,31 @@ from torch import Tensor
 from esper_ab.contracts.records import HeadUse, PPOUpdate, finite
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import PPOSettings
+from workers.ppo import normal
 from workers.ppo.heads import choices, head_entropies, joint_log_prob, masked_log_softmax, normalised_entropies
-from workers.ppo.policy import RecurrentPolicy
+from workers.ppo.policy import ActorCritic
 
 _MIN_VARIANCE = 1e-8  # of returns in the critic's units, where that of all returns so far is 1
 
 
 @dataclass(frozen=True)
 class Batch:
-    """T steps of B environments as tensors on the policy's device; every sequence starts with an empty memory."""
+    """B sequences of up to T steps as tensors on the policy's device; a sequence is no longer than an episode."""
 
     observations: Tensor  # [T, B, width] float32, as the policy saw them
-    actions: Tensor  # [T, B, heads]
+    actions: Tensor  # [T, B, heads] int64, or float64 where they are continuous
     masks: Tensor  # [T, B, heads, widest head]
     log_probs: Tensor  # [T, B] float64, when acting
     values: Tensor  # [T, B] float64, when acting, in the critic's units of today
     advantages: Tensor  # [T, B] float64, normalised
     returns: Tensor  # [T, B] float64, in the critic's units of today
     valid: Tensor  # [T, B]; other entries are not looked at
+    memory: Tensor | None = None  # [2, B, hidden], h and c at the beginning of every sequence; None: empty
 
-    def select(self, envs: Tensor) -> Batch:
-        """The sequences of some environments."""
-        return Batch(**{name: tensor.index_select(1, envs) for name, tensor in vars(self).items()})
+    def select(self, sequences: Tensor) -> Batch:
+        """Some of the sequences."""
+        chosen = {name: part.index_select(1, sequences) for name, part in vars(self).items() if part is not None}
+        return Batch(**chosen)
 
     def steps(self, tensor: Tensor) -> Tensor:
         """The valid steps [N, …] of a tensor [T, B, …]: a view where all are valid, as they are but for divergence."""
@@ -82,16 +85,27 @@ def entropy_coefficient(settings: PPOSettings, episode: int, planned_episodes: i
     return settings.entropy_coef + (settings.entropy_coef_end - settings.entropy_coef) * progress
 
 
-def evaluate(policy: RecurrentPolicy, batch: Batch) -> PolicyOutputs:
-    """The LSTM unrolled once over whole sequences; results for valid steps only."""
-    features, _ = policy.features(batch.observations, policy.initial_state(batch.observations.shape[1]))
+def learning_rate(settings: PPOSettings, episode: int, planned_episodes: int) -> float:
+    """Linear from `lr` at episode 0 to its share `lr_end` at the last planned one; constant after it."""
+    progress = min(1.0, episode / max(1, planned_episodes - 1))
+    return settings.lr * (1.0 - (1.0 - settings.lr_end) * progress)
+
+
+def evaluate(policy: ActorCritic, batch: Batch) -> PolicyOutputs:
+    """The trunk applied once to whole sequences; results for valid steps only."""
+    empty = policy.initial_state(batch.observations.shape[1])
+    features, _ = policy.features(batch.observations, empty if batch.memory is None else tuple(batch.memory))
     alive, masks, actions = batch.steps(features), batch.steps(batch.masks), batch.steps(batch.actions)
+    if actions.is_floating_point():
+        drawn_from = policy.logits(alive, actions)
+        joint, entropies = normal.joint_log_prob(drawn_from, actions), normal.entropies(drawn_from)
+        return PolicyOutputs(joint, entropies, policy.values(alive).double())
     log_probs = masked_log_softmax(policy.logits(alive, actions), masks)
     joint, entropies = joint_log_prob(log_probs, masks, actions), head_entropies(log_probs, masks)
     return PolicyOutputs(joint, entropies, policy.values(alive).double())
 
 
-def loss_terms(policy: RecurrentPolicy, batch: Batch, settings: PPOSettings, entropy_coef: float) -> Terms:
+def loss_terms(policy: ActorCritic, batch: Batch, settings: PPOSettings, entropy_coef: float) -> Terms:
     """Loss of one minibatch; means over its valid steps."""
     now = evaluate(policy, batch)
     log_ratio = now.log_probs - batch.steps(batch.log_probs)
@@ -109,14 +123,14 @@ def loss_terms(policy: RecurrentPolicy, batch: Batch, settings: PPOSettings, ent
 
 
 def ppo_update(
-    policy: RecurrentPolicy, optimiser: PolicyOptimiser, batch: Batch, settings: PPOSettings, entropy_coef: float,
+    policy: ActorCritic, optimiser: PolicyOptimiser, batch: Batch, settings: PPOSettings, entropy_coef: float,
     rng: RngPath,
 ) -> PPOUpdate:
-    """Update the policy in place; `rng` decides the order of environments per epoch.
+    """Update the policy in place; `rng` decides the order of sequences per epoch.
 
     Stops before a step whose minibatch is beyond the target KL, and before a step whose gradient is not finite (the
-    record then says None where a number was not finite). Heads are reported by position, "0", "1", …, and what is
-    counted in reward units, which a batch is not, as None.
+    record then says None where a number was not finite). Heads are reported by position, "0", "1", …, none where
+    decisions are continuous, and what is counted in reward units, which a batch is not, as None.
     """
     diagnosis = _diagnose(policy, batch)
     parameters = list(policy.parameters())
@@ -158,12 +172,13 @@ class _Diagnosis(NamedTuple):
 
 
 @torch.no_grad()
-def _diagnose(policy: RecurrentPolicy, batch: Batch) -> _Diagnosis:
+def _diagnose(policy: ActorCritic, batch: Batch) -> _Diagnosis:
     now = evaluate(policy, batch)
     ratio_error = ((now.log_probs - batch.log_probs[batch.valid]).exp() - 1.0).abs().max()
     return _Diagnosis(
         finite(float(now.entropies.sum(-1).mean())), finite(float(now.entropies[:, 0].mean())),
-        finite(float(ratio_error)), _head_uses(now.entropies, choices(batch.masks[batch.valid])),
+        finite(float(ratio_error)),
+        () if batch.actions.is_floating_point() else _head_uses(now.entropies, choices(batch.masks[batch.valid])),
     )
 
 
@@ -180,7 +195,7 @@ def _head_uses(entropies: Tensor, counts: Tensor) -> tuple[HeadUse, ...]:
 def _minibatches(batch: Batch, settings: PPOSettings, rng: RngPath) -> Iterator[tuple[Batch, bool]]:
     """Every epoch's minibatches in a fresh order, each with whether it is its epoch's last.
 
-    Environments without a valid step are left out: alone in a minibatch they would have no mean.
+    Sequences without a valid step are left out: alone in a minibatch they would have no mean.
     """
     lived = np.flatnonzero(batch.valid.any(0).cpu().numpy())
     parts = min(settings.minibatches, len(lived))

@@ -13,24 +13,22 @@ import functools
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
-
-import torch
+from typing import Any, TypeVar
 
 from esper_ab.contracts import catalog, messages
 from esper_ab.contracts.errors import NO_ROOM
+from esper_ab.contracts.kinds import kind_of_task
 from esper_ab.contracts.records import Checkpoint
-from workers.datasets.task import Task
-from workers.growth.environment import DeviceData
 from workers.process.link import Link
 from workers.run.session import OnStep, Session
 from workers.storage import checkpoint, state_bytes
 from workers.storage.durable import Damaged
-from workers.user_rewards.lookup import as_planned
+from workers.trainer.session import TrainerSession
 
 _ASK_FOR_ROOM_S = 2.0  # time between two attempts to write to a full disk
 
 T = TypeVar("T")
+AnySession = Session | TrainerSession
 
 
 class _Stopped(Exception):
@@ -41,32 +39,26 @@ class _Cancelled(Exception):
     """The coordinator cancelled the run that this worker is doing."""
 
 
-class DataShelf:
-    """Cache of each task's splits, uploaded once per device and kept between runs."""
+class Makers:
+    """Makes runs of every kind; what a kind keeps between runs stays on this worker."""
 
     def __init__(self, order: messages.WorkerOrder) -> None:
-        self._devices = torch_devices(order.lane.devices)
-        self._shelf: dict[tuple[str, str], dict[str, DeviceData]] = {}
+        self._order = order
+        self._of_kind: dict[str, Any] = {}
 
-    def take(self, task: Task, data_dir: str) -> dict[str, DeviceData]:
-        """Return the splits of `task` by plan name of the device; FileNotFoundError with the remedy if missing."""
-        key = (task.name, data_dir)
-        if key not in self._shelf:
-            splits = task.load(data_dir)
-            uploaded = {device: DeviceData.of(splits, device) for device in set(self._devices.values())}
-            self._shelf[key] = {name: uploaded[device] for name, device in self._devices.items()}
-        return self._shelf[key]
-
-
-def torch_devices(names: tuple[str, ...]) -> dict[str, torch.device]:
-    """Map the plan names of one lane to torch devices: the worker sees only its own GPUs, numbered from 0."""
-    gpus = [name for name in names if name.startswith("cuda")]
-    return {name: torch.device("cuda", gpus.index(name)) if name in gpus else torch.device("cpu") for name in names}
+    def session(self, spec: messages.RunSpec) -> AnySession:
+        """Make a run by the entry of workers/kinds that its task names."""
+        kind = kind_of_task(spec.task)
+        if kind not in self._of_kind:
+            runs = catalog.entry("workers.kinds", kind, "RUNS")
+            self._of_kind[kind] = runs(self._order.lane, Path(self._order.experiment_dir))
+        session: AnySession = self._of_kind[kind].session(spec)
+        return session
 
 
 def serve(link: Link, order: messages.WorkerOrder, log_to: Callable[[Path, str], None]) -> None:
     """Execute runs until Stop, each with a log of its own. Errors are raised, for the entry to report."""
-    shelf, experiment_dir = DataShelf(order), Path(order.experiment_dir)
+    makers, experiment_dir = Makers(order), Path(order.experiment_dir)
     while True:
         message = link.receive(None)
         if isinstance(message, messages.Stop):
@@ -77,7 +69,7 @@ def serve(link: Link, order: messages.WorkerOrder, log_to: Callable[[Path, str],
             try:
                 open_log = functools.partial(log_to, experiment_dir, spec.log_file)
                 _when_there_is_room(link, spec, message.milestone, open_log)
-                _run(link, experiment_dir, message, shelf)
+                _run(link, experiment_dir, message, makers)
             except _Cancelled as cancelled:
                 _say(f"{spec.ref.name}: given up: {cancelled}")
             except _Stopped as stop:
@@ -85,12 +77,11 @@ def serve(link: Link, order: messages.WorkerOrder, log_to: Callable[[Path, str],
                 return
 
 
-def _run(link: Link, experiment_dir: Path, assigned: messages.Assign, shelf: DataShelf) -> None:
+def _run(link: Link, experiment_dir: Path, assigned: messages.Assign, makers: Makers) -> None:
     """Execute one run from its warm-up, or from the end of its records, to its evaluation."""
     spec = assigned.spec
     _say(f"{spec.ref.name}: {spec.episodes} episodes of {spec.n_envs} environments on {spec.ref.lane}")
-    task: Task = catalog.entry("workers.tasks", spec.task, "TASK")
-    session = Session(spec, task, shelf.take(task, spec.data_dir), as_planned(spec.reward_code, experiment_dir))
+    session = makers.session(spec)
     start, damaged = _take_up(session, experiment_dir, assigned)
     warm_up_s = session.warm_up(_progress(link, spec, start, "warm-up"))
     link.send(messages.Ready(run=spec.ref, warm_up_s=round(warm_up_s, 3), milestone=start, damaged=damaged))
@@ -112,7 +103,9 @@ def _run(link: Link, experiment_dir: Path, assigned: messages.Assign, shelf: Dat
     _say(f"{spec.ref.name}: done")
 
 
-def _take_up(session: Session, experiment_dir: Path, assigned: messages.Assign) -> tuple[int, tuple[str, ...]]:
+def _take_up(
+    session: AnySession, experiment_dir: Path, assigned: messages.Assign
+) -> tuple[int, tuple[str, ...]]:
     """Restore `session` to the end of its records, or as far back as intact checkpoints reach.
 
     Returns the milestone of the restored state, and one sentence for every damaged checkpoint.
@@ -124,7 +117,7 @@ def _take_up(session: Session, experiment_dir: Path, assigned: messages.Assign) 
         except state_bytes.FOREIGN as error:
             raise Damaged(f"is no checkpoint of this run: {state_bytes.reason(error)}") from None
 
-    if session.state() is None:  # a fixed controller has no state between episodes
+    if session.stateless:
         return assigned.milestone, ()
     milestone, damaged = checkpoint.take_up(experiment_dir, assigned.spec.ref, assigned.checkpoints, resume)
     for sentence in damaged:
@@ -134,7 +127,7 @@ def _take_up(session: Session, experiment_dir: Path, assigned: messages.Assign) 
     return milestone, damaged
 
 
-def _save(link: Link, session: Session, experiment_dir: Path, milestone: int) -> Checkpoint | None:
+def _save(link: Link, session: AnySession, experiment_dir: Path, milestone: int) -> Checkpoint | None:
     """Save the session's state, if it has any, before the record is sent, so that no record is without checkpoint."""
     state, spec = session.state(), session.spec
     if state is None:
@@ -156,7 +149,7 @@ def _when_there_is_room(link: Link, spec: messages.RunSpec, milestone: int, writ
         _listen(link, spec, _ASK_FOR_ROOM_S)
 
 
-def _go_on(link: Link, session: Session, milestone: int) -> None:
+def _go_on(link: Link, session: AnySession, milestone: int) -> None:
     """Wait for the release of `milestone` and pass its contents to the session."""
     session.released(milestone, _await_release(link, session.spec, milestone).observations)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from workers.arrays import Bools, Floats
 from workers.controller import Controller
-from workers.facts import Bools, Floats, Ints
-from workers.growth.rules.view import DecisionView
+from workers.environments import Cut, Decisions, Seen
 from workers.ppo.agent import PPOAgent
 
 
-class AgentDecider(Controller):
-    """Adapter of a PPO agent; `greedy` takes the most probable valid action instead of sampling."""
+class AgentDecider(Controller[Seen]):
+    """Adapter of a PPO agent; `greedy` takes the most probable action instead of sampling."""
 
     def __init__(self, agent: PPOAgent, *, greedy: bool = False) -> None:
         self._agent = agent
@@ -18,11 +18,11 @@ class AgentDecider(Controller):
     def begin_episode(self, n_envs: int) -> None:
         self._agent.begin_episode(n_envs)
 
-    def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
+    def decide(self, view: Seen, uniforms: Floats) -> Decisions:
         return self._agent.act(view.observation, view.masks, uniforms, greedy=self._greedy)
 
     def exclude(self, envs: Bools) -> None:
         self._agent.exclude(envs)
 
-    def reward(self, rewards: Floats, done: Bools) -> None:
-        self._agent.reward(rewards, done)
+    def reward(self, rewards: Floats, done: Bools, cut: Cut | None = None) -> None:
+        self._agent.reward(rewards, done, cut)

@@ -1,23 +1,26 @@
 """One episode: environments, a decider and rewards, step by step. The same loop trains and evaluates.
 
-Independent of sockets and records; it returns numbers per environment.
+Independent of sockets, records and kinds of task; it returns numbers per environment.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
+import msgspec
 import numpy as np
 
-from esper_ab.contracts.records import EnvEpisode, finite
+from esper_ab.contracts.records import EnvEpisode, SeedEvent, finite
+from esper_ab.contracts.rng import RngPath
+from workers.arrays import Floats
 from workers.controller import Controller
-from workers.facts import Bools, Floats, StepFacts
-from workers.growth.environment import GrowthEnv
-from workers.growth.rules.view import DecisionView
-from workers.growth.stopwatch import Stopwatch
+from workers.environments import Environments, Seen
+from workers.stopwatch import Stopwatch
 
-Reward = Callable[[StepFacts], Floats]
+Facts = TypeVar("Facts")
+S = TypeVar("S", bound=Seen)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,79 +28,51 @@ class EpisodeResult:
     """Result of an episode: one row per environment, and the summed rewards under every requested mode."""
 
     envs: tuple[EnvEpisode, ...]
+    events: tuple[SeedEvent, ...]
     rewards: dict[str, Floats]  # mode -> [E]
 
 
 def play(
-    env: GrowthEnv, decider: Controller, rewards: Mapping[str, Reward], stopwatch: Stopwatch,
-    on_step: Callable[[int], None],
+    env: Environments[S, Facts], paths: Sequence[RngPath], decider: Controller[S],
+    rewards: Mapping[str, Callable[[Facts], Floats]], stopwatch: Stopwatch, on_step: Callable[[int], None],
 ) -> EpisodeResult:
-    """Play an episode that `env.begin_episode` has begun.
+    """Play an episode at `paths`, one per environment.
 
-    The decider learns from the first of `rewards`; the others are only summed. A reward is delivered one step late,
-    because only the next epoch shows whether the host survived the decision: a diverged host's last executed decision
-    gets the penalty and is terminal; its later steps do not exist. ValueError names a mode that is not finite.
+    The decider learns from the first of `rewards`; the others are only summed. ValueError names a mode that is not
+    finite.
     """
     decider.begin_episode(env.n_envs)
+    seen = env.begin(paths)
+    on_step(seen.step)
+    decider.exclude(~seen.alive)
     sums = {mode: np.zeros(env.n_envs) for mode in rewards}
-    pending: Floats | None = None
-    while env.step < env.steps and env.alive.any():
-        was_alive = env.alive.copy()
-        view = env.advance()
-        on_step(env.step)
-        broken = was_alive & ~view.alive
-        if pending is None:
-            decider.exclude(broken)
-        else:
-            _deliver(decider, pending, broken, env.spec.reward.divergence_penalty, sums)
-        if not view.alive.any():
-            pending = None
-            break
+    while seen.alive.any():
         with stopwatch.phase("decide"):
-            decisions = decider.decide(view, env.uniforms())
-            facts = env.facts(decisions)
-            earned = {mode: _earned(mode, reward(facts), view) for mode, reward in rewards.items()}
+            decisions = decider.decide(seen, env.uniforms())
+        happened, after = env.step(decisions)
+        with stopwatch.phase("decide"):
+            earned = {mode: _earned(mode, reward(happened.facts), seen) for mode, reward in rewards.items()}
             for mode, values in earned.items():
                 sums[mode] += values
-            env.execute(decisions)
-        pending = next(iter(earned.values())) if earned else np.zeros(env.n_envs)
-    if pending is not None:
-        decider.reward(pending, np.ones(env.n_envs, dtype=np.bool_))
-    return EpisodeResult(envs=_outcomes(env, sums), rewards=sums)
+                sums[mode][happened.ended] += happened.penalty[happened.ended]
+            own = next(iter(earned.values())) if earned else np.zeros(env.n_envs)
+            decider.reward(own + happened.penalty, happened.ended, happened.cut)
+        seen = after
+        if seen.alive.any():
+            on_step(seen.step)
+    return _result(env, sums)
 
 
-def _earned(mode: str, values: Floats, view: DecisionView) -> Floats:
+def _earned(mode: str, values: Floats, seen: Seen) -> Floats:
     """Return rewards [E], 0 where an environment has ended; ValueError when another one is not finite."""
-    earned = np.where(view.alive, values, 0.0)
+    earned = np.where(seen.alive, values, 0.0)
     if not np.isfinite(earned).all():
-        raise ValueError(f"reward mode {mode!r} is not finite at step {view.step}: {values.tolist()}")
+        raise ValueError(f"reward mode {mode!r} is not finite at step {seen.step}: {values.tolist()}")
     return earned
 
 
-def _deliver(decider: Controller, pending: Floats, broken: Bools, penalty: float, sums: dict[str, Floats]) -> None:
-    """Deliver the reward of the previous decision, with the penalty where it was a diverged host's last."""
-    for values in sums.values():
-        values[broken] += penalty
-    decider.reward(pending + np.where(broken, penalty, 0.0), broken)
-
-
-def _known(value: float) -> float:
-    """Replace a missing percentage by 0: an environment that diverged in its first epoch has no measurement."""
-    return value if np.isfinite(value) else 0.0
-
-
-def _outcomes(env: GrowthEnv, sums: dict[str, Floats]) -> tuple[EnvEpisode, ...]:
-    lifecycle, accuracy = env.lifecycle, env.held_out_accuracy()
+def _result(env: Environments[S, Facts], sums: dict[str, Floats]) -> EpisodeResult:
+    ended = env.ends()
     own = next(iter(sums.values()), np.zeros(env.n_envs))
-    return tuple(
-        EnvEpisode(
-            env=i, device=env.spec.env_devices[i], steps=int(env.steps_done[i]), held_out_accuracy=float(accuracy[i]),
-            val_accuracy=_known(float(env.val_acc[i])), best_val_accuracy=_known(float(env.best_val_acc[i])),
-            val_loss=finite(float(env.val_loss[i])), reward_sum=finite(float(own[i])), host_params=env.host_params,
-            params_added=int(lifecycle.table.params[i].sum()), germinated=int(lifecycle.germinated[i]),
-            pruned=int(lifecycle.pruned[i]), fossilized=int(lifecycle.fossilized[i]),
-            contributing=int(lifecycle.contributing[i]),
-            op_counts=tuple(int(count) for count in lifecycle.op_counts[i]), diverged=bool(env.diverged[i]),
-        )
-        for i in range(env.n_envs)
-    )
+    envs = [msgspec.structs.replace(end, reward_sum=finite(float(own[end.env]))) for end in ended.envs]
+    return EpisodeResult(envs=tuple(envs), events=ended.events, rewards=sums)

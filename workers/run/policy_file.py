@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from esper_ab.contracts import catalog
+from esper_ab.contracts.kinds import kind_of_task
 from esper_ab.contracts.messages import RunSpec
 from workers.controller import Controller
 from workers.ppo.agent import PPOAgent
@@ -29,7 +30,7 @@ class SavedPolicy:
     spec: RunSpec
     agent: PPOAgent | None
 
-    def decider(self, *, greedy: bool) -> Controller:
+    def decider(self, *, greedy: bool) -> Controller[Any]:
         """Return a decider, frozen with its normaliser; `greedy` does not affect controllers."""
         if self.agent is None:
             return make_controller(self.spec)
@@ -37,10 +38,10 @@ class SavedPolicy:
         return AgentDecider(self.agent, greedy=greedy)
 
 
-def make_controller(spec: RunSpec) -> Controller:
-    """Make the controller that `spec` names, for its slots and blueprints."""
-    make: Callable[..., Controller] = catalog.entry("workers.controllers", spec.settings.controller.name, "make")
-    return make(spec.settings.controller, spec.slots, spec.settings.growth.blueprints)
+def make_controller(spec: RunSpec) -> Controller[Any]:
+    """Make the controller that `spec` names, by the kind of its task."""
+    controller: Controller[Any] = catalog.entry("workers.kinds", kind_of_task(spec.task), "controller")(spec)
+    return controller
 
 
 def save(experiment_dir: Path, spec: RunSpec, agent: PPOAgent | None) -> str:

@@ -1,4 +1,4 @@
-"""One run on one worker: its environments, its policy, its records; independent of sockets and other runs.
+"""One run on one worker: its environments, its policy, its records; independent of sockets, kind of task, other runs.
 
 Its results are a function of its RunSpec alone, and digests cover them without names, devices and telemetry.
 """
@@ -25,18 +25,14 @@ from esper_ab.contracts.records import (
     finite,
 )
 from esper_ab.contracts.rng import run_path
-from esper_ab.contracts.settings import PolicySettings, RewardSettings
+from esper_ab.contracts.settings import RewardSettings
 from workers.controller import Controller
-from workers.datasets.task import Task
-from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
-from workers.growth.stopwatch import Stopwatch
-from workers.native import library
+from workers.environments import World, paths_below
 from workers.ppo.agent import AgentSpec, PPOAgent
 from workers.run import policy_file
 from workers.run.deciders import AgentDecider
-from workers.run.episode import EpisodeResult, Reward, play
-from workers.user_rewards.lookup import Find, find_reward
-from workers.vocabulary import HEADS, Op
+from workers.run.episode import EpisodeResult, play
+from workers.stopwatch import Stopwatch
 
 OnStep = Callable[[int], None]
 STATE_FORMAT = 1
@@ -44,32 +40,27 @@ WARM_UP_STEPS = 4
 
 
 class Session:
-    """A run from its first episode to its evaluation. `data` holds the task's splits for each of its devices.
+    """A run from its first episode to its evaluation, in its `world`."""
 
-    `find` returns the function of a reward mode; by default the installed one or that in its file today.
-    """
-
-    def __init__(self, spec: RunSpec, task: Task, data: dict[str, DeviceData], find: Find = find_reward) -> None:
-        """Build environments and policy; ValueError when a name in `spec` does not exist, Unusable when its kernel
-        cannot be had here.
-        """
-        library.check(spec.arithmetic)
+    def __init__(self, spec: RunSpec, world: World) -> None:
+        """Build environments and policy; ValueError when a name in `spec` does not exist."""
         self.spec = spec
-        self._task, self._data, self._find = task, data, find
+        self._world = world
         self._path = run_path(spec.rng_seed, spec.ref.replicate, spec.rng_label)
         self._stopwatch = Stopwatch()
         own = spec.settings.reward
-        self._rewards = {own.mode: self._reward(own)}
-        self._eval_rewards = {mode: self._reward(RewardSettings(mode=mode)) for mode in spec.eval_reward_modes}
-        self._env = self._environments(spec.settings.reward, spec.steps)
+        self._rewards = {own.mode: world.reward(own)}
+        self._eval_rewards = {mode: world.reward(RewardSettings(mode=mode)) for mode in spec.eval_reward_modes}
+        self._env = world.environments(own, spec.steps, spec.n_envs, self._stopwatch, whole=False)
         self.agent = self._fresh_agent() if spec.settings.controller.name == "ppo" else None
 
     def warm_up(self, on_step: OnStep) -> float:
         """Play a short throw-away episode with its own policy, so that episode 0 is not cold; return its seconds."""
-        twin = self if self.agent is None else Session(self.spec, self._task, self._data, self._find)
-        env = twin._environments(self.spec.settings.reward, min(WARM_UP_STEPS, self.spec.steps))
-        env.begin_episode(self._path / "warm-up")
-        play(env, twin._decider(), self._rewards, twin._stopwatch, on_step)
+        twin = self if self.agent is None else Session(self.spec, self._world)
+        steps, own = min(WARM_UP_STEPS, self.spec.steps), self.spec.settings.reward
+        env = self._world.environments(own, steps, self.spec.n_envs, twin._stopwatch, whole=True)
+        paths = paths_below(self._path / "warm-up", env.n_envs)
+        play(env, paths, twin._decider(), self._rewards, twin._stopwatch, on_step)
         if twin.agent is not None:
             twin.agent.finish_episode(0)
         return self._stopwatch.lap().total_s
@@ -77,14 +68,14 @@ class Session:
     def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
         """Play training episode `episode` and update the policy from it."""
         self._stopwatch.lap()  # excludes the wait for the release from the episode
-        self._env.begin_episode(self._path / "train" / episode)
-        result = play(self._env, self._decider(), self._rewards, self._stopwatch, on_step)
+        paths = paths_below(self._path / "train" / episode, self._env.n_envs)
+        result = play(self._env, paths, self._decider(), self._rewards, self._stopwatch, on_step)
         on_update(self.spec.steps)
         with self._stopwatch.phase("update"):
             ppo = None if self.agent is None else self.agent.finish_episode(episode)
         return EpisodeRecord(
             run=self.spec.ref, episode=episode, envs=result.envs, ppo=ppo,
-            seed_events=tuple(self._env.events) if self.spec.telemetry else (), timing=self._stopwatch.lap(),
+            seed_events=result.events if self.spec.telemetry else (), timing=self._stopwatch.lap(),
             digest=_digest(result.envs, ppo, self._policy_bytes(), self.observations()),
         )
 
@@ -110,16 +101,18 @@ class Session:
     def state(self) -> dict[str, Any] | None:
         """Return all state that a run carries from one episode to the next; None for a controller, which has none.
 
-        It is the agent, and float16's loss scale: hosts are grown afresh in every episode, and every random number has
-        an address instead of a position in a stream. So no generator state is saved, of Python, numpy, torch or CUDA,
-        because none is used.
+        It is the agent, and what its environments carry. Every random number has an address instead of a position in
+        a stream. So no generator state is saved, of Python, numpy, torch or CUDA, because none is used.
         """
-        parts: dict[str, Any] = {}
+        parts = self._env.carried()
         if self.agent is not None:
             parts["agent"] = self.agent.state()
-        if self._env.loss_scale is not None:
-            parts["loss_scale"] = self._env.loss_scale.state()
         return {"format": STATE_FORMAT, **parts} if parts else None
+
+    @property
+    def stateless(self) -> bool:
+        """Whether there is nothing to restore: a fixed controller has no state between episodes."""
+        return self.state() is None
 
     def resume(self, state: dict[str, Any]) -> None:
         """Continue like the session that `state` was taken from. ValueError when it is of another run.
@@ -134,8 +127,7 @@ class Session:
         agent = None if self.agent is None else PPOAgent.from_state(state["agent"])
         if agent is not None and self.agent is not None and agent.spec != self.agent.spec:
             raise ValueError("written under the orders of another run")
-        if self._env.loss_scale is not None:
-            self._env.loss_scale.resume(state["loss_scale"])
+        self._env.take_up(state)
         self.agent = agent
 
     def evaluate(self, experiment_dir: Path, on_step: OnStep) -> EvaluationRecord:
@@ -152,35 +144,26 @@ class Session:
             digest=_digest(tuple(host.outcome for host in hosts), None, self._policy_bytes()),
         )
 
-    def evaluation_episode(self, episode: int, hosts: int, decider: Controller, on_step: OnStep) -> EpisodeResult:
+    def evaluation_episode(
+        self, episode: int, hosts: int, decider: Controller[Any], on_step: OnStep
+    ) -> EpisodeResult:
         """Grow the first `hosts` hosts of an evaluation episode, with every reward mode at its default constants."""
-        env = self._environments(RewardSettings(), self.spec.steps, hosts)
-        env.begin_episode(self._path / "evaluate" / episode)
-        return play(env, decider, self._eval_rewards, self._stopwatch, on_step)
-
-    def _reward(self, settings: RewardSettings) -> Reward:
-        """Return a reward mode's function with its constants bound."""
-        function = self._find(settings.mode)
-        return lambda facts: function(facts, settings)
-
-    def _environments(self, reward: RewardSettings, steps: int, hosts: int | None = None) -> GrowthEnv:
-        """Make the environments of an episode: as many as the run has, or its first `hosts`."""
-        spec = EnvSpec(
-            task=self._task, slots=self.spec.slots, steps=steps, env_devices=self.spec.env_devices[:hosts],
-            growth=self.spec.settings.growth, reward=reward, kernel=self.spec.arithmetic.kernel,
-        )
-        return GrowthEnv(spec, self._data, self._stopwatch)
+        steps = self._world.evaluation_steps
+        env = self._world.environments(RewardSettings(), steps, hosts, self._stopwatch, whole=True)
+        paths = paths_below(self._path / "evaluate" / episode, hosts)
+        return play(env, paths, decider, self._eval_rewards, self._stopwatch, on_step)
 
     def _fresh_agent(self) -> PPOAgent:
         """Create the agent; policy and update run on the CPU on every lane: tiny, and no device decides their bits."""
+        spaces = self._world.spaces
         return PPOAgent(AgentSpec(
-            observation_width=self._env.observation_width, head_names=HEADS, head_sizes=self._env.head_sizes,
-            policy=self.spec.settings.policy, ppo=self.spec.settings.ppo, rng=self._path,
-            first_bias=_op_bias(self.spec.settings.policy),
+            observation_width=spaces.observation_width, head_names=spaces.head_names, head_sizes=spaces.head_sizes,
+            observation_std_floor=spaces.observation_std_floor,
+            policy=self.spec.settings.policy, ppo=self.spec.settings.ppo, rng=self._path, first_bias=spaces.first_bias,
             planned_episodes=self.spec.episodes, share_observations=self.spec.share_observation_norm,
         ))
 
-    def _decider(self) -> Controller:
+    def _decider(self) -> Controller[Any]:
         return policy_file.make_controller(self.spec) if self.agent is None else AgentDecider(self.agent)
 
     def _policy_bytes(self) -> bytes:
@@ -188,16 +171,6 @@ class Session:
             return b""
         weights = torch.nn.utils.parameters_to_vector(self.agent.policy.parameters()).detach()
         return weights.numpy().tobytes()
-
-
-def _op_bias(policy: PolicySettings) -> tuple[float, ...]:
-    """Return where the logits of the op head start, in the order of `Op`."""
-    bias = {
-        Op.WAIT: policy.bias_wait, Op.GERMINATE: policy.bias_germinate,
-        Op.SET_ALPHA_TARGET: policy.bias_set_alpha_target, Op.PRUNE: policy.bias_prune,
-        Op.FOSSILIZE: policy.bias_fossilize, Op.ADVANCE: policy.bias_advance,
-    }  # fmt: skip
-    return tuple(bias[op] for op in Op)
 
 
 def evaluate_policy(session: Session, policy: policy_file.SavedPolicy, on_step: OnStep) -> tuple[EvaluatedHost, ...]:

@@ -45,7 +45,7 @@ def find_reward(mode: str) -> RewardFunction:
 def user_function(mode: str) -> tuple[RewardFunction, UserCode]:
     """Return a user's reward function and the code it was loaded from; executes the code once."""
     place, _, attribute = mode.rpartition(":")
-    code = _user_code.load(mode, place)
+    code = _user_code.load(f"reward mode {mode!r}", place)
     return _checked(_function(mode, code.module, attribute), mode), code
 
 
@@ -61,13 +61,8 @@ def as_planned(codes: Sequence[RewardCode], experiment_dir: Path) -> Find:
 
 def _planned(code: RewardCode, experiment_dir: Path) -> RewardFunction:
     mode = code.reference
-    place, _, attribute = mode.rpartition(":")
-    folder = experiment_dir / code.folder if code.folder else None
-    loaded = _user_code.load_copy(mode, place, folder, code.file) if folder else _user_code.load(mode, place)
-    if loaded.sha256 != code.sha256:
-        what = f"its copy in {folder}" if folder else f"module {place!r}"
-        raise ValueError(f"reward mode {mode!r}: {what} was changed since the experiment was planned; put it back")
-    return _checked(_function(mode, loaded.module, attribute), mode)
+    module = _user_code.load_planned(f"reward mode {mode!r}", code, experiment_dir)
+    return _checked(_function(mode, module, mode.rpartition(":")[2]), mode)
 
 
 def _of_catalog(mode: str) -> RewardFunction:

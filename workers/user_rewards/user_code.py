@@ -1,6 +1,6 @@
-"""Loading of a user's reward code with its local imports, and hashing of its state.
+"""Loading of a user's code with its local imports, and hashing of its state.
 
-Every error is a ValueError of one line that names the mode and the fault.
+Every error is a ValueError of one line that begins with `what`, as the caller calls the code, and names the fault.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 
+from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.source_files import source_sha256
 
 _NEVER_FORGOTTEN = ("__main__", "esper_ab", "workers")
@@ -36,30 +37,44 @@ class UserCode:
     sha256: str  # of all files; "" without a source
 
 
-def load(mode: str, place: str) -> UserCode:
-    """Execute the file, or import the installed module, named by `place`; `mode` is the whole reference."""
+def load(what: str, place: str) -> UserCode:
+    """Execute the file, or import the installed module, named by `place`; `what` begins every error."""
     if not place.endswith(".py"):
-        module = _load_module(mode, place)
+        module = _load_module(what, place)
         file = _file(module)
         return _of(module, Path() if file is None else file.parent, [] if file is None else [file])
     path = Path(place).resolve()
     if not path.is_file():
-        raise ValueError(f"reward mode {mode!r}: no file {str(path)!r}")
+        raise ValueError(f"{what}: no file {str(path)!r}")
     root = _root(path)
     with _importable(root, instead_of=root) as beside:
-        module = _execute(mode, path, root, path)
+        module = _execute(what, path, root, path)
     return _of(module, root, [path, *sorted(beside - {path})])
 
 
-def load_copy(mode: str, place: str, folder: Path, file: str) -> UserCode:
+def load_copy(what: str, place: str, folder: Path, file: str) -> UserCode:
     """Execute the copy `file` of `place` in `folder`, which holds copies of everything it imported and nothing else.
 
     A file outside of any package gets the original's `__file__`, so that it finds its data there.
     """
     original, folder = Path(place), folder.resolve()
     with _importable(folder, instead_of=original.parents[len(Path(file).parts) - 1]):
-        module = _execute(mode, folder / file, folder, original)
+        module = _execute(what, folder / file, folder, original)
     return _of(module, folder, [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"])
+
+
+def load_planned(what: str, code: RewardCode, experiment_dir: Path) -> ModuleType:
+    """Execute code in its state at the time of planning: the copy in `experiment_dir`, or the installed module.
+
+    ValueError also when that has changed since.
+    """
+    place = code.reference.rpartition(":")[0]
+    folder = experiment_dir / code.folder if code.folder else None
+    loaded = load_copy(what, place, folder, code.file) if folder else load(what, place)
+    if loaded.sha256 != code.sha256:
+        where = f"its copy in {folder}" if folder else f"module {place!r}"
+        raise ValueError(f"{what}: {where} was changed since the experiment was planned; put it back")
+    return loaded.module
 
 
 def one_line(error: Exception) -> str:
@@ -87,11 +102,11 @@ def _root(path: Path) -> Path:
     return root
 
 
-def _execute(mode: str, path: Path, root: Path, shown: Path) -> ModuleType:
+def _execute(what: str, path: Path, root: Path, shown: Path) -> ModuleType:
     """Execute a file as a module of its package, or by itself with `shown` as its `__file__`."""
     name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
     in_package = path.parent != root
-    return _load_module(mode, name) if in_package and _is_of(root, name) else _load_alone(mode, path, shown)
+    return _load_module(what, name) if in_package and _is_of(root, name) else _load_alone(what, path, shown)
 
 
 def _is_of(root: Path, name: str) -> bool:
@@ -105,7 +120,7 @@ def _is_of(root: Path, name: str) -> bool:
 def _importable(root: Path, instead_of: Path) -> Iterator[set[Path]]:
     """Make the files in `root` importable while entered; afterwards forget them and fill the yielded set with them.
 
-    Another reward may have a module of the same name elsewhere. `root` comes after everything installed; modules in
+    Other code may have a module of the same name elsewhere. `root` comes after everything installed; modules in
     `instead_of` are not found at all, nor those imported from there before.
     """
     files: set[Path] = set()
@@ -145,7 +160,7 @@ def _file(module: ModuleType) -> Path | None:
     return Path(file).resolve() if isinstance(file, str) else None
 
 
-def _load_alone(mode: str, path: Path, shown: Path) -> ModuleType:
+def _load_alone(what: str, path: Path, shown: Path) -> ModuleType:
     # A unique name, so that a user's "numpy.py" shadows nothing; registered because dataclasses look up their module.
     name = "user_reward_" + hashlib.blake2b(str(path).encode(), digest_size=8).hexdigest()
     loader = SourceFileLoader(name, str(path))
@@ -156,12 +171,12 @@ def _load_alone(mode: str, path: Path, shown: Path) -> ModuleType:
         loader.exec_module(module)
     except Exception as error:
         del sys.modules[name]
-        raise ValueError(f"reward mode {mode!r}: running {path.name} failed: {one_line(error)}") from error
+        raise ValueError(f"{what}: running {path.name} failed: {one_line(error)}") from error
     return module
 
 
-def _load_module(mode: str, name: str) -> ModuleType:
+def _load_module(what: str, name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except Exception as error:
-        raise ValueError(f"reward mode {mode!r}: importing {name!r} failed: {one_line(error)}") from error
+        raise ValueError(f"{what}: importing {name!r} failed: {one_line(error)}") from error

@@ -13,32 +13,32 @@ from esper_ab.analysis.pathologies import pathologies
 from esper_ab.contracts.records import EnvEpisode, EpisodeRecord, EvaluationRecord
 from esper_ab.journal.events import Ledger
 
-DIVERGED = "diverged"
+FAILED = "failed"
 
 
 def findings(record: EpisodeRecord | EvaluationRecord, known: Collection[str] = ()) -> Iterator[Ledger]:
-    """Entries for diverged hosts and for what went wrong in the policy's update.
+    """Entries for failed environments and for what went wrong in the policy's update.
 
     `known`: the `finding` of entries for earlier episodes of the run, which is not entered again. An evaluation has
     its own entry.
     """
     run = record.run.name
     if isinstance(record, EvaluationRecord):
-        yield from _diverged(run, None, [host.outcome for host in record.hosts])
+        yield from _failed(run, None, [host.outcome for host in record.hosts])
         return
-    if DIVERGED not in known:
-        yield from _diverged(run, record.episode, list(record.envs))
+    if FAILED not in known:
+        yield from _failed(run, record.episode, list(record.envs))
     for kind, detail in pathologies(record).items():
         if kind not in known:
             text = f"{kind}: {detail}"
             yield Ledger(category="ppo_pathology", run_name=run, episode=record.episode, detail=text, confounder=kind)
 
 
-def _diverged(run: str, episode: int | None, envs: list[EnvEpisode]) -> Iterator[Ledger]:
-    broken = sorted({env.env for env in envs if env.diverged})
+def _failed(run: str, episode: int | None, envs: list[EnvEpisode]) -> Iterator[Ledger]:
+    broken = sorted({env.env for env in envs if env.failed})
     if broken:
-        where = "evaluation hosts" if episode is None else "hosts"
-        count = sum(env.diverged for env in envs)
-        detail = f"{count} of {len(envs)} {where} diverged (environments {', '.join(map(str, broken))})"
-        finding = msgspec.UNSET if episode is None else DIVERGED
+        where = "evaluation episodes" if episode is None else "environments"
+        count = sum(env.failed for env in envs)
+        detail = f"{count} of {len(envs)} {where} failed (environments {', '.join(map(str, broken))})"
+        finding = msgspec.UNSET if episode is None else FAILED
         yield Ledger(category="non_finite", run_name=run, episode=episode, detail=detail, confounder=finding)

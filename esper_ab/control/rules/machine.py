@@ -230,7 +230,7 @@ class ExperimentMachine:
         if run.lost:
             return  # sent before it was cancelled
         pooling.check_width(self._history, report)
-        milestone = milestone_of(report, run.spec)
+        milestone = milestone_of(report, run.spec, self._history.design.measures)
         heard = runs.arrival(run, self._blocks.stands(run), milestone, report)
         if heard == "repeat":
             self._take_repeat(worker, run, milestone, report)

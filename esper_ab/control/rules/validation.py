@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from esper_ab.contracts import records
 from esper_ab.contracts.evaluation import episode_sizes
+from esper_ab.contracts.measures import TaskMeasures
 from esper_ab.contracts.messages import PROTOCOL, EpisodeFinished, Evaluated, Hello, Ready, RunSpec, WorkerOrder
 
 Report = Ready | EpisodeFinished | Evaluated
@@ -34,8 +35,8 @@ def check_hello(hello: Hello, order: WorkerOrder) -> None:
         raise Rejected(f"has devices {hello.uuids}, but its lane {order.lane.name} is {order.lane.uuids}")
 
 
-def milestone_of(report: Report, spec: RunSpec) -> int:
-    """The milestone that `report` arrives at; Rejected unless it is about this run and complete."""
+def milestone_of(report: Report, spec: RunSpec, declared: TaskMeasures) -> int:
+    """The milestone that `report` arrives at; Rejected unless it is about this run, complete and as `declared`."""
     if report.run != spec.ref:
         raise Rejected(f"reports about {report.run}, but was assigned {spec.ref}")
     if isinstance(report, Ready):
@@ -49,6 +50,7 @@ def milestone_of(report: Report, spec: RunSpec) -> int:
     if not all_finite(report.record):
         where = next(not_finite(msgspec.to_builtins(report.record), "record"))
         raise Rejected(f"sent a number that is not finite: {where}")
+    _check_measures(report, declared)
     if isinstance(report, Evaluated):
         if report.record.policy_file != spec.policy_file:
             raise Rejected(f"saved its policy as {report.record.policy_file}, not {spec.policy_file}")
@@ -70,6 +72,18 @@ def digest_of(report: Report) -> str:
 def _check_envs(found: list[int], n_envs: int) -> None:
     if set(found) != set(range(n_envs)):
         raise Rejected(f"sent a record of environments {sorted(set(found))} instead of 0 to {n_envs - 1}")
+
+
+def _check_measures(report: EpisodeFinished | Evaluated, declared: TaskMeasures) -> None:
+    """Every environment has the measures of the plan, in its order, and an outcome that is possible."""
+    record = report.record
+    envs = record.envs if isinstance(record, records.EpisodeRecord) else [host.outcome for host in record.hosts]
+    for env in envs:
+        if tuple(env.measures) != declared.names:
+            raise Rejected(f"measured {', '.join(env.measures) or 'nothing'} instead of {', '.join(declared.names)}")
+        if not declared.outcome.possible(env.outcome):
+            outcome = declared.outcome
+            raise Rejected(f"sent {outcome.label} {env.outcome:g}, outside of {outcome.low} to {outcome.high}")
 
 
 def _check_evaluation(record: records.EvaluationRecord, spec: RunSpec) -> None:
@@ -124,9 +138,11 @@ def all_finite(record: records.EpisodeRecord | records.EvaluationRecord) -> bool
     parts: list[Iterable[tuple[float | None, ...]]] = [[_OF_TIMING(record.timing)]]
     if isinstance(record, records.EvaluationRecord):
         parts.append(_OF_ENV(host.outcome) for host in record.hosts)
+        parts.append(tuple(host.outcome.measures.values()) for host in record.hosts)
         parts.append(tuple(host.rewards.values()) for host in record.hosts)
     else:
         parts.append(map(_OF_ENV, record.envs))
+        parts.append(tuple(env.measures.values()) for env in record.envs)
         parts.append(map(_OF_EVENT, record.seed_events))
         if record.ppo is not None:
             parts += [[_OF_UPDATE(record.ppo)], map(_OF_HEAD, record.ppo.heads.values())]

@@ -28,7 +28,7 @@ _RECORDED = (EpisodeRecorded, LeanRecorded)
 class RunPart:
     """The episodes of one run within a stretch."""
 
-    columns: Columns = field(default_factory=Columns)
+    columns: Columns
     offsets: array[int] = field(default_factory=lambda: array("q"))  # bytes from the start of the file, by episode
     checkpoints: list[Checkpoint] = field(default_factory=list)
     observations: Moments | None = None  # newest reported; only with a shared normaliser
@@ -39,6 +39,7 @@ class Stretch:
     """Contents of a part of a journal between two line ends, up to the first damage."""
 
     start: int  # bytes from the start of the file
+    measures: tuple[str, ...]  # that the plan declares
     first: tuple[int, str] | None = None  # n and prev of its first line
     lines: int = 0  # intact ones
     last_crc: str = ""
@@ -65,9 +66,12 @@ def stretches(path: Path, start: int, chunk_bytes: int) -> list[tuple[int, int]]
     return found
 
 
-def read_stretch(path: str, start: int, end: int) -> Stretch:
-    """Read the bytes from `start` to `end`; damage is reported in the result, never raised."""
-    found, whole = Stretch(start=start), True
+def read_stretch(path: str, start: int, end: int, measures: tuple[str, ...]) -> Stretch:
+    """Read the bytes from `start` to `end` of a journal whose plan declares `measures`.
+
+    Damage is reported in the result, never raised.
+    """
+    found, whole = Stretch(start=start, measures=measures), True
     with open(path, "rb", buffering=1 << 20) as file:  # noqa: PTH123  a str, as sent between processes
         file.seek(start)
         at = start
@@ -109,12 +113,14 @@ def _add(found: Stretch, line: Line | LeanLine, data: bytes, at: int) -> bool:
 
 
 def _add_episode(found: Stretch, event: EpisodeRecorded | LeanRecorded, at: int) -> bool:
-    """Add an episode; False when it does not come after the run's previous one, which no writer produces."""
+    """Add an episode; False when it does not follow the run's previous one, or has other measures than the plan."""
     record = event.record
     part = found.runs.get(record.run.name)
     if part is None:
-        part = found.runs[record.run.name] = RunPart()
+        part = found.runs[record.run.name] = RunPart(columns=Columns(found.measures))
     elif record.episode <= part.columns.newest:
+        return False
+    if not part.columns.fits(record):
         return False
     part.columns.add(record)
     part.offsets.append(at)

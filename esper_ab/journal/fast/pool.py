@@ -22,8 +22,8 @@ from esper_ab.journal.fast.chunk import Stretch, read_stretch
 MOST_PROCESSES = 8  # more would wait for this one, and each takes a stretch's memory
 
 
-def read_all(path: Path, places: list[tuple[int, int]]) -> Iterator[Stretch]:
-    """Read the stretches at `places` (from, to) and yield them in this order."""
+def read_all(path: Path, places: list[tuple[int, int]], measures: tuple[str, ...]) -> Iterator[Stretch]:
+    """Read the stretches at `places` (from, to) and yield them in this order; the plan declares `measures`."""
     count = min(len(places), len(os.sched_getaffinity(0)), MOST_PROCESSES)
     with _readers(count if count > 1 else 0) as readers:
         idle: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
@@ -32,24 +32,26 @@ def read_all(path: Path, places: list[tuple[int, int]]) -> Iterator[Stretch]:
 
         def ask(place: tuple[int, int]) -> Stretch | None:
             reader = idle.get()
-            found = _answer(reader, path, place)
+            found = _answer(reader, path, place, measures)
             idle.put(reader)
             return found
 
         if not readers:
-            yield from (read_stretch(str(path), *place) for place in places)
+            yield from (read_stretch(str(path), *place, measures) for place in places)
             return
         with ThreadPoolExecutor(len(readers)) as threads:
             for place, found in zip(places, threads.map(ask, places), strict=True):
-                yield read_stretch(str(path), *place) if found is None else found
+                yield read_stretch(str(path), *place, measures) if found is None else found
 
 
-def _answer(reader: subprocess.Popen[bytes], path: Path, place: tuple[int, int]) -> Stretch | None:
+def _answer(
+    reader: subprocess.Popen[bytes], path: Path, place: tuple[int, int], measures: tuple[str, ...]
+) -> Stretch | None:
     """Have a process read one stretch; None when it has ended or its answer is invalid."""
     assert reader.stdin is not None, "it was opened with pipes"
     assert reader.stdout is not None, "it was opened with pipes"
     try:
-        reader.stdin.write(json.dumps((os.fsdecode(path), *place)).encode() + b"\n")
+        reader.stdin.write(json.dumps((os.fsdecode(path), *place, measures)).encode() + b"\n")
         reader.stdin.flush()
         found = pickle.load(reader.stdout)
     except Exception:  # noqa: BLE001  unpickling truncated or foreign bytes may raise anything

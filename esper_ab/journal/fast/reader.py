@@ -17,8 +17,9 @@ def main() -> None:
     """Answer requests until stdin ends."""
     gc.disable()  # the many objects read are in no cycle
     for line in sys.stdin.buffer:
-        path, start, end = json.loads(line)
-        pickle.dump(read_stretch(path, start, end), sys.stdout.buffer, protocol=pickle.HIGHEST_PROTOCOL)
+        path, start, end, measures = json.loads(line)
+        found = read_stretch(path, start, end, tuple(measures))
+        pickle.dump(found, sys.stdout.buffer, protocol=pickle.HIGHEST_PROTOCOL)
         sys.stdout.buffer.flush()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 
 from matplotlib.artist import Artist
 from matplotlib.colors import to_hex
@@ -12,21 +12,18 @@ from esper_ab.report.content import Content
 from esper_ab.report.figures import appraisal as figures_appraisal
 from esper_ab.report.figures import curves as figures_curves
 from esper_ab.report.figures import effects as figures_effects
-from esper_ab.report.figures import growth as figures_growth
 from esper_ab.report.figures import outcome as figures_outcome
 from esper_ab.report.figures import plan as figures_plan
 from esper_ab.report.figures import style
 from esper_ab.report.figures.drawing import Drawing
+from esper_ab.report.figures.kinds import Draw, FiguresOfKind, figures_of
 
-_Draw = Callable[[Content], Drawing | None]
-_BY_SECTION: dict[str, dict[str, _Draw]] = {
+_BY_SECTION: FiguresOfKind = {
     "outcome": {
         "effects": figures_effects.effects, "endpoints": figures_outcome.endpoints, "pairs": figures_outcome.pairs,
-        "cost": figures_outcome.cost,
     },
     "training": {
-        "curves": figures_curves.accuracy, "entropy": figures_curves.entropy, "actions": figures_curves.actions,
-        "heads": figures_curves.heads, "lifecycle": figures_growth.lifecycle,
+        "curves": figures_curves.outcome, "entropy": figures_curves.entropy, "heads": figures_curves.heads,
     },
     "rewards": {
         "best-of-n": figures_appraisal.best_of_n, "returns": figures_appraisal.returns,
@@ -34,22 +31,30 @@ _BY_SECTION: dict[str, dict[str, _Draw]] = {
     },
     "trust": {"layout": figures_plan.layout},
 }
-_BY_NAME = {name: draw for section in _BY_SECTION.values() for name, draw in section.items()}
-NAMES = tuple(_BY_NAME)
 _COLOURS = ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor")  # properties of artists
+
+
+def _of_section(section: str, content: Content) -> Mapping[str, Draw]:
+    return {**_BY_SECTION.get(section, {}), **figures_of(content).get(section, {})}
+
+
+def names(content: Content) -> tuple[str, ...]:
+    """Return the names of all figures that there are for the kind of the experiment's task."""
+    return tuple(name for section in _BY_SECTION for name in _of_section(section, content))
 
 
 def drawn(section: str, content: Content) -> list[Drawing]:
     """Draw the figures of a section of the page, without those that have no data."""
     with style.look():
-        found = [draw(content) for draw in _BY_SECTION.get(section, {}).values()]
+        found = [draw(content) for draw in _of_section(section, content).values()]
     return [drawing for drawing in found if drawing is not None]
 
 
 def figure(name: str, content: Content) -> Figure | None:
-    """Draw the figure `name` of NAMES on a white ground; None when it has no data yet. No display is needed."""
+    """Draw the figure `name`, one of `names`, on a white ground; None when it has no data yet. No display is needed."""
     with style.look():
-        drawing = _BY_NAME[name](content)
+        draws = {one: draw for section in _BY_SECTION for one, draw in _of_section(section, content).items()}
+        drawing = draws[name](content)
         if drawing is None:
             return None
         drawing.figure.draw_without_rendering()  # matplotlib creates ticks on drawing

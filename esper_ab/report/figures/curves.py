@@ -1,4 +1,4 @@
-"""Figures by training episode: accuracy, entropy of the policy, its operations, and the entropy of each head."""
+"""Figures by training episode: outcome, entropy of the policy, and the entropy of each head."""
 
 from __future__ import annotations
 
@@ -26,32 +26,31 @@ Value = Callable[[Columns], Sequence[float]]  # a number per episode; NaN where 
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Words:
+class Words:
+    """Texts of a figure by episode."""
+
     name: str
     title: str
     label: str  # of the vertical axis
     caption: str
 
 
-# Executed operations, in the order of the op head (EnvEpisode.op_counts).
-OPS = ("wait", "germinate", "set alpha target", "prune", "fossilise", "advance")
-
-
-def accuracy(content: Content) -> Drawing | None:
-    """Plot held-out accuracy at the end of every training episode. None without an episode."""
-    evaluated = content.history.design.endpoint == "evaluation"
-    words = _Words(
-        name="curves", title="Learning curves", label="held-out accuracy, %",
-        caption="Mean over hosts at the end of each training episode. Thin: single runs. Thick: mean of the group's "
+def outcome(content: Content) -> Drawing | None:
+    """Plot the outcome of every training episode. None without an episode."""
+    evaluated, measured = content.history.design.endpoint == "evaluation", content.history.outcome
+    words = Words(
+        name="curves", title="Learning curves",
+        label=f"{measured.title} (lower is better)" if measured.sign < 0.0 else measured.title,
+        caption="Mean over environments in each training episode. Thin: single runs. Thick: mean of the group's "
         "runs. Band: the middle half of the runs, from four runs on."
         + (" Not the endpoint: the policy still changes and explores." if evaluated else ""),
     )
-    return _curves(content, words, lambda columns: columns.of("accuracy"))
+    return _curves(content, words, lambda columns: columns.of("outcome"))
 
 
 def entropy(content: Content) -> Drawing | None:
     """Plot the entropy of the policy by episode; groups that do not learn have none. None without a policy update."""
-    words = _Words(
+    words = Words(
         name="entropy", title="Entropy of the policy", label="entropy per decision, nats",
         caption="Joint entropy over valid actions, before each update. Falling: the policy decides. Thin: single runs. "
         "Band: the middle half of the runs.",
@@ -59,7 +58,7 @@ def entropy(content: Content) -> Drawing | None:
     return _curves(content, words, lambda columns: columns.of("entropy"))
 
 
-def _curves(content: Content, words: _Words, value: Value) -> Drawing | None:
+def _curves(content: Content, words: Words, value: Value) -> Drawing | None:
     curves = {
         index: [found for run in content.history.of_group(group) if len(found := curve(run, value))]
         for index, group in enumerate(content.groups)
@@ -69,9 +68,9 @@ def _curves(content: Content, words: _Words, value: Value) -> Drawing | None:
         return None
     most = max(12, _POINTS_PER_FIGURE // sum(len(found) for found in curves.values()))
     apart = len(shown) > _TOGETHER
-    figure, panels = grid(len(shown) if apart else 1, sharey=True, single=(9.4, 3.3))
+    figure, axes_of = grid(len(shown) if apart else 1, sharey=True, single=(9.4, 3.3))
     for place, (index, group) in enumerate(shown):
-        axes = panels[place if apart else 0]
+        axes = axes_of[place if apart else 0]
         if apart:
             axes.set_title(shortened(group))
             for other, _ in shown:
@@ -164,24 +163,15 @@ def binned(points: CurveValues, most: int) -> CurveValues:
     return means
 
 
-def actions(content: Content) -> Drawing | None:
-    """Plot executed operations per host and episode, one panel per operation. None without an episode."""
-    words = _Words(
-        name="actions", title="What the controllers do", label="per host and episode",
-        caption="Executed operations per host in each training episode, mean over runs. Each panel has its own scale.",
-    )
-    return _panels(content, words, OPS, lambda place, columns: columns.of(f"op_{place}"))
-
-
 def heads(content: Content) -> Drawing | None:
     """Plot the normalised entropy of every head of the policy, one panel per head. None where no record has heads."""
     names = head_names(content.history)
-    words = _Words(
+    words = Words(
         name="heads", title="How decided each head is", label="entropy / its maximum",
         caption="Entropy of each head over its valid choices, as a share of the largest possible, where it had a "
         "choice; mean over runs. 1: undecided. 0: always the same. A head that is never used has no line.",
     )
-    return _panels(content, words, names, lambda place, columns: _head_entropy(columns, names[place]), unit=True)
+    return panels(content, words, names, lambda place, columns: _head_entropy(columns, names[place]), unit=True)
 
 
 def _head_entropy(columns: Columns, head: str) -> Sequence[float]:
@@ -196,8 +186,8 @@ def head_names(history: History) -> tuple[str, ...]:
     return ()
 
 
-def _panels(
-    content: Content, words: _Words, names: Sequence[str], value: Callable[[int, Columns], Sequence[float]],
+def panels(
+    content: Content, words: Words, names: Sequence[str], value: Callable[[int, Columns], Sequence[float]],
     unit: bool = False,
 ) -> Drawing | None:
     """Plot one panel per name with one line per group, the mean over its runs."""
@@ -210,8 +200,8 @@ def _panels(
     if not shown:
         return None
     most = max(12, _POINTS_PER_FIGURE // (len(places) * len(shown)))
-    figure, panels = grid(len(places), columns=4 if len(places) > 6 else 3, sharey=unit)
-    for axes, place in zip(panels, places, strict=False):
+    figure, axes_of = grid(len(places), columns=4 if len(places) > 6 else 3, sharey=unit)
+    for axes, place in zip(axes_of, places, strict=False):
         axes.set_title(_spoken(names[place]))
         for index, _ in shown:
             middle = binned(found[place, index], most)

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from esper_ab.contracts.visible import visible_line
+from esper_ab.design.design import Design
 from esper_ab.report.figures import style
 
 _WIDTH = 9.4  # inches, over the whole page
@@ -55,9 +56,10 @@ class Drawing:
 _ENDPOINTS = {"evaluation": "", "last-tenth": " (last tenth of training)", "curve-mean": " (mean of training)"}
 
 
-def endpoint_label(endpoint: str, unit: str) -> str:
-    """Return the axis label of an endpoint; `endpoint` as the design declares it."""
-    return f"held-out accuracy{_ENDPOINTS[endpoint]}, {unit}"
+def endpoint_label(design: Design, unit: str) -> str:
+    """Return the axis label of the design's endpoint or, by `unit`, of its difference."""
+    lower = " (lower is better)" if design.outcome.sign < 0.0 else ""
+    return f"{design.outcome.label}{_ENDPOINTS[design.endpoint]}{f', {unit}' if unit else ''}{lower}"
 
 
 def shortened(name: str, most: int = 28) -> str:

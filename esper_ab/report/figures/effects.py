@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
 from esper_ab.report.figures.drawing import NARROW, Drawing, Picture, endpoint_label, shortened
-from esper_ab.stats.text import points
+from esper_ab.stats.text import signed
 from esper_ab.verdict.comparison import Comparison
 
 _LOWER = 0.26  # offset of the plain interval below the repeated one, in rows
@@ -22,13 +22,13 @@ def effects(content: Content) -> Drawing | None:
     shown = [item for item in content.comparisons if item.estimate is not None]
     if not shown:
         return None
-    margin = content.history.design.margin
+    margin = content.history.design.margin_words
     return Drawing(
         name="effects", title="Effects, with their intervals",
         caption="Dot: effect, adjusted for lane and order where the plan does so. Thick: repeated interval, valid "
         "over all interim looks (before the first look an uncorrected one). Thin, below: the plain t interval of "
         "a single look. Arrowhead: continues beyond the figure. "
-        f"Ticks: the pairs used. Shaded between broken lines: within the margin of {margin:g} points.",
+        f"Ticks: the pairs used. Shaded between broken lines: within the margin of {margin}.",
         alt="; ".join(_words(item) for item in shown) + ".", figure=_figure(content, shown),
         narrow=_narrow(content, shown), wide=True,
     )
@@ -76,7 +76,7 @@ def _all_rows(figure: Figure, content: Content, shown: Sequence[Comparison]) -> 
         _row(axes, row, item, limits)
     axes.grid(visible=False, axis="y")
     axes.spines["left"].set_visible(False)
-    axes.set_xlabel(f"difference in {endpoint_label(content.history.design.endpoint, 'points')}")
+    axes.set_xlabel(f"difference in {endpoint_label(content.history.design, content.history.outcome.apart)}")
     return axes
 
 
@@ -109,8 +109,9 @@ def _row(axes: Axes, row: int, item: Comparison, limits: tuple[float, float]) ->
 
 
 def _words(item: Comparison) -> str:
-    mean = points(item.estimate) if item.estimate is not None else "none"
+    design = item.question.design
+    mean = design.difference(item.estimate) if item.estimate is not None else "none"
     interval = "no interval"
     if item.low is not None and item.high is not None:
-        interval = f"{item.level} {points(item.low)} to {points(item.high)}"
-    return f"{item.question.a} minus {item.question.b}: {mean} points, {interval}, {item.verdict}"
+        interval = f"{item.level} {signed(item.low, design.digits)} to {signed(item.high, design.digits)}"
+    return f"{item.question.a} minus {item.question.b}: {mean}, {interval}, {item.verdict}"

@@ -1,4 +1,4 @@
-"""Figures of the endpoints: every run as a point, by group, by pair, and against its cost in parameters."""
+"""Figures of the endpoints: every run as a point, by group and by pair."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
-from esper_ab.journal.outcomes import RunOutcome, mean
+from esper_ab.journal.outcomes import RunOutcome
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
-from esper_ab.report.figures.drawing import NARROW, Drawing, Picture, endpoint_label, grid, group_legend, shortened
+from esper_ab.report.figures.drawing import NARROW, Drawing, Picture, endpoint_label, grid, shortened
 
 _MOST_PANELS = 9  # one per comparison; the tables show all
 
@@ -22,8 +21,11 @@ def endpoints(content: Content) -> Drawing | None:
     values = {group: _endpoints(content.of_group(group)) for group in content.groups}
     if not any(values.values()):
         return None
+    design = content.history.design
+    digits = design.digits - 1
     words = (
-        f"{group} {sum(found) / len(found):.1f} % ({min(found):.1f} to {max(found):.1f}, {len(found)} runs)"
+        f"{group} {design.outcome.value(f'{sum(found) / len(found):.{digits}f}')} ({min(found):.{digits}f} to "
+        f"{max(found):.{digits}f}, {len(found)} runs)"
         for group, found in values.items()
         if found
     )
@@ -52,7 +54,7 @@ def _endpoint_rows(content: Content, values: Mapping[str, Sequence[float]], inch
                 markeredgecolor=style.CARD, markeredgewidth=0.5, clip_on=False,
             )  # fmt: skip
     _name_rows(axes, [shortened(group, most) for group in values])
-    axes.set_xlabel(endpoint_label(content.history.design.endpoint, "%"))
+    axes.set_xlabel(endpoint_label(content.history.design, content.history.outcome.unit))
     return figure
 
 
@@ -104,7 +106,8 @@ def pairs(content: Content) -> Drawing | None:
         axes.tick_params(axis="x", length=0, labelcolor=style.INK, labelsize=9)
         axes.set_xlim(-0.35, 1.35)
         axes.grid(visible=False, axis="x")
-    figure.supylabel(endpoint_label(content.history.design.endpoint, "%"), fontsize=9, color=style.MUTED)
+    label = endpoint_label(content.history.design, content.history.outcome.unit)
+    figure.supylabel(label, fontsize=9, color=style.MUTED)
     words = (
         f"{item.question.a} is above {item.question.b} in {sum(pair.a > pair.b for pair in item.pairs)} of "
         f"{len(item.pairs)}"
@@ -116,37 +119,4 @@ def pairs(content: Content) -> Drawing | None:
         + (" Each panel has its own scale." if len(shown) > 1 else "")
         + (f" {left_out} more comparisons are in the tables." if left_out > 0 else ""),
         alt="Pairs: " + "; ".join(words) + ". Values in the tables of pairs.", figure=figure, wide=len(shown) > 1,
-    )
-
-
-def cost(content: Content) -> Drawing | None:
-    """Plot added parameters against accuracy: a point per run, a large one per group. None without an endpoint."""
-    shown: list[tuple[int, str]] = []
-    words = []
-    wide = len(content.comparisons) > 1  # same width as the figure of pairs before it
-    figure = Picture(figsize=(9.4 if wide else 4.6, 3.3))
-    axes = figure.subplots()
-    for index, group in enumerate(content.groups):
-        found = [(run.params_added, run.endpoint) for run in content.of_group(group)]
-        runs = [(x, y) for x, y in found if x is not None and y is not None]
-        if not runs:
-            continue
-        shown.append((index, group))
-        added, accuracy = [x for x, _ in runs], [y for _, y in runs]
-        look: dict[str, Any] = {"color": style.colour(index), "clip_on": False}
-        axes.plot(added, accuracy, style.marker(index), markersize=4.5, alpha=0.7, **look)
-        at = mean(added) or 0.0, mean(accuracy) or 0.0
-        axes.plot(*at, style.marker(index), markersize=10, markerfacecolor="none", markeredgewidth=1.8, **look)
-        words.append(f"{group}: {at[0]:,.0f} parameters, {at[1]:.1f} %")
-    if not shown:
-        return None
-    axes.set_xlim(0, 1.1 * max(axes.dataLim.xmax, 1.0))
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
-    axes.set_xlabel("parameters added per host")
-    axes.set_ylabel(endpoint_label(content.history.design.endpoint, "%"))
-    group_legend(figure, shown, markers=True)
-    return Drawing(
-        name="cost", title="Cost against accuracy",
-        caption="Small: one run. Large: mean of the group. Further up is better, further left is cheaper.",
-        alt="Means: " + "; ".join(words) + ".", figure=figure, wide=wide,
     )

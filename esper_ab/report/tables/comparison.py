@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
+from esper_ab.design.design import Design
 from esper_ab.report.content import Content
 from esper_ab.report.tables.table import NONE, Table, number, signed, span
-from esper_ab.stats.text import n_pairs, p_text, percent, points
+from esper_ab.stats.text import n_pairs, p_text, percent
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.descriptive import statistics
 from esper_ab.verdict.look import Look
@@ -16,23 +17,24 @@ from esper_ab.verdict.sentences import beside
 Row = tuple[str, str]
 
 
-def overview_table(comparisons: Sequence[Comparison]) -> Table:
+def overview_table(design: Design, comparisons: Sequence[Comparison]) -> Table:
     """Build one row per comparison: effect, intervals and verdict. Empty for a single one.
 
     The deciding interval has a level of its own in every row; the simultaneous ones hold all at once.
     """
+    digits, unit = design.digits, f", {design.outcome.apart}" if design.outcome.apart else ""
     rows = tuple(
         (
-            f"{item.question.a} - {item.question.b}", str(item.verdict), signed(item.estimate),
-            span(item.low, item.high), NONE if item.low is None else percent(item.level.confidence),
-            span(*item.simultaneous[:2]), f"{item.used} of {len(item.pairs)}",
+            f"{item.question.a} - {item.question.b}", str(item.verdict), signed(item.estimate, digits),
+            span(item.low, item.high, digits), NONE if item.low is None else percent(item.level.confidence),
+            span(*item.simultaneous[:2], digits), f"{item.used} of {len(item.pairs)}",
         )
         for item in comparisons
     )
     return Table(
         title="All comparisons", rows=rows if len(rows) > 1 else (), words=2, wide=True,
-        columns=("comparison", "verdict", "effect", "interval", "its level", "all at once", "pairs used"),
-        note=f"All at once: with {percent(1.0 - comparisons[0].question.design.alpha)} every one of these intervals "
+        columns=("comparison", "verdict", f"effect{unit}", "interval", "its level", "all at once", "pairs used"),
+        note=f"All at once: with {percent(1.0 - design.alpha)} every one of these intervals "
         "holds its difference, at the last look of each." if len(rows) > 1 else "",
     )
 
@@ -48,14 +50,16 @@ def statistics_table(comparison: Comparison) -> Table:
 
 
 def _deciding(comparison: Comparison) -> Iterator[Row]:
+    design = comparison.question.design
     if comparison.estimate is None:
         return
-    yield "effect (deciding)", f"{points(comparison.estimate)} points, {n_pairs(comparison.used)} used"
+    lower = ", lower is better" if design.outcome.sign < 0.0 else ""
+    yield "effect (deciding)", f"{design.difference(comparison.estimate)}{lower}, {n_pairs(comparison.used)} used"
     if comparison.low is not None and comparison.high is not None:
-        yield str(comparison.level), f"{span(comparison.low, comparison.high)} points"
+        yield str(comparison.level), _within(design, comparison.low, comparison.high)
     low, high, level = comparison.simultaneous
-    if low is not None and len(comparison.question.design.comparisons) > 1:
-        yield str(level), f"{span(low, high)} points, with those of all comparisons at once"
+    if low is not None and high is not None and len(design.comparisons) > 1:
+        yield str(level), f"{_within(design, low, high)}, with those of all comparisons at once"
     effect = comparison.effect
     if effect is None:
         return
@@ -64,18 +68,23 @@ def _deciding(comparison: Comparison) -> Iterator[Row]:
         degrees = f"{effect.df} degree{'' if effect.df == 1 else 's'} of freedom"
         yield f"t, {how}", f"t = {effect.t:.2f} with {degrees}, p {p_text(effect.p)}"
     if effect.sd is not None:
-        yield "SD of the differences", f"{number(effect.sd)} points"
+        yield "SD of the differences", design.size(effect.sd)
     for position in effect.positions:
-        interval = f"95 % interval {span(position.low, position.high)}"
-        yield f"position {position.position} against 0", f"{points(position.mean)} points, {interval}"
+        interval = f"95 % interval {span(position.low, position.high, design.digits)}"
+        yield f"position {position.position} against 0", f"{design.difference(position.mean)}, {interval}"
+
+
+def _within(design: Design, low: float, high: float) -> str:
+    return design.outcome.difference(span(low, high, design.digits))
 
 
 def _plain(comparison: Comparison) -> Iterator[Row]:
-    plain = comparison.plain
+    plain, design = comparison.plain, comparison.question.design
     if plain is not None:
-        limits = f", {percent(plain.level)} interval {span(plain.low, plain.high)}" if plain.low is not None else ""
+        within = span(plain.low, plain.high, design.digits)
+        limits = f", {percent(plain.level)} interval {within}" if plain.low is not None else ""
         p = f", p {p_text(plain.p)}" if plain.p is not None else ""
-        yield "plain paired t, one look", f"{points(plain.mean)} points{limits}{p}"
+        yield "plain paired t, one look", f"{design.difference(plain.mean)}{limits}{p}"
 
 
 def _descriptive(comparison: Comparison, kind: str) -> Iterator[Row]:
@@ -90,7 +99,8 @@ def _ranks(comparison: Comparison) -> Iterator[Row]:
     if rank is not None:
         kind = "exact" if rank.exact else "normal approximation"
         name = "signed rank (deciding)" if comparison.question.design.test == "rank" else "signed rank"
-        yield name, f"p {p_text(rank.p)} ({kind}), Hodges-Lehmann {points(rank.estimate)} points"
+        estimate = comparison.question.design.difference(rank.estimate)
+        yield name, f"p {p_text(rank.p)} ({kind}), Hodges-Lehmann {estimate}"
 
 
 def _equivalence(comparison: Comparison) -> Iterator[Row]:
@@ -98,20 +108,21 @@ def _equivalence(comparison: Comparison) -> Iterator[Row]:
     if found is not None:
         shown = "shown" if found.shown else "not shown"
         text = f"{shown}: p {p_text(found.p)} of two one-sided tests, needs p <= {found.p_bound:.2g}"
-        yield f"equivalence within {found.margin:g} points", text
+        yield f"equivalence within {comparison.question.design.margin_words}", text
 
 
 def _budget(comparison: Comparison) -> Iterator[Row]:
     needed, smallest = comparison.pairs_needed, comparison.smallest_resolvable
+    design = comparison.question.design
     if needed is not None:
         text = f"{needed.pairs} (80 % range {needed.low} to {needed.high})"
         anew = comparison.pairs_anew
         if anew is not None and anew.pairs < needed.pairs:
             text = f"{text} with an extension; {anew.pairs} ({anew.low} to {anew.high}) in a new plan"
-        yield f"pairs for {needed.margin:g} points, 80 % power", text
+        yield f"pairs for {design.margin_words}, 80 % power", text
     if smallest is not None:
         within = f"within {n_pairs(comparison.most_pairs)}" if comparison.most_pairs is not None else "in this plan"
-        yield "smallest difference resolvable", f"{number(smallest)} points {within}, 80 % power, at the SD seen here"
+        yield "smallest difference resolvable", f"{design.size(smallest)} {within}, 80 % power, at the SD seen here"
     if comparison.lost.replicates:
         a, b = comparison.question.a, comparison.question.b
         without = "{} of {}, {} of {}".format(*itertools.chain(*zip(comparison.lost.cancelled, (a, b), strict=True)))
@@ -119,7 +130,8 @@ def _budget(comparison: Comparison) -> Iterator[Row]:
     imputed = comparison.imputed
     if imputed is not None:
         stands = "the decision stands" if imputed.survives else "the decision does not stand"
-        yield "lost runs at the endpoint against it", f"{signed(imputed.mean)} points: {stands}"
+        mean = NONE if imputed.mean is None else design.difference(imputed.mean)
+        yield "lost runs at the endpoint against it", f"{mean}: {stands}"
     unseen = comparison.unseen
     if unseen is not None:
         stands = "the claim is still made" if unseen.survives else "the claim is not made"
@@ -131,7 +143,8 @@ def looks_table(comparisons: Sequence[Comparison]) -> Table:
     rows = tuple(
         (
             f"{item.question.a} - {item.question.b}", str(look.replicates), str(look.pairs), f"{look.alpha:.3g}",
-            *_test(look), signed(look.mean), span(look.low, look.high), _decided(look),
+            *_test(look), signed(look.mean, item.question.design.digits),
+            span(look.low, look.high, item.question.design.digits), _decided(look),
         )
         for item in comparisons
         for look in item.course.looks
@@ -162,21 +175,21 @@ def endpoints_table(content: Content) -> Table:
     """Build the table of endpoints by replicate; for a single comparison with the differences."""
     ends = {group: {one.run.replicate: one.endpoint for one in content.of_group(group)} for group in content.groups}
     only = content.comparisons[0].question if len(content.comparisons) == 1 else None
-    rows = []
+    design, rows = content.history.design, []
     for replicate in sorted({replicate for found in ends.values() for replicate in found}):
         values = {group: found.get(replicate) for group, found in ends.items()}
         if all(value is None for value in values.values()):
             continue
-        cells = [str(replicate), *(number(value) for value in values.values())]
+        cells = [str(replicate), *(number(value, design.digits) for value in values.values())]
         if only is not None:
             a, b = values[only.a], values[only.b]
-            cells.append(signed(None if a is None or b is None else a - b))
+            cells.append(signed(None if a is None or b is None else a - b, design.digits))
         rows.append(tuple(cells))
     unpaired = content.history.plan.experiment.unpaired
     shared = "Every run has its own randomness." if unpaired else "A replicate's runs share their randomness."
     return Table(
         title="Endpoints by replicate",
         columns=("replicate", *content.groups, *((f"{only.a} - {only.b}",) if only is not None else ())),
-        rows=tuple(rows), note=f"Percent. {shared}" if rows else "No run has its endpoint yet.",
-        wide=len(content.groups) > 2,
+        rows=tuple(rows), wide=len(content.groups) > 2,
+        note=f"Endpoints: {design.outcome.title}. {shared}" if rows else "No run has its endpoint yet.",
     )

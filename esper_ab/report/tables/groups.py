@@ -1,62 +1,66 @@
-"""Tables with the groups side by side: outcomes, cross-evaluation, exam, policy updates, settings."""
+"""Tables with the groups side by side: outcomes, cross-evaluation, policy updates, settings."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from esper_ab.analysis.cross import CrossEvaluation
-from esper_ab.analysis.exam import Exam, kept_share
 from esper_ab.journal.columns import Columns
 from esper_ab.journal.fold import RunHistory
-from esper_ab.journal.outcomes import RunOutcome, mean_known
+from esper_ab.journal.outcomes import mean_known
 from esper_ab.report.content import Content
 from esper_ab.report.figures.curves import head_names
-from esper_ab.report.tables.table import NONE, NOT_COMPARABLE, Table, mean_and_sd, number, yes
+from esper_ab.report.kinds import Row, kind_of
+from esper_ab.report.tables.table import NONE, NOT_COMPARABLE, Table, mean_and_sd, number
+from esper_ab.stats.text import digits_for
 
-ENDPOINTS = {
-    "evaluation": "held-out accuracy of the evaluation",
-    "last-tenth": "held-out accuracy, mean of the last tenth of the training episodes",
-    "curve-mean": "held-out accuracy, mean of all training episodes",
+_ENDPOINTS = {
+    "evaluation": "{} of the evaluation",
+    "last-tenth": "{}, mean of the last tenth of the training episodes",
+    "curve-mean": "{}, mean of all training episodes",
 }
-_MEASURES: tuple[tuple[str, Callable[[RunOutcome], float | None], int], ...] = (
-    ("endpoint %", lambda run: run.endpoint, 2),  # left out when it equals the next row
-    ("held-out accuracy %", lambda run: run.held_out_accuracy, 2),
-    ("held-out accuracy %, greedy", lambda run: run.greedy_accuracy, 2),
-    ("area under training curve %", lambda run: run.training_area, 2),
-    ("parameters added", lambda run: run.params_added, 0),
-    ("points per 1,000 parameters", lambda run: run.gain_per_kparam, 2),
-    ("seeds fossilised", lambda run: run.fossilized, 2),
-    ("seeds pruned", lambda run: run.pruned, 2),
-    ("fossilised of fossilised and pruned %", lambda run: _percent(kept_share(run)), 1),
-    ("hosts diverged %", lambda run: _percent(run.diverged), 1),
-    ("change of entropy, nats", lambda run: run.entropy_change, 2),
-)
 
 
 def _percent(share: float | None) -> float | None:
     return None if share is None else 100 * share
 
 
+def _rows(content: Content) -> Iterator[Row]:
+    """Yield the rows of the groups' measures: those of every kind of task around those of this one."""
+    design = content.history.design
+    outcome, unit = design.outcome, f", {design.outcome.unit}" if design.outcome.unit else ""
+    if design.endpoint != "evaluation":  # else it is the next row
+        yield f"endpoint{unit}", lambda run: run.endpoint, design.digits
+    yield outcome.title, lambda run: run.outcome, design.digits
+    yield f"{outcome.label}{unit}, greedy", lambda run: run.greedy, design.digits
+    yield f"{outcome.label}{unit}, mean of training", lambda run: run.training_area, design.digits
+    yield from kind_of(content).rows(content)
+    yield "environments failed %", lambda run: _percent(run.failed), 1
+    yield "change of entropy, nats", lambda run: run.entropy_change, 2
+
+
 def groups_table(content: Content) -> Table:
     """Build one column per group: mean over its runs, SD in brackets. Measures that no group has are left out."""
+    design, kind = content.history.design, kind_of(content)
     evaluated = (sum(run.endpoint is not None for run in content.of_group(group)) for group in content.groups)
     planned = (len(content.of_group(group)) for group in content.groups)
     rows = [("runs with an endpoint", *(f"{n} of {of}" for n, of in zip(evaluated, planned, strict=True)))]
-    measures = _MEASURES[1:] if content.history.design.endpoint == "evaluation" else _MEASURES
-    for label, measure, digits in measures:
-        cells = [mean_and_sd([measure(run) for run in content.of_group(group)], digits) for group in content.groups]
+    for label, measure, digits in _rows(content):
+        found = [[measure(run) for run in content.of_group(group)] for group in content.groups]
+        sizes = [abs(value) for values in found for value in values if value]
+        decimals = digits_for(max(sizes, default=1.0)) if digits is None else digits
+        cells = [mean_and_sd(values, decimals) for values in found]
         if any(cell != NONE for cell in cells):
-            rows.append((label, *cells))
+            rows.append((kind.words.get(label, label), *cells))
+    lower = "; lower is better" if design.outcome.sign < 0.0 else ""
     return Table(
         title="Measures by group", columns=("mean over runs (SD)", *content.groups), rows=tuple(rows),
-        note=f"Endpoint: {ENDPOINTS[content.history.design.endpoint]}. Accuracy, parameters and seeds are of the "
-        "evaluation: the frozen policy on fresh hosts, sampled actions unless it says greedy. Points per 1,000 "
-        "parameters: above the never-grown host of the same replicate (needs a group wait). Change of entropy: last "
-        "tenth of the training episodes minus the first.",
+        note=f"Endpoint: {_ENDPOINTS[design.endpoint].format(design.outcome.label)}{lower}. Measures are of the "
+        f"evaluation: {kind.evaluated}. {kind.note}{' ' if kind.note else ''}{kind.changes}".rstrip(),
         wide=True,
     )
 
@@ -65,7 +69,7 @@ def cross_table(content: Content, cross: CrossEvaluation) -> Table:
     """Build the table of every group's policies under every reward; mean over runs, SD in brackets."""
     rows = tuple(
         (
-            row.group, number(row.accuracy),
+            row.group, number(row.outcome, content.history.design.digits),
             *(mean_and_sd([run.rewards.get(mode) for run in content.of_group(row.group)]) for mode in cross.modes),
         )
         for row in cross.rows
@@ -73,13 +77,13 @@ def cross_table(content: Content, cross: CrossEvaluation) -> Table:
     note = f"Rewards are {NOT_COMPARABLE}: read a column from top to bottom, never a row from left to right."
     return Table(
         title="Cross-evaluation: every policy under every reward",
-        columns=("policies of", "held-out %", *(f"reward {mode}" for mode in cross.modes)),
+        columns=("policies of", content.history.outcome.title, *(f"reward {mode}" for mode in cross.modes)),
         rows=rows if cross.modes else (), note=note if cross.modes else "", wide=True,
     )
 
 
-def meaning_table(cross: CrossEvaluation) -> Table:
-    """Build the table of each reward's correlation with held-out accuracy."""
+def meaning_table(content: Content, cross: CrossEvaluation) -> Table:
+    """Build the table of each reward's correlation with the outcome."""
     rows = tuple(
         (
             item.mode, number(item.episodes.pearson), number(item.episodes.spearman), str(item.episodes.n),
@@ -88,56 +92,20 @@ def meaning_table(cross: CrossEvaluation) -> Table:
         for item in cross.meanings
     )
     note = (
-        "Over evaluation episodes of single hosts, and over means of runs; r: Pearson, by rank: Spearman. Descriptive: "
-        "episodes of one run are not independent, and the groups are pooled."
+        "Over evaluation episodes of single environments, and over means of runs; r: Pearson, by rank: Spearman. "
+        "Descriptive: episodes of one run are not independent, and the groups are pooled."
     )
+    lower = " (lower is better)" if content.history.outcome.sign < 0.0 else ""
     return Table(
-        title="Does the reward mean anything? Its correlation with held-out accuracy",
+        title=f"Does the reward mean anything? Its correlation with {content.history.outcome.label}{lower}",
         columns=("reward", "episodes: r", "by rank", "n", "runs: r", "by rank", "n"), rows=rows,
         note=note if rows else "", wide=True,
     )
 
 
-def exam_outcome_table(exam: Exam | None) -> Table:
-    """Build the exam's outcomes (continue, revise or stop) with reasons; empty unless the experiment is an exam."""
-    if exam is None:
-        return Table(title="Exam", columns=(), rows=())
-    return Table(
-        title=f"Exam: is the reward worth going on with? Against {exam.control}",
-        columns=("group", "outcome", "reason"),
-        rows=tuple((item.group, item.outcome.upper(), item.reason) for item in exam.judgements), words=3, wide=True,
-    )
-
-
-def exam_table(exam: Exam | None) -> Table:
-    """Build the criteria of every learning group; empty unless the experiment is an exam."""
-    if exam is None or not exam.judgements:
-        return Table(title="Exam", columns=(), rows=())
-    rows = tuple(
-        (
-            judgement.group, criterion.name, yes(criterion.passed), _change(criterion.mean),
-            NONE if criterion.low is None else f"{_change(criterion.low)} to {_change(criterion.high)}",
-            str(criterion.runs),
-        )
-        for judgement in exam.judgements
-        for criterion in judgement.criteria
-    )
-    asked = "; ".join(f"{item.name}: {item.question.removesuffix('?')}" for item in exam.judgements[0].criteria)
-    return Table(
-        title="Criteria of the exam", columns=("group", "criterion", "passed", "mean", "interval", "n"), rows=rows,
-        note=f"Asked: {asked}. The first is the comparison of the plan, with its error rate. The others are paired "
-        "95 % t intervals that share no error rate: they can send a reward back, never pass one.",
-        words=3, wide=True,
-    )
-
-
-def _change(value: float | None) -> str:
-    return NONE if value is None else f"{value:+,.2f}"
-
-
 _PPO: tuple[tuple[str, str, int], ...] = (
     ("policy_loss", "policy loss", 4), ("value_loss", "value loss", 3), ("entropy", "entropy, nats", 3),
-    ("op_entropy", "entropy of the op head", 3), ("approx_kl", "approximate KL", 4),
+    ("op_entropy", "entropy of the first head", 3), ("approx_kl", "approximate KL", 4),
     ("clip_fraction", "clip fraction", 3), ("explained_variance", "explained variance", 3),
     ("grad_norm", "gradient norm before clipping", 3), ("ratio_max", "largest ratio", 2),
 )

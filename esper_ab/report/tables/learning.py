@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from esper_ab.analysis.learning import Learning
+from esper_ab.report.content import Content
+from esper_ab.report.kinds import kind_of
 from esper_ab.report.tables.table import NONE, Table, number
 
 
-def learning_table(groups: Sequence[Learning]) -> Table:
+def learning_table(content: Content) -> Table:
     """Build one column per learning group, with a sentence each."""
+    groups, design = content.analysis.learning, content.history.design
+    head = groups[0].head if groups else ""
     rows = (
         ("updates", *(number(one.updates, 0) for one in groups)),
-        ("hosts grown in training", *(number(one.hosts, 0) for one in groups)),
+        ("training episodes of single environments", *(number(one.episodes, 0) for one in groups)),
         ("trust region used by an update %", *(_percent(one.trust_region) for one in groups)),
-        ("entropy of the op head, % of a random choice", *(_percent(one.op_entropy) for one in groups)),
-        ("prunes per host, untrained → last", *(_change(one.prunes_first, one.prunes_last) for one in groups)),
-        ("fossils per host, untrained → last", *(_change(one.fossils_first, one.fossils_last) for one in groups)),
-        ("held-out accuracy %, sampled", *(number(one.sampled) for one in groups)),
-        ("held-out accuracy %, greedy", *(number(one.greedy) for one in groups)),
+        (f"entropy of the {head} head, % of a random choice", *(_percent(one.head_entropy) for one in groups)),
+        *((label, *(show(one) for one in groups)) for label, show in kind_of(content).learning),
+        (f"{design.outcome.title}, sampled", *(number(one.sampled, design.digits) for one in groups)),
+        (f"{design.outcome.title}, greedy", *(number(one.greedy, design.digits) for one in groups)),
     )
     return Table(
         title="What limits the learning",
@@ -39,7 +39,3 @@ def learning_table(groups: Sequence[Learning]) -> Table:
 
 def _percent(share: float | None) -> str:
     return NONE if share is None else number(100 * share, 0)
-
-
-def _change(first: float | None, last: float | None) -> str:
-    return f"{number(first)} → {number(last)}"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from esper_ab.journal.outcomes import mean
-from esper_ab.stats.text import points
+from esper_ab.stats import text
 
 NONE = "n/a"
 NOT_COMPARABLE = "not comparable between modes"
@@ -34,14 +34,14 @@ def number(value: float | None, digits: int = 2) -> str:
     return NONE if value is None else f"{value:,.{digits}f}"
 
 
-def signed(value: float | None) -> str:
-    """Format a difference in points, "+1.20"; "n/a" for None."""
-    return NONE if value is None else points(value)
+def signed(value: float | None, digits: int = 2) -> str:
+    """Format a difference, "+1.20"; "n/a" for None."""
+    return NONE if value is None else text.signed(value, digits)
 
 
-def span(low: float | None, high: float | None) -> str:
+def span(low: float | None, high: float | None, digits: int = 2) -> str:
     """Format an interval, "+0.40 to +3.20"; "n/a" for None."""
-    return NONE if low is None or high is None else f"{points(low)} to {points(high)}"
+    return NONE if low is None or high is None else f"{text.signed(low, digits)} to {text.signed(high, digits)}"
 
 
 def yes(value: bool | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from esper_ab.analysis.conduct import FAULTS, Conduct
 from esper_ab.contracts.shell_command import shell_command
@@ -12,8 +12,8 @@ from esper_ab.design.hosts_text import next_text, share_text
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import mean
 from esper_ab.report.content import Content
+from esper_ab.report.kinds import kind_of
 from esper_ab.report.tables.table import NONE, Table, number
-from esper_ab.settings.eval_hosts import EvaluationNoise
 from esper_ab.verdict.finding import Audit
 
 _MOST_LANES = 12  # columns that fit a page
@@ -36,52 +36,53 @@ def audit_table(audit: Audit) -> Table:
     )
 
 
-def conduct_table(found: Sequence[Conduct]) -> Table:
-    """Build each group's amounts, times and faults."""
+def conduct_table(found: Sequence[Conduct], words: Mapping[str, str]) -> Table:
+    """Build each group's amounts, times and faults; `words`: other labels, "" for a row that has no meaning."""
     rows = [
-        (label, *cells)
+        (words.get(label, label), *cells)
         for label, cells in (
             ("runs finished, of planned", [f"{item.finished} of {item.runs}" for item in found]),
             ("runs left out after a decision", [_count(item.left_out) for item in found]),
             ("runs lost", [_count(item.lost) for item in found]),
             ("runs cancelled with them", [_count(item.cancelled) for item in found]),
             ("training episodes", [str(item.episodes) for item in found]),
-            ("host epochs in training", [f"{item.env_steps:,}" for item in found]),
-            ("evaluation hosts", [str(item.evaluation_hosts) for item in found]),
+            ("environment steps in training", [f"{item.env_steps:,}" for item in found]),
+            ("evaluation episodes", [str(item.evaluation_episodes) for item in found]),
             ("wall time of training, s", [number(item.wall_s, 1) for item in found]),
             ("s / episode, median", [number(item.episode_s) for item in found]),
             ("decisions / s of one run", [number(item.decisions_per_s, 1) for item in found]),
             ("warm-up s, median", [number(item.warm_up_s) for item in found]),
             ("first episode / others", [number(item.first_over_rest) for item in found]),
-            ("hosts diverged", [_count(item.diverged) for item in found]),
-            *((words[1], [_count(item.faults.get(name, 0)) for item in found]) for name, words in FAULTS.items()),
+            ("environments failed", [_count(item.failed) for item in found]),
+            *((said[1], [_count(item.faults.get(name, 0)) for item in found]) for name, said in FAULTS.items()),
         )
-        if any(cell not in (NONE, "-") for cell in cells)
+        if any(cell not in (NONE, "-") for cell in cells) and words.get(label, label)
     ]
     return Table(
         title="How the runs went", columns=("", *(item.group for item in found)), rows=tuple(rows),
         note="Groups are compared at equal episodes, never at equal seconds. Times are of the recorded training "
-        "episodes; a diverged host keeps its endpoint.",
+        "episodes; an environment that failed keeps its outcome.",
         wide=True,
     )
 
 
-def noise_table(noise: EvaluationNoise | None) -> Table:
+def noise_table(content: Content) -> Table:
     """Build what evaluation noise made of the differences and cost; empty where too few runs tell of it."""
+    noise, design = content.analysis.noise, content.history.design
     if noise is None:
         return Table(title="Evaluation noise", columns=(), rows=())
     found = noise.components
     rows = (
-        ("hosts that give an endpoint", f"{found.hosts}"),
+        ("episodes that give an endpoint", f"{found.hosts}"),
         ("share in the variance of the differences", f"{share_text(noise)}, from {found.runs} pairs"),
         ("share in the time of a run", f"{100 * noise.cost_share:.0f} %"),
-        ("SD of a host within its run's difference", f"{number(math.sqrt(found.host))} points"),
+        ("SD of an episode within its run's difference", design.size(math.sqrt(found.host))),
         ("for the next plan", next_text(noise)),
     )
     return Table(
         title="Evaluation noise", columns=("", ""), rows=rows, words=2, wide=True,
-        note="Differences vary with policies and with the hosts that these are evaluated on. The number for the next "
-        "plan comes from these pairs; that of this experiment was fixed before its first run.",
+        note="Differences vary with policies and with the episodes that these are evaluated in. The number for the "
+        "next plan comes from these pairs; that of this experiment was fixed before its first run.",
     )
 
 
@@ -136,11 +137,13 @@ def facts_table(content: Content) -> Table:
     history = content.history
     plan, experiment = history.plan, history.plan.experiment
     warm_up = mean(run.warm_up_s for run in history.runs.values())
+    outcome = history.outcome
     facts = {
-        "experiment": experiment.name, "task": experiment.task, "slots": ", ".join(experiment.slots),
+        "experiment": experiment.name, "task": experiment.task,
+        **({"slots": ", ".join(experiment.slots)} if experiment.slots else {}),
         "replicates": f"{history.replicates}" + (" so far, no maximum" if experiment.open_ended else ""),
-        "episodes": f"{experiment.episodes} of {experiment.steps} steps, {experiment.n_envs} environments",
-        "evaluation": f"{experiment.eval_hosts} hosts per run, sampled actions; the first episode of them greedy, too",
+        **kind_of(content).conditions(experiment),
+        "outcome": f"{outcome.title}; {outcome.better} is better",
         "randomness": f"rng seed {experiment.rng_seed}, {'unpaired' if experiment.unpaired else 'paired by replicate'}",
         "lanes": ", ".join(lane.name for lane in plan.lanes), "left idle": ", ".join(plan.idle_devices) or "nothing",
         "placement": f"{experiment.placement}, order {experiment.order}, {experiment.sync}",

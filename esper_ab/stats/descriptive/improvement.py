@@ -14,13 +14,13 @@ from esper_ab.stats.statistic import Beside, Statistic
 
 
 class ProbabilityOfImprovement(msgspec.Struct, frozen=True, kw_only=True):
-    """A12 = P(a run of A > a run of B) + P(equal) / 2, and wins, ties and losses of A within the pairs."""
+    """A12 = P(a run of A is better than one of B) + P(equal) / 2, and wins, ties and losses of A within the pairs."""
 
     a12: float
     wins: int
     ties: int
     losses: int
-    cliffs_delta: float  # P(a run of A > a run of B) - P(a run of A < a run of B), Cliff (1993)
+    cliffs_delta: float  # P(a run of A is better) - P(it is worse), Cliff (1993)
 
     @property
     def pairs(self) -> int:
@@ -28,7 +28,7 @@ class ProbabilityOfImprovement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def probability_of_improvement(a: ArrayLike, b: ArrayLike) -> ProbabilityOfImprovement:
-    """Compute A12 and the wins of a, b [pairs], in the order of the pairs."""
+    """Compute A12 and the wins of a, b [pairs], where higher is better; in the order of the pairs."""
     d = differences(a, b)
     across = np.subtract.outer(np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64))  # [pairs, pairs]
     wins, losses = int(np.sum(d > 0)), int(np.sum(d < 0))
@@ -50,6 +50,6 @@ def _show(found: ProbabilityOfImprovement, beside: Beside) -> str:
 
 
 STATISTIC = Statistic[ProbabilityOfImprovement](
-    label="improvement", kind="effect", place=1, show=_show, of_equal=True,
+    label="improvement", kind="effect", place=1, show=_show, of_equal=True, orders=True,
     compute=lambda a, b, _: probability_of_improvement(a, b),
 )  # fmt: skip

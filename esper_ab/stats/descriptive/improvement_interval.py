@@ -22,7 +22,7 @@ LEVEL = 0.95
 
 
 class ImprovementInterval(msgspec.Struct, frozen=True, kw_only=True):
-    """P(a run of a > a run of b) + P(equal) / 2, with its 95 % interval."""
+    """P(a run of a is better than one of b) + P(equal) / 2, with its 95 % interval."""
 
     a12: float
     low: float
@@ -41,6 +41,6 @@ def improvement_interval(a: ArrayLike, b: ArrayLike) -> ImprovementInterval:
 
 
 STATISTIC = Statistic[ImprovementInterval](
-    label="P(improvement)", kind="effect", place=2, compute=lambda a, b, _: improvement_interval(a, b),
+    label="P(improvement)", kind="effect", place=2, orders=True, compute=lambda a, b, _: improvement_interval(a, b),
     show=lambda found, _: f"{found.a12:.2f}, {found.low:.2f} to {found.high:.2f} ({percent(LEVEL)})",
 )  # fmt: skip

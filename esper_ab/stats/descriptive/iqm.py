@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from esper_ab.stats.bootstrap import HONEST_FROM, RESAMPLES, limits, several, with_level
 from esper_ab.stats.statistic import Beside, Statistic
-from esper_ab.stats.text import points
+from esper_ab.stats.text import signed
 
 _TRIMMED = 0.25  # share of the runs cut at each end
 
 
 class IQMDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """Interquartile mean of a minus that of b, in points, with its 95 % percentile bootstrap interval."""
+    """Interquartile mean of a minus that of b, with its 95 % percentile bootstrap interval."""
 
     mean: float
     low: float
@@ -30,7 +30,7 @@ def interquartile_mean(runs: ArrayLike) -> float:
 
 
 def iqm_difference(a: ArrayLike, b: ArrayLike, rng: np.random.Generator) -> IQMDifference:
-    """Compute the difference of interquartile means of a, b [pairs], in percent; at least 2 pairs."""
+    """Compute the difference of interquartile means of a, b [pairs]; at least 2 pairs."""
     n = several(a, b)
     x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     drawn = rng.integers(0, n, (RESAMPLES, n))
@@ -46,8 +46,9 @@ def _interquartile_means(runs: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.sort(runs, axis=1)[:, cut : n - cut].mean(axis=1))
 
 
-def _show(iqm: IQMDifference, _: Beside) -> str:
-    return with_level(f"{points(iqm.mean)} points, {points(iqm.low)} to {points(iqm.high)}", iqm.honest)
+def _show(iqm: IQMDifference, beside: Beside) -> str:
+    limits = f"{signed(iqm.low, beside.digits)} to {signed(iqm.high, beside.digits)}"
+    return with_level(f"{beside.difference(iqm.mean)}, {limits}", iqm.honest)
 
 
 def _caveats(iqm: IQMDifference, beside: Beside) -> Iterator[str]:

@@ -1,18 +1,11 @@
-"""Choices under masks: at random from given uniforms, or as requested."""
+"""Choices under masks as they are requested."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from workers.facts import Bools, Floats, Ints
+from workers.facts import Bools, Ints
 from workers.growth.rules.masks import DecisionMasks
-
-
-def choose(mask: Bools, uniforms: Floats) -> Ints:
-    """Choose uniformly among the True entries of `mask` [E, K] by inverse CDF at `uniforms` [E]; 0 if there is none."""
-    count = mask.sum(axis=1)
-    rank = np.minimum((uniforms * count).astype(np.int64), count - 1)
-    return np.asarray((mask.cumsum(axis=1) > rank[:, None]).argmax(axis=1))
 
 
 def follow(masks: DecisionMasks, wishes: Ints) -> tuple[Ints, Bools]:

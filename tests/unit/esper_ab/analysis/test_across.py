@@ -39,6 +39,7 @@ def source(name, synthetic, *, plan=(), events=None, **experiment):
 
 
 A, B = source("a", FLOOR), source("b", OTHER)
+DESIGN = A.history.design
 
 
 def test_what_must_agree_agrees():
@@ -166,14 +167,14 @@ def test_equal_settings_with_other_records_are_said_and_kept_apart():
     (one,) = found.disagreements
     assert (one.a, one.b) == (SourceGroup(source="a", group="shaped"), SourceGroup(source="b", group="base"))
     assert (one.replicates, one.common, one.first) == ((2,), 6, "replicate 2, evaluation")
-    assert "must be equal, and they are not: in 1 of 6 common replicates" in disagreement(one)
+    assert "must be equal, and they are not: in 1 of 6 common replicates" in disagreement(one, DESIGN)
     assert [treatment.name for treatment in found.treatments] == ["shaped", "wait", "base", "simplified"]
     assert ("shaped", "base") not in {(item.a, item.b) for item in found.exploratory}
     assert any("Groups with equal settings gave different records" in text for text in caveats([A, other], found))
 
 
 def test_no_word_of_a_verdict_is_in_an_exploratory_sentence():
-    text = sentence(across([A, B]).exploratory[0])
+    text = sentence(across([A, B]).exploratory[0], DESIGN)
     assert "no verdict" in text
     assert not any(str(verdict) in text for verdict in Verdict)
 
@@ -181,7 +182,7 @@ def test_no_word_of_a_verdict_is_in_an_exploratory_sentence():
 @pytest.mark.parametrize(("replicates", "words"), [(1, "nothing follows from one"), (2, "Exploratory: no verdict")])
 def test_few_pairs_say_little(replicates, words):
     found = across([source("a", replace(FLOOR, replicates=replicates)), B])
-    assert words in sentence(found.exploratory[0])
+    assert words in sentence(found.exploratory[0], DESIGN)
     said = caveats([A, B], found)
     assert any("Fewer than 6 pairs" in text for text in said) == (replicates == 2)
 
@@ -189,7 +190,7 @@ def test_few_pairs_say_little(replicates, words):
 def test_nothing_in_common():
     only = source("a", FLOOR, events=FLOOR.events()[:1])
     found = across([only, B])
-    assert sentence(found.exploratory[-1]).endswith("no replicate has an endpoint in both; nothing follows.")
+    assert sentence(found.exploratory[-1], DESIGN).endswith("no replicate has an endpoint in both; nothing follows.")
     assert found.exploratory[-1].plain is None
     assert any("a has 12 of 12 runs without an endpoint yet" in text for text in caveats([only, B], found))
 

@@ -152,20 +152,20 @@ def test_lane_and_order_are_told_apart(aliased):
 # --- amounts ---
 
 
-def test_unequal_work_blocks_and_a_diverged_host_does_not():
-    def short(diverged):
+def test_unequal_work_blocks_and_a_failed_environment_does_not():
+    def short(failed):
         def change(record):
-            first = replace(record.envs[0], steps=20, diverged=diverged)
+            first = replace(record.envs[0], steps=20, failed=failed)
             return replace(record, envs=(first, *record.envs[1:]))
 
         return episodes(planted_effect(), change, which=lambda record: record.run.replicate == 1)
 
-    (key, sentence) = only(short(diverged=False))
+    (key, sentence) = only(short(failed=False))
     assert key == ("amounts", "blocks", ("shaped", "simplified"))
     assert "4800 against 4760 environment steps" in sentence
-    (key, sentence) = only(short(diverged=True))
-    assert key == ("diverged hosts", "notes", ("simplified",))
-    assert "8 hosts diverged" in sentence
+    (key, sentence) = only(short(failed=True))
+    assert key == ("failed environments", "notes", ("simplified",))
+    assert "8 environments failed" in sentence
 
 
 def test_unequal_evaluation_blocks():
@@ -175,7 +175,7 @@ def test_unequal_evaluation_blocks():
         else event
         for event in planted_effect()
     ]
-    assert "47 against 48 evaluation hosts" in only(events)[1]
+    assert "47 against 48 evaluation episodes" in only(events)[1]
 
 
 def free(plan):

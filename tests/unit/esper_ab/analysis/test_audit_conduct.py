@@ -83,7 +83,7 @@ def test_conduct_in_numbers():
     shaped, simplified = conduct(fold([*failed_run(), with_entry("dropped_pair")[-1]]))
     assert (shaped.runs, shaped.finished, shaped.lost, shaped.faults) == (6, 3, 0, {})
     assert (simplified.lost, simplified.faults) == (1, {"worker_death": 1})
-    assert (shaped.episodes, shaped.env_steps, shaped.evaluation_hosts) == (26, 26 * 4 * 25, 3 * 12)
+    assert (shaped.episodes, shaped.env_steps, shaped.evaluation_episodes) == (26, 26 * 4 * 25, 3 * 12)
     assert shaped.wall_s == pytest.approx(26 * 1.5)
     assert (shaped.episode_s, shaped.warm_up_s, shaped.first_over_rest) == (1.5, 0.4, 1.0)
     (nothing, _) = conduct(fold(planted_effect()[:1]))

@@ -23,8 +23,8 @@ def evaluated(events, change):
     """The journal with the accuracy of every evaluation host replaced by `change(run, accuracy)`."""
 
     def changed(run, host):
-        accuracy = change(run, host.outcome.held_out_accuracy)
-        return replace(host, outcome=replace(host.outcome, held_out_accuracy=accuracy))
+        accuracy = change(run, host.outcome.outcome)
+        return replace(host, outcome=replace(host.outcome, outcome=accuracy))
 
     def of(record):
         return replace(record, hosts=tuple(changed(record.run, host) for host in record.hosts))

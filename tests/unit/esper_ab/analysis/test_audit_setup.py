@@ -161,7 +161,8 @@ def test_runs_that_were_ordered_otherwise_block():
 
 def test_hosts_of_another_size_are_another_task():
     def other(record):
-        return replace(record, envs=tuple(replace(env, host_params=99) for env in record.envs))
+        hosts = (replace(env, measures=env.measures | {"host_params": 99.0}) for env in record.envs)
+        return replace(record, envs=tuple(hosts))
 
     (key, sentence) = only(episodes(planted_effect(), other))
     assert key == ("data", "blocks", ())

@@ -72,7 +72,7 @@ def test_the_matrix_holds_means_over_runs_of_sampled_episodes():
         ]
         assert row.runs == len(per_run) == 6
         assert row.rewards["sparse"] == pytest.approx(np.mean(per_run), abs=1e-12)
-    assert found.rows[0].accuracy > found.rows[1].accuracy > found.rows[2].accuracy
+    assert found.rows[0].outcome > found.rows[1].outcome > found.rows[2].outcome
 
 
 def test_greedy_actions_do_not_count():
@@ -86,7 +86,7 @@ def test_greedy_actions_do_not_count():
 
 def test_a_reward_that_is_the_accuracy_means_it_and_a_constant_one_means_nothing():
     def rewards(record, episode):
-        accuracy = episode.outcome.held_out_accuracy
+        accuracy = episode.outcome.outcome
         return msgspec.structs.replace(episode, rewards={"up": accuracy, "down": -2.0 * accuracy, "flat": 1.0})
 
     found = {meaning.mode: meaning for meaning in cross_evaluation(fold(changed(planted_effect(), rewards))).meanings}
@@ -99,11 +99,11 @@ def test_a_reward_that_is_the_accuracy_means_it_and_a_constant_one_means_nothing
 
 def test_a_reward_that_only_one_group_computes_and_one_that_is_never_finite():
     def rewards(record, episode):
-        own = {"mine": episode.outcome.held_out_accuracy} if record.run.group_id == "shaped" else {}
+        own = {"mine": episode.outcome.outcome} if record.run.group_id == "shaped" else {}
         return msgspec.structs.replace(episode, rewards={"broken": None, **own})
 
     found = cross_evaluation(fold(changed(planted_effect(), rewards)))
-    assert found.rows[0].rewards["mine"] == pytest.approx(found.rows[0].accuracy)
+    assert found.rows[0].rewards["mine"] == pytest.approx(found.rows[0].outcome)
     assert found.rows[1].rewards == {"broken": None, "mine": None}
     by_mode = {meaning.mode: meaning for meaning in found.meanings}
     assert by_mode["mine"].runs.n == 6
@@ -120,4 +120,4 @@ def test_before_any_evaluation_there_is_an_empty_matrix():
     for events in (planted_effect()[:1], without_evaluations(planted_effect())):
         found = cross_evaluation(fold(events))
         assert (found.modes, found.meanings) == ((), ())
-        assert [(row.runs, row.accuracy) for row in found.rows] == [(0, None), (0, None)]
+        assert [(row.runs, row.outcome) for row in found.rows] == [(0, None), (0, None)]

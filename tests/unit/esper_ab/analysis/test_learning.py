@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
-from support.journals import Shape, Synthetic
+from support.journals import Shape, Synthetic, one_replicate
 
 from esper_ab.analysis.learning import Learning, greedy_gap, learning
 from esper_ab.contracts.records import EpisodeRecord, HeadUse
@@ -46,7 +46,7 @@ def changed_ppo(**fields: object) -> Change:
 
 def test_only_groups_that_learn_are_described_with_their_budget():
     (found,) = learnt()
-    assert (found.group, found.updates, found.hosts) == ("good", 20.0, 80.0)
+    assert (found.group, found.updates, found.episodes) == ("good", 20.0, 80.0)
     assert found.trust_region == pytest.approx(0.012 / 0.05)
 
 
@@ -68,23 +68,23 @@ def test_the_sentence_names_what_limits_the_runs(change, greedy, words):
     assert found.limit.startswith("good: ")
 
 
-def test_an_unlike_greedy_accuracy_is_told_also_of_a_policy_close_to_uniform():
+def test_an_unlike_greedy_outcome_is_told_also_of_a_policy_close_to_uniform():
     (found,) = learnt(changed_ppo(op=0.95), 12.0)
-    assert f"{found.greedy:.1f} %" in found.limit
+    assert f"{found.greedy:.2f} %" in found.limit
     assert found.greedy == pytest.approx(found.sampled + 12.0, abs=3.0)
 
 
-def test_first_and_last_decisions_are_those_of_the_ends_of_training():
+def test_first_and_last_measures_are_those_of_the_ends_of_training():
     def fewer_prunes(record: EpisodeRecord) -> EpisodeRecord:
-        counts = (20, 1, 0, 4 if record.episode == 0 else 1, 2 if record.episode >= 18 else 0, 0)
-        envs = tuple(msgspec.structs.replace(env, op_counts=counts) for env in record.envs)
+        counts = {"pruned": 4.0 if record.episode == 0 else 1.0, "fossilized": 2.0 if record.episode >= 18 else 0.0}
+        envs = tuple(msgspec.structs.replace(env, measures=env.measures | counts) for env in record.envs)
         return msgspec.structs.replace(record, envs=envs)
 
     (found,) = learnt(fewer_prunes)
-    assert (found.prunes_first, found.prunes_last) == (4.0, 1.0)
-    assert (found.fossils_first, found.fossils_last) == (0.0, 2.0)
+    assert (found.first["pruned"], found.last["pruned"]) == (4.0, 1.0)
+    assert (found.first["fossilized"], found.last["fossilized"]) == (0.0, 2.0)
 
 
 @pytest.mark.parametrize(("sampled", "greedy"), [(None, 50.0), (50.0, None), (50.0, 54.9), (50.0, 45.1)])
 def test_a_small_or_unknown_gap_is_not_commented_on(sampled, greedy):
-    assert greedy_gap(sampled, greedy) == ""
+    assert greedy_gap(fold(one_replicate()).design, sampled, greedy) == ""

@@ -79,7 +79,7 @@ def test_an_earlier_run_gives_its_spread_within_groups_and_that_of_its_pairs() -
         runs = history.of_group(group)
         assert all(run.evaluation for run in runs)
         samples.append(np.array([
-            np.mean([host.outcome.held_out_accuracy for host in run.evaluation.hosts if host.actions == "sampled"])
+            np.mean([host.outcome.outcome for host in run.evaluation.hosts if host.actions == "sampled"])
             for run in runs
         ]))  # fmt: skip
     assert known.df == 14
@@ -139,8 +139,9 @@ def test_one_pair_has_no_spread() -> None:
     [
         ((), "--sd-run SD, --calibration FILE or --experiment EXPERIMENT"),
         (("--sd-run", "3", "--experiment", "x"), "once"),
-        (("--sd-run", "0"), "--sd-run 0: it must be a positive number of points"),
+        (("--sd-run", "0"), "--sd-run 0: it must be a positive number"),
         (("--sd-run", "nan"), "--sd-run nan"),
+        (("--sd-run", "3"), "--sd-run goes with --margin"),
         (("--sd-run", "3", "--rho", "1"), "--rho 1: it must be from -1 to below 1"),
         (("--sd-run", "3", "--comparisons", "0"), "--comparisons 0: it must be 1 or more"),
         (("--sd-run", "3", "--alpha", "0.5"), "--alpha 0.5: it must be above 0 and below 0.5"),

@@ -31,6 +31,7 @@ from esper_ab.settings.experiment import Group, ResolvedExperiment
 from esper_ab.stats.pair import Pair
 from esper_ab.stats.sd_limits import sd_limits
 from esper_ab.verdict.looks import follow
+from workers.growth.measures import MEASURES
 
 TWO = PowerQuestion(margin=3.5)
 
@@ -114,7 +115,7 @@ def test_power_is_what_experiments_find():
         name="x", groups=groups, slots=("early",), devices=("cpu:0",), replicates=10, margin=0.5, eval_hosts=1
     )
     orders = [tuple("ab"[group] for group in order(2, block)) for block in range(10)]
-    design = make_design(experiment, orders, calibrate)
+    design = make_design(experiment, orders, calibrate, measures=MEASURES)
     sides = [(names.index("a"), names.index("b")) for names in orders]
     ab, effect, found = Contrast(a="a", b="b"), 1.0, 0
     for d in np.random.default_rng(2).standard_normal((800, 10)) + effect:

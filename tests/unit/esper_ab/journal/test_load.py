@@ -58,7 +58,7 @@ def test_an_unknown_field_is_told_of_deep_in_an_episode_by_another_writer(tmp_pa
     )
     continued = ExperimentContinued(versions={"esper_ab": "2"}, machine={}, code={})
     experiment_dir = write(tmp_path / "run", [*events[:middle], continued, *events[middle:]])
-    old, new = b'"val_loss":', b'"mood":1,"val_loss":'
+    old, new = b'"reward_sum":', b'"mood":1,"reward_sum":'
     rewrite(experiment_dir, lambda place, body: body.replace(old, new) if place > middle else body)
     with pytest.raises(OtherVersion, match="unknown field `mood`"):
         load_in_stretches(experiment_dir)

@@ -47,7 +47,7 @@ def test_a_pipe_gets_a_line_per_barrier():
     barriers = 6 * (Synthetic().episodes + 2)
     assert len(text.splitlines()) == barriers
     assert "replicate 2 episode 4 of 8 | shaped 56.3 %; simplified 53.7 % | shaped - simplified +4.47 points" in text
-    assert "training accuracy so far, not the endpoint" in text
+    assert "of training so far, not the endpoint" in text
     assert text.splitlines()[-1].split(" | ")[-1].startswith("100 %")
     assert "\x1b" not in text
 
@@ -102,18 +102,18 @@ def test_lines_are_throttled_but_the_ends_of_replicates_are_told():
 
 def test_a_terminal_gets_a_table_and_a_bar():
     text = show(three_groups(), terminal=True)
-    for word in ("group", "held-out %", "reward (not comparable)", "params added", "entropy", "s / episode", "100 %"):
+    for word in ("group", "held-out accuracy, %", "reward (not comparable)", "entropy", "s / episode", "100 %"):
         assert word in text
     assert "simplified - wait" in text
 
 
-@pytest.mark.parametrize(("width", "last"), [(80, "episode"), (60, "added")])
+@pytest.mark.parametrize(("width", "last"), [(80, "episode"), (60, "comparable)")])
 def test_a_narrow_terminal_breaks_no_word(width, last):
     lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", show(three_groups(), terminal=True, width=width)).splitlines()
     assert max(map(len, lines)) <= width
     assert any(line.strip().startswith("simplified ") for line in lines)
     (*_, heading) = (line for line in lines if line.strip().startswith("group "))
-    assert {"group", "episodes", "%", "comparable)", "added"} <= set(heading.split())
+    assert {"group", "episodes", "%", "comparable)"} <= set(heading.split())
     assert heading.split()[-1] == last
 
 
@@ -151,7 +151,7 @@ def test_signs_of_life_move_the_bar():
 def test_without_numbers_nothing_breaks():
     unmeasured = without_evaluations(same_twice())
     assert show(unmeasured).startswith("replicate 0 warm | a -; b - | 0 %\n")
-    assert "a - b +0.00 points, 6 pairs\n(training accuracy so far" in show(unmeasured, terminal=True)
+    assert "a - b 0.00 points, 6 pairs\n(of training so far" in show(unmeasured, terminal=True)
     assert show(planted_effect()[:1]) == ""
     assert "starting the workers" in show(planted_effect()[:1], terminal=True)
 
@@ -160,8 +160,8 @@ def test_the_difference_counts_trained_pairs_only():
     history = fold(failed_run())
     found = differences_now(history)[0]
     assert found.pairs == 3
-    assert 2 < found.points < 8
-    assert differences_now(fold(planted_effect()[:20]))[0].points is None
+    assert 2 < found.difference < 8
+    assert differences_now(fold(planted_effect()[:20]))[0].difference is None
     assert group_now(history, "shaped").episodes == 3 * 8 + 2
 
 
@@ -173,7 +173,7 @@ def test_status_says_how_far_it_is(tmp_path, events, state):
     found = status(write(tmp_path / "run", events()))
     assert found.state == state
     assert len(found.runs) == 12
-    assert found.groups[0].accuracy is not None
+    assert found.groups[0].outcome is not None
 
 
 def test_status_of_a_run_that_somebody_works_on(tmp_path):

@@ -13,6 +13,7 @@ from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.plan.blocks import Plan
 from esper_ab.plan.estimate import NATIVE, TORCH, Estimate, epoch_s, estimate
 from esper_ab.plan.text import plan_text
+from workers.growth.measures import MEASURES
 
 HOSTS = json.loads((Path(__file__).resolve().parents[4] / "docs" / "benchmarks" / "hosts.json").read_text())
 SPEED = HOSTS["machine"]["multiply_adds_per_s"]
@@ -26,8 +27,8 @@ BATCHES = {"digits": 64, "cifar10": 32}
 def facts(name: str, train: int, validation: int) -> TaskFacts:
     adds, values = SHAPES[name]
     return TaskFacts(
-        name=name, title="", slots=("early",), sizes=(train, validation, 1), sample_values=1, host_params=1,
-        host_multiply_adds=adds, host_values=values,
+        name=name, title="", measures=MEASURES, slots=("early",), sizes=(train, validation, 1), sample_values=1,
+        host_params=1, host_multiply_adds=adds, host_values=values,
     )  # fmt: skip
 
 

@@ -25,6 +25,7 @@ from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kernel import resolve_kernel
 from esper_ab.settings.parse import Catalogue, FileSettings, Request, parse, read_toml
 from esper_ab.settings.resolve import resolve
+from workers.growth.measures import MEASURES
 
 asdict = msgspec.structs.asdict
 CATALOGUE = Catalogue(rewards=catalog.names("workers.rewards"), controllers=catalog.names("workers.controllers"))
@@ -32,8 +33,8 @@ MACHINE = Machine(
     torch_version="2.13", cuda_build="",
     devices=tuple(Device(name=f"cpu:{i}", title="", uuid="", memory_bytes=1 << 33) for i in range(2)),
     rewards=CATALOGUE.rewards, controllers=CATALOGUE.controllers, blueprints=catalog.names("workers.blueprints"),
-    tasks=(TaskFacts(name="digits", title="t", slots=("early", "mid", "late"), sizes=(1024, 384, 389),
-                     sample_values=64, host_params=1090, host_multiply_adds=4928),),
+    tasks=(TaskFacts(name="digits", title="t", measures=MEASURES, slots=("early", "mid", "late"),
+                     sizes=(1024, 384, 389), sample_values=64, host_params=1090, host_multiply_adds=4928),),
     multiply_adds_per_s=1e9, user_rewards=(), task_problem="", gpu_problem="",
     kernels=(Kernel(name="native-avx2", build="g++ 12; -O3; sources abc"),),
     native_blueprints=catalog.names("workers.blueprints"),

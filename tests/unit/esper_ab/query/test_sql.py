@@ -16,6 +16,7 @@ from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
 from esper_ab.query.sql import VIEWS, query, query_csv, query_json, query_text, viewed
+from workers.growth.measures import MEASURES
 
 DOCS = Path(__file__).resolve().parents[4] / "docs" / "sql.md"
 
@@ -27,7 +28,7 @@ def failed_dir(tmp_path_factory):
 
 def test_the_question_everybody_asks(experiment_dir):
     answer = query(
-        experiment_dir, "SELECT group_id, reward_mode, AVG(held_out_accuracy) FROM env_episodes GROUP BY ALL"
+        experiment_dir, "SELECT group_id, reward_mode, AVG(outcome) FROM env_episodes GROUP BY ALL"
     )
     assert {row[:2] for row in answer.rows} == {("shaped", "shaped"), ("simplified", "simplified"), ("wait", "shaped")}
     found = outcomes(fold(three_groups()))
@@ -66,23 +67,23 @@ def test_every_column_is_documented(experiment_dir, view):
 def test_views_agree_with_the_fold(failed_dir):
     found = outcomes(fold(failed_run()))
     for run, endpoint, greedy, recorded in query(
-        failed_dir, "SELECT run, endpoint, greedy_accuracy, recorded_episodes FROM runs"
+        failed_dir, "SELECT run, endpoint, greedy, recorded_episodes FROM runs"
     ).rows:
         assert endpoint == (None if found[run].endpoint is None else pytest.approx(found[run].endpoint))
-        assert greedy == (None if endpoint is None else pytest.approx(found[run].greedy_accuracy))
+        assert greedy == (None if endpoint is None else pytest.approx(found[run].greedy))
         assert recorded == len(fold(failed_run()).runs[run].episodes)
 
 
 @pytest.mark.parametrize("endpoint", ["evaluation", "last-tenth", "curve-mean"])
 def test_runs_has_every_replicate_and_the_endpoint_that_the_plan_declares(tmp_path, endpoint):
     events = Synthetic(endpoint=endpoint, episodes=11, more=2).events()
-    rows = query(write(tmp_path / "run", events), "SELECT run, endpoint, held_out_accuracy FROM runs").rows
+    rows = query(write(tmp_path / "run", events), "SELECT run, endpoint, outcome FROM runs").rows
     found = outcomes(fold(events))
     assert {row[0] for row in rows} == set(found)
     assert len(rows) == 2 * (6 + 2)
     for run, value, accuracy in rows:
         assert value == pytest.approx(found[run].endpoint)
-        assert accuracy == pytest.approx(found[run].held_out_accuracy)
+        assert accuracy == pytest.approx(found[run].outcome)
 
 
 def test_an_endpoint_of_the_curve_waits_for_the_whole_curve(tmp_path):
@@ -191,7 +192,7 @@ def test_what_is_written_later_does_not_count(tmp_path):
     events = planted_effect()
     experiment_dir = write(tmp_path / "run", events)
     path = experiment_dir / JOURNAL_NAME
-    with viewed(experiment_dir, 60) as connection:
+    with viewed(experiment_dir, 60, MEASURES.names) as connection:
         path.write_bytes(path.read_bytes()[:-200])  # as a writer has it in between
         found = connection.execute("SELECT count(*), max(n) FROM journal").fetchall()
     assert found == [(60, 59)]

@@ -68,9 +68,8 @@ def planned_anew(events, **settings):
     first = events[0]
     experiment = msgspec.structs.replace(first.plan.experiment, **settings)
     orders = [tuple(spec.ref.group_id for spec in block.runs) for block in first.plan.blocks]
-    plan = msgspec.structs.replace(
-        first.plan, experiment=experiment, design=make_design(experiment, orders, calibrate)
-    )
+    design = make_design(experiment, orders, calibrate, measures=first.plan.design.measures)
+    plan = msgspec.structs.replace(first.plan, experiment=experiment, design=design)
     return [msgspec.structs.replace(first, plan=plan), *events[1:]]
 
 

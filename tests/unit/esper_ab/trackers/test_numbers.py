@@ -14,7 +14,7 @@ from support.journals import Synthetic, three_groups
 
 from esper_ab.commands.launch import tracking_of
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.records import EnvEpisode, PPOUpdate
+from esper_ab.contracts.records import PPOUpdate
 from esper_ab.journal.events import EpisodeRecorded, ExperimentStarted, Ledger, RunEvaluated, RunStarted
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
@@ -88,7 +88,7 @@ def test_an_evaluation_is_what_the_report_says_of_the_run():
         numbers = evaluation_numbers(history, name)
         assert numbers["evaluation/endpoint"] == outcome.endpoint
         assert numbers["evaluation/reward/sparse"] == outcome.rewards["sparse"]
-        assert "evaluation/gain_per_kparam" not in numbers  # of two runs
+        assert numbers["evaluation/measure/pruned"] == outcome.measures["pruned"]
 
 
 def test_every_field_of_an_update_and_of_the_wall_time_is_among_the_numbers():
@@ -98,15 +98,16 @@ def test_every_field_of_an_update_and_of_the_wall_time_is_among_the_numbers():
         assert name == "heads" or numbers[f"ppo/{name}"] == float(getattr(record.ppo, name))
     assert numbers["ppo/head/op/entropy"] == record.ppo.heads["op"].entropy
     assert {f"time/{name}" for name in record.timing.__struct_fields__} <= set(numbers)
-    assert numbers["train/held_out_accuracy"] == sum(env.held_out_accuracy for env in record.envs) / len(record.envs)
+    assert numbers["train/outcome"] == sum(env.outcome for env in record.envs) / len(record.envs)
 
 
 def test_a_number_that_does_not_exist_is_left_out():
     record = next(event.record for event in SMALL.events() if isinstance(event, EpisodeRecorded))
-    diverged = tuple(msgspec.structs.replace(env, val_loss=None, reward_sum=None) for env in record.envs)
-    assert all(isinstance(env, EnvEpisode) for env in diverged)
-    numbers = episode_numbers(msgspec.structs.replace(record, envs=diverged, ppo=None))
-    assert not {"train/val_loss", "train/reward"} & set(numbers)
+    failed = tuple(
+        msgspec.structs.replace(env, measures=env.measures | {"val_loss": None}, reward_sum=None) for env in record.envs
+    )
+    numbers = episode_numbers(msgspec.structs.replace(record, envs=failed, ppo=None))
+    assert not {"measure/val_loss", "train/reward"} & set(numbers)
     assert not any(name.startswith("ppo/") for name in numbers)
 
 

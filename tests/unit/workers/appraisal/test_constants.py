@@ -38,4 +38,4 @@ def test_every_constant_but_the_mode_is_tried_once_per_value_and_alone() -> None
         assert getattr(changed, name) == value
         assert (name, value) not in seen
         seen.add((name, value))
-    assert set(settings.__struct_fields__) - {name for name, _ in seen} == {"mode", "family", "gamma"}
+    assert set(settings.__struct_fields__) - {name for name, _ in seen} == {"mode", "params", "family", "gamma"}

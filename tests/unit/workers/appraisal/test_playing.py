@@ -29,7 +29,7 @@ def together() -> Recorded:
 
 
 def done(recorded: Recorded) -> list[tuple[object, ...]]:
-    return [(host.op_counts, host.germinated, host.pruned, host.fossilized, host.params_added)
+    return [tuple(value for name, value in host.measures.items() if not name.endswith(("accuracy", "loss")))
             for host in recorded.hosts]  # fmt: skip
 
 

@@ -14,8 +14,8 @@ from esper_ab.contracts.settings import RewardSettings
 from workers.appraisal.recorded import Recorded, joined, kept, score
 from workers.controllers.random import Random
 from workers.facts import Floats, StepFacts
-from workers.growth.stopwatch import Stopwatch
 from workers.run.episode import play
+from workers.stopwatch import Stopwatch
 from workers.user_rewards.lookup import find_reward
 
 STEPS = 12
@@ -29,7 +29,6 @@ def record(settings: RewardSettings, n_envs: int = 3, steps: int = STEPS) -> tup
     """Play once in environments with `settings`: the facts, and what `play` sums up under every mode."""
     env = make_env(n_envs, steps)
     env.spec = replace(env.spec, reward=settings)
-    env.begin_episodes([env_path(i) for i in range(n_envs)])
     found: list[StepFacts] = []
 
     def keep(facts: StepFacts) -> Floats:
@@ -41,7 +40,8 @@ def record(settings: RewardSettings, n_envs: int = 3, steps: int = STEPS) -> tup
         return lambda facts: function(facts, msgspec.structs.replace(settings, mode=mode))
 
     rewards = {"kept": keep, **{mode: bound(mode) for mode in MODES}}
-    result = play(env, Random(), rewards, Stopwatch(), lambda _step: None)  # type: ignore[arg-type]
+    paths = [env_path(i) for i in range(n_envs)]
+    result = play(env, paths, Random(), rewards, Stopwatch(), lambda _step: None)  # type: ignore[arg-type]
     return Recorded(hosts=result.envs, steps=tuple(found)), result.rewards
 
 
@@ -75,7 +75,7 @@ def test_a_diverged_host_earns_nothing_after_its_end_and_the_penalty_at_it(
     recorded: tuple[Recorded, dict[str, Floats]]
 ) -> None:
     plays, _ = recorded
-    ended = msgspec.structs.replace(plays.hosts[1], steps=4, diverged=True)
+    ended = msgspec.structs.replace(plays.hosts[1], steps=4, failed=True)
     broken = replace(plays, hosts=(plays.hosts[0], ended, plays.hosts[2]))
     settings = RewardSettings(mode="simplified", divergence_penalty=-7.0)
     function = find_reward("simplified")
@@ -97,7 +97,7 @@ def test_a_reward_that_is_not_finite_is_named(recorded: tuple[Recorded, dict[str
 def test_joined_episodes_earn_what_each_earns(recorded: tuple[Recorded, dict[str, Floats]]) -> None:
     """One of them shorter, as when all its hosts diverged: what fills it up earns nothing."""
     plays, _ = recorded
-    gone = tuple(msgspec.structs.replace(host, steps=5, diverged=True) for host in plays.hosts[:2])
+    gone = tuple(msgspec.structs.replace(host, steps=5, failed=True) for host in plays.hosts[:2])
     short = Recorded(hosts=gone, steps=tuple(_first_two(facts) for facts in plays.steps[:5]))
     settings, function = RewardSettings(mode="shaped"), find_reward("shaped")
     both = score(joined([short, plays]), function, settings)

@@ -10,7 +10,9 @@ import torch
 from esper_ab.contracts.records import PPOUpdate
 from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.settings import PolicySettings, PPOSettings
+from workers.environments import Cut
 from workers.ppo.agent import AgentSpec, PPOAgent
+from workers.ppo.update import learning_rate
 
 SIZES = (3, 2, 4)
 NAMES = ("op", "slot", "blueprint")
@@ -29,12 +31,12 @@ class HalfMasks:
         return mask
 
 
-def fresh_agent(rng_seed: int = 0, normalise: bool = True, **ppo: float) -> PPOAgent:
+def fresh_agent(rng_seed: int = 0, normalise: bool = True, memory: str = "lstm", **ppo: float) -> PPOAgent:
     spec = AgentSpec(
         observation_width=WIDTH,
         head_names=NAMES,
         head_sizes=SIZES,
-        policy=PolicySettings(hidden=16, normalise_observations=normalise),
+        policy=PolicySettings(hidden=16, normalise_observations=normalise, memory=memory),
         ppo=PPOSettings(**ppo),
         rng=run_path(rng_seed, 0),
         planned_episodes=10,
@@ -219,20 +221,134 @@ def test_memory_starts_empty_in_every_episode():
     assert collect(agent, 5) == first
 
 
-def test_a_time_limit_needs_the_last_observation_and_uses_it():
-    def run(last: np.ndarray | None) -> PPOUpdate:
-        agent = fresh_agent()
-        train(agent, range(1))
-        agent.begin_episode(2)
-        for _ in range(3):
-            agent.act(np.ones((2, WIDTH), dtype=np.float32), HalfMasks(), np.full((2, 3), 0.5))
-            agent.reward(np.ones(2), np.zeros(2, dtype=bool))
-        return agent.finish_episode(1, last)
+def cut_off(last: float, **which: bool) -> Cut:
+    """Of two environments; every keyword is about both."""
+    of = {name: np.full(2, which.get(name, False)) for name in ("truncated", "restarted", "goes_on")}
+    return Cut(last=np.full((2, WIDTH), last, dtype=np.float32), **of)
 
-    with pytest.raises(ValueError, match="last_observation"):
-        run(None)
-    low, high = (run(np.full((2, WIDTH), x, dtype=np.float32)) for x in (-5.0, 5.0))
+
+def play_two(agent: PPOAgent, steps: int, cuts: dict[int, Cut], start: float = 1.0, observed: float = 1.0) -> None:
+    """`steps` of two environments that see `start` first and `observed` after, and what cuts them off by step."""
+    agent.begin_episode(2)
+    for step in range(steps):
+        agent.act(np.full((2, WIDTH), observed if step else start, dtype=np.float32), HalfMasks(), np.full((2, 3), 0.5))
+        done = np.full(2, step == steps - 1 or step in cuts)
+        agent.reward(np.full(2, 1.0 + step), done, cuts.get(step))
+
+
+def test_a_rollout_in_which_an_environment_has_not_ended_is_refused():
+    agent = fresh_agent()
+    agent.begin_episode(2)
+    agent.act(np.ones((2, WIDTH), dtype=np.float32), HalfMasks(), np.full((2, 3), 0.5))
+    agent.reward(np.ones(2), np.array([True, False]))
+    with pytest.raises(ValueError, match=r"environments \[1\] have not ended"):
+        agent.finish_episode(1)
+
+
+@pytest.mark.parametrize("memory", ["lstm", "none"])
+@pytest.mark.parametrize("step", [1, 2])
+def test_what_is_seen_at_a_time_limit_counts_and_what_is_seen_at_an_end_does_not(step: int, memory: str):
+    def run(last: float, truncated: bool) -> PPOUpdate:
+        agent = fresh_agent(memory=memory)
+        train(agent, range(1))
+        play_two(agent, 3, {step: cut_off(last, truncated=truncated, restarted=step == 1)})
+        return agent.finish_episode(1)
+
+    low, high = (run(last, True) for last in (-5.0, 5.0))
     assert low.return_mean != high.return_mean
+    assert run(-5.0, False) == run(5.0, False)
+
+
+def test_truncation_adds_what_the_critic_expects_once_and_discounted():
+    """Of an untrained critic, whose every value means the mean of the returns so far: known without the network."""
+    agent = fresh_agent(gamma=0.5, gae_lambda=1.0)
+    agent.returns.moments.merge(np.full((4, 1), 8.0))  # no spread: the critic says 8
+    play_two(agent, 2, {1: cut_off(3.0, truncated=True)})
+    returns = [1.0 + 0.5 * (2.0 + 0.5 * 8.0), 2.0 + 0.5 * 8.0]
+    assert agent.finish_episode(0).return_mean == pytest.approx(np.mean(returns))
+
+
+@pytest.mark.parametrize("memory", ["lstm", "none"])
+def test_the_update_sees_what_the_policy_saw_also_across_resets_and_rollouts(memory: str):
+    """Memories are emptied at resets and go on from rollout to rollout: the first ratio is 1 in every rollout."""
+    agent = fresh_agent(memory=memory)
+    for episode in range(3):
+        cuts = {2: cut_off(1.0, restarted=True), 6: cut_off(2.0, truncated=True, goes_on=True)}
+        play_two(agent, 7, cuts, start=3.0 - episode, observed=0.5)
+        assert agent.finish_episode(episode).first_ratio_error < 1e-6
+
+
+def test_a_reset_empties_the_memory_and_going_on_keeps_it():
+    def state(cuts: dict[int, Cut], start: float) -> list[float]:
+        agent = fresh_agent()
+        play_two(agent, 3, cuts, start=start)
+        return agent._state[0].flatten().tolist()
+
+    reset = {1: cut_off(0.0, restarted=True)}
+    assert state(reset, start=4.0) == state(reset, start=-4.0)
+    assert state({}, start=4.0) != state({}, start=-4.0)
+
+
+def test_an_agent_taken_up_between_two_rollouts_of_an_episode_goes_on_with_its_memory():
+    def second(kept: bool, through_a_state: bool) -> list[list[float]]:
+        agent = fresh_agent()
+        play_two(agent, 4, {3: cut_off(2.0, truncated=True, goes_on=kept)}, observed=2.0)
+        agent.finish_episode(0)
+        agent = PPOAgent.from_state(agent.state()) if through_a_state else agent
+        play_two(agent, 4, {3: cut_off(2.0, truncated=True, goes_on=kept)})
+        agent.finish_episode(1)
+        return weights(agent)
+
+    assert second(kept=True, through_a_state=True) == second(kept=True, through_a_state=False)
+    assert second(kept=True, through_a_state=True) != second(kept=False, through_a_state=True)
+
+
+def test_the_learning_rate_goes_to_its_end_and_stays_there():
+    settings = PPOSettings(lr=4.0, lr_end=0.25)
+    assert [learning_rate(settings, episode, 4) for episode in range(6)] == [4.0, 3.0, 2.0, 1.0, 1.0, 1.0]
+    agent = fresh_agent(lr_end=0.0)  # over ten episodes
+    train(agent, range(9))
+    before = {name: tensor.clone() for name, tensor in agent.policy.actor.state_dict().items()}
+    train(agent, range(9, 10))
+    assert all(torch.equal(before[name], tensor) for name, tensor in agent.policy.actor.state_dict().items())
+
+
+def continuous_agent(**ppo: float) -> PPOAgent:
+    spec = AgentSpec(
+        observation_width=2, head_names=("x", "y"), head_sizes=(), policy=PolicySettings(hidden=16, memory="none"),
+        ppo=PPOSettings(**ppo), rng=run_path(0, 0), planned_episodes=10,
+    )  # fmt: skip
+    return PPOAgent(spec)
+
+
+def test_continuous_decisions_come_near_what_is_rewarded():
+    """The reward is the distance from (1, -1): from 2 on average, by 64 environments' single decisions."""
+    agent, rng = continuous_agent(lr=0.02, minibatches=4), np.random.default_rng(0)
+    means = []
+    for episode in range(30):
+        agent.begin_episode(64)
+        actions = agent.act(np.ones((64, 2), dtype=np.float32), HalfMasks(), rng.random((64, 2)))
+        agent.reward(-np.abs(actions - [1.0, -1.0]).sum(-1), np.ones(64, dtype=bool))
+        update = agent.finish_episode(episode)
+        means.append(actions.mean(axis=0))
+        assert update.first_ratio_error < 1e-6
+        assert update.heads == {}
+    assert np.abs(means[0]).max() < 0.5
+    assert means[-1] == pytest.approx([1.0, -1.0], abs=0.35)
+
+
+def test_greedy_continuous_decisions_are_the_means_of_the_sampled_ones():
+    agent = continuous_agent()
+    agent.frozen = True
+    agent.begin_episode(1001)
+    seen = np.ones((1001, 2), dtype=np.float32)
+    quantiles = np.repeat((np.arange(1001) / 1000.0)[:, None], 2, axis=1)
+    quantiles[-1] = 1.0 - 2.0**-53
+    sampled = agent.act(seen, HalfMasks(), quantiles)
+    greedy = agent.act(seen, HalfMasks(), quantiles, greedy=True)
+    assert np.isfinite(sampled).all()
+    assert sampled[500] == pytest.approx(greedy[0])
+    assert (np.diff(sampled, axis=0) > 0).all()
 
 
 def test_misuse_is_refused():

@@ -21,7 +21,7 @@ from workers.ppo.heads import (
     pad_heads,
     sample,
 )
-from workers.ppo.policy import RecurrentPolicy
+from workers.ppo.policy import ActorCritic, Shape
 
 SIZES = (3, 2, 2, 3)
 
@@ -59,8 +59,8 @@ def reachable() -> list[tuple[int, ...]]:
     return decisions
 
 
-def tiny_policy() -> RecurrentPolicy:
-    policy = RecurrentPolicy(4, SIZES, 8, RngPath(3))
+def tiny_policy() -> ActorCritic:
+    policy = ActorCritic(Shape(observation_width=4, head_sizes=SIZES, hidden=8), RngPath(3))
     with torch.no_grad():
         for group in policy.groups:
             group.logits.weight.mul_(100.0)  # far from uniform

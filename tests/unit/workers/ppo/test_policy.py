@@ -6,11 +6,11 @@ import torch
 
 from esper_ab.contracts.rng import RngPath
 from workers.ppo.initial import orthogonal
-from workers.ppo.policy import RecurrentPolicy
+from workers.ppo.policy import ActorCritic, Shape
 
 
-def policy(rng_seed: int = 0, sizes: tuple[int, ...] = (6, 3, 7, 5)) -> RecurrentPolicy:
-    return RecurrentPolicy(10, sizes, 16, RngPath(rng_seed) / "policy-init")
+def policy(rng_seed: int = 0, sizes: tuple[int, ...] = (6, 3, 7, 5)) -> ActorCritic:
+    return ActorCritic(Shape(observation_width=10, head_sizes=sizes, hidden=16), RngPath(rng_seed) / "policy-init")
 
 
 def test_the_same_path_gives_the_same_weights_whatever_torch_did_before():
@@ -84,7 +84,9 @@ def test_rescaled_values_are_scaled_and_shifted():
 
 def test_the_first_head_starts_where_its_bias_says_and_nothing_else_moves():
     bias = (0.0, 0.5, -3.0, -1.0, 2.0, 0.25)
-    plain, biased = policy(), RecurrentPolicy(10, (6, 3, 7, 5), 16, RngPath(0) / "policy-init", bias)
+    plain, biased = policy(), ActorCritic(
+        Shape(observation_width=10, head_sizes=(6, 3, 7, 5), hidden=16, first_bias=bias), RngPath(0) / "policy-init"
+    )
     features, _ = plain.features(torch.ones(1, 2, 10), plain.initial_state(2))
     actions = torch.zeros(1, 2, 4, dtype=torch.int64)
     moved = (biased.logits(features, actions) - plain.logits(features, actions)).detach().numpy()

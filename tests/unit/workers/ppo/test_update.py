@@ -8,7 +8,7 @@ import torch
 
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import PPOSettings
-from workers.ppo.policy import RecurrentPolicy
+from workers.ppo.policy import ActorCritic, Shape
 from workers.ppo.update import (
     Batch,
     clip_gradients,
@@ -23,8 +23,8 @@ WIDTH, HIDDEN, STEPS, ENVS = 5, 8, 6, 4
 SETTINGS = PPOSettings(minibatches=2, epochs=3, target_kl=10.0)
 
 
-def fresh_policy() -> RecurrentPolicy:
-    policy = RecurrentPolicy(WIDTH, SIZES, HIDDEN, RngPath(0))
+def fresh_policy() -> ActorCritic:
+    policy = ActorCritic(Shape(observation_width=WIDTH, head_sizes=SIZES, hidden=HIDDEN), RngPath(0))
     with torch.no_grad():
         for group in policy.groups:
             group.logits.weight.mul_(100.0)  # far from uniform, so that every term matters
@@ -79,7 +79,7 @@ def plain_logits(w: dict[str, np.ndarray], head: int, features: np.ndarray, acti
     return w[f"actor.{head}.logits.weight"] @ np.tanh(inner) + w[f"actor.{head}.logits.bias"]
 
 
-def plain_loss(policy: RecurrentPolicy, batch: Batch, entropy_coef: float) -> dict[str, float]:
+def plain_loss(policy: ActorCritic, batch: Batch, entropy_coef: float) -> dict[str, float]:
     """PPO's loss in loops over environments, steps, heads and actions; shares no code with workers.ppo."""
     w = {name: tensor.double().numpy() for name, tensor in policy.state_dict().items()}
     sums = dict.fromkeys(("policy", "value", "entropy", "kl", "clipped"), 0.0)
@@ -205,7 +205,7 @@ def test_a_batch_of_valid_steps_alone_gives_the_loss_and_gradient_of_the_general
     """Where every step is valid nothing is picked; a batch with one more environment that has no valid step picks."""
     whole = random_batch()
     whole.valid[:] = True
-    padded = Batch(**{name: torch.cat([t, t[:, :1]], 1) for name, t in vars(whole).items()})
+    padded = Batch(**{name: t if t is None else torch.cat([t, t[:, :1]], 1) for name, t in vars(whole).items()})
     padded.valid[:, -1] = False
     results = []
     for batch in (whole, padded):

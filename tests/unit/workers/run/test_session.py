@@ -18,6 +18,7 @@ from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
 from esper_ab.control.rules.pooling import pooled
 from workers.commands.evaluate import evaluate_file
+from workers.environments import paths_below
 from workers.native.build import Unusable
 from workers.run import policy_file
 from workers.run.episode import play
@@ -88,7 +89,8 @@ def _untrained_ops(policy: dict[str, float]) -> list[float]:
     policy = {**dict.fromkeys((f"bias_{op}" for op in OPS), 0.0), **policy}
     session = make_session(policy=policy, ppo={"lr": 0.0}, n_envs=8, steps=25, episodes=1)
     session.warm_up(quiet)
-    return np.mean([host.op_counts for host in session.train(0, quiet, quiet).envs], axis=0).tolist()
+    hosts = session.train(0, quiet, quiet).envs
+    return np.mean([[host.measures[f"op_{name}"] for name in OPS] for host in hosts], axis=0).tolist()
 
 
 def test_without_a_learning_rate_the_policy_stays_as_it_started(tmp_path) -> None:
@@ -116,8 +118,8 @@ def test_groups_share_the_hosts_of_an_evaluation(tmp_path) -> None:
     """A controller that never grows sees the same hosts whatever the group is called: pairing is by address."""
     _, first = run(make_session(controller="wait", group="x"), tmp_path)
     _, second = run(make_session(controller="wait", group="y", mode="sparse"), tmp_path)
-    assert [host.outcome.held_out_accuracy for host in first.hosts] == [
-        host.outcome.held_out_accuracy for host in second.hosts
+    assert [host.outcome.outcome for host in first.hosts] == [
+        host.outcome.outcome for host in second.hosts
     ]
 
 
@@ -148,13 +150,13 @@ def test_a_saved_policy_repeats_its_evaluation(tmp_path) -> None:
     _, evaluation = run(session, tmp_path)
     path = tmp_path / evaluation.policy_file
     again = evaluate_file(path, None, None, "cpu")
-    assert [host.outcome.held_out_accuracy for host in again] == [
-        host.outcome.held_out_accuracy for host in evaluation.hosts
+    assert [host.outcome.outcome for host in again] == [
+        host.outcome.outcome for host in evaluation.hosts
     ]
     assert [host.rewards for host in again] == [host.rewards for host in evaluation.hosts]
     other = evaluate_file(path, None, 99, "cpu")
-    assert [host.outcome.held_out_accuracy for host in other] != [
-        host.outcome.held_out_accuracy for host in evaluation.hosts
+    assert [host.outcome.outcome for host in other] != [
+        host.outcome.outcome for host in evaluation.hosts
     ]
 
 
@@ -173,8 +175,8 @@ def test_a_diverged_host_ends_its_own_episode_only(tmp_path) -> None:
     """A learning rate that explodes: chance accuracy, said so, and the policy learns from the transitions it has."""
     session = make_session(growth={"host_lr": 1e30, "max_grad_norm": 1e30}, n_envs=3)
     record = session.train(0, quiet, quiet)
-    assert all(env.diverged for env in record.envs)
-    assert {env.held_out_accuracy for env in record.envs} == {25.0}
+    assert all(env.failed for env in record.envs)
+    assert {env.outcome for env in record.envs} == {25.0}
     assert record.ppo is not None
     session.evaluate(tmp_path, quiet)
 
@@ -201,14 +203,14 @@ def test_divergence_is_paid_by_the_last_executed_decision(tmp_path) -> None:
             heard.append((rewards.copy(), done.copy()))
             decider.reward(rewards, done)
 
-    env.begin_episode(session._path / "train" / 0)
-    result = play(env, Listener(), session._rewards, session._stopwatch, quiet)
+    paths = paths_below(session._path / "train" / 0, env.n_envs)
+    result = play(env, paths, Listener(), session._rewards, session._stopwatch, quiet)
     nobody, first, both = [False, False], [True, False], [True, True]
     assert [done.tolist() for _, done in heard] == [nobody] * 2 + [first] + [nobody] * 4 + [both]
     assert heard[2][0][0] < -9.0
     assert (result.envs[0].steps, result.envs[1].steps) == (3, 8)
-    assert result.envs[0].diverged
-    assert not result.envs[1].diverged
+    assert result.envs[0].failed
+    assert not result.envs[1].failed
     session.agent.finish_episode(0)
 
 
@@ -317,7 +319,7 @@ def test_a_worker_reports_the_moments_of_all_its_episodes(tmp_path: Path) -> Non
 def ends() -> Iterator[tuple[str, str, float]]:
     """(part, key, value): closed ends; 2^63 - 1 is only the largest number of a message."""
     for part in msgspec.inspect.type_info(GroupSettings).fields:  # type: ignore[attr-defined]
-        for field in part.type.fields:
+        for field in getattr(part.type, "fields", ()):  # a trainer's own settings have none of ours
             for end in (getattr(field.type, "ge", None), getattr(field.type, "le", None)):
                 if end is not None and end < 2**63 - 1:
                     yield part.encode_name, field.encode_name, end

@@ -18,7 +18,6 @@ from workers.commands.describe import user_reward
 from workers.user_rewards.lookup import as_planned, find_reward
 
 SETTINGS = RewardSettings()
-README = Path(__file__).parents[4] / "README.md"
 DOCS = Path(__file__).parents[4] / "docs" / "rewards.md"
 
 
@@ -41,15 +40,6 @@ def test_the_example_of_the_docs(user_file):
     function = find_reward(f"{user_file(example, 'accuracy_gain.py')}:reward")
     facts = make_facts((2, 3), acc_delta=[2.0, np.nan], present=[[True, True, False], [False, False, False]])
     np.testing.assert_allclose(function(facts, SETTINGS), [1.9, 0.0])
-
-
-def test_the_example_of_the_readme(user_file):
-    (example,) = (block for block in re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-                  if "def reward(" in block)
-    function = find_reward(f"{user_file(example, 'mine.py')}:reward")
-    facts = make_facts((2, 3), acc_delta=[2.0, np.nan], present=[[True, True, False], [False, False, False]])
-    added = facts.total_params - facts.host_params
-    np.testing.assert_allclose(function(facts, SETTINGS), np.array([2.0, 0.0]) - 1e-4 * added)
 
 
 def test_relative_path(user_file, monkeypatch):

@@ -27,18 +27,18 @@ def test_a_sound_record_says_nothing(records) -> None:
     assert not list(findings(records[1]))
 
 
-def test_diverged_hosts_are_counted_and_named(records) -> None:
+def test_failed_environments_are_counted_and_named(records) -> None:
     episode, evaluation = records
-    envs = tuple(msgspec.structs.replace(env, diverged=env.env == 1) for env in episode.envs)
+    envs = tuple(msgspec.structs.replace(env, failed=env.env == 1) for env in episode.envs)
     (entry,) = findings(msgspec.structs.replace(episode, envs=envs))
     assert (entry.category, entry.run_name, entry.episode) == ("non_finite", episode.run.name, episode.episode)
-    assert f"1 of {len(envs)} hosts diverged (environments 1)" in entry.detail
+    assert f"1 of {len(envs)} environments failed (environments 1)" in entry.detail
     broken = msgspec.structs.replace(
-        evaluation.hosts[0], outcome=msgspec.structs.replace(evaluation.hosts[0].outcome, diverged=True)
+        evaluation.hosts[0], outcome=msgspec.structs.replace(evaluation.hosts[0].outcome, failed=True)
     )
     (entry,) = findings(msgspec.structs.replace(evaluation, hosts=(broken, *evaluation.hosts[1:])))
     assert entry.episode is None
-    assert "evaluation hosts diverged" in entry.detail
+    assert "evaluation episodes failed" in entry.detail
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_the_ledger_has_one_entry_per_run_and_kind(records) -> None:
     assert [(entry.episode, entry.confounder) for entry in entries] == [
         (1, "ratio explosion"), (3, "entropy collapse"),
     ]  # fmt: skip
-    envs = tuple(msgspec.structs.replace(env, diverged=True) for env in records[0].envs)
+    envs = tuple(msgspec.structs.replace(env, failed=True) for env in records[0].envs)
     run = [msgspec.structs.replace(later(records[0], number), envs=envs) for number in range(4)]
     assert [entry.episode for entry in entered(run)] == [0]
 

@@ -142,13 +142,13 @@ def told(**changes):
 ])  # fmt: skip
 def test_moments_that_cannot_be_are_rejected(report, why):
     with pytest.raises(Rejected, match=why):
-        milestone_of(report, A)
+        milestone_of(report, A, fake_plans.OPEN)
 
 
 def test_moments_that_nobody_asked_for_are_rejected():
     spec = fake_plans.plan().blocks[0].runs[0]
     with pytest.raises(Rejected, match="not shared"):
-        milestone_of(replace(report_of(spec, 1), observations=moments(spec, 1)), spec)
+        milestone_of(replace(report_of(spec, 1), observations=moments(spec, 1)), spec, fake_plans.OPEN)
 
 
 def test_moments_of_another_width_than_the_other_learners_are_rejected():

@@ -14,6 +14,7 @@ from esper_ab.contracts.messages import PROTOCOL, Hello, Lane, WorkerOrder
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.control.rules.turns import turns
 from esper_ab.control.rules.validation import Rejected, all_finite, check_hello, digest_of, milestone_of, not_finite
+from workers.growth.measures import MEASURES
 
 SPEC, OTHER = fake_plans.plan(n_envs=2, eval_hosts=2).blocks[0].runs
 ORDER = WorkerOrder(
@@ -31,9 +32,17 @@ def changed(report, **fields):
     return msgspec.structs.replace(report, record=msgspec.structs.replace(report.record, **fields))
 
 
+INFINITE = dict.fromkeys(fake_plans.OPEN.names, math.inf)
+
+
+def with_env(report, **fields):
+    first, *others = report.record.envs
+    return changed(report, envs=(msgspec.structs.replace(first, **fields), *others))
+
+
 @pytest.mark.parametrize("milestone", range(4))
 def test_a_right_report_arrives_at_its_point(milestone):
-    assert milestone_of(report_of(SPEC, milestone), SPEC) == milestone
+    assert milestone_of(report_of(SPEC, milestone), SPEC, fake_plans.OPEN) == milestone
 
 
 @pytest.mark.parametrize(
@@ -50,6 +59,8 @@ def test_a_right_report_arrives_at_its_point(milestone):
             changed(report_of(SPEC, 3), hosts=(*HOSTS, msgspec.structs.replace(HOSTS[0], actions="greedy", episode=9))),
             "evaluated other hosts than the 2 planned",
         ),
+        (with_env(report_of(SPEC, 1), measures={"speed": 1.0}), "measured speed instead of val_accuracy, "),
+        (with_env(report_of(SPEC, 2), measures=INFINITE), r"not finite: .*\.val_accuracy"),
         (msgspec.structs.replace(report_of(SPEC, 0), warm_up_s=math.inf), "not finite: warm_up_s"),
         (
             changed(report_of(SPEC, 2), timing=msgspec.structs.replace(TIMING, total_s=math.nan)),
@@ -59,7 +70,13 @@ def test_a_right_report_arrives_at_its_point(milestone):
 )
 def test_a_report_that_cannot_be_right_is_rejected(report, why):
     with pytest.raises(Rejected, match=why):
-        milestone_of(report, SPEC)
+        milestone_of(report, SPEC, fake_plans.OPEN)
+
+
+def test_an_outcome_outside_of_its_range_is_rejected():
+    milestone_of(with_env(report_of(SPEC, 1), outcome=99.0), SPEC, MEASURES)
+    with pytest.raises(Rejected, match=r"sent held-out accuracy 300, outside of 0\.0 to 100\.0"):
+        milestone_of(with_env(report_of(SPEC, 1), outcome=300.0), SPEC, MEASURES)
 
 
 def test_a_digest_tells_results_apart():

@@ -18,7 +18,7 @@ from support.journals import Synthetic, failed_run, one_replicate, three_groups,
 from esper_ab.analysis.pathologies import count_pathologies, pathologies
 from esper_ab.contracts.errors import JournalError
 from esper_ab.contracts.records import Checkpoint, EnvEpisode, EpisodeRecord, HeadUse, Moments
-from esper_ab.journal.columns import N_OPS, NAMES, OPS, Columns
+from esper_ab.journal.columns import NAMES, Columns
 from esper_ab.journal.events import (
     AnyEvent,
     EpisodeRecorded,
@@ -32,7 +32,7 @@ from esper_ab.journal.events import (
 from esper_ab.journal.fast import chunk, pool
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
-from esper_ab.journal.lean import LeanEpisode, LeanHost, LeanLine, LeanRecorded, LeanRun, LeanTiming
+from esper_ab.journal.lean import LeanEnv, LeanEpisode, LeanLine, LeanRecorded, LeanRun, LeanTiming
 from esper_ab.journal.line import Line
 from esper_ab.journal.load import load
 from esper_ab.plan.blocks import extend
@@ -40,15 +40,16 @@ from esper_ab.report.content import content
 from esper_ab.report.page import render_page
 from esper_ab.report.text import render_text
 from esper_ab.report.verdict_json import render_verdict
+from workers.growth.measures import MEASURES
 
 NEVER = 1 << 60
 
 
 def numbers(columns: Columns) -> tuple:
     """Everything, so that NaN is equal to NaN."""
-    arrays = [columns.episodes, *(columns.of(name) for name in NAMES)]
+    arrays = [columns.episodes, *map(columns.of, NAMES), *map(columns.measure, columns.measures)]
     heads = {name: tuple(one.tobytes() for one in columns.head(name)) for name in columns.heads}
-    return [one.tobytes() for one in arrays], columns.digests, columns.host_params, heads, columns.heads
+    return [one.tobytes() for one in arrays], columns.digests, columns.measures, heads, columns.heads
 
 
 def troubled() -> list[AnyEvent]:
@@ -75,7 +76,7 @@ def troubled() -> list[AnyEvent]:
 
 
 def _marked(event: AnyEvent) -> AnyEvent:
-    """Checkpoints, shared moments, hosts that diverged, heads and numbers that are not there; by episode."""
+    """Checkpoints, shared moments, environments that failed, heads and numbers that are not there; by episode."""
     if isinstance(event, MilestoneReleased) and event.milestone == 2:
         return msgspec.structs.replace(event, observations=Moments(count=2, mean=(0.5,), squares=(0.25,)))
     if not isinstance(event, EpisodeRecorded):
@@ -83,7 +84,9 @@ def _marked(event: AnyEvent) -> AnyEvent:
     record = event.record
     change, ppo, envs = record.episode % 4, record.ppo, record.envs
     if change == 1:
-        envs = (msgspec.structs.replace(envs[0], diverged=True, reward_sum=None, steps=3, host_params=9), *envs[1:])
+        without = envs[0].measures | {"val_loss": None}
+        failed = msgspec.structs.replace(envs[0], failed=True, reward_sum=None, steps=3, measures=without)
+        envs = (failed, *envs[1:])
     if ppo is not None and change == 2:
         ppo = msgspec.structs.replace(ppo, entropy=None, ratio_max=9.0, heads={"slot": ppo.heads["slot"]})
     if ppo is not None and change == 3:
@@ -173,12 +176,12 @@ def test_damage_in_the_last_line_is_found(tmp_path, load_in_stretches):
 
 @pytest.mark.parametrize(
     ("lean", "full"),
-    [(LeanEpisode, EpisodeRecord), (LeanHost, EnvEpisode), (LeanRecorded, EpisodeRecorded), (LeanLine, Line)],
+    [(LeanEpisode, EpisodeRecord), (LeanEnv, EnvEpisode), (LeanRecorded, EpisodeRecorded), (LeanLine, Line)],
 )
 def test_what_is_read_of_a_line_has_the_types_of_the_whole(lean, full):
     types = get_type_hints(full)
     for name, declared in get_type_hints(lean).items():
-        inner = {LeanRun, LeanHost, LeanTiming, LeanEpisode, LeanRecorded} & {declared, *get_args(declared)}
+        inner = {LeanRun, LeanEnv, LeanTiming, LeanEpisode, LeanRecorded} & {declared, *get_args(declared)}
         assert inner or types[name] == declared
     assert {*lean.__struct_fields__} <= {*full.__struct_fields__}
     if lean in (LeanRecorded, LeanLine):
@@ -235,15 +238,25 @@ def test_a_reader_that_dies_in_between_is_done_without(tmp_path, monkeypatch):
     monkeypatch.setattr(pool.os, "sched_getaffinity", lambda _: {0, 1})
     answer, asked = pool._answer, []
 
-    def killed(reader, path: Path, place: tuple[int, int]):
+    def killed(reader, path: Path, place: tuple[int, int], measures: tuple[str, ...]):
         asked.append(place)
         if len(asked) == 3:
             reader.kill()
-        return answer(reader, path, place)
+        return answer(reader, path, place, measures)
 
     monkeypatch.setattr(pool, "_answer", killed)
     assert load(experiment_dir, 0, 20_000).history == simple.history
     assert len(asked) > 4
+
+
+def test_measures_other_than_the_plan_declares_are_refused(tmp_path, load_in_stretches):
+    events = one_replicate()
+    place = max(n for n, event in enumerate(events) if isinstance(event, EpisodeRecorded))
+    record = events[place].record
+    other = tuple(msgspec.structs.replace(env, measures={"speed": 1.0}) for env in record.envs)
+    events[place] = EpisodeRecorded(record=msgspec.structs.replace(record, envs=other))
+    with pytest.raises(JournalError, match="has other measures than its plan"):
+        load_in_stretches(write(tmp_path / "run", events))
 
 
 def test_a_line_that_is_gone_is_noticed(tmp_path, load_in_stretches):
@@ -260,7 +273,7 @@ def test_episodes_that_come_out_of_order_are_sorted_and_the_last_word_counts():
     mine = [record for record in records if record.run == records[0].run]
 
     def filled(order: list[EpisodeRecord]) -> Columns:
-        columns = Columns()
+        columns = Columns(MEASURED)
         for record in order:
             columns.add(record)
         return columns
@@ -268,13 +281,13 @@ def test_episodes_that_come_out_of_order_are_sorted_and_the_last_word_counts():
     assert numbers(filled([mine[5], mine[2], *mine, mine[1]])) == numbers(filled(mine))
 
 
+MEASURED = MEASURES.names
 BASE = next(event.record for event in one_replicate() if isinstance(event, EpisodeRecorded))
 SOME = st.none() | st.floats(-1e6, 1e6)
 HOSTS = st.builds(
     lambda **change: msgspec.structs.replace(BASE.envs[0], **change),
-    held_out_accuracy=st.floats(0, 100), reward_sum=SOME, params_added=st.integers(0, 10**6), steps=st.integers(0, 25),
-    diverged=st.booleans(), host_params=st.integers(1, 3),
-    op_counts=st.lists(st.integers(0, 25), min_size=N_OPS - 1, max_size=N_OPS + 1).map(tuple),
+    outcome=st.floats(-1e6, 1e6), reward_sum=SOME, steps=st.integers(0, 25), failed=st.booleans(),
+    measures=st.tuples(*[SOME for _ in MEASURED]).map(lambda values: dict(zip(MEASURED, values, strict=True))),
 )  # fmt: skip
 HEADS = st.dictionaries(
     st.sampled_from("xyz"), st.builds(HeadUse, entropy=SOME, learnable=st.floats(0, 1)), max_size=3
@@ -287,19 +300,21 @@ UPDATES = st.none() | st.builds(
 @given(st.lists(st.tuples(st.lists(HOSTS, max_size=3), UPDATES, st.booleans()), max_size=80))
 def test_columns_hold_what_the_records_say(given):
     """However many come before the columns are looked at."""
-    records, columns = [], Columns()
+    records, columns = [], Columns(MEASURED)
     for episode, (hosts, update, looked_at) in enumerate(given):
         record = msgspec.structs.replace(BASE, episode=episode, envs=tuple(hosts), ppo=update, digest=str(episode))
         records.append(record)
         columns.add(record)
         assert len(columns) == columns.newest + 1 == len(records)
         if looked_at:
-            columns.of("accuracy")
+            columns.of("outcome")
     told = [by_hand(record) for record in records]
     for name in NAMES:
         assert columns.of(name).tobytes() == array("d", [one[name] for one in told]).tobytes()
     assert columns.digests == [record.digest for record in records]
-    assert columns.host_params == {host.host_params for record in records for host in record.envs}
+    for name in MEASURED:
+        found = [mean_known([env.measures[name] for env in record.envs]) for record in records]
+        assert columns.measure(name).tobytes() == array("d", found).tobytes()
     for head in columns.heads:
         uses = [(record.ppo.heads if record.ppo else {}).get(head) for record in records]
         for key, found in zip(("entropy", "learnable"), columns.head(head), strict=True):
@@ -308,20 +323,21 @@ def test_columns_hold_what_the_records_say(given):
     assert {*columns.heads} == {head for record in records if record.ppo for head in record.ppo.heads}
 
 
+def mean_known(values: list[float | None]) -> float:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else math.nan
+
+
 def by_hand(record: EpisodeRecord) -> dict[str, float]:
     """One record's numbers; NaN for those that are not there."""
     hosts, n = record.envs, len(record.envs)
     found = dict.fromkeys(NAMES, math.nan) | {"envs": n, "learns": record.ppo is not None}
     found |= {"total_s": record.timing.total_s, "steps": sum(host.steps for host in hosts)}
-    found["diverged_steps"] = sum(host.steps for host in hosts if host.diverged)
-    found["diverged"] = sum(host.diverged for host in hosts)
+    found["failed_steps"] = sum(host.steps for host in hosts if host.failed)
+    found["failed"] = sum(host.failed for host in hosts)
     if hosts:
-        rewards = [host.reward_sum for host in hosts if host.reward_sum is not None]
-        found["accuracy"] = math.fsum(host.held_out_accuracy for host in hosts) / n
-        found["reward"] = math.fsum(rewards) / len(rewards) if rewards else math.nan
-        found["params_added"] = sum(host.params_added for host in hosts) / n
-        for place in range(min(N_OPS, *(len(host.op_counts) for host in hosts))):
-            found[OPS[place]] = sum(host.op_counts[place] for host in hosts) / n
+        found["outcome"] = math.fsum(host.outcome for host in hosts) / n
+        found["reward"] = mean_known([host.reward_sum for host in hosts])
     for name, value in msgspec.structs.asdict(record.ppo).items() if record.ppo else ():
         if name in NAMES:
             found[name] = math.nan if value is None else value
@@ -336,7 +352,7 @@ def test_pathologies_are_counted_as_they_are_told():
         {"ratio_max": 6.0}, {"entropy": 0.0}, {"grad_norm": None}, {"clip_fraction": 0.5}, {"policy_loss": None},
         {"first_ratio_error": 0.1, "entropy": None}, {"explained_variance": 0.0, "value_loss": 0.5}, {},
     ]  # fmt: skip
-    columns, counts = Columns(), {}
+    columns, counts = Columns(MEASURED), {}
     for index, record in enumerate(records[: 2 * len(changes)]):
         ppo = msgspec.structs.replace(record.ppo, **changes[index % len(changes)])
         changed = msgspec.structs.replace(record, episode=index, ppo=ppo)

@@ -11,7 +11,7 @@ from support.journals import Synthetic
 
 from esper_ab.journal.fold import fold
 from esper_ab.report.figures.curves import quantile
-from esper_ab.report.figures.growth import shares
+from esper_ab.report.figures.kinds.growth import shares
 from esper_ab.report.figures.outcome import spread
 
 

@@ -14,12 +14,13 @@ from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import ControllerSettings
 from workers.controller import Controller
 from workers.controllers.random import make as make_random
+from workers.environments import Seen, paths_below
 from workers.growth.bank.bank import Bank
 from workers.growth.bank.split import DeviceSplit
 from workers.growth.environment import GrowthEnv
 from workers.growth.rules.seeds import SeedTable
-from workers.growth.stopwatch import Stopwatch
 from workers.run.episode import play
+from workers.stopwatch import Stopwatch
 from workers.tasks.synthetic import TASK
 from workers.vocabulary import Algorithm, Stage
 
@@ -66,7 +67,7 @@ def test_row_of_a_bank_is_the_bank_of_one_in_float32_for_one_step() -> None:
         assert np.abs(alone.accuracy - seen.accuracy[rows]).max() <= 100.0 * 2 / len(data.validation.y)
 
 
-def random_decider(env: GrowthEnv) -> Controller:
+def random_decider(env: GrowthEnv) -> Controller[Seen]:
     return make_random(ControllerSettings(), env.spec.slots, env.spec.growth.blueprints)
 
 
@@ -74,20 +75,15 @@ def test_row_of_a_bank_is_the_bank_of_one_in_float64_for_an_episode() -> None:
     """Random growth over a whole episode: the same decisions, stages and accuracies, environment by environment."""
     steps, n_envs = 12, 5
     many = make_env(n_envs, steps)
-    many.begin_episode(RngPath(3))
-    together = play(many, random_decider(many), {}, Stopwatch(), lambda _: None)
+    together = play(many, paths_below(RngPath(3), n_envs), random_decider(many), {}, Stopwatch(), lambda _: None)
     assert many.lifecycle.germinated.sum() > n_envs
     for env in range(n_envs):
         one = make_env(1, steps)
-        one.begin_episodes([RngPath(3) / "env" / env])
-        alone = play(one, random_decider(one), {}, Stopwatch(), lambda _: None)
+        alone = play(one, [RngPath(3) / "env" / env], random_decider(one), {}, Stopwatch(), lambda _: None)
         assert np.array_equal(one.lifecycle.table.stage[0], many.lifecycle.table.stage[env])
         mine, theirs = together.envs[env], alone.envs[0]
-        assert (mine.op_counts, mine.params_added, mine.germinated) == (
-            theirs.op_counts, theirs.params_added, theirs.germinated,
-        )  # fmt: skip
-        assert theirs.held_out_accuracy == pytest.approx(mine.held_out_accuracy, abs=1e-9)
-        assert theirs.val_loss == pytest.approx(mine.val_loss, rel=1e-9)
+        assert theirs.outcome == pytest.approx(mine.outcome, abs=1e-9)
+        assert theirs.measures == pytest.approx(mine.measures, rel=1e-9)
 
 
 def test_twenty_steps_leave_what_is_not_trained_bit_equal() -> None:

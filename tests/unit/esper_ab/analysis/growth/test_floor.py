@@ -7,7 +7,7 @@ from support.audited import findings, planned, replace
 from support.journals import Shape, Synthetic
 
 from esper_ab.analysis.analyse import analyse
-from esper_ab.analysis.audit_floor import distance
+from esper_ab.analysis.growth.floor import distance
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content
 from esper_ab.report.text import render_text

@@ -12,6 +12,7 @@ from typing import Literal
 
 import msgspec
 
+from esper_ab.analysis.growth.worth import gains_per_kparam, kept_share
 from esper_ab.analysis.learning import greedy_gap
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome, mean
@@ -59,31 +60,27 @@ def exam(
     experiment = history.plan.experiment
     if not experiment.exam:
         return None
+    gains = gains_per_kparam(history, outcomes)
     judgements = tuple(
-        _judge(comparison, _by_replicate(history, outcomes, comparison.question.a),
+        _judge(comparison, gains, _by_replicate(history, outcomes, comparison.question.a),
                _by_replicate(history, outcomes, comparison.question.b))
         for comparison in comparisons
     )  # fmt: skip
     return Exam(control=experiment.control, judgements=judgements)
 
 
-def kept_share(outcome: RunOutcome) -> float | None:
-    """Return the share of fossilised among fossilised and pruned seeds; None without any."""
-    if outcome.fossilized is None or outcome.pruned is None or outcome.fossilized + outcome.pruned == 0:
-        return None
-    return outcome.fossilized / (outcome.fossilized + outcome.pruned)
-
-
 def _by_replicate(history: History, outcomes: Mapping[str, RunOutcome], group: str) -> dict[int, RunOutcome]:
     return {run.ref.replicate: outcomes[run.ref.name] for run in history.of_group(group)}
 
 
-def _judge(comparison: Comparison, a: Mapping[int, RunOutcome], b: Mapping[int, RunOutcome]) -> Judgement:
+def _judge(
+    comparison: Comparison, gains: Mapping[str, float | None], a: Mapping[int, RunOutcome], b: Mapping[int, RunOutcome]
+) -> Judgement:
     group, control = comparison.question.a, comparison.question.b
     criteria = (
         _accuracy(comparison),
         _against(
-            a, b, lambda run: run.gain_per_kparam, "efficiency",
+            a, b, lambda one: gains[one.run.name], "efficiency",
             f"more points above the never-grown host per 1,000 added parameters than {control}?",
         ),
         _against(
@@ -93,7 +90,8 @@ def _judge(comparison: Comparison, a: Mapping[int, RunOutcome], b: Mapping[int, 
         _decisive(a),
     )  # fmt: skip
     outcome, reason = _outcome(comparison, criteria)
-    gap = greedy_gap(mean(run.held_out_accuracy for run in a.values()), mean(run.greedy_accuracy for run in a.values()))
+    sampled, greedy = mean(run.outcome for run in a.values()), mean(run.greedy for run in a.values())
+    gap = greedy_gap(comparison.question.design, sampled, greedy)
     if gap:
         reason = f"{reason} Greedy and sampled differ: {gap}."
     return Judgement(group=group, criteria=criteria, outcome=outcome, reason=reason)
@@ -102,10 +100,10 @@ def _judge(comparison: Comparison, a: Mapping[int, RunOutcome], b: Mapping[int, 
 def _accuracy(comparison: Comparison) -> Criterion:
     verdict = comparison.verdict
     passed = True if verdict in _GAINED else False if verdict in _NOT_WORTH else None
-    margin = comparison.question.design.margin
+    margin = comparison.question.design.margin_words
     return Criterion(
         name="held-out accuracy",
-        question=f"better than {comparison.question.b}, by what may exceed the margin of {margin:g} points?",
+        question=f"better than {comparison.question.b}, by what may exceed the margin of {margin}?",
         passed=passed, mean=comparison.estimate, low=comparison.low, high=comparison.high, runs=comparison.used,
     )  # fmt: skip
 
@@ -125,7 +123,7 @@ def _against(
 
 
 def _decisive(a: Mapping[int, RunOutcome]) -> Criterion:
-    trained = [a[r] for r in sorted(a) if a[r].held_out_accuracy is not None]  # excludes lost and unfinished runs
+    trained = [a[r] for r in sorted(a) if a[r].outcome is not None]  # excludes lost and unfinished runs
     changes = [run.entropy_change for run in trained if run.entropy_change is not None]
     difference = paired_difference(changes, [0.0] * len(changes)) if changes else None
     question = "does the entropy of its decisions fall in training (nats, last tenth minus first)?"

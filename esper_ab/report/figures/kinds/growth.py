@@ -1,9 +1,10 @@
-"""Figure of the slots: share in each stage of a seed's life, by step and group. A fold of seed events."""
+"""Figures of growth: what parameters cost, what controllers do, and the life of seeds, a fold of seed events."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
@@ -11,9 +12,12 @@ from matplotlib.ticker import MaxNLocator
 
 from esper_ab.contracts.records import EpisodeRecord
 from esper_ab.journal.fold import History, RunHistory
+from esper_ab.journal.outcomes import mean
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
-from esper_ab.report.figures.drawing import Drawing, grid, shortened
+from esper_ab.report.figures.curves import Words, panels
+from esper_ab.report.figures.drawing import Drawing, Picture, endpoint_label, grid, group_legend, shortened
+from esper_ab.report.figures.kinds import FiguresOfKind
 
 # Bands from the bottom up: permanent seeds, live seeds, removed seeds. (label, shade, hatch, stages)
 _BANDS: tuple[tuple[str, int, str, tuple[str, ...]], ...] = (
@@ -24,6 +28,8 @@ _BANDS: tuple[tuple[str, int, str, tuple[str, ...]], ...] = (
 _BAND_OF = {stage: row for row, band in enumerate(_BANDS) for stage in band[3]}
 _MOST_EPISODES = 5000  # sampled per group, because their records are read one by one
 _MOST_STEPS = 200  # columns of a panel; longer episodes are sampled
+OPS = ("wait", "germinate", "set alpha target", "prune", "fossilise", "advance")
+_MEASURES = ("op_wait", "op_germinate", "op_set_alpha_target", "op_prune", "op_fossilize", "op_advance")  # of these
 Shares = list[list[float]]  # [band][step], percent of slots
 
 
@@ -125,3 +131,48 @@ def _count(record: EpisodeRecord, steps: Sequence[int], counts: list[list[int]])
             band = _BAND_OF.get(life[place - 1][1]) if place else None
             if band is not None:
                 counts[band][column] += 1
+
+
+def actions(content: Content) -> Drawing | None:
+    """Plot executed operations per host and episode, one panel per operation. None without an episode."""
+    words = Words(
+        name="actions", title="What the controllers do", label="per host and episode",
+        caption="Executed operations per host in each training episode, mean over runs. Each panel has its own scale.",
+    )
+    return panels(content, words, OPS, lambda place, columns: columns.measure(_MEASURES[place]))
+
+
+def cost(content: Content) -> Drawing | None:
+    """Plot added parameters against accuracy: a point per run, a large one per group. None without an endpoint."""
+    shown: list[tuple[int, str]] = []
+    words = []
+    wide = len(content.comparisons) > 1  # same width as the figure of pairs before it
+    figure = Picture(figsize=(9.4 if wide else 4.6, 3.3))
+    axes = figure.subplots()
+    for index, group in enumerate(content.groups):
+        found = [(run.measures["params_added"], run.endpoint) for run in content.of_group(group)]
+        runs = [(x, y) for x, y in found if x is not None and y is not None]
+        if not runs:
+            continue
+        shown.append((index, group))
+        added, ends = [x for x, _ in runs], [y for _, y in runs]
+        look: dict[str, Any] = {"color": style.colour(index), "clip_on": False}
+        axes.plot(added, ends, style.marker(index), markersize=4.5, alpha=0.7, **look)
+        at = mean(added) or 0.0, mean(ends) or 0.0
+        axes.plot(*at, style.marker(index), markersize=10, markerfacecolor="none", markeredgewidth=1.8, **look)
+        words.append(f"{group}: {at[0]:,.0f} parameters, {at[1]:.1f} %")
+    if not shown:
+        return None
+    axes.set_xlim(0, 1.1 * max(axes.dataLim.xmax, 1.0))
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
+    axes.set_xlabel("parameters added per host")
+    axes.set_ylabel(endpoint_label(content.history.design, content.history.outcome.unit))
+    group_legend(figure, shown, markers=True)
+    return Drawing(
+        name="cost", title="Cost against accuracy",
+        caption="Small: one run. Large: mean of the group. Further up is better, further left is cheaper.",
+        alt="Means: " + "; ".join(words) + ".", figure=figure, wide=wide,
+    )
+
+
+KIND: FiguresOfKind = {"outcome": {"cost": cost}, "training": {"actions": actions, "lifecycle": lifecycle}}

@@ -1,0 +1,1 @@
+"""What only growth has in an analysis: the exam, floors, what parameters are worth. Pure."""

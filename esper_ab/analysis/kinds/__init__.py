@@ -1,0 +1,36 @@
+"""A catalogue of what analyses have for one kind of task, one `KIND` per file, named by the kind. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from esper_ab.analysis.pairs import Pairs
+from esper_ab.contracts import catalog
+from esper_ab.journal.fold import History
+from esper_ab.journal.outcomes import RunOutcome
+from esper_ab.settings.experiment import ResolvedExperiment
+from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.finding import Finding
+
+
+def episodes_said(experiment: ResolvedExperiment) -> str:
+    """Say how much a run trained where it trained by episodes."""
+    return f"{experiment.episodes} episodes of {experiment.steps} steps in {experiment.n_envs} environments"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnalysisKind:
+    """What is asked of a history besides what is asked of every one; the defaults ask nothing."""
+
+    findings: Callable[[History, Pairs], Iterable[Finding]] = lambda *_: ()
+    budget: Callable[[ResolvedExperiment], str] = episodes_said  # what every verdict is conditional on
+    scope: Callable[[History], str] = lambda _: ""  # what a verdict is conditional on besides task, budget and PPO
+    exam: Callable[[History, Mapping[str, RunOutcome], Sequence[Comparison]], Any] = lambda *_: None  # encodable
+
+
+def kind_of(history: History) -> AnalysisKind:
+    """Return what there is for the kind of the plan's task."""
+    found: AnalysisKind = catalog.entry_or(__name__, history.plan.kind, "KIND", AnalysisKind())
+    return found

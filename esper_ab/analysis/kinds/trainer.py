@@ -1,0 +1,27 @@
+"""A trainer of the user's own: what its rehearsal found, of which nothing more is claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from esper_ab.analysis.kinds import AnalysisKind
+from esper_ab.analysis.pairs import Pairs
+from esper_ab.contracts.trainer import is_command
+from esper_ab.journal.fold import History
+from esper_ab.plan.trainer import found
+from esper_ab.settings.experiment import ResolvedExperiment
+from esper_ab.verdict.finding import Finding
+
+
+def _findings(history: History, pairs: Pairs) -> Iterator[Finding]:
+    facts, reference = history.plan.trainer, history.plan.experiment.trainer
+    if facts is not None:
+        yield Finding(kind="rehearsal", weight="notes", groups=(), sentence=found(facts, reference))
+
+
+def _budget(experiment: ResolvedExperiment) -> str:
+    points = "" if experiment.episodes == 1 else f" in {experiment.episodes} points"
+    return f"one {'command' if is_command(experiment.trainer) else 'training'} per run{points}"
+
+
+KIND = AnalysisKind(findings=_findings, budget=_budget)

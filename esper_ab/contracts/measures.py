@@ -1,0 +1,94 @@
+"""What a task measures: the outcome that groups are compared by, and what is recorded beside it.
+
+A task declares names, units, directions and ranges; the plan holds them, and everything that is written about an
+experiment takes them from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from esper_ab.contracts.settings import Positive, Settings
+
+MeasureName = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9_]{0,63}\Z")]
+_PRINTABLE = r"\A[^\x00-\x1f\x7f$]*\Z"  # in figures, a dollar would begin mathematics
+Words = Annotated[str, Meta(min_length=1, max_length=60, pattern=_PRINTABLE)]
+Unit = Annotated[str, Meta(max_length=20, pattern=_PRINTABLE)]
+# Names of columns and numbers that every experiment has; a measure of one of these would hide them.
+RESERVED = frozenset((
+    "run", "group_id", "replicate", "reward_mode", "controller", "lane", "episode", "recorded_at", "env", "device",
+    "steps", "outcome", "greedy", "endpoint", "reward_sum", "failed", "total_s", "train_s", "validate_s", "decide_s",
+    "update_s", "digest", "actions", "rewards", "policy_file", "entropy_change", "training_area",
+))  # fmt: skip
+
+
+
+class Measure(Settings, frozen=True, kw_only=True):
+    """One number per environment and episode, in the words and the unit that everything written about it uses."""
+
+    name: MeasureName  # key in records and of a column: "held_out_accuracy"
+    label: Words  # in sentences, tables and axes: "held-out accuracy"
+    unit: Unit = ""  # of a value: "%", "J"; "": none
+    difference_unit: Unit = ""  # of a difference: "points"; "": as `unit`
+    better: Literal["higher", "lower", "neither"] = "neither"
+    low: float | None = None  # least possible value; None: none
+    high: float | None = None  # greatest possible value
+
+    @property
+    def apart(self) -> str:
+        """The unit of a difference."""
+        return self.difference_unit or self.unit
+
+    @property
+    def sign(self) -> float:
+        """-1.0 where lower is better, else 1.0."""
+        return -1.0 if self.better == "lower" else 1.0
+
+    def value(self, number: str) -> str:
+        """Write a formatted value with its unit: "71.20 %"."""
+        return f"{number} {self.unit}".rstrip()
+
+    def difference(self, number: str) -> str:
+        """Write a formatted difference with its unit: "1.20 points"."""
+        return f"{number} {self.apart}".rstrip()
+
+    @property
+    def title(self) -> str:
+        """Label and unit, as on an axis or in a table: "held-out accuracy, %"."""
+        return f"{self.label}, {self.unit}" if self.unit else self.label
+
+    def worst(self, values: Sequence[float]) -> float:
+        """Return the worst of `values` in the declared direction."""
+        return max(values) if self.better == "lower" else min(values)
+
+    def possible(self, value: float) -> bool:
+        """Whether `value` lies in the declared range; rounding errors of a mean are forgiven."""
+        slack = 1e-9 * max(1.0, abs(value))
+        return (self.low is None or value >= self.low - slack) and (self.high is None or value <= self.high + slack)
+
+
+class TaskMeasures(Settings, frozen=True, kw_only=True):
+    """All that a task measures. The outcome has a direction; every name is declared once."""
+
+    outcome: Measure
+    measures: Annotated[tuple[Measure, ...], Meta(max_length=256)] = ()  # in the order of the records
+    margin: Positive | None = None  # smallest difference in outcome worth acting on; None: the user has to say
+
+    def __post_init__(self) -> None:
+        if self.outcome.better == "neither":
+            raise ValueError(f"the outcome {self.outcome.name!r} needs a direction: better higher or lower")
+        names = [self.outcome.name, *self.names]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"the measure {name!r} is declared twice")
+        taken = sorted(RESERVED.intersection(self.names))
+        if taken:
+            raise ValueError(f"no measure can be named {taken[0]!r}, which is a column of every experiment")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the measures beside the outcome, in the order of the records."""
+        return tuple(measure.name for measure in self.measures)

@@ -1,0 +1,54 @@
+"""A catalogue of what tables have for one kind of task, one `KIND` per file, named by the kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from esper_ab.analysis.learning import Learning
+from esper_ab.contracts import catalog
+from esper_ab.journal.outcomes import RunOutcome
+from esper_ab.report.content import Content
+from esper_ab.report.tables.table import Table
+from esper_ab.settings.experiment import ResolvedExperiment
+
+Row = tuple[str, Callable[[RunOutcome], float | None], int | None]  # label, number of a run, decimals (None: by size)
+LearningRow = tuple[str, Callable[[Learning], str]]
+
+
+def declared_rows(content: Content) -> tuple[Row, ...]:
+    """Return a row for each measure that the plan declares."""
+
+    def row(name: str, title: str) -> Row:
+        return title, lambda run: run.measures[name], None
+
+    return tuple(row(measure.name, measure.title) for measure in content.history.design.measures.measures)
+
+
+def episodes_said(experiment: ResolvedExperiment) -> dict[str, str]:
+    """Return how much a run trained and was evaluated, where that was by episodes."""
+    return {
+        "episodes": f"{experiment.episodes} of {experiment.steps} steps, {experiment.n_envs} environments",
+        "evaluation": f"{experiment.eval_hosts} episodes per run, sampled actions; the first of each environment also "
+        "greedy",
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableKind:
+    """Rows and tables of a kind of task, beside those of every kind."""
+
+    rows: Callable[[Content], Sequence[Row]] = declared_rows  # of the groups' measures
+    note: str = ""  # on these rows
+    learning: tuple[LearningRow, ...] = ()  # rows of what limits the learning
+    evaluated: str = "the frozen policy in fresh episodes, sampled actions unless it says greedy"
+    conditions: Callable[[ResolvedExperiment], dict[str, str]] = episodes_said  # size of training and evaluation
+    words: Mapping[str, str] = field(default_factory=dict)  # other labels of common rows; "" leaves one out
+    changes: str = "Change of entropy: last tenth of the training episodes minus the first."
+    judgement: Callable[[Content], tuple[Table, ...]] = lambda _: ()  # beside the verdicts
+
+
+def kind_of(content: Content) -> TableKind:
+    """Return what there is for the kind of the plan's task."""
+    found: TableKind = catalog.entry_or(__name__, content.history.plan.kind, "KIND", TableKind())
+    return found

@@ -1,0 +1,81 @@
+"""Tables of growth: what was grown and what it was worth, prunes and fossils in training, the exam."""
+
+from __future__ import annotations
+
+from esper_ab.analysis.growth.exam import Exam
+from esper_ab.analysis.growth.worth import gains_per_kparam, kept_share
+from esper_ab.analysis.learning import Learning
+from esper_ab.journal.outcomes import RunOutcome
+from esper_ab.report.content import Content
+from esper_ab.report.kinds import LearningRow, Row, TableKind
+from esper_ab.report.tables.table import NONE, Table, number, yes
+
+
+def _rows(content: Content) -> tuple[Row, ...]:
+    gains = gains_per_kparam(content.history, content.outcomes)
+    return (
+        ("parameters added", lambda run: run.measures["params_added"], 0),
+        ("points per 1,000 parameters", lambda run: gains[run.run.name], 2),
+        ("seeds fossilised", lambda run: run.measures["fossilized"], 2),
+        ("seeds pruned", lambda run: run.measures["pruned"], 2),
+        ("fossilised of fossilised and pruned %", _kept_percent, 1),
+    )
+
+
+def _kept_percent(run: RunOutcome) -> float | None:
+    share = kept_share(run)
+    return None if share is None else 100 * share
+
+
+def _over_training(label: str, name: str) -> LearningRow:
+    def change(one: Learning) -> str:
+        return f"{number(one.first[name])} → {number(one.last[name])}"
+
+    return f"{label} per host, untrained → last", change
+
+
+def _judgement(content: Content) -> tuple[Table, ...]:
+    exam = content.analysis.exam
+    return () if exam is None else (_exam_outcomes(exam), _exam_criteria(exam))
+
+
+def _exam_outcomes(exam: Exam) -> Table:
+    """Build the exam's outcomes (continue, revise or stop) with reasons."""
+    return Table(
+        title=f"Exam: is the reward worth going on with? Against {exam.control}",
+        columns=("group", "outcome", "reason"),
+        rows=tuple((item.group, item.outcome.upper(), item.reason) for item in exam.judgements), words=3, wide=True,
+    )
+
+
+def _exam_criteria(exam: Exam) -> Table:
+    """Build the criteria of every learning group; empty without one."""
+    if not exam.judgements:
+        return Table(title="Exam", columns=(), rows=())
+    rows = tuple(
+        (
+            judgement.group, criterion.name, yes(criterion.passed), _change(criterion.mean),
+            NONE if criterion.low is None else f"{_change(criterion.low)} to {_change(criterion.high)}",
+            str(criterion.runs),
+        )
+        for judgement in exam.judgements
+        for criterion in judgement.criteria
+    )
+    asked = "; ".join(f"{item.name}: {item.question.removesuffix('?')}" for item in exam.judgements[0].criteria)
+    return Table(
+        title="Criteria of the exam", columns=("group", "criterion", "passed", "mean", "interval", "n"), rows=rows,
+        note=f"Asked: {asked}. The first is the comparison of the plan, with its error rate. The others are paired "
+        "95 % t intervals that share no error rate: they can send a reward back, never pass one.",
+        words=3, wide=True,
+    )
+
+
+def _change(value: float | None) -> str:
+    return NONE if value is None else f"{value:+,.2f}"
+
+
+KIND = TableKind(
+    rows=_rows, judgement=_judgement,
+    note="Points per 1,000 parameters: above the never-grown host of the same replicate (needs a group wait).",
+    learning=(_over_training("prunes", "op_prune"), _over_training("fossils", "op_fossilize")),
+)

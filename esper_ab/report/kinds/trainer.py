@@ -1,0 +1,25 @@
+"""Tables of a trainer of the user's own, which has points and outcomes, and neither episodes nor decisions."""
+
+from __future__ import annotations
+
+from esper_ab.report.kinds import TableKind
+from esper_ab.settings.experiment import ResolvedExperiment
+
+
+def _conditions(experiment: ResolvedExperiment) -> dict[str, str]:
+    return {
+        "trainer": experiment.trainer, "points": str(experiment.episodes),
+        "evaluation": f"{experiment.eval_hosts} outcome{'' if experiment.eval_hosts == 1 else 's'} per run",
+    }
+
+
+KIND = TableKind(
+    conditions=_conditions, evaluated="what the trainer says of its last state",
+    changes="",
+    words={
+        "training episodes": "points", "environment steps in training": "", "evaluation episodes": "outcomes evaluated",
+        "s / episode, median": "s / point, median", "decisions / s of one run": "", "warm-up s, median": "",
+        "first episode / others": "first point / others", "environments failed": "outcomes that were no number",
+        "environments failed %": "outcomes that were no number, %",
+    },
+)  # fmt: skip

@@ -1,0 +1,208 @@
+"""An experiment whose outcome is negative, smaller is better, and in joules: no word of growth in anything written."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+from support.asking import TASK, experiment, machine, planned
+from support.journals import Shape, Synthetic, write
+
+from esper_ab.api.loaded import load_experiment
+from esper_ab.api.results import Results
+from esper_ab.commands.power import command as power
+from esper_ab.contracts.errors import ConditionNotMet, UsageError
+from esper_ab.contracts.measures import Measure, TaskMeasures
+from esper_ab.journal.events import AnyEvent, Ledger, RunEvaluated
+from esper_ab.journal.fold import fold
+from esper_ab.live.status import status_text
+from esper_ab.plan.estimate import Estimate
+from esper_ab.plan.text import plan_text
+from esper_ab.query.sql import query
+from esper_ab.report.build import build_report, printed
+from esper_ab.report.content import content
+from esper_ab.report.figures import catalogue
+from esper_ab.report.figures.kinds import figures_of
+from esper_ab.trackers.numbers import episode_numbers, evaluation_numbers
+from esper_ab.verdict.requirement import Requirement, require
+
+MEASURES = TaskMeasures(
+    outcome=Measure(name="energy", label="energy used", unit="J", better="lower", high=0.0),
+    measures=(
+        Measure(name="distance", label="distance covered", unit="m", better="higher"),
+        Measure(name="entropy", label="entropy of the states"),  # also the name of a column of updates
+    ),
+)
+GROUPS = {"calm": Shape(accuracy=-80.0), "wild": Shape(accuracy=-70.0, mode="simplified")}
+ESTIMAND = "Mean energy used by the last policy, over replicates."
+FOREIGN = r"\bpoints|accurac|held.out|\bhosts?\b|fossil|germinat|prune|\bgrown?\b|\bseeds\b|parameters added"
+
+
+def journal(groups: dict[str, Shape] = GROUPS, replicates: int = 6) -> list[AnyEvent]:
+    """An experiment of a kind that no catalogue knows."""
+    made = Synthetic(kind="pendulum", measures=MEASURES, groups=groups, replicates=replicates)
+    first, *rest = made.events()
+    plan = msgspec.structs.replace(first.plan, estimand=ESTIMAND)
+    return [msgspec.structs.replace(first, plan=plan), *rest]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("energy") / "run", journal())
+
+
+def foreign(text: str) -> list[str]:
+    """Words of growth in a text, but for names of flags."""
+    return re.findall(FOREIGN, text.replace("--eval-hosts", "").replace("checkpoint", ""), flags=re.IGNORECASE)
+
+
+def test_the_lower_outcome_wins(folder: Path) -> None:
+    (comparison,) = load_experiment(folder).comparisons
+    assert (comparison.question.a, str(comparison.verdict)) == ("calm", "BETTER")
+    assert comparison.headline.startswith("calm is better than wild by 8.1 J (95 % interval ")
+    assert comparison.headline.endswith(", in 6 of 6 pairs.")
+    assert "calm - wild = -8.11 J (lower is better)" in comparison.sentence
+    assert comparison.descriptive["improvement"].wins == 6
+    assert comparison.descriptive["improvement_interval"].a12 == 1.0
+
+
+def test_nothing_that_is_written_speaks_of_growth(folder: Path) -> None:
+    paths = build_report(folder)
+    page = re.sub(r"<style.*?</style>|<[^>]*>", " ", paths.page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    texts = {
+        "summary": paths.text, "markdown": printed(paths, "md"), "page": page, "status": status_text(folder),
+        "verdict.json": "\n".join(_strings(json.loads(paths.verdict.read_bytes()), without=("settings", "design"))),
+        "results": str(Results(folder, paths.content, "")),
+    }  # fmt: skip
+    for name, text in texts.items():
+        told = re.sub(r"set_alpha_target|start germinate.*?advance [+-]\d", "", text)
+        assert foreign(told) == [], name
+    assert "-78.77" in paths.text
+    assert not re.search(r"-\d+\.\d+ (?:\([\d.]+\) )?%", paths.text)
+
+
+def _strings(tree: object, without: tuple[str, ...]) -> list[str]:
+    if isinstance(tree, dict):
+        return [text for key, value in tree.items() if key not in without for text in _strings(value, without)]
+    if isinstance(tree, list):
+        return [text for value in tree for text in _strings(value, without)]
+    return [tree] if isinstance(tree, str) else []
+
+
+def test_the_figures_are_those_of_every_kind_with_label_and_unit_on_their_axes(folder: Path) -> None:
+    found = content(fold(journal()))
+    assert figures_of(found) == {}
+    assert not {"cost", "actions", "lifecycle"} & set(catalogue.names(found))
+    sections = ("outcome", "training", "trust")
+    drawn = {drawing.name: drawing for section in sections for drawing in catalogue.drawn(section, found)}
+    assert {"effects", "endpoints", "pairs", "curves", "entropy", "heads", "layout"} <= set(drawn)
+    for drawing in drawn.values():
+        assert foreign(drawing.caption + drawing.alt + drawing.title) == []
+    assert drawn["endpoints"].figure.axes[0].get_xlabel() == "energy used, J (lower is better)"
+    assert drawn["effects"].figure.axes[0].get_xlabel() == "difference in energy used, J (lower is better)"
+
+
+def test_a_failed_run_gets_the_worst_value_in_the_declared_direction() -> None:
+    events = journal(replicates=9)
+    kept = [
+        event for event in events
+        if not (isinstance(event, RunEvaluated) and event.record.run.replicate == 2)
+    ]  # fmt: skip
+    ledger = [
+        Ledger(category="dropped_pair", run_name="calm/2", episode=3, detail="died twice"),
+        Ledger(category="cancelled", run_name="wild/2", episode=3, detail="its block"),
+    ]
+    (comparison,) = content(fold([*kept[:-1], *ledger, kept[-1]])).comparisons
+    worst = max(value for pair in comparison.pairs for value in (pair.a, pair.b))
+    assert comparison.imputed is not None
+    assert comparison.imputed.given_a == worst
+    assert f"giving the lost runs of calm {worst:.2f} j" in " ".join(comparison.caveats).lower()
+    assert comparison.unseen is not None
+    assert comparison.unseen.worst == worst
+
+
+@pytest.mark.parametrize(
+    ("holds", "text"),
+    [(True, "calm better-than wild"), (True, "wild worse-than calm"), (True, "calm not-worse-than wild"),
+     (False, "wild better-than calm"), (False, "wild not-worse-than calm")],
+)  # fmt: skip
+def test_requirements_follow_the_direction(folder: Path, holds: bool, text: str) -> None:
+    left, relation, right = text.split()
+    requirement = Requirement(left=left, relation=relation, right=right)
+    comparisons = load_experiment(folder).comparisons
+    if holds:
+        require([requirement], comparisons)
+        return
+    with pytest.raises(ConditionNotMet, match="calm against wild is BETTER"):
+        require([requirement], comparisons)
+
+
+@pytest.mark.parametrize(("better", "holds"), [("higher", False), ("lower", True)])
+def test_not_worse_than_of_an_open_comparison_excludes_the_margin_on_the_worse_side(better: str, holds: bool) -> None:
+    """Sixteen pairs that differ by little, a below b: excluded is that a lies far above, not far below."""
+    outcome = msgspec.structs.replace(MEASURES.outcome, better=better)
+    groups = {"a": Shape(accuracy=-70.6), "b": Shape(accuracy=-70.0, mode="simplified")}
+    made = Synthetic(
+        kind="pendulum", measures=msgspec.structs.replace(MEASURES, outcome=outcome, margin=1.0), groups=groups,
+        replicates=16,
+    )
+    (comparison,) = content(fold(made.events())).comparisons
+    assert str(comparison.verdict) == "INCONCLUSIVE"
+    requirement = Requirement(left="a", relation="not-worse-than", right="b")
+    if holds:
+        require([requirement], [comparison])
+        return
+    with pytest.raises(ConditionNotMet):
+        require([requirement], [comparison])
+
+
+def test_views_have_a_column_per_declared_measure(folder: Path) -> None:
+    for view in ("episodes", "env_episodes", "evaluations"):
+        columns = query(folder, f"SELECT * FROM {view}").columns
+        assert {"outcome", "failed", "distance", "entropy"} <= set(columns)
+        assert len(columns) == len(set(columns))
+    (row,) = query(folder, "SELECT avg(distance), avg(outcome) FROM evaluations WHERE group_id = 'calm'").rows
+    assert 90.0 < row[0] < 110.0
+    assert row[1] == pytest.approx(-78.7, abs=0.5)
+
+
+def test_trackers_get_outcome_and_measures_by_name() -> None:
+    history = fold(journal())
+    numbers = episode_numbers(history.runs["calm/0"].episodes[0])
+    assert {"train/outcome", "train/failed", "measure/distance", "measure/entropy", "ppo/entropy"} <= set(numbers)
+    assert {"evaluation/outcome", "evaluation/measure/distance"} <= set(evaluation_numbers(history, "calm/0"))
+    assert [name for name in numbers if foreign(name)] == []
+
+
+def test_power_and_plan_speak_of_the_unit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    power.main(["--experiment", str(folder)], standalone_mode=False)
+    told = capsys.readouterr().out
+    assert foreign(told) == []
+    assert "margin 2 J" in told
+    facts = msgspec.structs.replace(
+        TASK, kind="pendulum", measures=MEASURES, slots=(), sizes=(0, 0, 0), title="swing up", classes=0,
+        step_s=1e-3,
+    )
+    asked = experiment(margin=3.0, eval_hosts=8)
+    plan = planned(asked, machine(tasks=(facts,)))
+    estimate = Estimate(duration_s=1.0, start_up_s=1.0, memory_bytes=1, step_s=1.0, basis="measured")
+    text = plan_text(plan, estimate, folder)
+    assert foreign(text) == []
+    assert "margin 3 J" in text
+    assert "energy used, lower is better" in re.sub(r"\s+", " ", text)
+
+
+def test_a_margin_is_asked_for_where_the_task_declares_none() -> None:
+    facts = msgspec.structs.replace(TASK, kind="pendulum", measures=MEASURES)
+    with pytest.raises(UsageError, match=r"margin.*energy used.*in J"):
+        planned(experiment(), machine(tasks=(facts,)))
+    assert planned(experiment(), machine()).design.margin == 2.0  # growth's
+
+
+def test_growth_keeps_its_figures_and_tables() -> None:
+    found = content(fold(replace(Synthetic(), replicates=1).events()))
+    assert {"cost", "actions", "lifecycle"} <= set(catalogue.names(found))

@@ -1,0 +1,57 @@
+"""Real environments of Gymnasium, from the command to the verdict."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from support.gym_world import own_file
+from support.in_process import esper_ab
+
+from esper_ab.journal.load import load
+
+SMALL = ("--margin", "10", "--replicates", "1", "--n-envs", "2", "--steps", "30", "--eval-hosts", "2", "--quiet",
+         "--devices", "cpu:0", "--placement", "alternate")  # fmt: skip
+
+
+def launch(folder: Path, name: str, *flags: str, groups: str = "a=env,b=env", task: str = "gym:CartPole-v1") -> dict:
+    asked = ("launch", "--task", task, "--groups", groups, "--out", str(folder), "--name", name, *SMALL, *flags)
+    ended = esper_ab(*asked)
+    assert ended.returncode == 0, ended.stderr
+    history = load(folder / name).history
+    return {
+        key: [*(record.digest for record in run.curve()), run.evaluation.digest] for key, run in history.runs.items()
+    }
+
+
+def test_equal_groups_are_equal_and_neither_company_nor_names_change_one(tmp_path: Path) -> None:
+    whole = launch(tmp_path, "whole", "--episodes", "2")
+    assert whole["a/0"] == whole["b/0"]
+    assert launch(tmp_path, "renamed", "--episodes", "2", groups="random,c=env")["c/0"] == whole["a/0"]
+    verdict = json.loads((tmp_path / "whole" / "verdict.json").read_text())
+    assert verdict["task"] == "gym:CartPole-v1"
+    assert "%" not in verdict["comparisons"][0]["sentence"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rollout", ["episodes", "continues"])
+def test_deaths_change_no_record_of_an_environment_of_ones_own(tmp_path: Path, rollout: str) -> None:
+    own = own_file(tmp_path)
+    how = ("--episodes", "4", "--set", f"gym.rollout={rollout}", "--set", "gym.episode_steps=9", "--outcome",
+           f"{own}:outcome")  # fmt: skip
+    groups, task = f"env,mine={own}:weighted", f"{own}:make"
+    whole = launch(tmp_path, "whole", *how, groups=groups, task=task)
+    assert launch(tmp_path, "again", *how, "--chaos", "3", groups=groups, task=task) == whole
+    assert "worker_death" in {entry.category for entry in load(tmp_path / "again").history.ledger}
+
+
+def test_without_gymnasium_the_remedy_is_one_line(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "gymnasium.py").write_text("raise ModuleNotFoundError('none', name='gymnasium')\n")
+    monkeypatch.setenv("PYTHONPATH", ":".join([str(tmp_path), *sys.path]))
+    ended = esper_ab("launch", "--task", "gym:CartPole-v1", "--groups", "env,random", "--margin", "1", "--dry-run",
+                     "--out", str(tmp_path))  # fmt: skip
+    assert ended.returncode == 2
+    assert "pip install 'esper-ab[gymnasium]'" in ended.stderr
+    assert len(ended.stderr.strip().splitlines()) == 1

@@ -1,0 +1,119 @@
+"""Training of the user's own, by a Python file and by a command, from flags to a verdict, and through faults."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support import trainers
+from support.in_process import done, esper_ab
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.journal.fold import History
+from esper_ab.journal.load import load
+from esper_ab.journal.outcomes import outcomes
+
+OWN_WORDS = ("accuracy", "host", "grown", "blueprint", "fossil", "points of", "reward", "greedy", "ppo")
+
+
+def launched(folder: Path, name: str, *arguments: str, launcher: str = "inline") -> History:
+    done("launch", "--out", folder / "runs", "--name", name, "--quiet", "--launcher", launcher, "--margin", "0.1",
+         "--outcome-better", "higher", *arguments)  # fmt: skip
+    return load(folder / "runs" / name).history
+
+
+def digests(history: History, group: str) -> list[list[str]]:
+    """Of every record of a group, by replicate."""
+    runs = history.of_group(group)
+    return [[*run.columns.digests, run.evaluation.digest if run.evaluation else ""] for run in runs]
+
+
+def test_a_python_trainer_comes_to_a_verdict_in_its_own_words(tmp_path: Path) -> None:
+    history = launched(
+        tmp_path, "own", "--trainer", trainers.python_file(tmp_path), "--outcome", "score", "--replicates", "6",
+        "--group", "slow:trainer.lr=0.1", "--group", "fast:trainer.lr=0.2", "--episodes", "2",
+    )  # fmt: skip
+    text = (tmp_path / "runs/own/summary.txt").read_text()
+    assert "fast is better than slow" in text
+    assert "repeats to the bit; resumes exactly" in text
+    assert [word for word in OWN_WORDS if word in text.lower()] == ["host"]  # of the machine's name
+    assert history.plan.trainer is not None
+    assert [measure.label for measure in history.design.measures.measures] == ["Loss/train"]
+
+
+def test_equal_settings_give_equal_records_and_another_group_changes_none(tmp_path: Path) -> None:
+    path = trainers.python_file(tmp_path)
+    common = ("--trainer", path, "--outcome", "score", "--replicates", "1", "--set", "trainer.lr=0.3")
+    two = launched(tmp_path, "two", *common, "--groups", "a,b")
+    three = launched(tmp_path, "three", *common, "--groups", "renamed,b,c", "--group", "c:trainer.lr=0.9",
+                     "--placement", "share")  # fmt: skip
+    assert digests(two, "a") == digests(two, "b") == digests(three, "renamed")
+    assert digests(three, "c") != digests(three, "b")
+    done("launch", "--config", tmp_path / "runs/two/experiment.toml", "--out", tmp_path / "runs", "--name", "again",
+         "--quiet", "--launcher", "inline")  # fmt: skip
+    assert digests(load(tmp_path / "runs/again").history, "a") == digests(two, "a")
+
+
+def test_a_command_comes_to_its_outcomes_and_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = trainers.command(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    history = launched(
+        tmp_path, "command", "--trainer", command, "--outcome", "json:r.json:return", "--replicates", "2",
+        "--group", "slow:trainer.lr=1", "--group", "fast:trainer.lr=2",
+    )  # fmt: skip
+    found = {name: run.endpoint for name, run in outcomes(history).items()}
+    differences = [found[f"fast/{replicate}"] - found[f"slow/{replicate}"] for replicate in range(2)]
+    assert differences == pytest.approx([1.0, 1.0])  # the seeds are the same, and only they are drawn from
+    assert "training with 1" in (tmp_path / "runs/command/logs/slow-0.log").read_text()
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (("--set", "trainer.fault=ignores its seed"), "3 seeds gave the same results"),
+    (("--group", "a:trainer.lrr=1"), "group 'a': no setting trainer.lrr; did you mean lr?"),
+])  # fmt: skip
+def test_the_preflight_refuses_a_trainer_before_anything_is_made(
+    tmp_path: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    common = ("launch", "--out", tmp_path / "runs", "--margin", "1", "--outcome-better", "higher", "--outcome", "score")
+    result = esper_ab(*common, "--trainer", trainers.python_file(tmp_path), "--groups", "a,b", *arguments)
+    assert result.returncode == UsageError.exit_code
+    assert words in result.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+KILLED = """
+import os, pathlib
+import esper_ab
+
+
+class Settings(esper_ab.TrainerSettings):
+    died: str = ""
+
+
+def train(run):
+    x, died = run.state["x"] if run.state else 0, pathlib.Path(run.settings.died)
+    for point in range(run.point, run.points):
+        x += run.seed("train", point)
+        if point == 1 and run.folder.parent.name == "a-0" and not died.exists():
+            died.touch()
+            os.kill(os.getpid(), 9)
+        yield run.Point({"outcome": x}, state={"x": x})
+
+
+def evaluate(run, state):
+    return state["x"]
+"""
+
+
+def test_a_worker_that_is_killed_changes_no_record(tmp_path: Path) -> None:
+    """The trainer of one run kills its own process, once; a run in the rehearsal has another folder."""
+    path, died = tmp_path / "killed.py", tmp_path / "died"
+    path.write_text(KILLED)
+    arguments = ("--trainer", str(path), "--groups", "a,b", "--replicates", "1", "--set", f"trainer.died={died}")
+    killed = launched(tmp_path, "killed", *arguments, launcher="local")
+    assert died.exists()
+    calm = launched(tmp_path, "calm", *arguments)
+    found = [entry.category for entry in killed.ledger]
+    assert "restart" in found
+    assert "inexact_resume" not in found
+    assert [digests(killed, group) for group in "ab"] == [digests(calm, group) for group in "ab"]

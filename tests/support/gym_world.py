@@ -1,0 +1,118 @@
+"""Small environments of Gymnasium with known returns, and runs of them."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from esper_ab.contracts.messages import RunSpec
+from esper_ab.contracts.records import RunRef
+from esper_ab.contracts.settings import (
+    Arithmetic,
+    ControllerSettings,
+    GroupSettings,
+    GymSettings,
+    PolicySettings,
+    PPOSettings,
+    RewardSettings,
+)
+from workers.gymnasium_task.world import GymWorld
+from workers.run.session import Session
+
+OWN = '''
+
+def make():
+    return Walk()
+
+
+class Unrepeatable(Walk):
+    def reset(self, *, seed=None, options=None):
+        return super().reset(seed=None)
+
+
+class Params(msgspec.Struct):
+    weight: float = 2.0
+
+
+def reward(facts):
+    return -np.abs(facts.next_observation[:, 0])
+
+
+def weighted(facts, params: Params):
+    return params.weight * facts.env_reward
+
+
+def untyped(facts, params):
+    return facts.env_reward
+
+
+def broken(facts):
+    return facts.env_reward / 0.0
+
+
+def outcome(episode):
+    return len(episode.actions) if episode.terminated else -1.0
+'''
+
+
+class Walk(gymnasium.Env[np.ndarray, int]):
+    """From a drawn start one step up or down with a drawn slip; ends at 3 steps from 0, truncated after `limit`."""
+
+    observation_space = gymnasium.spaces.Box(-10.0, 10.0, (2,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, limit: int = 9) -> None:
+        self.limit = limit
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
+        super().reset(seed=seed)
+        self.place, self.steps = float(self.np_random.uniform(-0.5, 0.5)), 0
+        return self._seen(), {}
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        self.steps += 1
+        self.place += (1.0 if action == 1 else -1.0) + float(self.np_random.uniform(-0.2, 0.2))
+        info = {"place": self.place, "text": "x"}
+        return self._seen(), self.place, abs(self.place) > 3.0, self.steps >= self.limit, info
+
+    def _seen(self) -> np.ndarray:
+        return np.array([self.place, self.steps], dtype=np.float32)
+
+
+def own_file(folder: Path) -> Path:
+    """A file with an environment, rewards and an outcome."""
+    path = folder / "own.py"
+    imports = "from __future__ import annotations\n\nimport gymnasium\nimport msgspec\nimport numpy as np\n\n\n"
+    path.write_text(imports + inspect.getsource(Walk).replace("Any", "object") + OWN)
+    return path
+
+
+def gym_spec(task: str, **changes: Any) -> RunSpec:
+    """Orders of a run of three short rollouts; `gym`, `policy`, `ppo` and `reward` change tables of its settings."""
+    group, controller = changes.pop("group", "a"), changes.pop("controller", "ppo")
+    reward = {"mode": "env", **changes.pop("reward", {})}
+    settings = GroupSettings(
+        controller=ControllerSettings(name=controller), policy=PolicySettings(hidden=8, **changes.pop("policy", {})),
+        ppo=PPOSettings(**changes.pop("ppo", {})), reward=RewardSettings(**reward),
+        gym=GymSettings(**changes.pop("gym", {})),
+    )  # fmt: skip
+    ref = RunRef(
+        name=f"{group}/0", group_id=group, replicate=0, reward_mode=reward["mode"], controller=controller, lane="cpu:0"
+    )
+    n_envs = changes.pop("n_envs", 3)
+    fields: dict[str, Any] = {
+        "ref": ref, "experiment_digest": "", "rng_seed": 5, "rng_label": "", "task": task, "data_dir": "", "slots": (),
+        "n_envs": n_envs, "episodes": 3, "steps": 20, "eval_hosts": n_envs, "eval_reward_modes": ("env",),
+        "env_devices": ("cpu:0",) * n_envs, "settings": settings, "arithmetic": Arithmetic(), "telemetry": True,
+        "policy_file": f"policies/{group}/0.pt", "log_file": f"logs/{group}-0.log",
+    }  # fmt: skip
+    return RunSpec(**fields | changes)
+
+
+def gym_session(task: str, **changes: Any) -> Session:
+    spec = gym_spec(task, **changes)
+    return Session(spec, GymWorld(spec))

@@ -1,0 +1,22 @@
+"""The kind of a task, and which kind reads a setting."""
+
+import pytest
+
+from esper_ab.contracts.kinds import GROWTH, GYMNASIUM, kind_of_task, reader_of
+
+
+def test_the_kind_is_in_the_name() -> None:
+    assert kind_of_task("digits") == GROWTH
+    assert [kind_of_task(task) for task in ("gym:CartPole-v1", "/a/env.py:make", "a.b:make")] == [GYMNASIUM] * 3
+
+
+@pytest.mark.parametrize(
+    ("reader", "keys"),
+    [
+        ("", ("ppo.lr", "reward.mode", "policy.memory", "policy.hidden", "controller.name", "n_envs", "steps", "task")),
+        (GROWTH, ("growth.host_lr", "reward.rent_weight", "policy.bias_wait", "slots", "exam", "arithmetic.kernel")),
+        (GYMNASIUM, ("gym.rollout", "reward.params.weight", "outcome", "outcome_better")),
+    ],
+)
+def test_who_reads_a_setting(reader: str, keys: tuple[str, ...]) -> None:
+    assert [reader_of(key) for key in keys] == [reader] * len(keys)

@@ -1,0 +1,72 @@
+"""What the preflight finds out about a Gymnasium task."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.gym_world import own_file
+
+from esper_ab.contracts.machine import Questions
+from esper_ab.contracts.settings import RewardSettings
+from workers.commands.gymnasium_preflight import Probed, probe
+
+
+def ask(task: str, *modes: str, params: dict[str, Any] | None = None, **questions: Any) -> Probed:
+    rewards = {f"g{place}": RewardSettings(mode=mode, params=params or {}) for place, mode in enumerate(modes)}
+    own = tuple(mode for mode in modes if ":" in mode)
+    return probe(
+        Questions(task=task, data_dir="", user_rewards=own, rewards=rewards, **questions), lambda _doing: None
+    )
+
+
+def test_a_registered_environment_repeats_and_has_its_limit_and_its_speed() -> None:
+    found = ask("gym:CartPole-v1", "env")
+    (task,) = found.tasks
+    assert (found.problem, found.reward_problems, found.code) == ("", {}, ())
+    assert (task.kind, task.repeats, task.episode_steps) == ("gymnasium", True, 500)
+    assert task.step_s > 0.0
+    assert (task.measures.outcome.label, task.measures.margin) == ("return", None)
+
+
+def test_an_environment_that_does_not_repeat_is_found(tmp_path: Path) -> None:
+    own = own_file(tmp_path)
+    assert ask(f"{own}:make", "env").tasks[0].repeats
+    assert not ask(f"{own}:Unrepeatable", "env").tasks[0].repeats
+
+
+def test_all_code_of_a_users_own_is_reported_for_copying(tmp_path: Path) -> None:
+    own = own_file(tmp_path)
+    found = ask(f"{own}:make", f"{own}:reward", outcome=f"{own}:outcome", outcome_better="lower")
+    assert {one.reference for one in found.code} == {f"{own}:{name}" for name in ("make", "reward", "outcome")}
+    assert all(one.files == ("own.py",) and one.sha256 for one in found.code)
+    measures = found.tasks[0].measures
+    assert (measures.outcome.label, measures.outcome.better) == ("outcome", "lower")
+    assert measures.names == ("env_return", "length")
+
+
+@pytest.mark.parametrize(
+    ("task", "outcome", "said"),
+    [
+        ("gym:CartPol-v1", "", "CartPole"), ("{own}:nobody", "", "no function 'nobody'"),
+        ("{own}:make", "info:nothing", "outcome 'info:nothing': info"), ("/no/such/file.py:make", "", "no file"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_had_is_one_line_that_does_not_repeat_the_task(
+    tmp_path: Path, task: str, outcome: str, said: str
+) -> None:
+    name = task.format(own=own_file(tmp_path))
+    problem = ask(name, "env", outcome=outcome).problem
+    assert said in problem
+    assert "\n" not in problem
+    assert not problem.startswith("task")
+
+
+def test_every_groups_reward_is_tried_on_the_episode_with_its_constants(tmp_path: Path) -> None:
+    own = own_file(tmp_path)
+    found = ask(f"{own}:make", f"{own}:reward", f"{own}:weighted", f"{own}:nobody", "env")
+    assert list(found.reward_problems) == ["g2"]
+    wrong = ask(f"{own}:make", f"{own}:weighted", params={"wait": 1.0}).reward_problems
+    assert "has no constant 'wait'" in wrong["g0"]
+    assert wrong["g0"].startswith(f"reward={own}:weighted")

@@ -1,0 +1,150 @@
+"""Rollouts of Gymnasium's environments: what ends, what is cut off, what begins anew, and what is carried on."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from support.gym_world import Walk
+
+from esper_ab.contracts.rng import RngPath
+from workers.environments import Happened, paths_below
+from workers.gymnasium_task.environments import GymEnvironments, GymSpec
+from workers.gymnasium_task.facts import GymFacts
+from workers.gymnasium_task.making import env_return
+from workers.gymnasium_task.spaces import Codec
+from workers.stopwatch import Stopwatch
+
+ENVS = 4
+Rollout = list[tuple[np.ndarray, Happened[GymFacts]]]  # what was seen before, and what happened
+
+
+def environments(steps: int = 20, limit: int = 9, **how: bool) -> GymEnvironments:
+    walk = Walk()
+    spec = GymSpec(
+        make=lambda: Walk(limit), codec=Codec(walk.observation_space, walk.action_space), outcome=env_return,
+        measures=lambda episode: {"length": float(len(episode.actions))}, steps=steps, devices=("cpu:0",) * ENVS, **how,
+    )  # fmt: skip
+    return GymEnvironments(spec, Stopwatch())
+
+
+def play(env: GymEnvironments, episode: int = 0) -> Rollout:
+    """Actions by the uniforms alone."""
+    seen = env.begin(paths_below(RngPath(1) / episode, ENVS))
+    found: Rollout = []
+    while seen.alive.any():
+        happened, after = env.step((env.uniforms() < 0.5).astype(np.int64))
+        found.append((seen.observation, happened))
+        seen = after
+    return found
+
+
+def digest(rollout: Rollout) -> list[Any]:
+    return [(seen.tolist(), one.facts.env_reward.tolist(), one.ended.tolist()) for seen, one in rollout]
+
+
+def test_a_whole_episode_ends_once_and_leaves_zeros() -> None:
+    env = environments()
+    rollout = play(env)
+    ended = np.array([happened.ended for _, happened in rollout])  # [T, E]
+    assert ended.sum(axis=0).tolist() == [1] * ENVS
+    steps = 1 + ended.argmax(axis=0)
+    for end in env.ends().envs:
+        of_env = [happened.facts for _, happened in rollout]
+        assert end.steps == end.measures["length"] == steps[end.env]
+        assert end.outcome == pytest.approx(sum(facts.env_reward[end.env] for facts in of_env))
+        for facts in of_env[end.steps :]:
+            assert facts.observation[end.env].tolist() == [0.0, 0.0]
+            assert facts.env_reward[end.env] == 0.0
+            assert facts.info[end.env] == {}
+
+
+def test_a_limit_of_environment_or_run_is_no_end_of_their_own() -> None:
+    for env, at in ((environments(limit=2), 2), (environments(steps=3), 3)):
+        rollout = play(env)
+        *_, (_, last) = rollout
+        assert len(rollout) == at
+        assert last.cut is not None
+        assert (last.facts.terminated | last.facts.truncated).tolist() == last.ended.tolist()
+        assert last.cut.truncated.any()
+        assert not (last.cut.truncated & last.facts.terminated).any()
+
+
+def test_facts_are_of_before_and_after_the_step() -> None:
+    for seen, happened in play(environments(steps=40, resets=True)):
+        facts = happened.facts
+        assert facts.observation.tolist() == seen.tolist()
+        assert facts.env_reward == pytest.approx(facts.next_observation[:, 0], abs=1e-6)  # before any reset
+        assert facts.step.tolist() == facts.next_observation[:, 1].tolist()
+        moved = facts.next_observation[:, 0] - facts.observation[:, 0]
+        assert (facts.action == (moved > 0)).all()
+
+
+def test_with_resets_every_environment_steps_on_and_begins_anew_with_fresh_draws() -> None:
+    env = environments(steps=40, resets=True)
+    rollout = play(env)
+    assert len(rollout) == 40
+    starts = [tuple(seen[i]) for seen, _ in rollout for i in range(ENVS) if seen[i, 1] == 0]
+    assert len(starts) == len(set(starts)) > ENVS
+    for (_, happened), (after, _) in pairwise(rollout):
+        restarted = happened.cut.restarted if happened.cut is not None else np.zeros(ENVS, dtype=bool)
+        assert restarted.tolist() == happened.ended.tolist() == (after[:, 1] == 0).tolist()
+    assert all(end.steps == 40 for end in env.ends().envs)
+
+
+def test_a_rollout_without_an_end_tells_what_the_episode_in_progress_has_come_to() -> None:
+    env = environments(steps=1, resets=True)
+    ((_, happened),) = play(env)
+    assert [end.outcome for end in env.ends().envs] == pytest.approx(happened.facts.env_reward.tolist())
+
+
+def test_rollouts_that_continue_are_one_long_rollout() -> None:
+    """Piece by piece nobody is reset but at ends."""
+    env = environments(steps=5, resets=True, continues=True)
+    pieces = [play(env, episode) for episode in range(6)]
+    for before, after in pairwise(pieces):
+        (_, last), (first, _) = before[-1], after[0]
+        on = last.cut.goes_on
+        assert on.any()
+        assert first[on].tolist() == last.cut.last[on].tolist()
+        assert (first[~on, 1] == 0).all()
+        assert not last.facts.truncated[on].any()  # to a reward nothing ends there
+
+
+@pytest.mark.parametrize("at", [1, 2, 5])
+def test_what_is_carried_on_is_replayed_to_the_same_place(at: int) -> None:
+    whole = environments(steps=4, resets=True, continues=True)
+    expected = [digest(play(whole, episode)) for episode in range(7)]
+    first = environments(steps=4, resets=True, continues=True)
+    for episode in range(at):
+        play(first, episode)
+    second = environments(steps=4, resets=True, continues=True)
+    second.take_up(first.carried())
+    assert [digest(play(second, episode)) for episode in range(at, 7)] == expected[at:]
+    assert [end.outcome for end in second.ends().envs] == [end.outcome for end in whole.ends().envs]
+
+
+def test_a_replay_that_shows_something_else_is_refused_where_environments_repeat() -> None:
+    env = environments(steps=2, resets=True, continues=True)
+    play(env)
+    carried = env.carried()
+    for kept in carried["going_on"].values():
+        kept["seen"][0] += 1.0
+    with pytest.raises(ValueError, match="environment 0 does not repeat"):
+        environments(steps=2, resets=True, continues=True).take_up(carried)
+    anew = environments(steps=2, resets=True, continues=True, repeats=False)
+    anew.take_up(carried)
+    assert (play(anew, 1)[0][0][:, 1] == 0).all()
+
+
+def test_draws_do_not_depend_on_the_length_of_a_rollout_or_on_company() -> None:
+    long, short = play(environments(steps=40, resets=True)), play(environments(steps=7, resets=True))
+    assert digest(long)[:6] == digest(short)[:6]
+
+
+def test_whole_episodes_carry_nothing() -> None:
+    env = environments()
+    play(env)
+    assert env.carried() == {}

@@ -1,0 +1,55 @@
+"""Spaces of Gymnasium as a policy has them."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from workers.gymnasium_task.spaces import Codec
+
+SEEN = spaces.Box(-1.0, 1.0, (2,), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("space", "sizes"),
+    [
+        (spaces.Discrete(4), (4,)), (spaces.Discrete(3, start=-1), (3,)),
+        (spaces.MultiDiscrete([2, 5]), (2, 5)), (spaces.MultiDiscrete([3, 3], start=[1, -2]), (3, 3)),
+        (spaces.MultiBinary(3), (2, 2, 2)),
+    ],
+)  # fmt: skip
+def test_every_choice_is_an_action_of_the_space_and_none_is_left_out(space: gymnasium.Space, sizes: tuple) -> None:
+    codec = Codec(SEEN, space)
+    assert codec.spaces.head_sizes == sizes
+    assert len(codec.spaces.head_names) == codec.width == len(sizes)
+    decisions = np.array(list(np.ndindex(sizes)))
+    actions = [codec.action(decision) for decision in decisions]
+    assert all(space.contains(action) for action in actions)
+    assert len({tuple(np.atleast_1d(action).tolist()) for action in actions}) == np.prod(sizes)
+    assert codec.given(decisions).tolist() == [np.asarray(action).tolist() for action in actions]
+
+
+def test_continuous_decisions_are_clipped_to_the_box() -> None:
+    space = spaces.Box(np.array([[-1.0], [0.0]], dtype=np.float32), np.array([[1.0], [5.0]], dtype=np.float32))
+    codec = Codec(SEEN, space)
+    assert codec.spaces.head_sizes == ()
+    assert codec.spaces.head_names == ("action_0", "action_1")
+    assert codec.action(np.array([-3.0, 9.0])).tolist() == [[-1.0], [5.0]]
+    assert space.contains(codec.action(np.array([0.5, 2.5])))
+    assert codec.given(np.array([[0.5, -2.5]])).tolist() == [[0.5, 0.0]]
+
+
+def test_observations_are_flat_whatever_they_are_made_of() -> None:
+    space = spaces.Dict({"a": spaces.Discrete(3), "b": spaces.Box(0.0, 1.0, (2, 2), np.float32)})
+    codec = Codec(space, spaces.Discrete(2))
+    found = codec.flat({"a": 1, "b": np.full((2, 2), 0.5, dtype=np.float32)})
+    assert found.tolist() == [0.0, 1.0, 0.0, 0.5, 0.5, 0.5, 0.5]
+    assert codec.spaces.observation_width == 7
+
+
+@pytest.mark.parametrize("space", [spaces.Text(3), spaces.Dict({"a": spaces.Discrete(2)})])
+def test_actions_that_nobody_can_choose_are_refused_by_what_could_be(space: gymnasium.Space) -> None:
+    with pytest.raises(ValueError, match="Discrete, MultiDiscrete, MultiBinary and Box"):
+        Codec(SEEN, space)
+    with pytest.raises(ValueError, match="no fixed number of entries"):
+        Codec(spaces.Sequence(SEEN), spaces.Discrete(2))

@@ -1,0 +1,80 @@
+"""Runs of Gymnasium's environments: what their records depend on, and what they must not depend on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.gym_world import gym_session, own_file
+from support.tensor_world import quiet
+
+from workers.run.session import Session
+from workers.storage import state_bytes
+
+PENDULUM = {"task": "gym:Pendulum-v1", "steps": 6}
+ROLLOUTS: list[dict[str, Any]] = [
+    {}, {"policy": {"memory": "none"}}, {"gym": {"rollout": "resets"}}, {"gym": {"rollout": "continues"}, "steps": 5},
+    {"gym": {"rollout": "continues"}, "steps": 5, "policy": {"memory": "none"}}, PENDULUM,
+    {"controller": "random"}, {"controller": "random", **PENDULUM},
+]  # fmt: skip
+
+
+def digests(tmp_path: Path, changes: dict[str, Any], taken_up_at: int = -1) -> list[str]:
+    changes = {"task": f"{own_file(tmp_path)}:make", **changes}
+    session, found = _started(changes), []
+    for episode in range(session.spec.episodes):
+        if episode == taken_up_at and (state := session.state()) is not None:
+            kept = state_bytes.to_bytes(state)
+            session = gym_session(**changes)
+            session.resume(state_bytes.from_bytes(kept))
+            session.warm_up(quiet)
+        found.append(session.train(episode, quiet, quiet).digest)
+    return [*found, session.evaluate(tmp_path, quiet).digest]
+
+
+def _started(changes: dict[str, Any]) -> Session:
+    session = gym_session(**changes)
+    session.warm_up(quiet)
+    return session
+
+
+@pytest.mark.parametrize("changes", ROLLOUTS, ids=repr)
+def test_equal_settings_give_equal_records_also_when_taken_up(tmp_path: Path, changes: dict[str, Any]) -> None:
+    expected = digests(tmp_path, changes)
+    assert digests(tmp_path, {**changes, "group": "renamed", "telemetry": False}) == expected
+    assert digests(tmp_path, changes, taken_up_at=2) == expected
+    assert len(set(expected)) == len(expected)
+
+
+@pytest.mark.parametrize("change", [{"rng_seed": 6}, {"ppo": {"lr": 1e-2}}, {"reward": {"mode": "{own}:reward"}}])
+def test_what_matters_changes_records(tmp_path: Path, change: dict[str, Any]) -> None:
+    own = own_file(tmp_path)
+    if "reward" in change:
+        change = {"reward": {"mode": f"{own}:reward"}}
+    assert digests(tmp_path, change)[1] != digests(tmp_path, {})[1]
+
+
+def test_the_first_ratio_is_one_in_every_kind_of_rollout(tmp_path: Path) -> None:
+    for changes in ROLLOUTS[:6]:
+        session = _started({"task": f"{own_file(tmp_path)}:make", **changes})
+        for episode in range(3):
+            assert session.train(episode, quiet, quiet).ppo.first_ratio_error < 1e-5
+
+
+def test_an_outcome_of_ones_own_is_what_is_compared_and_the_return_stands_beside_it(tmp_path: Path) -> None:
+    own = own_file(tmp_path)
+    session = gym_session(f"{own}:make", outcome=f"{own}:outcome", gym={"rollout": "resets"})
+    plain = gym_session(f"{own}:make", gym={"rollout": "resets"})
+    for mine, theirs in zip(session.train(0, quiet, quiet).envs, plain.train(0, quiet, quiet).envs, strict=True):
+        assert mine.measures["env_return"] == theirs.outcome
+        assert mine.outcome != theirs.outcome
+        assert mine.measures["length"] == theirs.measures["length"]
+
+
+def test_an_evaluation_plays_whole_episodes_whatever_a_rollout_is(tmp_path: Path) -> None:
+    own = own_file(tmp_path)
+    session = gym_session(f"{own}:make", gym={"rollout": "continues"}, steps=2)
+    hosts = session.evaluate(tmp_path, quiet).hosts
+    assert max(host.outcome.steps for host in hosts) > 2
+    assert all(host.outcome.measures["length"] == host.outcome.steps for host in hosts)

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from workers.trainer import module
+from workers.trainer.user_run import Point
+
+WHOLE = """
+from typing import Literal
+import esper_ab
+
+class Settings(esper_ab.TrainerSettings):
+    lr: float = 0.1
+    steps: int = 3
+    clip: bool = True
+    kind: Literal["a", "b"] = "a"
+
+def train(run):
+    yield run.Point({"return": 1.0}, state=b"")
+
+def evaluate(run, state):
+    return 1.0
+"""
+
+
+def load(tmp_path: Path, code: str) -> module.PythonTrainer:
+    (tmp_path / "mine.py").write_text(code)
+    return module.load(str(tmp_path / "mine.py"))[0]
+
+
+@pytest.mark.parametrize(("values", "expected"), [
+    ({}, {"lr": 0.1, "steps": 3, "clip": True, "kind": "a"}),
+    ({"lr": "1e-3", "steps": "7", "clip": "false", "kind": "b"}, {"lr": 1e-3, "steps": 7, "clip": False, "kind": "b"}),
+    ({"lr": 1, "steps": 7}, {"lr": 1.0, "steps": 7, "clip": True, "kind": "a"}),
+])  # fmt: skip
+def test_settings_are_typed_by_their_struct(tmp_path: Path, values: Any, expected: Any) -> None:
+    assert module.flat(load(tmp_path, WHOLE).settings(values)) == expected
+
+
+@pytest.mark.parametrize(("values", "words"), [
+    ({"lrr": 1}, "no setting trainer.lrr; did you mean lr?"),
+    ({"momentum": 1}, "no setting trainer.momentum; there is lr, steps, clip, kind"),
+    ({"steps": "1.5"}, "trainer.steps: expected int, not '1.5'"),
+    ({"steps": 1.5}, "trainer.steps: expected int, not 1.5"),
+    ({"clip": "yes"}, "trainer.clip: expected bool, not 'yes'"),
+    ({"kind": "c"}, "trainer.kind"),
+    ({"lr": "nan"}, "trainer.lr: expected a finite number"),
+])  # fmt: skip
+def test_settings_that_are_none_are_refused(tmp_path: Path, values: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(words)):
+        load(tmp_path, WHOLE).settings(values)
+
+
+@pytest.mark.parametrize(("old", "new", "words"), [
+    ("def train(run)", "def learn(run)", r"trainer mine.py: no function train\(run\) there"),
+    ("def evaluate(run, state)", "def evaluate(run)", r"it must be evaluate\(run, state\)"),
+    ("yield run.Point", "return run.Point", "yields no points"),
+    ("esper_ab.TrainerSettings", "object", "Settings has to be a class Settings"),
+    ("lr: float = 0.1", "lr: float", "Settings.lr has no default"),
+    ("import esper_ab", "import esper_abc", "No module named 'esper_abc'"),
+])  # fmt: skip
+def test_a_file_that_is_no_trainer_is_refused(tmp_path: Path, old: str, new: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        load(tmp_path, WHOLE.replace(old, new))
+
+
+def test_a_trainer_without_settings_has_none(tmp_path: Path) -> None:
+    code = "def train(run):\n    yield\n\ndef evaluate(run, state): ...\n"
+    with pytest.raises(ValueError, match=r"no setting trainer\.lr; there is none"):
+        load(tmp_path, code).settings({"lr": 1})
+
+
+@pytest.mark.parametrize("one", [3, 3.0, np.float32(3), torch.tensor(3.0), np.array(3)])
+def test_numbers_of_any_library_are_numbers(one: Any) -> None:
+    assert module.metrics_of(Point({"return": one}, b""), "return") == {"return": 3.0}
+    assert module.outcomes_of(one, "return") == [3.0]
+    assert module.outcomes_of([{"return": one, "length": 5}, one], "return") == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("one", ["3", True, None, [1.0, 2.0], torch.ones(2)])
+def test_what_is_no_number_is_refused(one: Any) -> None:
+    with pytest.raises(ValueError, match="metric 'return' of a point is"):
+        module.metrics_of(Point({"return": one}, b""), "return")
+
+
+def test_a_point_without_the_outcome_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"no metric 'return'.*; it has loss; add it, or name another with --outcome"):
+        module.metrics_of(Point({"loss": 1.0}, b""), "return")
+    with pytest.raises(ValueError, match=r"yielded dict; yield run.Point"):
+        module.metrics_of({"return": 1.0}, "return")
+    with pytest.raises(ValueError, match="evaluate returned length, and no 'return'"):
+        module.outcomes_of({"length": 1.0}, "return")
+    with pytest.raises(ValueError, match="empty list"):
+        module.outcomes_of([], "return")
+
+
+@pytest.mark.parametrize("state", [
+    b"\x00any bytes", {}, {"a": [1, 2.5, None, "x", (True, b"y")], 3: {"deep": torch.arange(3)}},
+])  # fmt: skip
+def test_a_state_comes_back_as_it_was(state: Any) -> None:
+    assert repr(module.restored(module.saved(state))) == repr(state)
+
+
+def test_states_of_torch_modules_and_optimisers_come_back() -> None:
+    net = torch.nn.Linear(2, 1)
+    optimiser = torch.optim.Adam(net.parameters())
+    net(torch.ones(1, 2)).sum().backward()
+    optimiser.step()
+    state = {"net": net.state_dict(), "optimiser": optimiser.state_dict(), "rng": torch.get_rng_state()}
+    assert isinstance(state["net"], OrderedDict)
+    found = module.restored(module.saved(state))
+    assert isinstance(found, dict)
+    other = torch.nn.Linear(2, 1)
+    other.load_state_dict(found["net"])
+    torch.optim.Adam(other.parameters()).load_state_dict(found["optimiser"])
+    assert torch.equal(other.weight, net.weight)
+
+
+@pytest.mark.parametrize(("state", "words"), [
+    (None, "the state of a point is NoneType"),
+    ({"net": torch.nn.Linear(1, 1)}, r"state\['net'\] is torch.nn.*Linear, which cannot be restored"),
+    ({"a": [np.ones(2)]}, r"state\['a'\]\[0\] is numpy.ndarray.*torch.from_numpy"),
+    ({"a": np.float64(1)}, r"numpy.float64.*float\(number\)"),
+])  # fmt: skip
+def test_a_state_that_would_need_code_is_refused(state: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        module.saved(state)
+
+
+def test_the_state_that_is_saved_does_not_change_with_what_goes_on() -> None:
+    weights = torch.zeros(2)
+    data = module.saved({"weights": weights})
+    weights += 1
+    found = module.restored(data)
+    assert isinstance(found, dict)
+    assert torch.equal(found["weights"], torch.zeros(2))

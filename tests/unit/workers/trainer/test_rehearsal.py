@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import trainers
+
+from esper_ab.contracts.measures import RESERVED, Measure
+from esper_ab.contracts.rng import RngPath
+from workers.trainer.rehearsal import behaviour, measure_names, named_files, rehearse
+from workers.trainer.trial import Trial, Tried, attempt
+
+
+def silent(what: str) -> None: ...
+
+
+def of_python(tmp_path: Path, fault: str = "", **changes: Any) -> Any:
+    groups = {"a": {"lr": "1", "fault": fault}, "b": {}}
+    asked = {"groups": groups, **changes}
+    return rehearse(trainers.question(trainers.python_file(tmp_path), tmp_path, **asked), silent)
+
+
+def of_command(tmp_path: Path, lr: str = "1", **changes: Any) -> Any:
+    groups = {"a": {"lr": lr}, "b": {"lr": "2"}}
+    return rehearse(trainers.question(trainers.command(tmp_path), tmp_path, groups=groups, **changes), silent)
+
+
+def tried(tmp_path: Path, fault: str, **changes: Any) -> Tried:
+    given = {
+        "reference": trainers.python_file(tmp_path), "settings": {"fault": fault}, "outcome": "score", "points": 3,
+        "evaluations": 16, "rng": RngPath(0), "folder": str(tmp_path), "gpu": False, "threads": 1,
+        "deterministic": True, "last": 2, "keep": str(tmp_path / "state"),
+    }  # fmt: skip
+    return attempt(Trial(**given | changes), "cpu")
+
+
+@pytest.mark.parametrize(("fault", "expected"), [
+    ("", (True, "exactly")),
+    ("resumes otherwise", (True, "resumes")),
+    ("ignores its state", (True, "anew")),
+    ("does not repeat", (False, "resumes")),
+])  # fmt: skip
+def test_a_rehearsal_tells_what_a_trainer_does(tmp_path: Path, fault: str, expected: tuple[bool, str]) -> None:
+    whole, again = tried(tmp_path, fault), tried(tmp_path, fault)
+    resumed = tried(tmp_path, fault, first=1, state_file=str(tmp_path / "state"), keep="")
+    assert behaviour(whole, again, resumed) == expected
+    assert behaviour(whole, again, None) == (expected[0], "anew")
+
+
+def test_a_rehearsal_finds_all_that_a_plan_needs(tmp_path: Path) -> None:
+    found = of_python(tmp_path)
+    assert (found.problem, found.repeats, found.resumption) == ("", True, "exactly")
+    assert (found.evaluations, found.metrics) == (3, {"Loss/train": "loss_train"})
+    assert found.settings == {"a": {"lr": 1.0, "fault": ""}, "b": {"lr": 0.1, "fault": ""}}
+
+
+def test_a_trainer_that_ignores_its_seed_is_refused(tmp_path: Path) -> None:
+    found = of_python(tmp_path, "ignores its seed")
+    assert "3 seeds gave the same results (score" in found.problem
+    assert "every replicate would be one and the same run" in found.problem
+
+
+@pytest.mark.parametrize(("changes", "words"), [
+    ({"groups": {"a": {"lrr": 1}}}, "group 'a': no setting trainer.lrr; did you mean lr?"),
+    ({"rehearsal": {"steps": "1"}}, "no setting trainer.steps"),
+])  # fmt: skip
+def test_a_trainer_that_does_not_do_what_was_asked_is_refused(tmp_path: Path, changes: Any, words: str) -> None:
+    assert words in of_python(tmp_path, **changes).problem
+
+
+def test_what_a_trainer_raises_is_told_with_its_place(tmp_path: Path) -> None:
+    path = Path(trainers.python_file(tmp_path))
+    path.write_text(path.read_text().replace("run.alive(1)", "{}['no']"))
+    found = rehearse(trainers.question(str(path), tmp_path), silent)
+    assert found.problem == "KeyError: 'no' (mine.py, line 19)"
+
+
+@pytest.mark.parametrize(("lr", "repeats"), [("1", True), ("9", False)])
+def test_a_rehearsal_finds_whether_a_command_repeats(tmp_path: Path, lr: str, repeats: bool) -> None:
+    found = of_command(tmp_path, lr)
+    assert (found.problem, found.repeats, found.resumption) == ("", repeats, "anew")
+    assert (found.files, found.evaluations, found.shortened) == (("train.py",), 1, "")
+
+
+@pytest.mark.parametrize(("lr", "words"), [
+    ("0", "3 seeds gave the same outcome (0.134364)"),
+    ("-1", "ValueError: lr must be positive"),
+])  # fmt: skip
+def test_a_command_that_ignores_its_seed_or_fails_is_refused(tmp_path: Path, lr: str, words: str) -> None:
+    assert words in of_command(tmp_path, lr).problem
+
+
+def test_a_command_is_rehearsed_with_its_own_settings_and_its_program_has_to_be_there(tmp_path: Path) -> None:
+    assert "lr must be positive" in of_command(tmp_path, rehearsal={"lr": "-1"}).problem
+    assert of_command(tmp_path, rehearsal={"lr": "3"}).shortened == "lr=3"
+    found = rehearse(trainers.question("no-such-program {seed}", tmp_path), silent)
+    assert "no-such-program: No such file or directory" in found.problem
+
+
+def test_the_files_of_a_command_are_those_below_the_folder_where_it_runs(tmp_path: Path) -> None:
+    for name in ("train.py", "conf.yaml", "{out}"):
+        (tmp_path / name).touch()
+    assert named_files("train.py train.py ./conf.yaml /etc/passwd no.py {out}", str(tmp_path)) == (
+        "train.py", "conf.yaml",
+    )  # fmt: skip
+
+
+@given(metrics=st.lists(st.text(max_size=70), unique=True, max_size=9))
+def test_every_metric_has_a_measure_of_its_own(metrics: list[str]) -> None:
+    names = measure_names(metrics)
+    assert list(names) == metrics
+    assert len(set(names.values()) - RESERVED) == len(metrics)
+    for name in names.values():
+        Measure(name=name, label="")  # its type is checked when it is decoded
+        assert name.isidentifier()
+        assert name == name.lower()
+        assert len(name) <= 64

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import os
+import select
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from esper_ab.contracts.rng import RngPath
+from esper_ab.contracts.trainer import OutcomeSource
+from workers.trainer import script
+from workers.trainer.outcome import read_outcome
+
+JSON = OutcomeSource("json", "result.json", "return")
+
+
+def nothing() -> None: ...
+
+
+def run(tmp_path: Path, code: str, *arguments: str, on_sign: Callable[[], None] = nothing, key: str = "") -> str:
+    """Run Python code as a script; what it wrote."""
+    source = OutcomeSource("wandb", "", key) if key else JSON
+    words = [sys.executable, "-c", code, *arguments]
+    script.run_script(words, str(tmp_path), script.environment(source, tmp_path), (tmp_path, "run.log"), on_sign)
+    return (tmp_path / "run.log").read_text()
+
+
+def test_output_and_errors_of_a_script_go_to_the_log(tmp_path: Path) -> None:
+    assert run(tmp_path, "import sys; print('one'); print('two', file=sys.stderr)") == "one\ntwo\n"
+
+
+def test_a_script_that_fails_is_reported_with_its_last_lines(tmp_path: Path) -> None:
+    (tmp_path / "run.log").write_text("of an earlier life\n")
+    with pytest.raises(script.ScriptFailed) as failed:
+        run(tmp_path, "print('step 7'); raise ValueError('lr must be positive')")
+    assert "ended with exit status 1" in str(failed.value)
+    assert str(failed.value).endswith("ValueError: lr must be positive")
+    assert "earlier life" not in str(failed.value)
+
+
+def test_a_script_that_fails_without_a_word_is_said_to(tmp_path: Path) -> None:
+    with pytest.raises(script.ScriptFailed, match="exit status 3: it wrote nothing"):
+        run(tmp_path, "raise SystemExit(3)")
+
+
+def test_a_script_works_while_it_uses_the_processor(tmp_path: Path) -> None:
+    """It ends when it has been told, through its own log, that a sign was given for it."""
+    told = tmp_path / "told"
+    code = "import pathlib, sys\nwhile not pathlib.Path(sys.argv[1]).exists(): pass"
+    run(tmp_path, code, str(told), on_sign=told.touch)
+    assert told.exists()
+
+
+def test_an_exception_of_the_sign_ends_the_script(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    code = f"import os, pathlib\npathlib.Path({str(pid)!r}).write_text(str(os.getpid()))\nwhile True: pass"
+
+    def cancelled() -> None:
+        if pid.exists():
+            raise InterruptedError("cancelled")
+
+    with pytest.raises(InterruptedError):
+        run(tmp_path, code, on_sign=cancelled)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
+
+
+def test_a_killed_worker_leaves_no_script(tmp_path: Path) -> None:
+    """A fork is the worker: it is killed while its script runs."""
+    fifo = tmp_path / "pids"
+    os.mkfifo(fifo)
+    code = f"import os, signal\nopen({str(fifo)!r}, 'w').write(str(os.getpid()))\nsignal.pause()"
+    worker = f"""
+import sys
+from pathlib import Path
+from workers.trainer import script
+script.run_script([sys.executable, "-c", {code!r}], "/", {{}}, (Path({str(tmp_path)!r}), "run.log"), lambda: None)
+"""
+    pid = os.spawnve(os.P_NOWAIT, sys.executable, [sys.executable, "-c", worker],
+                     {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})  # fmt: skip
+    running = os.pidfd_open(int(fifo.read_text()))
+    os.kill(pid, 9)
+    os.waitpid(pid, 0)
+    end = select.poll()
+    end.register(running, select.POLLIN)
+    assert end.poll(30_000)
+    os.close(running)
+
+
+def test_what_a_script_gives_to_wandb_is_its_outcome(tmp_path: Path) -> None:
+    code = """
+import wandb
+run = wandb.init(project="mine", config={"lr": 3})
+wandb.define_metric("loss", summary="min")
+for step in range(wandb.config.lr):
+    wandb.log({"return": 10.0 * step, "other": -1.0, "eval": {"score": step + 0.5}}, step=step)
+wandb.log({"video": wandb.Video("no.mp4")})
+run.finish()
+"""
+    run(tmp_path, code, key="return")
+    assert read_outcome(OutcomeSource("wandb", "", "return"), tmp_path) == 20.0
+    run(tmp_path, code, key="eval.score")
+    assert read_outcome(OutcomeSource("wandb", "", "eval.score"), tmp_path) == 2.5
+
+
+def test_scalars_of_a_tensorboard_writer_count_as_logged_where_they_are_synced(tmp_path: Path) -> None:
+    (tmp_path / "tensorboardX.py").write_text("class SummaryWriter:\n    def add_scalar(self, tag, value, step): ...\n")
+    code = """
+import sys; sys.path.insert(0, ".")
+import wandb, tensorboardX
+wandb.init(sync_tensorboard=True)
+tensorboardX.SummaryWriter().add_scalar("charts/episodic_return", 12.5, 3)
+"""
+    run(tmp_path, code, key="charts/episodic_return")
+    assert read_outcome(OutcomeSource("wandb", "", "charts/episodic_return"), tmp_path) == 12.5
+
+
+def test_what_is_left_of_an_earlier_life_is_no_result(tmp_path: Path) -> None:
+    folder = script.fresh_folder(tmp_path, "runs/a-0/out")
+    (folder / "result.json").write_text('{"return": 1}')
+    assert list(script.fresh_folder(tmp_path, "runs/a-0/out").iterdir()) == []
+
+
+def test_a_value_is_one_word_whatever_it_holds() -> None:
+    words = script.words_of("run --lr {lr} '{out}/a b'", {"lr": "1 $(touch x) ; 'y"}, 3, Path("/o"))
+    assert words == ["run", "--lr", "1 $(touch x) ; 'y", "/o/a b"]
+
+
+def test_seeds_of_addresses_differ_and_suit_every_library() -> None:
+    seeds = {script.seed_at(RngPath(0) / "train" / step) for step in range(100)}
+    assert len(seeds) == 100
+    assert all(0 <= seed < 2**31 for seed in seeds)

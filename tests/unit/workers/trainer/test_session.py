@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from support import trainers
+
+from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord
+from workers.storage import state_bytes
+from workers.trainer.script import ScriptFailed
+from workers.trainer.session import TrainerSession, open_session
+
+
+def nothing(step: int) -> None: ...
+
+
+@pytest.fixture
+def experiment_dir(tmp_path: Path) -> Path:
+    folder = tmp_path / "experiment"
+    folder.mkdir()
+    return folder
+
+
+def python(tmp_path: Path, experiment_dir: Path, settings: dict[str, Any], **changes: Any) -> TrainerSession:
+    spec = trainers.spec(trainers.python_file(tmp_path), experiment_dir, settings, **changes)
+    return open_session(spec, experiment_dir, "cpu")
+
+
+def scripted(tmp_path: Path, experiment_dir: Path, lr: str, **changes: Any) -> TrainerSession:
+    spec = trainers.spec(trainers.command(tmp_path), experiment_dir, {"lr": lr}, directory=tmp_path, **changes)
+    return open_session(spec, experiment_dir, "cpu")
+
+
+def trained(session: TrainerSession, experiment_dir: Path, first: int = 0) -> list[EpisodeRecord | EvaluationRecord]:
+    records = [session.train(point, nothing, nothing) for point in range(first, session.spec.episodes)]
+    return [*records, session.evaluate(experiment_dir, nothing)]
+
+
+def test_a_run_has_a_record_per_point_and_one_of_its_evaluation(tmp_path: Path, experiment_dir: Path) -> None:
+    *points, evaluation = trained(python(tmp_path, experiment_dir, {"lr": 2.0}), experiment_dir)
+    assert [one.episode for one in points] == [0, 1, 2]
+    outcomes = [one.envs[0].outcome for one in points]
+    assert outcomes == sorted(outcomes)
+    assert [one.envs[0].measures for one in points] == [{"loss_train": -outcome} for outcome in outcomes]
+    assert [host.outcome.outcome for host in evaluation.hosts] == [outcomes[-1]] * 3
+    assert (experiment_dir / "policies/a/0.pt").is_file()
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_a_run_taken_up_at_any_point_gives_the_same_records(tmp_path: Path, experiment_dir: Path, at: int) -> None:
+    whole = trained(python(tmp_path, experiment_dir, {}), experiment_dir)
+    first = python(tmp_path, experiment_dir, {})
+    for point in range(at):
+        first.train(point, nothing, nothing)
+    state = first.state()
+    assert state is not None
+    again = python(tmp_path, experiment_dir, {})
+    again.resume(state_bytes.from_bytes(state_bytes.to_bytes(state)))
+    assert [one.digest for one in trained(again, experiment_dir, at)] == [one.digest for one in whole[at:]]
+
+
+def test_groups_of_equal_settings_have_equal_digests_and_seeds_have_not(tmp_path: Path, experiment_dir: Path) -> None:
+    one = trained(python(tmp_path, experiment_dir, {"lr": 0.1}), experiment_dir)
+    same = trained(python(tmp_path, experiment_dir, {}), experiment_dir)
+    other = trained(python(tmp_path, experiment_dir, {}, rng_seed=1), experiment_dir)
+    assert [record.digest for record in one] == [record.digest for record in same]
+    assert not {record.digest for record in one} & {record.digest for record in other}
+
+
+def test_a_trainer_that_would_begin_anew_has_a_state_at_its_end_only(tmp_path: Path, experiment_dir: Path) -> None:
+    session = python(tmp_path, experiment_dir, {}, resumes=False)
+    states = [session.train(point, nothing, nothing) and session.state() for point in range(3)]
+    assert [state is None for state in states] == [True, True, False]
+    assert not session.stateless
+
+
+def test_an_outcome_that_is_no_number_is_the_worst_one_or_an_error(tmp_path: Path, experiment_dir: Path) -> None:
+    with pytest.raises(ValueError, match="the outcome is nan; with --outcome-range"):
+        python(tmp_path, experiment_dir, {"fault": "breaks"}).train(0, nothing, nothing)
+    record = python(tmp_path, experiment_dir, {"fault": "breaks"}, worst=-5.0).train(0, nothing, nothing)
+    assert (record.envs[0].outcome, record.envs[0].failed) == (-5.0, True)
+
+
+def test_a_copy_that_was_changed_is_not_trained(tmp_path: Path, experiment_dir: Path) -> None:
+    spec = trainers.spec(trainers.python_file(tmp_path), experiment_dir, {})
+    Path(trainers.python_file(tmp_path)).write_text("raise RuntimeError('the next idea')")
+    assert open_session(spec, experiment_dir, "cpu").train(0, nothing, nothing).episode == 0
+    (experiment_dir / "copy" / "mine.py").write_text(trainers.PYTHON + "\n")
+    with pytest.raises(ValueError, match=r"trainer mine.py: its copy in .* was changed"):
+        open_session(spec, experiment_dir, "cpu")
+
+
+@pytest.mark.parametrize(("changes", "words"), [
+    ({"eval_hosts": 4}, "evaluate returned 3 outcomes, where 4 are planned"),
+    ({"episodes": 1, "metrics": {}}, "point 0 has the metrics Loss/train beside the outcome, where the first had none"),
+])  # fmt: skip
+def test_a_run_that_is_not_as_planned_says_so(
+    tmp_path: Path, experiment_dir: Path, changes: dict[str, Any], words: str
+) -> None:
+    metrics = changes.pop("metrics", {"Loss/train": "loss_train"})
+    spec = trainers.spec(trainers.python_file(tmp_path), experiment_dir, {}, **changes)
+    order = msgspec.structs.replace(spec.trainer, metrics=metrics)
+    session = open_session(msgspec.structs.replace(spec, trainer=order), experiment_dir, "cpu")
+    with pytest.raises(ValueError, match=words):
+        trained(session, experiment_dir)
+
+
+def test_a_trainer_that_ends_early_says_so(tmp_path: Path, experiment_dir: Path) -> None:
+    session = python(tmp_path, experiment_dir, {})
+    for point in range(3):
+        session.train(point, nothing, nothing)
+    with pytest.raises(ValueError, match=r"ended before point 3 of 3; it yields run.points"):
+        session.train(3, nothing, nothing)
+
+
+def test_a_command_has_the_outcome_that_its_script_left(tmp_path: Path, experiment_dir: Path) -> None:
+    point, evaluation = trained(scripted(tmp_path, experiment_dir, "3"), experiment_dir)
+    again, _ = trained(scripted(tmp_path, experiment_dir, "3"), experiment_dir)
+    assert 3.0 < point.envs[0].outcome < 4.0
+    assert [host.outcome.outcome for host in evaluation.hosts] == [point.envs[0].outcome]
+    assert again.digest == point.digest
+    assert (experiment_dir / "logs/a-0.log").read_text() == "training with 3\n" * 2
+    assert [path.name for path in (experiment_dir / "runs/a-0/out").iterdir()] == ["r.json"]
+
+
+def test_a_command_that_has_ended_is_not_run_again_for_its_evaluation(tmp_path: Path, experiment_dir: Path) -> None:
+    session = scripted(tmp_path, experiment_dir, "3")
+    record, state = session.train(0, nothing, nothing), session.state()
+    assert state is not None
+    again = scripted(tmp_path, experiment_dir, "3")
+    again.resume(state_bytes.from_bytes(state_bytes.to_bytes(state)))
+    assert again.evaluate(experiment_dir, nothing).hosts[0].outcome.outcome == record.envs[0].outcome
+
+
+def test_a_script_that_fails_or_was_edited_is_named(tmp_path: Path, experiment_dir: Path) -> None:
+    session = scripted(tmp_path, experiment_dir, "-1")
+    with pytest.raises(ScriptFailed, match=r"exit status 1: .*ValueError: lr must be positive"):
+        session.train(0, nothing, nothing)
+    (tmp_path / "train.py").write_text("the next idea")
+    with pytest.raises(ValueError, match=r"train.py in .*: changed since the experiment was planned"):
+        open_session(session.spec, experiment_dir, "cpu")

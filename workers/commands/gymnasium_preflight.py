@@ -1,0 +1,162 @@
+"""What planning needs to know of a Gymnasium task: spaces, code, determinism, speed. Imports gymnasium when asked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from esper_ab.contracts.below import folder_below
+from esper_ab.contracts.kinds import GYM_PREFIX, GYMNASIUM
+from esper_ab.contracts.machine import Questions, TaskFacts, UserReward
+from esper_ab.contracts.measures import Measure, TaskMeasures
+from esper_ab.contracts.messages import RewardCode
+from esper_ab.contracts.rng import RngPath
+from esper_ab.contracts.source_files import copy_files
+from workers.stopwatch import Stopwatch
+from workers.user_rewards import user_code
+
+if TYPE_CHECKING:
+    from workers.gymnasium_task.environments import GymSpec
+    from workers.gymnasium_task.facts import GymFacts
+    from workers.gymnasium_task.making import Load
+
+INSTALL = "it needs gymnasium: pip install 'esper-ab[gymnasium]'"
+_LIMIT = 2000  # steps of the episode that is played twice
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probed:
+    """What was found out about a task."""
+
+    tasks: tuple[TaskFacts, ...] = ()
+    code: tuple[UserReward, ...] = ()
+    problem: str = ""
+    reward_problems: dict[str, str] = field(default_factory=dict)  # by group
+
+
+def probe(questions: Questions, doing: Callable[[str], None]) -> Probed:
+    """Load everything that is the user's, from copies as runs will, and play one episode twice."""
+    doing(f"playing one episode of {questions.task} twice")
+    try:
+        import gymnasium  # noqa: F401
+    except ModuleNotFoundError:
+        return Probed(problem=INSTALL)
+    with TemporaryDirectory() as folder:
+        try:
+            code = tuple(_code(kind, reference) for kind, reference in _references(questions))
+            return _played(questions, code, Path(folder))
+        except (ValueError, OSError) as error:
+            return Probed(problem=" ".join(str(error).removeprefix(f"task {questions.task!r}").lstrip(": ").split()))
+
+
+def _references(questions: Questions) -> list[tuple[str, str]]:
+    """Return what for, and which: every function of the user's own."""
+    task = [] if questions.task.startswith(GYM_PREFIX) else [("task", questions.task)]
+    outcome = [("outcome", questions.outcome)] if ":" in questions.outcome.removeprefix("info:") else []
+    return [*task, *outcome, *(("reward mode", mode) for mode in questions.user_rewards)]
+
+
+def _code(kind: str, reference: str) -> UserReward:
+    place = reference.rpartition(":")[0]
+    found = user_code.load(f"{kind} {reference!r}", place)
+    files = found.files if place.endswith(".py") else ()
+    return UserReward(reference=reference, sha256=found.sha256, problem="", root=str(found.root), files=files)
+
+
+def _from_copies(code: tuple[UserReward, ...], folder: Path) -> Load:
+    planned = {}
+    for number, one in enumerate(code):
+        name = f"copy{number}" if one.files else ""
+        if name:
+            copy_files(Path(one.root), one.files, folder_below(folder, name))
+        file = one.files[0] if one.files else ""
+        planned[one.reference] = RewardCode(reference=one.reference, folder=name, file=file, sha256=one.sha256)
+    return lambda what, reference: user_code.load_planned(what, planned[reference], folder)
+
+
+def _played(questions: Questions, code: tuple[UserReward, ...], folder: Path) -> Probed:
+    from workers.gymnasium_task.environments import GymSpec
+    from workers.gymnasium_task.making import maker, outcome_of
+    from workers.gymnasium_task.spaces import Codec
+    from workers.gymnasium_task.world import measured
+
+    load = _from_copies(code, folder)
+    make = maker(questions.task, load)
+    env = make()
+    limit = getattr(getattr(env, "spec", None), "max_episode_steps", None) or 0
+    spec = GymSpec(
+        make=make, codec=Codec(env.observation_space, env.action_space), outcome=outcome_of(questions.outcome, load),
+        measures=measured(questions.outcome), steps=_LIMIT, devices=("cpu:0",) * 2,
+    )
+    first, steps, took_s = _episode(spec)
+    again, _, _ = _episode(spec)
+    task = TaskFacts(
+        name=questions.task, title="Gymnasium", measures=_measures(questions), kind=GYMNASIUM,
+        repeats=_shown(first) == _shown(again), step_s=took_s / max(1, steps), episode_steps=limit,
+    )
+    return Probed(tasks=(task,), code=code, reward_problems=_reward_problems(questions, load, first))
+
+
+def _episode(spec: GymSpec) -> tuple[list[GymFacts], int, float]:
+    """Play an episode of random actions in two environments; return its facts, its steps, and how long they took."""
+    from workers.gymnasium_task.environments import GymEnvironments
+    from workers.gymnasium_task.world import RandomActions
+
+    controller, environments = RandomActions(), GymEnvironments(spec, Stopwatch())
+    began = time.perf_counter()
+    seen = environments.begin([RngPath(0) / "preflight" / env for env in range(2)])
+    facts = []
+    while seen.alive.any():
+        happened, seen = environments.step(controller.decide(seen, environments.uniforms()))
+        facts.append(happened.facts)
+    took_s = time.perf_counter() - began
+    ends = environments.ends()
+    return facts, sum(end.steps for end in ends.envs), took_s
+
+
+def _shown(facts: list[GymFacts]) -> list[bytes]:
+    """Return what an episode showed, to the bit."""
+    return [
+        one.next_observation.tobytes() + one.env_reward.tobytes() + one.terminated.tobytes() + one.truncated.tobytes()
+        for one in facts
+    ]
+
+
+def _reward_problems(questions: Questions, load: Load, facts: list[GymFacts]) -> dict[str, str]:
+    """Return by group why its reward cannot be computed from the facts of the episode; finite numbers are asked for."""
+    import numpy as np
+
+    from workers.gymnasium_task.making import reward_of
+
+    problems = {}
+    for group, settings in questions.rewards.items():
+        what = f"reward mode {settings.mode!r}"
+        try:
+            function = reward_of(settings, load)
+            for step, one in enumerate(facts, start=1):
+                values = function(one)
+                if not np.isfinite(values).all():
+                    raise ValueError(f"{what} is not finite at step {step}: {values.tolist()}")
+        except ValueError as error:
+            problems[group] = str(error).replace(what, f"reward={settings.mode}", 1)
+    return problems
+
+
+def _measures(questions: Questions) -> TaskMeasures:
+    from workers.gymnasium_task.world import RETURN, measures
+
+    outcome = questions.outcome
+    if not outcome:
+        return TaskMeasures(
+            outcome=msgspec.structs.replace(RETURN, better=questions.outcome_better), measures=measures(outcome)
+        )
+    label = outcome.rpartition(":")[2]
+    name = "outcome_" + "".join(c if c.isascii() and c.isalnum() else "_" for c in label.lower())
+    declared = Measure(name=name[:64], label=label[:60], better=questions.outcome_better)
+    return TaskMeasures(outcome=declared, measures=measures(outcome))

@@ -1,0 +1,36 @@
+"""`python -m workers.commands.try_trainer TRIAL`: one process's part of a trainer's rehearsal, as one JSON line.
+
+It refuses what the trainer does not do right, or raises, with exit status 2 and one line on stderr.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import msgspec
+import torch
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.settings import Arithmetic
+from workers.process import arithmetic
+from workers.trainer import module
+from workers.trainer.trial import Trial, attempt
+from workers.user_rewards.user_code import line_of, one_line
+
+
+def main(text: str) -> int:
+    """Try the trainer; return the exit status."""
+    trial = msgspec.json.decode(text, type=Trial)
+    arithmetic.pin(Arithmetic(threads=trial.threads, deterministic=trial.deterministic))
+    try:
+        tried = attempt(trial, "cuda:0" if trial.gpu and torch.cuda.is_available() else "cpu")
+    except Exception as error:  # noqa: BLE001  of the user's code, which may raise anything
+        where = line_of(error, module.load(trial.reference)[0].train) if not isinstance(error, ValueError) else ""
+        sys.stderr.write(f"\nerror: {one_line(error)}{where}\n")
+        return UsageError.exit_code
+    sys.stdout.write("\n" + msgspec.json.encode(tried).decode() + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,166 @@
+"""The seam between runs and the kinds of task: what a session, an episode and a policy know of environments.
+
+    seen = environments.begin(paths)
+    while seen.alive.any():
+        happened, seen = environments.step(decisions)
+    ended = environments.ends()
+
+E environments of one run, side by side. Whatever they draw has an address below their paths (contracts/rng.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esper_ab.contracts.records import EnvEpisode, SeedEvent
+from esper_ab.contracts.rng import RngPath
+from esper_ab.contracts.settings import RewardSettings
+from workers.arrays import Bools, Floats, Ints
+from workers.stopwatch import Stopwatch
+
+Decisions = NDArray[Any]  # [E, heads] int64, or [E, dimensions] float64 where decisions are continuous
+Facts_co = TypeVar("Facts_co", covariant=True)
+Seen_co = TypeVar("Seen_co", bound="Seen", covariant=True)
+
+
+class Masks(Protocol):
+    """Source of the valid choices, head by head."""
+
+    def mask(self, head: int, chosen: Ints) -> Bools:
+        """Return [E, size of head] given the choices [E, head] of all earlier heads; an all-False row: head unused."""
+        ...
+
+
+class Seen(Protocol):
+    """What a decision may depend on, for all environments at once; a kind of task adds what its controllers need."""
+
+    @property
+    def step(self) -> int:
+        """Which step is decided, from 1."""
+        ...
+
+    @property
+    def alive(self) -> Bools:
+        """Environments [E] whose episode goes on; where none does, there is nothing to decide."""
+        ...
+
+    @property
+    def masks(self) -> Masks:
+        """The valid choices of every head."""
+        ...
+
+    @property
+    def observation(self) -> NDArray[np.float32]:
+        """What a policy sees, [E, width]."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spaces:
+    """What a policy has to see and to decide."""
+
+    observation_width: int
+    head_names: tuple[str, ...]  # or those of the dimensions, where decisions are continuous
+    head_sizes: tuple[int, ...]  # choices per head; empty where decisions are continuous
+    observation_std_floor: float = 0.1  # smallest standard deviation by which an observation is divided
+    first_bias: tuple[float, ...] = ()  # where a policy's logits of head 0 start; empty: at 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cut:
+    """What became of episodes besides their own ends."""
+
+    # [E] whose episode was cut off by a limit, or whose rollout ends here: what it would have earned from there on
+    # counts, as far as the policy can tell it from the observation `last` [E, width].
+    truncated: Bools
+    last: NDArray[np.float32]
+    restarted: Bools  # [E] that ended, and have begun another episode in the same rollout
+    goes_on: Bools  # [E] that go on in the next rollout where this one ends
+
+
+@dataclass(frozen=True, kw_only=True)
+class Happened(Generic[Facts_co]):
+    """What came of one step's decisions."""
+
+    facts: Facts_co  # what a reward of this kind may know of the step; later steps do not change it
+    ended: Bools  # [E] whose episode ended with this step, or whose rollout did
+    penalty: Floats  # [E] added to the reward under every mode
+    cut: Cut | None = None  # None: every episode ends by itself, with the rollout at the latest
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What remains of an episode."""
+
+    envs: tuple[EnvEpisode, ...]  # one per environment, without the sum of its rewards
+    events: tuple[SeedEvent, ...]
+
+
+class Environments(Protocol[Seen_co, Facts_co]):
+    """The environments of a run, or of an episode of its evaluation."""
+
+    @property
+    def n_envs(self) -> int:
+        """E."""
+        ...
+
+    def begin(self, paths: Sequence[RngPath]) -> Seen_co:
+        """Start an episode, with one rng address per environment."""
+        ...
+
+    def uniforms(self) -> Floats:
+        """Return the random numbers [E, heads] of the next decision, in [0, 1)."""
+        ...
+
+    def step(self, decisions: Decisions) -> tuple[Happened[Facts_co], Seen_co]:
+        """Do what was decided in every environment that is alive."""
+        ...
+
+    def ends(self) -> Ended:
+        """Return what the episode came to; call once, after its last step."""
+        ...
+
+    def carried(self) -> dict[str, Any]:
+        """Return what outlives an episode, as plain containers of tensors and builtins; empty when nothing does."""
+        ...
+
+    def take_up(self, carried: dict[str, Any]) -> None:
+        """Go on from what `carried` returned; unchanged when it raises an error of `state_bytes.FOREIGN`."""
+        ...
+
+
+class World(Protocol):
+    """One run's task: what makes its environments and binds its rewards. An entry of workers/kinds makes it."""
+
+    @property
+    def spaces(self) -> Spaces:
+        """Of all its environments."""
+        ...
+
+    @property
+    def evaluation_steps(self) -> int:
+        """Steps of an episode of the evaluation, at most."""
+        ...
+
+    def environments(
+        self, reward: RewardSettings, steps: int, n_envs: int, stopwatch: Stopwatch, *, whole: bool
+    ) -> AnyEnvironments:
+        """Make the first `n_envs` environments of the run for rollouts of `steps`; `whole`: each is an episode."""
+        ...
+
+    def reward(self, settings: RewardSettings) -> Callable[[Any], Floats]:
+        """Return the function of a reward mode with its constants bound, from facts to rewards [E]."""
+        ...
+
+
+AnyEnvironments = Environments[Any, Any]
+
+
+def paths_below(path: RngPath, n_envs: int) -> list[RngPath]:
+    """Return the address of every environment of an episode at `path`."""
+    return [path / "env" / env for env in range(n_envs)]

@@ -1,0 +1,224 @@
+"""Environments of Gymnasium side by side, stepped in a plain loop, behind the seam of workers/environments.py.
+
+Environment i of an episode at path p: reset k has its seed from p/"reset"/k, action t of the rollout its uniforms from
+p/"actions". So an environment that is a function of its reset seed and its actions repeats to the bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from esper_ab.contracts.records import EnvEpisode
+from esper_ab.contracts.rng import RngPath
+from workers.arrays import Bools, Floats
+from workers.environments import Cut, Decisions, Ended, Happened
+from workers.gymnasium_task.facts import GymEpisode, GymFacts
+from workers.gymnasium_task.spaces import AllValid, Codec
+from workers.stopwatch import Stopwatch
+
+Env = gymnasium.Env[Any, Any]
+_CHUNK = 256  # steps whose uniforms are drawn at a time
+_SEEDS = 2**31
+
+
+@dataclass(frozen=True, kw_only=True)
+class GymSeen:
+    """State before decision `step` of a rollout."""
+
+    step: int  # 1-based
+    alive: Bools  # [E]
+    masks: AllValid
+    observation: NDArray[np.float32]  # [E, width]
+    low: Floats  # [dimensions] of a continuous decision; empty or 0 where decisions are by heads
+    high: Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class GymSpec:
+    """Everything but the randomness."""
+
+    make: Callable[[], Env]
+    codec: Codec
+    outcome: Callable[[GymEpisode], float]
+    measures: Callable[[GymEpisode], dict[str, float | None]]
+    steps: int  # of a rollout
+    resets: bool = False  # a rollout has resets inside; else an environment that ended has ended
+    continues: bool = False  # the next rollout goes on where one ends
+    repeats: bool = True  # the same seed and actions give the same again
+    devices: tuple[str, ...]
+
+
+class _Place:
+    """One environment and the episode it is in."""
+
+    def __init__(self, spec: GymSpec) -> None:
+        self.env, self._codec = spec.make(), spec.codec
+        self.going_on = False  # from one rollout to the next
+
+    def reset(self, seed: int) -> None:
+        observation, _ = self.env.reset(seed=seed)
+        self.seed, self.seen = seed, self._codec.flat(observation)
+        self.decisions: list[NDArray[Any]] = []  # since the reset
+        self.episode = GymEpisode(observations=[self.seen])
+
+    def step(self, decision: NDArray[Any]) -> float:
+        action = self._codec.action(decision)
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        self.seen, episode = self._codec.flat(observation), self.episode
+        self.decisions.append(decision.copy())
+        episode.observations.append(self.seen)
+        episode.actions.append(action)
+        episode.env_rewards.append(float(reward))
+        episode.terminated, episode.truncated, episode.info = bool(terminated), bool(truncated), info
+        return float(reward)
+
+
+class GymEnvironments:
+    """Environments of one run; `begin`, then `step` until none is alive."""
+
+    def __init__(self, spec: GymSpec, stopwatch: Stopwatch) -> None:
+        self._spec, self._stopwatch = spec, stopwatch
+        self.n_envs = len(spec.devices)
+        self._places = [_Place(spec) for _ in spec.devices]
+
+    def begin(self, paths: Sequence[RngPath]) -> GymSeen:
+        """Start a rollout: from fresh resets, but for environments that go on."""
+        self._paths, self._step = paths, 1
+        self._resets = [0] * self.n_envs
+        self._ended: list[list[GymEpisode]] = [[] for _ in paths]
+        self._steps_done = [0] * self.n_envs
+        self._alive: Bools = np.ones(self.n_envs, dtype=np.bool_)
+        for env, place in enumerate(self._places):
+            if not place.going_on:
+                self._reset(env)
+            place.going_on = False
+        return self._seen()
+
+    def uniforms(self) -> Floats:
+        """Return the random numbers [E, heads or dimensions] of the next decision."""
+        chunk, at = divmod(self._step - 1, _CHUNK)
+        if at == 0:
+            shape = (_CHUNK, self._spec.codec.width)
+            draws = [(path / "actions" / chunk).generator().random(shape) for path in self._paths]
+            self._uniforms = np.stack(draws, axis=1)  # [chunk, E, width]
+        return np.asarray(self._uniforms[at])
+
+    def step(self, decisions: Decisions) -> tuple[Happened[GymFacts], GymSeen]:
+        """Step every environment that is alive; reset those that ended, where rollouts have resets."""
+        spec, before, alive = self._spec, self._seen(), self._alive
+        rewards = np.zeros(self.n_envs)
+        with self._stopwatch.phase("train"):
+            for env in np.flatnonzero(alive):
+                rewards[env] = self._places[env].step(decisions[env])
+                self._steps_done[env] += 1
+        last = self._step == spec.steps
+        episodes = [place.episode for place in self._places]
+        terminated = alive & np.array([episode.terminated for episode in episodes])
+        over = alive & np.array([episode.terminated or episode.truncated for episode in episodes])
+        truncated = alive & ~terminated & (over | last)
+        goes_on = truncated & ~over & spec.continues
+        facts = GymFacts(
+            observation=_where(alive, before.observation), action=_where(alive, spec.codec.given(decisions)),
+            next_observation=_where(alive, self._observed()), env_reward=rewards, terminated=terminated,
+            truncated=truncated & ~goes_on,
+            step=np.array([len(episode.actions) for episode in episodes], dtype=np.int64),
+            info=tuple(episode.info if one else {} for episode, one in zip(episodes, alive.tolist(), strict=True)),
+        )
+        ended = terminated | truncated
+        restarted = ended & (spec.resets and not last)
+        cut = Cut(truncated=truncated, last=facts.next_observation, restarted=restarted, goes_on=goes_on)
+        self._end(ended, restarted, goes_on)
+        self._alive = (alive & ~ended) | restarted
+        self._step += 1
+        happened = Happened(facts=facts, ended=ended, penalty=np.zeros(self.n_envs), cut=cut if ended.any() else None)
+        return happened, self._seen()
+
+    def ends(self) -> Ended:
+        """Return what every environment's rollout came to: means over the episodes that ended in it.
+
+        Of an environment in which none did, it is the episode in progress as far as it went.
+        """
+        return Ended(tuple(self._end_of(env) for env in range(self.n_envs)), ())
+
+    def carried(self) -> dict[str, Any]:
+        """Return seed, decisions since the reset and last observation of every environment that goes on."""
+        if not self._spec.continues:
+            return {}
+        going_on = {
+            str(env): {
+                "seed": place.seed, "decisions": torch.from_numpy(np.stack(place.decisions)),
+                "seen": torch.from_numpy(place.seen.copy()),
+            }
+            for env, place in enumerate(self._places)
+            if place.going_on
+        }
+        return {"going_on": going_on}
+
+    def take_up(self, carried: dict[str, Any]) -> None:
+        """Replay the environments that go on, and hold what they then show against what they showed.
+
+        ValueError where it is not the same, unless it is known that they do not repeat: then they begin anew.
+        """
+        for place in self._places:
+            place.going_on = False
+        for env, kept in carried["going_on"].items() if self._spec.continues and self._spec.repeats else ():
+            place = self._places[int(env)]
+            place.reset(kept["seed"])
+            for decision in kept["decisions"].numpy():
+                place.step(decision)
+            if not np.array_equal(place.seen, kept["seen"].numpy(), equal_nan=True):
+                raise ValueError(f"environment {env} does not repeat: after the same actions it shows something else")
+            place.going_on = True
+
+    def _reset(self, env: int) -> None:
+        seed = int((self._paths[env] / "reset" / self._resets[env]).generator().integers(_SEEDS))
+        self._resets[env] += 1
+        self._places[env].reset(seed)
+
+    def _end(self, ended: Bools, restarted: Bools, goes_on: Bools) -> None:
+        for env in map(int, np.flatnonzero(ended)):
+            place = self._places[env]
+            place.going_on = bool(goes_on[env])
+            if place.episode.terminated or place.episode.truncated or not self._spec.resets:
+                place.episode.truncated = not place.episode.terminated
+                self._ended[env].append(place.episode)
+            if restarted[env]:
+                self._reset(env)
+
+    def _end_of(self, env: int) -> EnvEpisode:
+        spec, episodes = self._spec, self._ended[env] or [self._places[env].episode]
+        outcomes = [float(spec.outcome(episode)) for episode in episodes]
+        if not np.isfinite(outcomes).all():
+            raise ValueError(f"the outcome of environment {env} is not finite: {outcomes}")
+        measures = [spec.measures(episode) for episode in episodes]
+        means = {name: _mean([one[name] for one in measures]) for name in measures[0]}
+        return EnvEpisode(
+            env=env, device=spec.devices[env], steps=self._steps_done[env], outcome=float(np.mean(outcomes)),
+            reward_sum=None, failed=False, measures=means,
+        )
+
+    def _observed(self) -> NDArray[np.float32]:
+        return np.stack([place.seen for place in self._places])
+
+    def _seen(self) -> GymSeen:
+        codec = self._spec.codec
+        return GymSeen(
+            step=self._step, alive=self._alive.copy(), masks=codec.masks, observation=self._observed(),
+            low=codec.low, high=codec.high,
+        )
+
+
+def _where(alive: Bools, values: NDArray[Any]) -> NDArray[Any]:
+    return np.where(alive.reshape(-1, *[1] * (values.ndim - 1)), values, 0).astype(values.dtype)
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None

@@ -1,0 +1,38 @@
+"""What functions of a user's own may know: of a step, for rewards; of an episode, for outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workers.arrays import Bools, Floats, Ints
+
+
+@dataclass(frozen=True, kw_only=True)
+class GymFacts:
+    """Complete input of a reward: one step of E environments side by side. Where one has ended, its row is zeros."""
+
+    observation: NDArray[np.float32]  # [E, width] flat, before the step
+    action: NDArray[Any]  # [E] of a Discrete space, else [E, n]; what the environment was given
+    next_observation: NDArray[np.float32]  # [E, width] after the step, before any reset
+    env_reward: Floats  # [E] the environment's own reward
+    terminated: Bools  # [E]
+    truncated: Bools  # [E] by the environment's own limit or that of the run
+    step: Ints  # [E] of the environment's episode, from 1
+    info: tuple[Mapping[str, Any], ...]  # E of them, as the environment returned them
+
+
+@dataclass(kw_only=True)
+class GymEpisode:
+    """Complete input of an outcome: one environment's episode of T steps."""
+
+    observations: list[NDArray[np.float32]] = field(default_factory=list)  # T + 1, flat
+    actions: list[Any] = field(default_factory=list)  # T, as the environment was given them
+    env_rewards: list[float] = field(default_factory=list)  # T
+    info: Mapping[str, Any] = field(default_factory=dict)  # of the last step
+    terminated: bool = False
+    truncated: bool = False

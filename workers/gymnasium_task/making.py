@@ -1,0 +1,163 @@
+"""From what a task, an outcome or a reward is called to what does it: Gymnasium's registry, or a user's own function.
+
+Every error is a ValueError of one line that names what was asked for, the fault, and what would be right.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any, get_type_hints
+
+import gymnasium
+import msgspec
+import numpy as np
+
+from esper_ab.contracts.kinds import ENV_REWARD, GYM_PREFIX
+from esper_ab.contracts.settings import RewardSettings
+from workers.arrays import Floats
+from workers.gymnasium_task.environments import Env
+from workers.gymnasium_task.facts import GymEpisode, GymFacts
+from workers.user_rewards.user_code import line_of, one_line
+
+Load = Callable[[str, str], ModuleType]  # what it is for, reference -> the module that has the function
+Reward = Callable[[GymFacts], Floats]
+Outcome = Callable[[GymEpisode], float]
+INFO_PREFIX = "info:"
+
+
+def env_return(episode: GymEpisode) -> float:
+    """Return the environment's own undiscounted return."""
+    return float(np.sum(episode.env_rewards))
+
+
+def maker(task: str, load: Load) -> Callable[[], Env]:
+    """Return what makes one environment of `task`: `gym:ID` or `path/env.py:make`."""
+    what = f"task {task!r}"
+    if not task.startswith(GYM_PREFIX):
+        return _checked(user_function(what, task, load, ("()",)), what)
+    name = task.removeprefix(GYM_PREFIX)
+    try:
+        gymnasium.spec(name)
+    except gymnasium.error.Error as error:
+        raise ValueError(f"{what}: {one_line(error)}") from None
+    return _checked(lambda: gymnasium.make(name, disable_env_checker=True), what)
+
+
+def _checked(make: Callable[[], Any], what: str) -> Callable[[], Env]:
+    def checked() -> Env:
+        try:
+            env = make()
+        except Exception as error:
+            raise ValueError(f"{what} cannot be made: {one_line(error)}{line_of(error, make)}") from error
+        if not isinstance(env, gymnasium.Env):
+            raise ValueError(f"{what} is a {type(env).__name__}, not a gymnasium.Env")
+        return env
+
+    return checked
+
+
+def outcome_of(outcome: str, load: Load) -> Outcome:
+    """Return what an episode came to: its return (""), `info:KEY` of its last step, or a user's function of it."""
+    if not outcome:
+        return env_return
+    what = f"outcome {outcome!r}"
+    if not outcome.startswith(INFO_PREFIX):
+        return _number(user_function(what, outcome, load, ("(episode)",)), what)
+    key = outcome.removeprefix(INFO_PREFIX)
+
+    def of_info(episode: GymEpisode) -> Any:
+        if key not in episode.info:
+            there = ", ".join(map(str, episode.info)) or "nothing"
+            raise ValueError(f"info at the end of an episode has no such key; it has {there}")
+        return episode.info[key]
+
+    return _number(of_info, what)
+
+
+def _number(function: Callable[[GymEpisode], Any], what: str) -> Outcome:
+    def number(episode: GymEpisode) -> float:
+        try:
+            found = float(function(episode))
+        except Exception as error:
+            reason = str(error) if isinstance(error, ValueError) else one_line(error)
+            raise ValueError(f"{what}: {reason}{line_of(error, function)}") from error
+        if not np.isfinite(found):
+            raise ValueError(f"{what} is not finite: {found}")
+        return found
+
+    return number
+
+
+def reward_of(settings: RewardSettings, load: Load) -> Reward:
+    """Return the function of a reward mode with its constants bound: `env`, or a user's own."""
+    mode = settings.mode
+    what = f"reward mode {mode!r}"
+    if mode == ENV_REWARD:
+        if settings.params:
+            raise ValueError(f"{what}: the environment's own reward has no constants (reward.params)")
+        return lambda facts: facts.env_reward
+    function = user_function(what, mode, load, ("(facts)", "(facts, params)"))
+    constants = _constants(function, settings.params, what)
+
+    def reward(facts: GymFacts) -> Floats:
+        try:
+            found = np.asarray(function(facts, *constants))
+        except Exception as error:
+            raise ValueError(f"{what} failed: {one_line(error)}{line_of(error, function)}") from error
+        if found.shape != facts.env_reward.shape or found.dtype.kind not in "fiub":
+            raise ValueError(f"{what} returned shape {found.shape} {found.dtype}, not {facts.env_reward.shape} float64")
+        return found.astype(np.float64, copy=False)
+
+    return reward
+
+
+def _constants(function: Callable[..., Any], params: dict[str, Any], what: str) -> tuple[Any, ...]:
+    """Return what follows `facts`: nothing, or the struct that the function's second parameter is annotated with."""
+    names = list(inspect.signature(function).parameters)
+    if len(names) < 2:
+        if params:
+            raise ValueError(f"{what} takes no constants; declare a msgspec.Struct and take it: (facts, params: Mine)")
+        return ()
+    declared = get_type_hints(function).get(names[1])
+    if not (isinstance(declared, type) and issubclass(declared, msgspec.Struct)):
+        raise ValueError(f"{what}: annotate {names[1]!r} with the msgspec.Struct that declares its constants")
+    fields = [field.name for field in msgspec.structs.fields(declared)]
+    unknown = [name for name in params if name not in fields]
+    if unknown:
+        has = ", ".join(fields) or "none"
+        raise ValueError(f"{what} has no constant {unknown[0]!r}; {declared.__name__} has {has}")
+    try:
+        declared()
+    except TypeError:
+        raise ValueError(f"{what}: every constant of {declared.__name__} needs a default") from None
+    try:
+        return (msgspec.convert(params, declared),)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{what}: {error}") from None
+
+
+def user_function(what: str, reference: str, load: Load, forms: tuple[str, ...]) -> Callable[..., Any]:
+    """Return the function of a reference `path.py:function`; `forms`: how it may be called."""
+    place, _, name = reference.rpartition(":")
+    if not place or not name:
+        raise ValueError(f"{what}: expected path/to/file.py:function or module:function")
+    module = load(what, reference)
+    function = getattr(module, name, None)
+    if not callable(function):
+        found = inspect.getmembers(module, inspect.isfunction)
+        own = [key for key, one in found if one.__module__ == module.__name__ and not key.startswith("_")]
+        raise ValueError(f"{what}: no function {name!r} there; it has {', '.join(own) or 'none'}")
+    if not any(_takes(function, form.strip("()").split()) for form in forms):
+        raise ValueError(f"{what}: it must take {' or '.join(forms)}")
+    typed: Callable[..., Any] = function
+    return typed
+
+
+def _takes(function: Callable[..., Any], arguments: Sequence[str]) -> bool:
+    try:
+        inspect.signature(function).bind(*arguments)
+    except (TypeError, ValueError):
+        return False
+    return True

@@ -1,0 +1,105 @@
+"""A run of Gymnasium environments: what they are made by, their rewards and their outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import torch
+
+from esper_ab.contracts.measures import Measure
+from esper_ab.contracts.messages import RunSpec
+from esper_ab.contracts.settings import RewardSettings
+from workers.arrays import Floats, Ints
+from workers.controller import Controller
+from workers.controllers.random import Random
+from workers.environments import Decisions
+from workers.gymnasium_task.environments import GymEnvironments, GymSeen, GymSpec
+from workers.gymnasium_task.facts import GymEpisode
+from workers.gymnasium_task.making import Load, env_return, maker, outcome_of, reward_of
+from workers.gymnasium_task.spaces import Codec
+from workers.stopwatch import Stopwatch
+from workers.user_rewards.user_code import load, load_planned
+
+RETURN = Measure(name="env_return", label="return", better="higher")
+LENGTH = Measure(name="length", label="episode length", unit="steps", low=0.0)
+NO_LIMIT = 10_000_000
+
+
+def measures(outcome: str) -> tuple[Measure, ...]:
+    """Return what is measured beside an outcome."""
+    return (*((RETURN,) if outcome else ()), LENGTH)
+
+
+def measured(outcome: str) -> Callable[[GymEpisode], dict[str, float | None]]:
+    """Return the function that measures an episode, by the names of `measures`."""
+    def numbers(episode: GymEpisode) -> dict[str, float | None]:
+        own: dict[str, float | None] = {RETURN.name: env_return(episode)} if outcome else {}
+        return {**own, LENGTH.name: float(len(episode.actions))}
+
+    return numbers
+
+
+def as_it_is(what: str, reference: str) -> ModuleType:
+    """Load a user's code as it is today."""
+    return load(what, reference.rpartition(":")[0]).module
+
+
+def as_planned(spec: RunSpec, experiment_dir: Path) -> Load:
+    """Return what loads a user's code as it was when the run was planned."""
+    codes = {code.reference: code for code in spec.reward_code}
+
+    def planned(what: str, reference: str) -> ModuleType:
+        if reference not in codes:
+            return as_it_is(what, reference)
+        return load_planned(what, codes[reference], experiment_dir)
+
+    return planned
+
+
+class GymWorld:
+    """The environments of one run, by its orders."""
+
+    def __init__(self, spec: RunSpec, loader: Load = as_it_is) -> None:
+        self._spec, self._load, gym = spec, loader, spec.settings.gym
+        self._make = maker(spec.task, loader)
+        env = self._make()
+        self._codec = Codec(env.observation_space, env.action_space)
+        self._outcome = outcome_of(spec.outcome, loader)
+        self.spaces = self._codec.spaces
+        self.evaluation_steps = spec.steps if gym.rollout == "episodes" else gym.episode_steps or NO_LIMIT
+
+    def environments(
+        self, reward: RewardSettings, steps: int, n_envs: int, stopwatch: Stopwatch, *, whole: bool
+    ) -> GymEnvironments:
+        """Make the first `n_envs` environments of the run for rollouts of `steps`; `whole`: each is an episode."""
+        rollout = "episodes" if whole else self._spec.settings.gym.rollout
+        spec = GymSpec(
+            make=self._make, codec=self._codec, outcome=self._outcome, measures=measured(self._spec.outcome),
+            steps=steps, resets=rollout != "episodes", continues=rollout == "continues", repeats=self._spec.repeats,
+            devices=self._spec.env_devices[:n_envs],
+        )
+        return GymEnvironments(spec, stopwatch)
+
+    def reward(self, settings: RewardSettings) -> Callable[..., Floats]:
+        """Return the function of a reward mode with its constants bound."""
+        return reward_of(settings, self._load)
+
+
+class RandomActions(Controller[GymSeen]):
+    """Uniform over the choices of every head, or over a box; normal where a box has no bounds."""
+
+    def __init__(self) -> None:
+        self._heads = Random()
+
+    def decide(self, view: GymSeen, uniforms: Floats) -> Decisions:
+        """Return decisions [E, heads or dimensions]."""
+        if view.masks.sizes:
+            decisions: Ints = self._heads.decide(view, uniforms)
+            return decisions
+        bounded = np.isfinite(view.low) & np.isfinite(view.high)
+        low, high = np.where(bounded, view.low, 0.0), np.where(bounded, view.high, 0.0)
+        normal = torch.special.ndtri(torch.from_numpy(np.maximum(uniforms, 2.0**-54))).numpy()
+        return np.where(bounded, low + (high - low) * uniforms, normal)

@@ -1,0 +1,177 @@
+"""A user's trainer as a Python file: its functions, its settings, and what they return, checked.
+
+Every error is a ValueError of one line that says what was found and what would be right.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import msgspec
+import torch
+
+from esper_ab.contracts.trainer import TrainerOrder, TrainerSettings, TrainerValue
+from workers.storage import state_bytes
+from workers.trainer.user_run import Point, Run, State
+from workers.user_rewards import user_code
+from workers.user_rewards.user_code import UserCode
+
+_PLAIN = (int, float, bool, str, bytes, type(None))
+
+
+@dataclass(frozen=True)
+class PythonTrainer:
+    """The functions of a trainer's file, and the type of its settings."""
+
+    train: Callable[[Run], Iterator[Point]]
+    evaluate: Callable[[Run, State], Any]
+    settings_type: type[TrainerSettings]
+
+    def settings(self, values: Mapping[str, TrainerValue]) -> TrainerSettings:
+        """Return the settings with `values` in the place of defaults; text is read as what its field is."""
+        fields = {field.name: field for field in msgspec.structs.fields(self.settings_type)}
+        typed = {}
+        for name, value in values.items():
+            if name not in fields:
+                close = difflib.get_close_matches(name, fields, n=1)
+                hint = f"did you mean {close[0]}?" if close else f"there is {', '.join(fields) or 'none'}"
+                raise ValueError(f"no setting trainer.{name}; {hint}")
+            try:
+                typed[name] = msgspec.convert(value, fields[name].type, strict=not isinstance(value, str))
+            except msgspec.ValidationError as error:
+                expected = str(error).split(", got")[0].split(" - at")[0].replace("`", "")
+                raise ValueError(f"trainer.{name}: {expected[0].lower()}{expected[1:]}, not {value!r}") from None
+        try:
+            made = msgspec.convert(typed, self.settings_type)
+        except msgspec.ValidationError as error:
+            raise ValueError(f"trainer settings: {error}") from None
+        flat(made)
+        return made
+
+
+def flat(settings: TrainerSettings) -> dict[str, TrainerValue]:
+    """Return settings by name."""
+    values: dict[str, TrainerValue] = msgspec.to_builtins(settings)
+    for name, value in values.items():
+        if not isinstance(value, bool | int | float | str):
+            raise ValueError(f"trainer.{name} is {value!r}; a setting is true or false, a number or text")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"trainer.{name}: expected a finite number, not {value!r}")
+    return values
+
+
+def load(path: str) -> tuple[PythonTrainer, UserCode]:
+    """Execute the file at `path`."""
+    what = f"trainer {Path(path).name}"
+    code = user_code.load(what, path)
+    return _of(code.module, what), code
+
+
+def as_planned(order: TrainerOrder, experiment_dir: Path) -> PythonTrainer:
+    """Execute the copy that was made when the experiment was planned; ValueError also when it has changed since."""
+    what, folder = f"trainer {Path(order.reference).name}", experiment_dir / order.folder
+    code = user_code.load_copy(what, order.reference, folder, order.files[0])
+    if code.sha256 != order.sha256:
+        raise ValueError(f"{what}: its copy in {folder} was changed since the experiment was planned; put it back")
+    return _of(code.module, what)
+
+
+def _of(module: ModuleType, what: str) -> PythonTrainer:
+    sys.modules[module.__name__] = module  # where the types of its settings, and pickle, look names up
+    train, evaluate = (_function(module, what, name, call) for name, call in (("train", 1), ("evaluate", 2)))
+    if not inspect.isgeneratorfunction(inspect.unwrap(train)):
+        raise ValueError(f"{what}: train(run) yields no points; after each, yield run.Point(metrics, state=…)")
+    settings = getattr(module, "Settings", TrainerSettings)
+    if not (isinstance(settings, type) and issubclass(settings, TrainerSettings)):
+        raise ValueError(f"{what}: Settings has to be a class Settings(esper_ab.TrainerSettings)")
+    needed = [field.name for field in msgspec.structs.fields(settings) if field.required]
+    if needed:
+        raise ValueError(f"{what}: Settings.{needed[0]} has no default")
+    return PythonTrainer(train, evaluate, settings)
+
+
+def _function(module: ModuleType, what: str, name: str, arguments: int) -> Callable[..., Any]:
+    function = getattr(module, name, None)
+    call = f"{name}({', '.join(('run', 'state')[:arguments])})"
+    if not callable(function):
+        raise ValueError(f"{what}: no function {call} there")
+    try:
+        inspect.signature(function).bind(*[None] * arguments)
+    except (TypeError, ValueError):
+        raise ValueError(f"{what}: it must be {call}") from None
+    typed: Callable[..., Any] = function
+    return typed
+
+
+def number(value: Any, what: str) -> float:
+    """Return a number of any library as a float, finite or not."""
+    if isinstance(value, bool | str | bytes):
+        raise ValueError(f"{what} is {value!r}, not a number")
+    try:
+        return float(value)
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(f"{what} is {type(value).__name__}, not a number") from None
+
+
+def metrics_of(point: Any, outcome: str) -> dict[str, float]:
+    """Return the numbers of a point, the outcome's among them."""
+    if not isinstance(point, Point):
+        raise ValueError(f"train(run) yielded {type(point).__name__}; yield run.Point(metrics, state=…)")
+    found = {name: number(value, f"metric {name!r} of a point") for name, value in point.metrics.items()}
+    if outcome not in found:
+        there = ", ".join(found) or "nothing"
+        raise ValueError(
+            f"a point has no metric {outcome!r}, the outcome as it is measured while training; it has {there}; "
+            "add it, or name another with --outcome"
+        )
+    return found
+
+
+def outcomes_of(returned: Any, outcome: str) -> list[float]:
+    """Return the outcomes of an evaluation: one or a list, each a number or a dict that has the outcome's name."""
+    found = []
+    for one in returned if isinstance(returned, list | tuple) else [returned]:
+        if isinstance(one, Mapping):
+            if outcome not in one:
+                raise ValueError(f"evaluate returned {', '.join(map(str, one)) or 'nothing'}, and no {outcome!r}")
+            one = one[outcome]
+        found.append(number(one, f"{outcome!r}, as evaluate returned it,"))
+    if not found:
+        raise ValueError("evaluate returned an empty list, and no outcome")
+    return found
+
+
+def saved(state: Any) -> bytes:
+    """Return a state as bytes that cannot execute code."""
+    if not isinstance(state, bytes | dict):
+        raise ValueError(f"the state of a point is {type(state).__name__}; it has to be bytes, or a dict of tensors, "
+                         "numbers, text, lists and dicts")  # fmt: skip
+    _check_plain(state, "state")
+    return state_bytes.to_bytes({"state": state})
+
+
+def restored(data: bytes) -> State:
+    """Return the state of `saved`."""
+    state: State = state_bytes.from_bytes(data)["state"]
+    return state
+
+
+def _check_plain(value: Any, where: str) -> None:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            _check_plain(item, f"{where}[{key!r}]")
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            _check_plain(item, f"{where}[{index}]")
+    elif type(value) not in _PLAIN and not isinstance(value, torch.Tensor):
+        kind = f"{type(value).__module__}.{type(value).__qualname__}"
+        remedy = "torch.from_numpy(array) or float(number)" if kind.startswith("numpy.") else "tensors and builtins"
+        raise ValueError(f"{where} is {kind}, which cannot be restored without running code: {remedy}")

@@ -1,0 +1,195 @@
+"""A rehearsal of a trainer before anything is spent: what it is, and what may be said of its runs.
+
+Two seeds have to give unequal results: a trainer that ignores its seed would have every replicate be the same run. The
+same seed twice tells whether it repeats to the bit; a state that another process goes on from, whether it resumes.
+Every part is a process of its own, as runs are.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+import torch
+
+from esper_ab.contracts.measures import RESERVED
+from esper_ab.contracts.own_packages import child_command
+from esper_ab.contracts.rng import RngPath
+from esper_ab.contracts.source_files import source_sha256
+from esper_ab.contracts.trainer import (
+    Resumption,
+    TrainerFacts,
+    TrainerQuestion,
+    TrainerValue,
+    fill,
+    is_command,
+    read_source,
+)
+from workers.trainer import module, script
+from workers.trainer.outcome import read_outcome
+from workers.trainer.trial import Trial, Tried
+
+EVALUATIONS = 16  # outcomes that an evaluation may return as a list, where nobody says how many
+_SEEDS = 3  # tried before equal results are taken for one run: a course may end at its ceiling with two of them
+_NAME_CHARS = 48
+_LOG = "rehearsal.log"
+Doing = Callable[[str], None]
+
+
+def rehearse(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
+    """Load and rehearse a trainer; a fault is the `problem` of the answer."""
+    try:
+        return (_of_command if is_command(question.reference) else _of_python)(question, doing)
+    except (ValueError, OSError, script.ScriptFailed) as error:
+        return TrainerFacts(problem=" ".join(str(error).split()))
+
+
+def measure_names(metrics: Iterable[str]) -> dict[str, str]:
+    """Return by metric the name of its measure: in small letters, digits and underscores, each once."""
+    names: dict[str, str] = {}
+    for metric in metrics:
+        base = re.sub(r"[^a-z0-9]+", "_", metric.lower()).strip("_")[:_NAME_CHARS]
+        base = base if base[:1].isalpha() else f"metric_{base}".rstrip("_")
+        tries = itertools.chain((base, f"metric_{base}"), (f"{base}_{number}" for number in itertools.count(2)))
+        names[metric] = next(name for name in tries if name not in RESERVED and name not in names.values())
+    return names
+
+
+def behaviour(whole: Tried, again: Tried, resumed: Tried | None) -> tuple[bool, Resumption]:
+    """Say whether a trainer repeats, and how it goes on from the state after point 0, where there is a point to go to.
+
+    `whole` and `again`: the same run twice, without interruption.
+    """
+    repeats = (whole.points, whole.outcomes) == (again.points, again.outcomes)
+    if resumed is None or not resumed.state_was_read:
+        return repeats, "anew"
+    same = (resumed.points, resumed.outcomes) == (whole.points[1:], whole.outcomes)
+    return repeats, "exactly" if repeats and same else "resumes"
+
+
+def _text(settings: Mapping[str, TrainerValue]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in settings.items())
+
+
+def _refuse_one_run(results: Sequence[object], shown: str, remedy: str) -> None:
+    """ValueError when all seeds gave the same."""
+    if all(result == results[0] for result in results):
+        raise ValueError(f"{len(results)} seeds gave the same {shown}: every replicate would be one and the same run; "
+                         f"{remedy}")  # fmt: skip
+
+
+def _of_python(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
+    doing(f"loading {question.reference}")
+    trainer, code = module.load(question.reference)
+    settings = {}
+    for group, values in question.groups.items():
+        try:
+            settings[group] = module.flat(trainer.settings(values))
+        except ValueError as error:
+            raise ValueError(f"group {group!r}: {error}") from None
+    short = module.flat(trainer.settings({**next(iter(settings.values())), **question.rehearsal}))
+    last = min(2, question.points)
+    with TemporaryDirectory() as folder:
+        state = str(Path(folder, "0-a-seed.state"))
+
+        def trial(seed: int, words: str, *, first: int = 0) -> Tried:
+            doing(f"rehearsing {Path(question.reference).name}, {words}")
+            place = Path(folder, f"{seed}-{words.replace(' ', '-')}")
+            place.mkdir()
+            return _tried(Trial(
+                reference=question.reference, settings=short, outcome=question.outcome, points=question.points,
+                evaluations=question.evaluations or EVALUATIONS, rng=_rng(question, seed), folder=str(place),
+                gpu=question.gpu, threads=question.threads, deterministic=question.deterministic, last=last,
+                first=first, state_file=state if first else "", keep=f"{place}.state",
+            ))  # fmt: skip
+
+        at_once = 1 if question.gpu and torch.cuda.is_available() else 3  # of a GPU's memory a run may need all
+        with ThreadPoolExecutor(at_once) as pool:
+            tasks = ((0, "a seed"), (0, "the same seed again"), (1, "another seed"))
+            parts = [pool.submit(trial, *task) for task in tasks]
+        whole, again, other = (part.result() for part in parts)
+        others = [other]
+        resumed = trial(0, "from a state", first=1) if last > 1 else None
+        if others[0].outcomes == whole.outcomes and others[0].points == whole.points:
+            others += [trial(seed, f"seed {seed + 1}") for seed in range(2, _SEEDS)]
+    _refuse_one_run(
+        [(one.points, one.outcomes) for one in (whole, *others)], f"results ({question.outcome} {whole.outcomes[0]})",
+        "draw everything from run.seed(…)",
+    )
+    if question.evaluations and len(whole.outcomes) != question.evaluations:
+        found = len(whole.outcomes)
+        raise ValueError(f"evaluate returned {found} outcomes; --eval-hosts asks for {question.evaluations}")
+    repeats, resumption = behaviour(whole, again, resumed)
+    return TrainerFacts(
+        settings=settings, root=str(code.root), files=code.files, sha256=code.sha256,
+        metrics=measure_names(name for name in whole.points[0] if name != question.outcome),
+        evaluations=len(whole.outcomes), repeats=repeats,
+        resumption=resumption, shortened=_text(question.rehearsal), point_s=whole.point_s, evaluate_s=whole.evaluate_s,
+    )  # fmt: skip
+
+
+def _rng(question: TrainerQuestion, seed: int) -> RngPath:
+    return RngPath(question.rng_seed) / "rehearsal" / seed
+
+
+def _tried(trial: Trial) -> Tried:
+    """Have a process of its own try; ValueError with what it refuses, or with its last line when it fails."""
+    command = child_command("workers.commands.try_trainer", msgspec.json.encode(trial).decode())
+    child = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if child.returncode:
+        last = (child.stderr.strip() or f"no output, exit status {child.returncode}").splitlines()[-1]
+        raise ValueError(last.removeprefix("error: ").removeprefix("ValueError: "))
+    return msgspec.json.decode(child.stdout.strip().splitlines()[-1], type=Tried)
+
+
+def _of_command(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
+    source, settings = read_source(question.outcome), next(iter(question.groups.values()))
+    files = named_files(question.reference, question.directory)
+    sha256 = source_sha256(Path(question.directory), files)
+    with TemporaryDirectory() as folder:
+
+        def outcome(seed: int, words: str) -> float:
+            doing(f"rehearsing the command, {words}")
+            out = script.fresh_folder(Path(folder), "out").resolve()
+            filled = script.words_of(
+                question.reference, {**settings, **question.rehearsal}, script.seed_at(_rng(question, seed)), out
+            )
+            script.run_script(
+                filled, question.directory, script.environment(source, out), (Path(folder), _LOG), lambda: None
+            )
+            return read_outcome(source, out)
+
+        began = time.perf_counter()
+        first = outcome(0, "a seed")
+        took_s = time.perf_counter() - began
+        others = [repr(outcome(1, "another seed"))]
+        if others[0] == repr(first):
+            others += [repr(outcome(seed, "one more seed")) for seed in range(2, _SEEDS)]
+        again = outcome(0, "the same seed again")
+    _refuse_one_run([repr(first), *others], f"outcome ({first:g})", "does the script read the seed that it is given?")
+    return TrainerFacts(
+        settings=question.groups, root=question.directory, files=files, sha256=sha256, evaluations=1,
+        repeats=repr(first) == repr(again), resumption="anew", shortened=_text(question.rehearsal), point_s=took_s,
+    )
+
+
+def named_files(command: str, directory: str) -> tuple[str, ...]:
+    """Return the files that a command names without a placeholder, as far as they lie in the folder where it runs."""
+    root = Path(directory).resolve()
+    words = fill(command, _Braces())
+    paths = [(root / word).resolve() for word in words[1:] if "{" not in word and (root / word).is_file()]
+    return tuple(dict.fromkeys(path.relative_to(root).as_posix() for path in paths if path.is_relative_to(root)))
+
+
+class _Braces(dict[str, TrainerValue]):
+    """Every placeholder stands for itself."""
+
+    def __missing__(self, name: str) -> str:
+        return f"{{{name}}}"

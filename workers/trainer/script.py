@@ -1,0 +1,101 @@
+"""A command as a process: its words, its environment, its output, and a sign of life while it works."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections import deque
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from esper_ab.contracts.below import folder_below, open_below
+from esper_ab.contracts.own_packages import alone_command
+from esper_ab.contracts.rng import RngPath
+from esper_ab.contracts.trainer import OUT, SEED, OutcomeSource, TrainerValue, fill
+from workers.trainer import guard
+from workers.trainer.outcome import WANDB_FILE
+
+_LOOK_S = 1.0  # between two looks whether the script works
+_STAND_IN = Path(__file__).parent / "standin"
+_SEEDS = 2**31  # what every library takes as a seed
+_LINES, _LINE_CHARS = 3, 160  # of its output, in a message
+
+
+class ScriptFailed(RuntimeError):
+    """A command ended with an error; one line with the end of its output."""
+
+
+def seed_at(path: RngPath) -> int:
+    """Return the number at an address as a seed for any library: 0 … 2^31 - 1."""
+    return path.key() % _SEEDS
+
+
+def fresh_folder(root: Path, name: str) -> Path:
+    """Make an empty folder `name` below `root`: what an earlier life of the run left there is not its result."""
+    folder = folder_below(root, name)
+    shutil.rmtree(folder)
+    return folder_below(root, name)
+
+
+def words_of(command: str, settings: Mapping[str, TrainerValue], seed: int, out: Path) -> list[str]:
+    """Return the words of a command with all placeholders filled."""
+    return fill(command, {**settings, SEED: seed, OUT: str(out)})
+
+
+def environment(source: OutcomeSource, out: Path) -> dict[str, str]:
+    """Return what a script finds in its environment: this process's, and where wandb is asked for, the stand-in."""
+    more = {"PYTHONUNBUFFERED": "1"}  # or the last lines of a script that is killed would be lost
+    if source.kind == "wandb":
+        more |= {
+            "PYTHONPATH": os.pathsep.join(filter(None, (str(_STAND_IN), os.environ.get("PYTHONPATH", "")))),
+            "ESPER_AB_WANDB_KEY": source.key, "ESPER_AB_WANDB_FILE": str(out / WANDB_FILE),
+        }  # fmt: skip
+    return {**os.environ, **more}
+
+
+def run_script(
+    words: list[str], directory: str, variables: Mapping[str, str], log: tuple[Path, str], on_sign: Callable[[], None]
+) -> None:
+    """Run a program to its end, with its output in the file `log` (root, name below it); ScriptFailed when it fails.
+
+    `on_sign` is called while it works: when it has used processor time, or written something, since the last look. An
+    exception of it ends the program, as does the end of this process.
+    """
+    root, name = log
+    output = open_below(root, name, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    before = (root / name).stat().st_size
+    try:
+        guarded = subprocess.Popen(
+            alone_command(guard.__file__, *words), cwd=directory, env=dict(variables),
+            stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True,
+        )  # fmt: skip
+    finally:
+        os.close(output)
+    assert guarded.stdin is not None, "it is a pipe"
+    worked: object = None
+    try:
+        while True:
+            try:
+                status = guarded.wait(_LOOK_S)
+                break
+            except subprocess.TimeoutExpired:
+                now = (guard.members(guarded.pid), (root / name).stat().st_size)
+                if now != worked:
+                    on_sign()
+                worked = now
+    finally:
+        guarded.stdin.close()  # upon which it ends the program, if that has not ended by itself
+        guarded.wait()
+    if status:
+        how = f"ended with exit status {status}" if status > 0 else f"was killed by signal {-status}"
+        raise ScriptFailed(f"{' '.join(words)[:_LINE_CHARS]} {how}: {_end_of(root / name, before)}")
+
+
+def _end_of(log: Path, begin: int) -> str:
+    """Return the last lines of what was written from byte `begin` on, as one line."""
+    with log.open("rb") as file:
+        file.seek(max(begin, log.stat().st_size - (64 << 10)))
+        text = file.read().decode(errors="replace")
+    lines = deque((line.strip()[:_LINE_CHARS] for line in text.splitlines() if line.strip()), maxlen=_LINES)
+    return " | ".join(lines) or "it wrote nothing"

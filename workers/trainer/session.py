@@ -1,0 +1,232 @@
+"""A run whose training is the user's, by a Python file or a command: what `workers.process.loop` calls of a run."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from esper_ab.contracts.messages import RunSpec
+from esper_ab.contracts.records import (
+    EnvEpisode,
+    EpisodeRecord,
+    EvaluatedHost,
+    EvaluationRecord,
+    Moments,
+    Timing,
+    finite,
+)
+from esper_ab.contracts.rng import run_path
+from esper_ab.contracts.source_files import source_sha256
+from esper_ab.contracts.trainer import TrainerOrder, is_command, read_source
+from workers.storage import durable
+from workers.trainer import module, script
+from workers.trainer.outcome import read_outcome
+from workers.trainer.user_run import Point, Run
+
+OnStep = Callable[[int], None]
+STATE_FORMAT = 1
+
+
+class TrainerSession(ABC):
+    """What a Python trainer's run and a command's have in common: records, state and the file of the last state."""
+
+    def __init__(self, spec: RunSpec, experiment_dir: Path) -> None:
+        assert spec.trainer is not None, "the run has a trainer"
+        self.spec, self.order, self.root = spec, spec.trainer, experiment_dir
+        self.path = run_path(spec.rng_seed, spec.ref.replicate, spec.rng_label) / "trainer"
+        self.point = 0  # points done
+        self.done: bytes | None = None  # the state after them
+
+    @abstractmethod
+    def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
+        """Go on to the end of point `episode`."""
+
+    @abstractmethod
+    def evaluate(self, experiment_dir: Path, on_step: OnStep) -> EvaluationRecord:
+        """Evaluate the state after the last point; OSError when it cannot be saved, upon which it may be repeated."""
+
+    @property
+    def stateless(self) -> bool:
+        """Whether a run may be taken up without a checkpoint: never, it would begin anew."""
+        return False
+
+    def warm_up(self, on_step: OnStep) -> float:
+        """Warm nothing up: what a trainer does before its first point is its own."""
+        on_step(0)
+        return 0.0
+
+    def observations(self) -> Moments | None:
+        """Share no observations with other groups."""
+        return None
+
+    def released(self, milestone: int, observations: Moments | None) -> None:
+        """Continue from `milestone`; ValueError for moments of observations, which no trainer shares."""
+        if observations is not None:
+            raise ValueError(f"milestone {milestone} was released with moments of observations")
+
+    def state(self) -> dict[str, Any] | None:
+        """Return the state for a checkpoint; None in the middle of a run that would begin anew."""
+        if self.done is None or not (self.order.resumes or self.point == self.spec.episodes):
+            return None
+        return {"format": STATE_FORMAT, "point": self.point, "state": self.done}
+
+    def resume(self, state: dict[str, Any]) -> None:
+        """Continue like the session that `state` was taken from. ValueError when it is of another version."""
+        if state["format"] != STATE_FORMAT:
+            raise ValueError(f"format {state['format']} where {STATE_FORMAT} is expected")
+        self.point, self.done = state["point"], state["state"]
+
+    def _end(self, number: int, outcome: float, measures: dict[str, float | None]) -> EnvEpisode:
+        """Return the record of an outcome; the worst one stands for one that is not finite."""
+        failed, worst = not math.isfinite(outcome), self.order.worst
+        if failed and worst is None:
+            raise ValueError(
+                f"the outcome is {outcome}; with --outcome-range the worse end of it stands for what is no number"
+            )
+        return EnvEpisode(
+            env=number, device=self.spec.env_devices[0], steps=1,
+            outcome=worst if failed and worst is not None else outcome,
+            reward_sum=None, failed=failed, measures=measures,
+        )  # fmt: skip
+
+    def _record(self, episode: int, outcome: float, measures: dict[str, float], began: float) -> EpisodeRecord:
+        told = {name: finite(measures[metric]) for metric, name in self.order.metrics.items()}
+        envs = (self._end(0, outcome, told),)
+        return EpisodeRecord(
+            run=self.spec.ref, episode=episode, envs=envs, ppo=None, seed_events=(), timing=_timing(began),
+            digest=_digest(envs),
+        )  # fmt: skip
+
+    def _evaluation(self, outcomes: list[float], began: float) -> EvaluationRecord:
+        """Save the last state and record the outcomes; OSError before anything is recorded."""
+        assert self.done is not None, "the last point is done"
+        none: dict[str, float | None] = dict.fromkeys(self.order.metrics.values())
+        ends = tuple(self._end(0, outcome, none) for outcome in outcomes)
+        return EvaluationRecord(
+            run=self.spec.ref, policy_file=self.spec.policy_file, timing=_timing(began), digest=_digest(ends),
+            policy_sha256=durable.write(self.root, self.spec.policy_file, self.done),
+            hosts=tuple(EvaluatedHost(episode=episode, actions="sampled", outcome=end, rewards={})
+                        for episode, end in enumerate(ends)),
+        )  # fmt: skip
+
+
+class PythonSession(TrainerSession):
+    """A run of a Python trainer; its file is executed as it was when the experiment was planned."""
+
+    def __init__(self, spec: RunSpec, experiment_dir: Path, device: str) -> None:
+        super().__init__(spec, experiment_dir)
+        self._trainer = module.as_planned(self.order, experiment_dir)
+        self._device = device
+        self._points: Iterator[Point] | None = None
+        self._run = self._new_run(0)
+
+    def _new_run(self, point: int) -> Run:
+        return Run(
+            settings=self._trainer.settings(self.spec.settings.trainer), points=self.spec.episodes, rng=self.path,
+            device=self._device, folder=self.root / self.order.out, eval_episodes=self.spec.eval_hosts,
+            on_step=lambda step: None, point=point, given=None if self.done is None else module.restored(self.done),
+        )  # fmt: skip
+
+    def resume(self, state: dict[str, Any]) -> None:
+        super().resume(state)
+        self._run = self._new_run(self.point)
+
+    def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
+        """Let the trainer go on to its next point; it stands at its `yield` until the release."""
+        began = time.perf_counter()
+        self._run.on_step = on_step
+        if self._points is None:
+            if episode == 0:
+                script.fresh_folder(self.root, self.order.out)
+            self._points = self._trainer.train(self._run)
+        on_step(0)
+        point = next(self._points, None)
+        if point is None:
+            raise ValueError(f"train(run) ended before point {episode} of {self.spec.episodes}; it yields run.points")
+        found = module.metrics_of(point, self.order.outcome)
+        names = found.keys() - {self.order.outcome}
+        if names != set(self.order.metrics):
+            planned = ", ".join(self.order.metrics) or "none"
+            raise ValueError(
+                f"point {episode} has the metrics {', '.join(sorted(names)) or 'none'} beside the outcome, where the "
+                f"first had {planned}; yield the same in every point"
+            )
+        self.point, self.done = episode + 1, module.saved(point.state)
+        return self._record(episode, found[self.order.outcome], found, began)
+
+    def evaluate(self, experiment_dir: Path, on_step: OnStep) -> EvaluationRecord:
+        """Call the trainer's `evaluate` with a copy of the last state."""
+        assert self.done is not None, "the last point is done"
+        began = time.perf_counter()
+        self._run.on_step = on_step
+        outcomes = module.outcomes_of(
+            self._trainer.evaluate(self._run, module.restored(self.done)), self.order.outcome
+        )
+        if len(outcomes) != self.spec.eval_hosts:
+            raise ValueError(f"evaluate returned {len(outcomes)} outcomes, where {self.spec.eval_hosts} are planned")
+        return self._evaluation(outcomes, began)
+
+
+class CommandSession(TrainerSession):
+    """A run of a command: one point, at its end."""
+
+    def __init__(self, spec: RunSpec, experiment_dir: Path, device: str) -> None:
+        super().__init__(spec, experiment_dir)
+        self._source = read_source(self.order.outcome)
+        check_files(self.order)
+
+    def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
+        """Run the command in an empty folder of its own and read its outcome."""
+        began, signs = time.perf_counter(), iter(range(1, 1 << 62))
+        out = script.fresh_folder(self.root, self.order.out).resolve()
+        seed = script.seed_at(self.path)
+        words = script.words_of(self.order.reference, self.spec.settings.trainer, seed, out)
+        script.run_script(
+            words, self.order.directory, script.environment(self._source, out), (self.root, self.spec.log_file),
+            lambda: on_step(next(signs)),
+        )
+        outcome = read_outcome(self._source, out)
+        self.point, self.done = 1, repr(outcome).encode()
+        return self._record(episode, outcome, {}, began)
+
+    def evaluate(self, experiment_dir: Path, on_step: OnStep) -> EvaluationRecord:
+        """Record the outcome that the command left."""
+        assert self.done is not None, "the command has run"
+        return self._evaluation([float(self.done)], time.perf_counter())
+
+
+def open_session(spec: RunSpec, experiment_dir: Path, device: str) -> TrainerSession:
+    """Open the run of `spec.trainer`; ValueError when its code is no longer that of the plan."""
+    assert spec.trainer is not None, "the run has a trainer"
+    kind = CommandSession if is_command(spec.trainer.reference) else PythonSession
+    return kind(spec, experiment_dir, device)
+
+
+def check_files(order: TrainerOrder) -> None:
+    """ValueError unless the files that a command names are what they were when the experiment was planned."""
+    try:
+        same = not order.files or source_sha256(Path(order.folder), order.files) == order.sha256
+    except OSError:
+        same = False
+    if not same:
+        raise ValueError(
+            f"{', '.join(order.files)} in {order.folder}: changed since the experiment was planned; put it back"
+        )
+
+
+def _timing(began: float) -> Timing:
+    total_s = round(time.perf_counter() - began, 3)
+    return Timing(total_s=total_s, train_s=total_s, validate_s=0.0, decide_s=0.0, update_s=0.0)
+
+
+def _digest(ends: tuple[EnvEpisode, ...]) -> str:
+    """Return the sha256 of what groups of equal settings agree in, if the trainer repeats."""
+    facts = [msgspec.structs.replace(end, device="") for end in ends]
+    return hashlib.sha256(msgspec.json.encode(facts)).hexdigest()

@@ -1,0 +1,122 @@
+"""In the place of the package wandb in a script that a run starts: it keeps the values of one key, and nothing else.
+
+Not wandb's offline mode: that needs wandb installed, starts a service for every run, and keeps its numbers in a format
+of its own, which changes. Scripts call what they always call. `init`, `log`, `config` and `summary` do what a script
+can see of them, `sync_tensorboard=True` counts a SummaryWriter's scalars as logged, and anything else is accepted and
+dropped. No account, no network, no dependency.
+
+ESPER_AB_WANDB_KEY names the key, ESPER_AB_WANDB_FILE the file that gets a line for every value.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+from collections.abc import Mapping
+from typing import Any
+
+_KEY, _FILE = os.environ["ESPER_AB_WANDB_KEY"], os.environ["ESPER_AB_WANDB_FILE"]
+
+
+class _Dropped:
+    """An answer to whatever is asked of it, which does nothing."""
+
+    def __call__(self, *args: Any, **named: Any) -> _Dropped:
+        return self
+
+    def __getattr__(self, name: str) -> _Dropped:
+        return self
+
+    def __enter__(self) -> _Dropped:
+        return self
+
+    def __exit__(self, *error: object) -> None: ...
+
+
+class _Config(dict[str, Any]):
+    """The settings that a script gave, which it may read back as items and as attributes."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __setattr__(self, name: str, value: object) -> None:
+        self[name] = value
+
+    def update(self, given: Any = (), /, allow_val_change: bool = False, **named: Any) -> None:
+        super().update(_mapping(given), **named)
+
+
+class _Summary(dict[str, Any]):
+    """The last values; one that is assigned counts as logged."""
+
+    def __setitem__(self, key: str, value: object) -> None:
+        super().__setitem__(key, value)
+        _keep(key, value)
+
+    def update(self, given: Any = (), /, **named: Any) -> None:
+        for key, value in {**dict(given), **named}.items():
+            self[key] = value
+
+
+class ScriptRun(_Dropped):
+    """The run of this process."""
+
+    id = name = "run"
+    dir = os.path.dirname(_FILE)  # noqa: PTH120  wandb gives text
+
+    def __init__(self) -> None:
+        self.config, self.summary = _Config(), _Summary()
+
+    def log(self, data: Mapping[str, Any], *args: Any, **named: Any) -> None:
+        """Keep the values of the key, which may be in a mapping of a mapping, with a dot between their names."""
+        for key, value in data.items():
+            if isinstance(value, Mapping):
+                self.log({f"{key}.{inner}": below for inner, below in value.items()})
+            else:
+                self.summary[key] = value
+
+
+run = ScriptRun()
+config, summary, log = run.config, run.summary, run.log
+
+
+def init(*args: Any, config: Any = None, sync_tensorboard: bool = False, **named: Any) -> ScriptRun:
+    """Take the settings; with `sync_tensorboard` a SummaryWriter's scalars count as logged."""
+    run.config.update({} if config is None else config)
+    for module in ("torch.utils.tensorboard", "tensorboardX") if sync_tensorboard else ():
+        try:
+            _follow(importlib.import_module(module).SummaryWriter)
+        except ImportError:
+            continue
+    return run
+
+
+def _follow(writer: Any) -> None:
+    original = writer.add_scalar
+
+    @functools.wraps(original)
+    def add_scalar(self: Any, tag: str, scalar_value: Any, *args: Any, **named: Any) -> None:
+        run.log({tag: scalar_value})
+        original(self, tag, scalar_value, *args, **named)
+
+    writer.add_scalar = add_scalar
+
+
+def _mapping(given: Any) -> dict[str, Any]:
+    return dict(vars(given)) if hasattr(given, "__dict__") and not isinstance(given, Mapping) else dict(given)
+
+
+def _keep(key: str, value: Any) -> None:
+    if key == _KEY:
+        with open(_FILE, "a", encoding="utf-8") as file:  # noqa: PTH123  as light as a script's own imports
+            file.write(f"{float(value)!r}\n")
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return _Dropped()
