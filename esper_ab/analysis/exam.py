@@ -17,7 +17,7 @@ from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome, mean
 from esper_ab.stats.paired_difference import PairedDifference, paired_difference
 from esper_ab.verdict.comparison import Comparison
-from esper_ab.verdict.decision import Verdict
+from esper_ab.verdict.word import Verdict
 
 Outcome = Literal["continue", "revise", "stop", "no outcome"]
 _GAINED = (Verdict.BETTER,)

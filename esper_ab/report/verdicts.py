@@ -10,8 +10,8 @@ import msgspec
 from esper_ab.report.content import Content
 from esper_ab.settings.differences import capital, named
 from esper_ab.verdict.comparison import Comparison
-from esper_ab.verdict.decision import Verdict
 from esper_ab.verdict.headline import alike, headline_of
+from esper_ab.verdict.word import Verdict
 
 _A, _B = "\0a", "\0b"  # placeholders for the names, which hold no such character
 _BOTH = f"{_A} and {_B}"

@@ -13,7 +13,7 @@ from esper_ab.stats.pair import Pair
 from esper_ab.stats.paired_difference import PairedDifference, paired_difference
 from esper_ab.stats.signed_rank import SignedRank, hodges_lehmann_interval, signed_rank
 from esper_ab.verdict import headline, sentences
-from esper_ab.verdict.decision import Grounds, Verdict, decide, decided
+from esper_ab.verdict.decision import Grounds, decide, decided
 from esper_ab.verdict.descriptive import describe
 from esper_ab.verdict.evidence import Assessment, DifferenceInterval, Evidence, Kind, Level, Numbers
 from esper_ab.verdict.finding import Finding
@@ -23,6 +23,7 @@ from esper_ab.verdict.question import Lost, Question
 from esper_ab.verdict.sample_size import needed_anew, needed_here, smallest_difference, spread
 from esper_ab.verdict.sentences_on_losses import losses_cap
 from esper_ab.verdict.unseen import unseen
+from esper_ab.verdict.word import Verdict
 
 _CLAIMS = (
     Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN, Verdict.EQUIVALENT,

@@ -9,7 +9,7 @@ import msgspec
 
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.verdict.looks import LookDecision
-from esper_ab.verdict.word import Verdict as Verdict
+from esper_ab.verdict.word import Verdict
 
 
 class Grounds(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,13 +16,13 @@ from esper_ab.stats.pair import Pair
 from esper_ab.stats.paired_difference import PairedDifference
 from esper_ab.stats.signed_rank import SignedRank
 from esper_ab.stats.text import percent
-from esper_ab.verdict.decision import Verdict
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.imputation import Imputed
 from esper_ab.verdict.look import Look
 from esper_ab.verdict.looks import Course
 from esper_ab.verdict.question import Lost, Question
 from esper_ab.verdict.unseen import Unseen
+from esper_ab.verdict.word import Verdict
 
 
 class Level(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,8 +11,8 @@ from enum import StrEnum
 from esper_ab.settings.differences import capital, named
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.text import digits_apart, n_pairs, percent
-from esper_ab.verdict.decision import Verdict
 from esper_ab.verdict.evidence import Evidence
+from esper_ab.verdict.word import Verdict
 
 _SURE = (Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
 

@@ -9,10 +9,10 @@ from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.pair import alike
 from esper_ab.stats.statistic import Beside
 from esper_ab.stats.text import digits_apart, n_pairs, p_text, percent, points
-from esper_ab.verdict.decision import Verdict
 from esper_ab.verdict.descriptive import statistics
 from esper_ab.verdict.evidence import DifferenceInterval, Evidence
 from esper_ab.verdict.sentences_on_losses import on_collapse, on_losses
+from esper_ab.verdict.word import Verdict
 
 _MANY = 10_000
 _TOO_FEW = f"That it is smaller than the margin is not claimed before {LEAST_EQUIVALENCE_PAIRS} pairs."

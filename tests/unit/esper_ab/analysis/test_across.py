@@ -20,7 +20,7 @@ from esper_ab.contracts.messages import RewardCode
 from esper_ab.journal.events import ExperimentContinued, RunEvaluated, RunReady
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
-from esper_ab.verdict.decision import Verdict
+from esper_ab.verdict.word import Verdict
 
 FLOOR = Synthetic(groups={"shaped": Shape(accuracy=74.0), "wait": Shape(accuracy=33.0, controller="wait")})
 OTHER = Synthetic(

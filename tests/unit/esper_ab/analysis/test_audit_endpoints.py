@@ -14,7 +14,7 @@ from esper_ab.journal.events import RunEvaluated
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content
 from esper_ab.report.verdict_json import render_verdict
-from esper_ab.verdict.decision import Verdict
+from esper_ab.verdict.word import Verdict
 
 replace = msgspec.structs.replace
 

@@ -11,8 +11,8 @@ from esper_ab.analysis.audit_floor import distance
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content
 from esper_ab.report.text import render_text
-from esper_ab.verdict.decision import Verdict
 from esper_ab.verdict.requirement import Requirement, holds
+from esper_ab.verdict.word import Verdict
 
 NEAR = {"shaped": Shape(accuracy=60.0), "simplified": Shape(accuracy=60.0, mode="simplified")}
 

@@ -20,8 +20,8 @@ from support.comparing import (
 
 from esper_ab.design.design import Boundary, Futility
 from esper_ab.stats.pair import Pair
-from esper_ab.verdict.decision import Verdict
 from esper_ab.verdict.finding import Finding
+from esper_ab.verdict.word import Verdict
 
 CLAIMS = (Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN, Verdict.EQUIVALENT)
 ALIASED = Finding(kind="aliased", weight="blocks", groups=(), sentence="Device and group are aliased.")

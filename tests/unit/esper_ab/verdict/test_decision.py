@@ -10,8 +10,8 @@ from support.comparing import BETTER_A, A, B, compared, design, exploded, lost, 
 
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.pair import Pair
-from esper_ab.verdict.decision import Verdict
 from esper_ab.verdict.question import HalfPair, Lost
+from esper_ab.verdict.word import Verdict
 
 CLAIMS = (Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN, Verdict.EQUIVALENT)
 endpoints = st.floats(40.0, 90.0).map(lambda x: round(x, 1))

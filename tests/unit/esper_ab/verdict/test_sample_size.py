@@ -14,7 +14,7 @@ from support.comparing import (
 
 from esper_ab.design.pairs_needed import pairs_needed
 from esper_ab.stats.anytime_t import log_evidence
-from esper_ab.verdict.decision import Verdict
+from esper_ab.verdict.word import Verdict
 
 
 def test_what_the_budget_cannot_resolve_is_said_from_the_spread_never_from_the_difference():

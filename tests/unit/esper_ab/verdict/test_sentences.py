@@ -12,9 +12,9 @@ from support.comparing import A, B, compared, design, lost, pairs_of
 
 from esper_ab.design.design import Boundary, Futility, extended
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
-from esper_ab.verdict.decision import Verdict
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.requirement import RELATIONS, Requirement, holds
+from esper_ab.verdict.word import Verdict
 
 UP = (Verdict.BETTER, Verdict.BETTER_BELOW_MARGIN)
 DOWN = (Verdict.WORSE, Verdict.WORSE_BELOW_MARGIN)

@@ -13,7 +13,7 @@ from support.comparing import (
     small,
 )
 
-from esper_ab.verdict.decision import Verdict
+from esper_ab.verdict.word import Verdict
 
 
 def test_when_every_replicate_was_lost_that_is_said_in_place_of_more_to_come():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.comparing import compared, design, pairs_of
 
-from esper_ab.verdict.decision import Verdict
+from esper_ab.verdict.word import Verdict
 
 NOISE = np.random.default_rng(5).standard_normal(20)
 
