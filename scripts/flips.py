@@ -17,15 +17,12 @@ import json
 import random
 import re
 import shutil
-import signal
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -33,6 +30,7 @@ sys.path.append(str(ROOT / "tests"))
 
 from marks import between  # noqa: E402
 from support.in_process import esper_ab  # noqa: E402
+from support.patience import TookTooLong, within  # noqa: E402
 
 from esper_ab.analysis.result_hash import result_hash  # noqa: E402
 from esper_ab.journal.events import RunEvaluated  # noqa: E402
@@ -98,31 +96,13 @@ class Answer:
     error: str
 
 
-class Hangs(BaseException):
-    """A command takes longer than anybody waits."""
-
-
-@contextmanager
-def patience() -> Iterator[None]:
-    def ring(_number: int, _frame: FrameType | None) -> None:
-        raise Hangs
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.alarm(_PATIENCE_S)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-
-
 def ask(command: tuple[str, ...], places: dict[str, str]) -> Answer:
     """The command's answer, with places by their names and without what every call has anew."""
     words = [places.get(word, word) for word in command]
     try:
-        with patience():
+        with within(_PATIENCE_S):
             status, told, error = _called(words, Path(places["FOLDER"]).parent)
-    except Hangs:
+    except TookTooLong:
         return Answer(-1, "", f"no answer after {_PATIENCE_S} s")
     except Exception as bug:  # noqa: BLE001  what a user would see as a traceback
         return Answer(1, "", f"Traceback: {type(bug).__name__}: {bug}")

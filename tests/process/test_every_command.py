@@ -13,16 +13,13 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 
 import pytest
 from support.command_lines import check_command_line
+from support.patience import within
 
 from esper_ab.commands._exit_status import examples_of, invoke
 from esper_ab.commands.cli import TABLE, group, load_command
@@ -212,21 +209,6 @@ LOCK_STANDS_FOR = {
     "pipe": os.mkfifo,
     "folder": Path.mkdir,
 }
-
-
-@contextmanager
-def within(seconds: int) -> Iterator[None]:
-    """TimeoutError, also out of an open that waits."""
-    def late(number: int, frame: FrameType | None) -> None:
-        raise TimeoutError
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.mark.parametrize("kind", LOCK_STANDS_FOR)
