@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 import msgspec
 
@@ -16,10 +16,14 @@ from esper_ab.external.explore import explore
 from esper_ab.external.frames import read_data
 from esper_ab.external.judge import judge
 from esper_ab.external.plan import ExternalPlan, Rule, make_external_plan, read_plan, save_plan
+from esper_ab.external.profiles import profiles_of
 from esper_ab.external.result import ExternalResult
-from esper_ab.external.scales import Scale, Told, scales_of
+from esper_ab.external.scales import Scale, Told, ranges_of, scales_of
 from esper_ab.report.external import external_json, render_external
 from esper_ab.settings.assignments import did_you_mean
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +39,13 @@ class EndpointVerdicts(ExternalResult):
         found = ((one.comparison, one.task) for one in self.comparisons)
         return {(one.question.a, one.question.b, task): str(one.verdict) for one, task in found}
 
+    @property
+    def figure(self) -> Figure:
+        """What `--figure` draws; a notebook shows it."""
+        from esper_ab.report.figures.external import external_figure  # with matplotlib, which verdicts do without
+
+        return external_figure(self)
+
     def as_dict(self) -> dict[str, Any]:
         """Return what `--json` prints, as Python objects."""
         return dict(msgspec.json.decode(external_json(self)))
@@ -49,6 +60,7 @@ class EndpointOptions(TypedDict, total=False):
     control: str
     test: Literal["t", "rank"]
     alpha: float
+    scores: Told  # "WORST..TARGET" of the endpoint, for profiles; one, or one per task
 
 
 class DesignOptions(EndpointOptions, total=False):
@@ -70,7 +82,10 @@ def compare_endpoints(
     UsageError, in one line, for what cannot be read.
     """
     endpoints, asked = _endpoints(data, columns), _known("compare_endpoints", options, EndpointOptions)
-    return EndpointVerdicts(**vars(explore(endpoints, _scales(endpoints.tasks, margin, asked), _rule(asked))))
+    found = explore(endpoints, _scales(endpoints.tasks, margin, asked), _rule(asked))
+    ranges = ranges_of(endpoints.tasks, asked.get("scores", ""))
+    profiles = profiles_of(endpoints, endpoints.groups, ranges) if ranges else ()
+    return EndpointVerdicts(**vars(found) | {"profiles": profiles})
 
 
 def design_comparison(

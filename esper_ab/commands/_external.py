@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from esper_ab.contracts.errors import UsageError
+
+if TYPE_CHECKING:
+    from esper_ab.external.result import ExternalResult
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 _MOST_SEEDS = 10_000
@@ -29,6 +33,11 @@ _OPTIONS = {
                          help="rank: where more than one run in ten collapses."),
     "alpha": click.option("--alpha", type=float, default=0.05, show_default=True, metavar="P", help="Error rate of all "
                           "comparisons together."),
+    "scores": click.option(
+        "--scores", metavar="WORST..TARGET", default="", help="Endpoints that are scores of 0 and of 1, for "
+        "performance profiles and the optimality gap beside the verdict; of several tasks TASK=WORST..TARGET,…"),
+    "figure": click.option("--figure", type=click.Path(path_type=Path), metavar="FILE.svg|png|pdf", help="Draw it; "
+                           "replaces a file that is there."),
     "columns": click.option("--columns", metavar="OURS=THEIRS,…", default="", help="Columns that have other names, as "
                             "in group=algorithm,endpoint=return."),
 }  # fmt: skip
@@ -62,6 +71,30 @@ def margin_of(told: str | None) -> str:
     if told is None:
         raise UsageError("--margin SIZE is needed: the smallest difference worth acting on, in the endpoint's unit")
     return told
+
+
+def printed(found: ExternalResult, *, scores: str, figure: Path | None, json: bool) -> str:
+    """What a command prints of a result, after its figure was drawn."""
+    # Here, so that --help and completion wait for no matplotlib.
+    from dataclasses import replace
+
+    from esper_ab.external.profiles import profiles_of
+    from esper_ab.external.scales import ranges_of, told_by_task
+    from esper_ab.report.external import external_json, render_external
+    from esper_ab.report.figures.external import FORMATS, render_figure
+
+    ranges = ranges_of([scale.task for scale in found.scales], told_by_task(scores))
+    if ranges:
+        groups = tuple(dict.fromkeys(name for one in found.design.comparisons for name in (one.a, one.b)))
+        found = replace(found, profiles=profiles_of(found.endpoints, groups, ranges))
+    if figure is not None:
+        form = figure.suffix.removeprefix(".")
+        if form not in FORMATS:
+            raise UsageError(f"--figure {figure}: the end of its name says what it is: .{', .'.join(FORMATS)}")
+        content = render_figure(found, form)
+        with figure.open("wb") as file:
+            file.write(content)
+    return external_json(found) + "\n" if json else render_external(found)
 
 
 def names_of(text: str) -> tuple[str, ...]:

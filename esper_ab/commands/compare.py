@@ -9,7 +9,7 @@ import click
 
 from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._external import RULE, columns_of, external_options, margin_of
+from esper_ab.commands._external import RULE, columns_of, external_options, margin_of, printed
 from esper_ab.contracts.errors import UsageError
 
 
@@ -22,7 +22,7 @@ from esper_ab.contracts.errors import UsageError
 @click.option("--csv", "file", type=click.Path(path_type=Path), metavar="FILE", help="Endpoints of runs made "
               "elsewhere: a header with group, seed (or pair), endpoint, and where there are several task and cluster; "
               "a row per run.")
-@external_options(*RULE, "columns")
+@external_options(*RULE, "scores", "columns", "figure")
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
 @click.pass_context
 def command(
@@ -40,7 +40,7 @@ def command(
     if (file is None) == (not folders):
         raise UsageError("compare takes two experiment directories or more, or --csv FILE: one of the two")
     if file is not None:
-        click.echo(_of_file(file, rule, json=json), nl=json)
+        click.echo(_of_file(file, rule, json=json), nl=False)
         return
     told = [name for name in rule if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
     if told:
@@ -58,7 +58,6 @@ def _of_file(file: Path, rule: dict[str, Any], *, json: bool) -> str:
     from esper_ab.external.explore import explore
     from esper_ab.external.plan import Rule
     from esper_ab.external.scales import scales_of, told_by_task
-    from esper_ab.report.external import external_json, render_external
 
     margin = told_by_task(margin_of(rule["margin"]))
     endpoints = read_csv(file, columns_of(rule["columns"]))
@@ -67,4 +66,4 @@ def _of_file(file: Path, rule: dict[str, Any], *, json: bool) -> str:
         label=rule["label"],
     )  # fmt: skip
     found = explore(endpoints, scales, Rule(control=rule["control"], test=rule["test"], alpha=rule["alpha"]))
-    return external_json(found) if json else render_external(found)
+    return printed(found, scores=rule["scores"], figure=rule["figure"], json=json)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from esper_ab.design.design import Design
 from esper_ab.external.endpoints import Endpoints
+from esper_ab.external.profiles import Profile
 from esper_ab.external.scales import Scale
 from esper_ab.verdict.comparison import Comparison
 
@@ -30,6 +31,7 @@ class ExternalResult:
     departures: tuple[str, ...]  # what of the plan was not followed
     notes: tuple[str, ...]  # what else must be known of the endpoints
     next_step: str  # what the plan asks for now; "": nothing
+    profiles: tuple[Profile, ...] = ()  # by group; without ranges of scores none
 
     @property
     def exploratory(self) -> bool:

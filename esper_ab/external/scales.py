@@ -66,6 +66,22 @@ def told_by_task(text: str) -> Told:
     return {name.strip(): value.strip() for name, _, value in parts}
 
 
+def ranges_of(tasks: Sequence[str], told: Told) -> dict[str, tuple[float, float]]:
+    """Worst and target endpoint of every task, from "0..100"; {} for ""."""
+    return _by_task("scores", tasks, told, _range) if told else {}
+
+
+def _range(value: str | float) -> tuple[float, float]:
+    worst, dots, target = str(value).partition("..")
+    try:
+        found = float(worst), float(target)
+    except ValueError:
+        found = 0.0, 0.0
+    if not dots or found[0] == found[1]:
+        raise UsageError(f"scores {value!r}: WORST..TARGET, two different numbers, as in 0..100")
+    return found
+
+
 def _by_task(
     key: str, tasks: Sequence[str], told: Told, parse: Callable[[str | float], T], otherwise: T | None = None
 ) -> dict[str, T]:

@@ -13,6 +13,7 @@ from esper_ab.design.design import rule
 from esper_ab.external.endpoints import MEAN
 from esper_ab.external.pairing import cells_of
 from esper_ab.external.plan import ExternalPlan
+from esper_ab.external.profiles import HONEST_FROM, Aggregate
 from esper_ab.external.result import ExternalResult
 from esper_ab.report.tables.comparison import looks_table, overview_table, statistics_table
 from esper_ab.report.tables.table import Table, mean_and_sd, number
@@ -40,6 +41,8 @@ def render_external(result: ExternalResult) -> str:
     how = "RULE" if result.plan else "RULE, chosen after the runs"
     parts.append(f"{how}\n{paragraph(rule_sentence(result.design))}")
     parts.append(render_table(_groups(result)))
+    if result.profiles:
+        parts.append(render_table(_profiles(result)))
     for task in _tasks(result):
         compared = _compared(result, task)
         tables = (overview_table(compared[0].question.design, compared), *map(statistics_table, compared))
@@ -60,6 +63,7 @@ def external_json(result: ExternalResult) -> str:
         "scales": result.scales, "groups": result.endpoints.groups,
         "comparisons": [{"task": one.task, **comparison_json(one.comparison)} for one in result.comparisons],
         "departures": result.departures, "notes": result.notes, "next_step": result.next_step,
+        "profiles": result.profiles,
     }
     return msgspec.json.format(msgspec.json.encode(msgspec.to_builtins(document)), indent=2).decode()
 
@@ -139,6 +143,23 @@ def _groups(result: ExternalResult) -> Table:
             ))  # fmt: skip
     columns = ("group", "endpoint", "runs", "lost", "mean (SD)", "least", "most")
     return Table(title="Groups", columns=columns, rows=tuple(rows), words=2)
+
+
+def _profiles(result: ExternalResult) -> Table:
+    """Build the table of what groups come to over all tasks, in scores."""
+
+    def cell(one: Aggregate) -> str:
+        return f"{one.value:.3f} ({one.low:.3f} to {one.high:.3f})"
+
+    rows = tuple(
+        (one.group, cell(one.interquartile_mean), cell(one.optimality_gap), str(one.runs)) for one in result.profiles
+    )
+    few = min(one.runs for one in result.profiles) < HONEST_FROM
+    honest = f" With fewer than {HONEST_FROM} runs per task they cover less than they say." if few else ""
+    return Table(
+        title="Scores over all tasks", rows=rows, columns=("group", "interquartile mean", "optimality gap", "runs"),
+        note=f"95 % bootstrap intervals, stratified by task; they describe and decide nothing.{honest}",
+    )
 
 
 def _titled(table: Table, task: str) -> Table:

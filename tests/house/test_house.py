@@ -143,6 +143,7 @@ WRITES_ITSELF = {
     "contracts/key_file.py": "in the coordinator's private folder", "control/keys.py": "likewise",
     "control/private_folder.py": "that folder", "design/boundary_cache.py": "the user's cache",
     "commands/init.py": "the file that the user names", "external/plan.py": "likewise",
+    "commands/_external.py": "likewise",
     "commands/export.py": "drafts in a folder that `below` made",
     "health/storage.py": "tries whether a folder can be written", "health/system.py": "a socket, tried",
     "query/sql.py": "a temporary file without a name to be found", "workers/commands/fetch.py": "the user's data",
