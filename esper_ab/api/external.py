@@ -12,6 +12,7 @@ import msgspec
 from esper_ab.contracts.errors import UsageError
 from esper_ab.external.csv_file import read_csv
 from esper_ab.external.endpoints import Endpoints
+from esper_ab.external.experiments import read_experiments
 from esper_ab.external.explore import explore
 from esper_ab.external.frames import read_data
 from esper_ab.external.judge import judge
@@ -109,9 +110,17 @@ def design_comparison(
 def judge_endpoints(
     plan: ExternalPlan | str | Path, data: Any, *, columns: Mapping[str, str] | None = None
 ) -> EndpointVerdicts:
-    """Hold `data`, as of `compare_endpoints`, to a plan or its file, in its order, and say what was not followed."""
+    """Hold `data` to a plan or its file, in its order, and say what was not followed.
+
+    `data`: as of `compare_endpoints`, or an experiment directory, or a mapping of tasks to experiment directories.
+    """
     held = plan if isinstance(plan, ExternalPlan) else read_plan(Path(plan))
-    return EndpointVerdicts(**vars(judge(held, _endpoints(data, columns))))
+    folders = data if isinstance(data, Mapping) else {"": data}
+    if folders and all(isinstance(one, (str, Path)) and Path(one).is_dir() for one in folders.values()):
+        endpoints = read_experiments([(task, Path(one)) for task, one in folders.items()], held.scales)
+    else:
+        endpoints = _endpoints(data, columns)
+    return EndpointVerdicts(**vars(judge(held, endpoints)))
 
 
 def _endpoints(data: Any, columns: Mapping[str, str] | None) -> Endpoints:

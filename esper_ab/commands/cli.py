@@ -28,7 +28,7 @@ SECTIONS = {
         "query": "Answer a question about EXPERIMENT in SQL.",
         "export": "Write the tables of EXPERIMENT as CSV or Parquet files.",
         "compare": "Compare the groups of several experiment directories, or of a CSV file; exploratory.",
-        "judge": "Hold the endpoints in FILE, of runs made elsewhere, to PLAN, and say what was not followed.",
+        "judge": "Hold endpoints of runs made elsewhere to PLAN, and say what was not followed.",
         "track": "Fill trackers with what EXPERIMENT has recorded: Weights & Biases, TensorBoard, MLflow.",
     },
     "Before an experiment": {
