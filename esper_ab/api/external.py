@@ -68,6 +68,8 @@ class DesignOptions(EndpointOptions, total=False):
     """The same of a plan; as the flags of `esper-ab design`."""
 
     tasks: Sequence[str]
+    cells: Sequence[str]  # settings of which each group is judged at its own best
+    choose: int  # seeds, the first ones, on which cells are chosen
     looks: Sequence[int]
     early_stop: bool
     futility: float
@@ -95,13 +97,16 @@ def design_comparison(
 ) -> ExternalPlan:  # fmt: skip
     """Make a plan for runs that are made elsewhere. UsageError for what cannot be planned.
 
-    `seeds`: how many, numbered from 0, or their names in the order in which they are run. With `output_path` the plan
-    is written there, never in the place of another file.
+    `seeds`: how many, numbered from 0, or their names in the order in which they are run, those that `choose` among
+    them. With `output_path` the plan is written there, never in the place of another file.
     """
     asked = _known("design_comparison", options, DesignOptions)
     names = range(seeds) if isinstance(seeds, int) else seeds
     scales = _scales(tuple(asked.get("tasks", ())) or ("",), margin, asked)
-    plan = make_external_plan(tuple(groups), tuple(map(str, names)), scales, _rule(asked))
+    plan = make_external_plan(
+        tuple(groups), tuple(map(str, names)), scales, _rule(asked), cells=asked.get("cells", ()),
+        choosing=asked.get("choose", 0),
+    )  # fmt: skip
     if output_path is not None:
         save_plan(plan, Path(output_path))
     return plan

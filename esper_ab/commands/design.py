@@ -24,6 +24,9 @@ from esper_ab.contracts.errors import UsageError
               "[default: 0 to N - 1]")
 @click.option("--tasks", metavar="A,B,…", help="Tasks; there is a verdict on each and on their mean. [default: one, "
               "without a name]")
+@click.option("--cells", metavar="A,B,…", help="Settings of which each group is judged at its own best; with --choose.")
+@click.option("--choose", type=int, default=0, metavar="N", help="Seeds, the first ones, on which cells are chosen; on "
+              "top of --replicates.")
 @external_options(*RULE)
 @click.option("--looks", metavar="N,N,…", help="Replicates at the interim looks. [default: 6,10 of 10; 6,10,14,20 of "
               "20; one below 10]")
@@ -53,7 +56,10 @@ def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
         control=asked["control"], test=asked["test"], alpha=asked["alpha"], looks=_looks(asked["looks"]),
         early_stop=not asked["no_early_stop"], futility=asked["futility"],
     )  # fmt: skip
-    plan = make_external_plan(names_of(asked["groups"]), _seeds(asked), scales, rule)
+    plan = make_external_plan(
+        names_of(asked["groups"]), _seeds(asked), scales, rule,
+        cells=names_of(asked["cells"]) if asked["cells"] else (), choosing=asked["choose"],
+    )  # fmt: skip
     if not dry_run:
         save_plan(plan, out)
     if json:
@@ -67,10 +73,10 @@ def _seeds(asked: dict[str, Any]) -> tuple[str, ...]:
     if asked["seeds"] is None:
         if replicates is None or not 1 <= replicates <= 10_000:
             raise UsageError("--replicates N is needed, or --seeds: how many runs each group has at most, 1 to 10000")
-        return tuple(map(str, range(replicates)))
+        return tuple(map(str, range(max(0, asked["choose"]) + replicates)))
     seeds = seeds_of(asked["seeds"])
-    if replicates not in (None, len(seeds)):
-        raise UsageError(f"--replicates {replicates}, but --seeds names {len(seeds)}")
+    if replicates not in (None, len(seeds) - asked["choose"]):
+        raise UsageError(f"--replicates {replicates}, but --seeds names {len(seeds) - asked['choose']} beside --choose")
     return seeds
 
 

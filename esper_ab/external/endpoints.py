@@ -19,7 +19,7 @@ from esper_ab.contracts.visible import visible_line
 PAIR_COLUMNS = ("seed", "pair", "replicate")  # one of them says which runs belong together
 COLUMNS = ("group", *PAIR_COLUMNS, "endpoint", "task", "cluster")
 MEAN = "mean over tasks"
-_ALSO = {"group_id": "group"}  # as in the tables of `esper-ab export`
+_ALSO = {"group_id": "group", "cell": "task"}  # of `esper-ab export`; a cell of a grid is what a task is
 _NO_ENDPOINT = ("", "nan", "na", "n/a", "null", "none")
 _LONGEST = 60  # characters of a name
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.design.design import Contrast
-from esper_ab.external.endpoints import MEAN, Endpoints
+from esper_ab.external.endpoints import MEAN, Endpoint, Endpoints
 from esper_ab.external.explore import listed_short, scope_of
 from esper_ab.external.pairing import Cells, Pairing, cells_of, pair_up, runs_of
 from esper_ab.external.plan import ExternalPlan
 from esper_ab.external.result import ExternalComparison, ExternalResult
+from esper_ab.external.tuning import Tuned, tune
 from esper_ab.verdict.comparison import compare
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.looks import Course, follow
@@ -25,13 +27,28 @@ def judge(plan: ExternalPlan, endpoints: Endpoints) -> ExternalResult:
 
     UsageError where no run is of the plan.
     """
-    cells, order, contrasts = cells_of(endpoints), plan.replicates, plan.design.comparisons
-    if not any(_of_plan(plan, *key) for key in cells):
-        tasks = f", the tasks {', '.join(plan.tasks)}" if plan.tasks != ("",) else " and no column of tasks"
+    tasks, order = plan.cells or plan.tasks, (*plan.choosing, *plan.replicates)
+    if not any(row.group in plan.groups and row.task in tasks and row.replicate in order for row in endpoints.rows):
+        named = f", the {'cells' if plan.cells else 'tasks'} {', '.join(tasks)}" if tasks != ("",) else ", no tasks"
         raise UsageError(
             f"{endpoints.source}: no run is of the plan, which has the groups {', '.join(plan.groups)}, the seeds (or "
-            f"pairs) {listed_short(order)}{tasks}"
+            f"pairs) {listed_short(order)}{named}"
         )
+    if not plan.cells:
+        return _judged(plan, endpoints)
+    tuned = tune(endpoints, plan.groups, plan.cells, plan.choosing, plan.scales[0])
+    at = ", ".join(f"{one.group} at {one.cell}" for one in tuned.choices)
+    found = _judged(plan, tuned.endpoints, f", each group at its best of {', '.join(plan.cells)} ({at})" if at else "")
+    wait = f"Before anything is judged, cells are chosen: {_listed(tuned.missing)}." if tuned.missing else ""
+    return replace(
+        found, departures=(*found.departures, *_unused(tuned)), notes=(*_choices(plan, tuned), *found.notes),
+        next_step=wait or (f"{found.next_step.removesuffix('.')}; {at}." if found.next_step else ""),
+    )  # fmt: skip
+
+
+def _judged(plan: ExternalPlan, endpoints: Endpoints, at: str = "") -> ExternalResult:
+    """`at`: in which settings, in words."""
+    cells, order, contrasts = cells_of(endpoints), plan.replicates, plan.design.comparisons
     ready = {contrast: _ready(cells, plan, contrast) for contrast in contrasts}
     paired = {one: pair_up(cells, one, plan.scales, order[: ready[one]], join=False) for one in contrasts}
     complete, courses = _follow(plan, paired, ready)
@@ -39,7 +56,8 @@ def judge(plan: ExternalPlan, endpoints: Endpoints) -> ExternalResult:
     for contrast in contrasts:
         question = Question(
             a=contrast.a, b=contrast.b, design=plan.design_of(contrast), planned=len(order),
-            scope=scope_of(endpoints, contrast.task, plan.scales), recorded=False, rng_seed=int(plan.digest[:32], 16),
+            scope=f"{scope_of(endpoints, contrast.task, plan.scales)}{at}", recorded=False,
+            rng_seed=int(plan.digest[:32], 16),
         )  # fmt: skip
         one = paired[contrast]
         compared = compare(
@@ -55,8 +73,22 @@ def judge(plan: ExternalPlan, endpoints: Endpoints) -> ExternalResult:
     )  # fmt: skip
 
 
-def _of_plan(plan: ExternalPlan, group: str, task: str, replicate: str) -> bool:
-    return group in plan.groups and task in plan.tasks and replicate in plan.replicates
+def _choices(plan: ExternalPlan, tuned: Tuned) -> Iterator[str]:
+    """Say what was chosen, and by which means."""
+    value = plan.design.value
+    for one in tuned.choices:
+        means = ", ".join(f"{cell} {value(mean)}" for cell, mean in one.means.items())
+        seeds = listed_short(plan.choosing)
+        yield f"{one.group} is judged at {one.cell}, chosen on the seeds {seeds} (means: {means})."
+
+
+def _unused(tuned: Tuned) -> Iterator[str]:
+    if tuned.unused:
+        yield f"Not used, because other cells were chosen: {_listed(tuned.unused)}."
+
+
+def _listed(rows: Sequence[Endpoint]) -> str:
+    return listed_short([f"{row.group} at {row.task or '(none)'} with seed {row.replicate}" for row in rows])
 
 
 def _ready(cells: Cells, plan: ExternalPlan, contrast: Contrast) -> int:

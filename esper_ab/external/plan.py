@@ -52,6 +52,8 @@ class ExternalPlan(Settings, frozen=True, kw_only=True):
     replicates: tuple[str, ...]  # seeds or pairs, in the order in which they are run and judged
     scales: tuple[Scale, ...]  # one per task
     design: Design  # of all tasks together
+    cells: tuple[str, ...] = ()  # settings of which each group is given its own best; (): there are none to choose from
+    choosing: tuple[str, ...] = ()  # seeds on which they are chosen; none of `replicates`
 
     @property
     def digest(self) -> str:
@@ -77,13 +79,26 @@ class _PlanFile(Settings, frozen=True, kw_only=True):
 
 
 def make_external_plan(
-    groups: Sequence[str], replicates: Sequence[str], scales: Sequence[Scale], rule: Rule
+    groups: Sequence[str], replicates: Sequence[str], scales: Sequence[Scale], rule: Rule, *, cells: Sequence[str] = (),
+    choosing: int = 0,
 ) -> ExternalPlan:  # fmt: skip
-    """Make a plan; UsageError for what cannot be planned."""
+    """Make a plan; UsageError for what cannot be planned. `choosing`: of `replicates`, the first ones choose cells."""
     _check_names("group", groups, least=2)
     _check_names("seed", replicates, least=1)
-    design = make_external_design(groups, len(replicates), scales, rule)
-    return ExternalPlan(groups=tuple(groups), replicates=tuple(replicates), scales=tuple(scales), design=design)
+    if bool(cells) != bool(choosing):
+        raise UsageError("cells are chosen on seeds of their own: --cells and --choose go together")
+    if cells:
+        _check_names("cell", cells, least=2)
+        if len(scales) > 1:
+            raise UsageError("cells are of one task: --cells and --tasks exclude each other")
+        if not 1 <= choosing < len(replicates):
+            raise UsageError(f"--choose {choosing}: from 1 to {len(replicates) - 1} of the {len(replicates)} seeds")
+    judging = tuple(replicates[choosing:])
+    design = make_external_design(groups, len(judging), scales, rule)
+    return ExternalPlan(
+        groups=tuple(groups), replicates=judging, scales=tuple(scales), design=design, cells=tuple(cells),
+        choosing=tuple(replicates[:choosing]),
+    )  # fmt: skip
 
 
 def make_external_design(groups: Sequence[str], replicates: int, scales: Sequence[Scale], rule: Rule) -> Design:

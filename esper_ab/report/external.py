@@ -79,13 +79,19 @@ def render_plan(plan: ExternalPlan, file: str) -> str:
         for scale in plan.scales
     )
     parts = [f"{file}: {', '.join(plan.groups)}, {len(plan.replicates)} seeds ({first} to {last}), {runs} runs at most"]
+    if plan.cells:
+        each = f"{len(plan.groups) * len(plan.cells) * len(plan.choosing)} runs"
+        parts.append(paragraph(
+            f"Before that each group runs in every cell ({', '.join(plan.cells)}) with the seeds "
+            f"{', '.join(plan.choosing)}, {each}; `judge` then says in which one it is judged.", "",
+        ))  # fmt: skip
     if tasks:
         parts.append(paragraph(f"Tasks: {', '.join(tasks)}, and their mean in units of each margin.", ""))
     parts.append(paragraph(f"Margin: {margins}.", ""))
     parts.append(paragraph(rule_sentence(design), ""))
     if design.boundaries:
         parts.append(render_table(_looks_to_come(plan)))
-    columns = "group,task,seed,endpoint" if tasks else "group,seed,endpoint"
+    columns = f"group,{'task,' if tasks else 'cell,' if plan.cells else ''}seed,endpoint"
     parts.append("\n".join((
         paragraph(f"One row per run, with the header {columns}; a run that failed has an empty endpoint. Then:", ""),
         f"  {shell_command('judge', file)} RESULTS.csv",

@@ -31,6 +31,8 @@ PATTERNS: dict[str, Callable[[int], float]] = {
     "0, 1, 2 in turn": lambda task: float(task % 3),
 }
 WAYS = ("means", "pairs")
+BESTS = ("fresh seeds", "the seeds that chose")
+CELLS, CHOOSING, JUDGED = 8, 10, 10
 _CLUSTER_SHARE = 2.0 / 3.0  # of the variance of differences that a cluster has in common
 
 
@@ -121,6 +123,24 @@ def clustered(clustering: Clustering, law: Law, count: int, rng: np.random.Gener
     of_pairs = of_pairs + math.sqrt(1.0 - _CLUSTER_SHARE) * d[:, clusters:]
     weights = (home[:, None] == np.arange(clusters)) / np.array(clustering.sizes)
     return dict(zip(WAYS, (of_pairs @ weights, of_pairs), strict=True))
+
+
+def own_best(law: Law, count: int, rng: np.random.Generator) -> dict[str, Array]:
+    """[N, judged pairs]: differences of two groups, each at the best of CELLS cells by the mean of CHOOSING seeds.
+
+    All cells of the first group are equal; all but one of the second are far worse. At their best the groups are equal.
+    By fresh seeds, and by the seeds that chose.
+    """
+    drawn = laws.endpoints(law, 0.3, Size(count, CHOOSING + JUDGED, 2 * CELLS), rng)
+    drawn[:, CELLS + 1 :] -= 20.0 * MARGIN  # never chosen
+    found = {}
+    for way, judged in zip(BESTS, (slice(CHOOSING, None), slice(0, CHOOSING)), strict=True):
+        a, b = (
+            np.take_along_axis(of_group, of_group[..., :CHOOSING].mean(axis=2).argmax(axis=1)[:, None, None], axis=1)
+            for of_group in (drawn[:, :CELLS], drawn[:, CELLS:])
+        )
+        found[way] = (a - b)[:, 0, judged]
+    return found
 
 
 def t_claims(d: Array) -> NDArray[np.bool_]:

@@ -309,6 +309,7 @@ def of_families(found: Sequence[Row]) -> str:
     for clustering in families.CLUSTERINGS:
         cells = (_worst(tables.of("clusters", f"{clustering.name}, {how}"), "wrong") for how in families.WAYS)
         grouped.append([clustering.name, *("{} ({})".format(*map(_precise, cell)) for cell in cells)])
+    bests = [_worst(tables.of("clusters", f"own best, {way}"), "wrong") for way in families.BESTS]
     return "\n\n".join([
         "**Several tasks and their mean**: any false claim of any comparison in any task or in the mean, as above "
         "(limit: upper end 5.6), and how often all simultaneous intervals hold. True differences of tasks, in margins: "
@@ -320,6 +321,10 @@ def of_families(found: Sequence[Row]) -> str:
         "claims of the t of cluster means, as `compare --csv` takes them (limit: upper end 5.6), and of all pairs "
         "taken as independent.",
         _grid(["clusters", "means of clusters", "pairs as independent"], grouped),
+        f"**Each group at its own best** of {families.CELLS} cells by the mean of {families.CHOOSING} seeds, judged by "
+        f"the t of {families.JUDGED} pairs: false claims where the best cells are equal, and one group has "
+        f"{families.CELLS} of them and the other one (limit of fresh seeds: upper end 5.6).",
+        _grid(families.BESTS, [["{} ({})".format(*map(_precise, cell)) for cell in bests]]),
     ])  # fmt: skip
 
 

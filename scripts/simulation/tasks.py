@@ -209,10 +209,11 @@ def _families(task: Task, law: Law) -> Tally:
 def _clusters(task: Task, law: Law) -> Tally:
     """Pairs in clusters, nothing differs: the means of clusters, as we take them, and all pairs as independent."""
     rng, tally = task.rng(), Tally()
-    for clustering in families.CLUSTERINGS:
-        for name, d in families.clustered(clustering, law, task.experiments, rng).items():
+    drawn = {one.name: families.clustered(one, law, task.experiments, rng) for one in families.CLUSTERINGS}
+    for what, ways in (drawn | {"own best": families.own_best(law, task.experiments, rng)}).items():
+        for way, d in ways.items():
             claims = float(families.t_claims(d).sum())
-            key = (task.part, f"{clustering.name}, {name}", task.law, task.rho, "none")
+            key = (task.part, f"{what}, {way}", task.law, task.rho, "none")
             tally[key] = {"experiments": float(task.experiments), "claims": claims, "wrong": claims}
     return tally
 

@@ -12,9 +12,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.elsewhere import csv_text, rows, scales
 from support.journals import Synthetic, write
 
 from esper_ab.commands.cli import SECTIONS, TABLE, load_command
+from esper_ab.external.plan import Rule, make_external_plan, save_plan
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ROOT / "esper_ab" / "commands"
@@ -57,7 +59,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "fetch": ("fetch", "digits"),
     "heuristic": ("heuristic", "--task", "nothing"),
     "init": ("init", "made.toml"),
-    "judge": ("judge", "EXPERIMENT", "EXPERIMENT"),
+    "judge": ("judge", "held.json", "results.csv"),
     "list": ("list", "."),
     "power": ("power", "--experiment", "EXPERIMENT"),  # which has one replicate: refused, when everything is loaded
     "query": ("query", "EXPERIMENT", "SELECT 1"),
@@ -123,6 +125,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs")
     for name in ("EXPERIMENT", "COPY"):
         write(folder / name, Synthetic(replicates=1).events())
+    save_plan(make_external_plan(("new", "old"), ("0",), scales(), Rule()), folder / "held.json")
+    (folder / "results.csv").write_text(csv_text(rows([1.0], [2.0])))
     return folder
 
 
