@@ -86,7 +86,7 @@ def command(**options: Any) -> None:
     execution.carry_out(planned, launcher, watched=not (options["quiet"] or options["json"]), chaos=chaos)
 
     paths = execution.write_report(planned.experiment_dir)
-    click.echo(printed(paths, "json" if options["json"] else "text"))
+    click.echo(printed(paths, "json" if options["json"] else "brief"))
     if chaos is not None and not options["json"]:
         click.echo(f"chaos: {chaos.summary}\nresult hash: {paths.content.analysis.result_hash}")
     require(requirements, paths.content.comparisons)

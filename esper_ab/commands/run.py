@@ -67,7 +67,7 @@ def command(file: Path, **options: Any) -> None:
     outlive_terminal(planned.experiment_dir)
     paths, failure = conduct(planned, runner)
     if failure is None or not options["json"]:  # as JSON the error is all that is said
-        click.echo(printed(paths, "json" if options["json"] else "text"))
+        click.echo(printed(paths, "json" if options["json"] else "brief"))
     for line in () if options["json"] else Results(planned.experiment_dir, paths.content, "").failure_lines:
         click.echo(line)
     if failure is not None:
