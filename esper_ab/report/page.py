@@ -31,7 +31,7 @@ def render_page(content: Content) -> str:
     figures = {section.key: drawn(section.key, content) for section in listed}
     first = [drawing for drawing in figures["outcome"] if drawing.name == _MAIN_FIGURE]
     figures["outcome"] = [drawing for drawing in figures["outcome"] if drawing not in first]
-    script = _read("page.js")
+    script = read_part("page.js")
     return render_template(
         "report.html.jinja", content=content, verdicts=verdicts(content), shared_caveats=shared_caveats(content),
         plan=content.history.plan,
@@ -56,12 +56,12 @@ def _holds(section: Section, drawings: list[Drawing]) -> str:
 def render_template(name: str, **values: object) -> str:
     """Render a template of this room, with the style sheet as `css`."""
     environment = Environment(
-        loader=FunctionLoader(_read), autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True,
+        loader=FunctionLoader(read_part), autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True,
         finalize=_shown,
     )  # fmt: skip
     environment.filters["holds"] = _holds
     environment.filters["markup"] = Markup  # only for trusted markup: figures and the style sheet
-    return environment.get_template(name).render(css=_read("report.css"), **values)
+    return environment.get_template(name).render(css=read_part("report.css"), **values)
 
 
 def _shown(value: object) -> object:
@@ -69,5 +69,6 @@ def _shown(value: object) -> object:
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _read(name: str) -> str:
+def read_part(name: str) -> str:
+    """Return the text of a file of this room: a template, a style sheet, a script."""
     return resources.files("esper_ab.report").joinpath(name).read_text(encoding="utf-8")
