@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,20 +42,17 @@ def answer(experiment_dir: Path) -> dict[str, Any]:
     return {**kept, "sd": one["effect"]["sd"]}
 
 
-def measure(folder: Path) -> dict[str, Any]:
-    """Run what is missing; every answer."""
+def measure(folder: Path) -> Iterator[dict[str, Any]]:
+    """Run what is missing; yield every answer so far after each demo."""
     asked = demo_arguments()
     found = run(folder, "established", (
         *asked, "--replicates", str(ESTABLISHED_PAIRS), "--rng-seed", str(ESTABLISHED_RNG_SEED), "--no-early-stop",
     ))  # fmt: skip
-    demos = {
-        str(rng_seed): answer(run(folder, f"demo-{rng_seed}", (*asked, "--rng-seed", str(rng_seed))))
-        for rng_seed in RNG_SEEDS
-    }
-    return {
-        "command": shlex.join(("python", "-m", "esper_ab.launch", *asked)),
-        "established": answer(found), "demos": demos, "machine": describe(),
-    }
+    command, machine = shlex.join(("python", "-m", "esper_ab.launch", *asked)), describe()
+    demos: dict[str, dict[str, Any]] = {}
+    for rng_seed in RNG_SEEDS:
+        demos[str(rng_seed)] = answer(run(folder, f"demo-{rng_seed}", (*asked, "--rng-seed", str(rng_seed))))
+        yield {"command": command, "established": answer(found), "demos": demos, "machine": machine}
 
 
 def counted(data: dict[str, Any]) -> tuple[int, int, int]:
@@ -73,9 +71,9 @@ def table(data: dict[str, Any]) -> str:
     return (
         f"`{whole['a']} - {whole['b']}` on {whole['used']} pairs: {whole['estimate']:+.1f} points "
         f"[{whole['low']:+.1f}, {whole['high']:+.1f}], standard deviation of a pair {whole['sd']:.1f}.\n"
-        f"The demo with {len(data['demos'])} other rng seeds: decided in that direction in {right}, in the other in "
-        f"{wrong}, not decided in {open_};\nits estimates lie between {sizes[0]:+.1f} and {sizes[-1]:+.1f} points. "
-        f"Measured on {machine['cores']} cores of an {machine['processor']}."
+        f"The demo with {len(data['demos'])} of {len(RNG_SEEDS)} other rng seeds: decided in that direction in "
+        f"{right}, in the other in {wrong}, not decided in {open_};\nits estimates lie between {sizes[0]:+.1f} and "
+        f"{sizes[-1]:+.1f} points. Measured on {machine['cores']} cores of an {machine['processor']}."
     )
 
 
@@ -89,7 +87,8 @@ def main() -> None:
         folder = asked.out.resolve()
         folder.mkdir(parents=True, exist_ok=True)
         os.nice(10)
-        DATA.write_text(json.dumps(measure(folder), indent=2) + "\n", encoding="utf-8")
+        for data in measure(folder):
+            DATA.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
     data = json.loads(DATA.read_text(encoding="utf-8"))
     PAGE.write_text(between(PAGE.read_text(encoding="utf-8"), "demo", table(data)), encoding="utf-8")
     print(table(data))
