@@ -15,6 +15,7 @@ from esper_ab.stats.text import digits_apart, n_pairs, percent
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.word import Verdict
 
+_MOST_NAMED = 10_000  # pairs
 _SURE = (Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
 
 
@@ -94,7 +95,18 @@ def _open(evidence: Evidence) -> str:
     if evidence.estimate is None:
         return f"Not decided{_yet(evidence)}: {why}."
     reason = f"the {_interval(evidence)}, {_span(evidence)}, includes 0" if why is Why.ZERO else why
-    return f"Not decided{_yet(evidence)}: {_looks(evidence)}{_wins(evidence)}, but {reason}."
+    said = f"{_looks(evidence)}{_wins(evidence)}, but {reason}{_would_decide(evidence, why)}"
+    return f"Not decided{_yet(evidence)}: {said}."
+
+
+def _would_decide(evidence: Evidence, why: Why) -> str:
+    """Write how many pairs would show a difference of the margin, where more pairs are what is lacking."""
+    found = [one.pairs for one in (evidence.pairs_needed, evidence.pairs_anew) if one is not None]
+    if why not in (Why.ZERO, Why.BOUND) or not evidence.course.finished or not found:
+        return ""
+    if min(found) > _MOST_NAMED or min(found) <= evidence.used:
+        return ""
+    return f"; about {min(found)} pairs would show a difference of {evidence.question.design.margin_words}"
 
 
 def _why(evidence: Evidence) -> Why:
