@@ -43,7 +43,7 @@ def _bench(part: str, *code: str, pages: bool = True) -> Product:
 
 
 def _numbers(name: str, script: str, *code: str, table: bool = False) -> Product:
-    written = (f"scripts/{script}", "--table") if table else ()
+    written = (f"scripts/{script}.py", "--table") if table else ()
     return Product(files=(f"docs/benchmarks/{name}.json",), code=code, command=(f"scripts/{script}",), table=written)
 
 
@@ -78,7 +78,7 @@ PRODUCTS = {
     "recovery": _numbers("recovery", "recovery", *_CONTROL),
     "learning": _numbers("learning", "learn", *_TRAINING),
     "looking": _numbers("looking", "looking", *_TRAINING),
-    "open questions": _numbers("open-questions", "open_questions", *_TRAINING, *_CONTROL, table=True),
+    "open questions": _numbers("open-questions", "open_questions", *_TRAINING, *_CONTROL),
 }
 
 
@@ -166,7 +166,7 @@ def main() -> int:
                 subprocess.run(PRODUCTS[name].command, check=True, cwd=ROOT)
         for product in () if asked.only else PRODUCTS.values():
             if product.table and (ROOT / product.files[0]).exists():
-                subprocess.run(product.table, check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+                subprocess.run([sys.executable, *product.table], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
     lines = older()
     print("\n".join(lines) or "Nothing is older than the code that it measures.")
     return 1 if asked.check and lines else 0
