@@ -27,6 +27,7 @@ LONGEST_HELP = 100  # characters of a line of the table: more would not fit a te
 TRAINING = {"calibrate", "extend", "launch", "resume", "run"}
 ALLOWED: dict[str, set[str]] = {
     "attach": {"rich"},
+    "board": {"numpy", "scipy", "matplotlib", "jinja2"},
     "compare": {"numpy", "scipy", "matplotlib"},
     "completion": set(),
     "design": {"numpy", "scipy", "matplotlib"},
@@ -50,6 +51,7 @@ ALLOWED: dict[str, set[str]] = {
     "track": set(),
 }
 CALLS: dict[str, tuple[str, ...]] = {
+    "board": ("board", ".", "--out", "board.html"),
     "compare": ("compare", "EXPERIMENT", "COPY"),
     "completion": ("completion", "bash"),
     "design": ("design", "--groups", "a,b", "--replicates", "6", "--margin", "1", "--dry-run"),
