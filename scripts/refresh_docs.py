@@ -66,8 +66,14 @@ PRODUCTS = {
     "startup": _bench("startup", "esper_ab/commands", "esper_ab/execution"),
     "records": _bench("records", "esper_ab/journal", "esper_ab/query", "esper_ab/report"),
     "statistics": Product(
-        files=tuple(f"docs/benchmarks/{name}.json" for name in ("statistics", "claims", "equivalence", "stops")),
+        files=tuple(
+            f"docs/benchmarks/{name}.json" for name in ("statistics", "claims", "equivalence", "stops", "families")
+        ),
         code=_STATISTICS, command=("scripts/validate_statistics",),
+    ),
+    "other numbers": Product(
+        files=("docs/other-numbers.png",), code=("esper_ab/external", "esper_ab/report/figures", *_STATISTICS),
+        command=("scripts/refresh_docs",),
     ),
     "training": _numbers("training", "validate_training", *_STATISTICS, *_TRAINING),
     "evaluation": _numbers("eval-hosts", "eval_hosts", *_TRAINING),
@@ -133,6 +139,17 @@ def example() -> None:
         picture(kept / "report.html", ROOT / "docs" / "report.png", Path(folder))
 
 
+def other_numbers() -> None:
+    """Draw the picture of docs/other-numbers.md, with the command that stands there."""
+    asked = ("--csv", "docs/examples/other-numbers.csv", "--margin", "2", "--unit", "%", "--control", "random")
+    shown = ("--scores", "10..100", "--figure", "docs/other-numbers.png")
+    subprocess.run([sys.executable, "-m", "esper_ab.commands.cli", "compare", *asked, *shown], check=True, cwd=ROOT,
+                   stdout=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": str(ROOT)})  # fmt: skip
+
+
+DRAWN = {"example": example, "other numbers": other_numbers}  # made here
+
+
 def picture(page: Path, to: Path, scratch: Path) -> None:
     """Draw the first screen of a page with Chromium; RuntimeError without one."""
     names = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -159,9 +176,9 @@ def main() -> int:
             print(f"{name}: {' '.join(product.command)}\n  {', '.join(product.files)}\n  of {', '.join(product.code)}")
         return 0
     if not asked.check:
-        for name in asked.only or ("example",):
-            if name == "example":
-                example()
+        for name in asked.only or DRAWN:
+            if name in DRAWN:
+                DRAWN[name]()
             else:
                 subprocess.run(PRODUCTS[name].command, check=True, cwd=ROOT)
         for product in () if asked.only else PRODUCTS.values():
