@@ -123,7 +123,7 @@ def test_a_worker_that_is_killed_changes_no_record(tmp_path: Path) -> None:
 def test_a_trainer_is_calibrated_by_its_settings(tmp_path: Path) -> None:
     trainer = trainers.python_file(tmp_path)
     common = ("calibrate", "--trainer", trainer, "--outcome", "score", "--outcome-better", "higher", "--out",
-               tmp_path / "runs", "--name", "x", "--quiet", "--launcher", "inline", "--runs", "4")  # fmt: skip
+              tmp_path / "runs", "--name", "x", "--quiet", "--launcher", "inline", "--runs", "4")  # fmt: skip
     refused = esper_ab(*common, "--mode", "shaped")
     assert refused.returncode == UsageError.exit_code
     assert "--mode shaped: of a trainer the condition is its settings" in refused.stderr

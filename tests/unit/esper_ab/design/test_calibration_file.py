@@ -96,8 +96,8 @@ def test_what_is_no_calibration_is_refused(tmp_path: Path, content: bytes) -> No
 
 
 def test_too_few_runs_are_refused() -> None:
+    history = fold(Synthetic(groups=ONE_MODE.groups, replicates=1).events())
     with pytest.raises(UsageError, match="only 2 runs"):
-        history = fold(Synthetic(groups=ONE_MODE.groups, replicates=1).events())
         calibration_of(history, 10, deterministic=True, named=True)
 
 
