@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import platform
 import statistics
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -11,6 +10,8 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from benchmarks.machine import processor
 
 from peers import baselines3, ours, reference
 from peers.learner import EPISODES, RNG_SEEDS, STEPS, Settings, Train
@@ -65,8 +66,14 @@ def perform(piece: Piece, steps: int = STEPS) -> dict[str, Any]:
     return {
         "task": task, "learner": learner, "settings": settings, "rng_seed": rng_seed, "steps": trained.steps,
         "sampled": round(sampled, 3), "greedy": round(greedy, 3), "cpu_s": round(trained.cpu_s, 2),
-        "machine": platform.processor() or platform.machine(), "versions": {name: version(name) for name in PACKAGES},
+        "machine": machine(), "versions": {name: version(name) for name in PACKAGES},
     }  # fmt: skip
+
+
+def machine() -> str:
+    """Return what a run ran on, in words."""
+    about = processor()
+    return f"{about['processor']} (family {about['family']}, model {about['model']})"
 
 
 def append(file: Path, run: dict[str, Any]) -> None:
