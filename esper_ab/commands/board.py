@@ -9,6 +9,7 @@ import click
 from esper_ab.commands._exit_status import epilog
 from esper_ab.contracts.below import write_below
 from esper_ab.contracts.errors import UsageError
+from esper_ab.live.reading_room import ReadingRoom
 
 
 @click.command(epilog=epilog("esper-ab board", "esper-ab board experiments --out experiments/board.html"))
@@ -28,8 +29,6 @@ def command(folder: Path, port: int, out: Path | None) -> None:
         write_below(out.parent, out.name, board.page(served=False).encode())
         click.echo(f"board: {out}")
         return
-    from esper_ab.live.reading_room import ReadingRoom
-
     try:
         room = ReadingRoom(board.answer, port)
     except OSError as error:

@@ -79,7 +79,7 @@ def printed(paths: ReportPaths, form: str) -> str:
         from esper_ab.report.markdown import render_markdown  # with the rest of the report, as above
 
         return render_markdown(paths.content).rstrip()
-    from esper_ab.report.text import render_brief
+    from esper_ab.report.text import render_brief  # likewise
 
     brief = render_brief(replace(paths.content, place=str(paths.page.parent)), str(paths.page))
     return brief if form == "brief" else f"{paths.text}\n{brief}"
