@@ -12,6 +12,7 @@ from esper_ab.commands._options import ExperimentCommand, experiment_options
 from esper_ab.contracts.errors import UsageError
 from esper_ab.design.design import LEAST_RUNS
 from esper_ab.execution import experiment as execution
+from esper_ab.launchers import Launcher
 from esper_ab.settings.flags import parse_flags
 
 _OWN = (
@@ -32,14 +33,14 @@ _OWN = (
 @experiment_options(without=_OWN)
 def command(mode: str, runs: int, replicates: int, **options: Any) -> None:
     """Train one condition again and again, and show how often each rule would find a difference in it."""
-    planned = _plan(mode, runs, options)
+    launcher = execution.make_launcher(options["launcher"], options["transport"])
+    planned = _plan(mode, runs, launcher, options)
     if not options["json"]:
         click.echo(execution.format_plan(planned))
     elif options["dry_run"]:
         click.echo(execution.encode_plan(planned))
     if options["dry_run"]:
         return
-    launcher = execution.make_launcher(options["launcher"], options["transport"])
     planned = execution.make_directory(planned, launcher)
     # Here, so that --help, completion and --dry-run wait for no scipy.
     from esper_ab.design.calibration_text import calibration_text
@@ -53,7 +54,7 @@ def command(mode: str, runs: int, replicates: int, **options: Any) -> None:
         click.echo(f"{calibration_text(found)}\ncalibration: {file}")
 
 
-def _plan(mode: str, runs: int, options: dict[str, Any]) -> execution.PlannedExperiment:
+def _plan(mode: str, runs: int, launcher: Launcher, options: dict[str, Any]) -> execution.PlannedExperiment:
     """Plan two groups with the same settings and unpaired randomness: independent runs that change lanes as usual."""
     if runs < LEAST_RUNS or runs % 2:
         raise UsageError(f"--runs {runs}: an even number, {LEAST_RUNS} at least, as in --runs 20")
@@ -61,4 +62,5 @@ def _plan(mode: str, runs: int, options: dict[str, Any]) -> execution.PlannedExp
         raise UsageError(f"--mode {mode}: one reward mode or controller, as in --mode shaped")
     pairs = str(runs // 2)
     own = {"groups": f"a={mode},b={mode}", "replicates": pairs, "looks": pairs, "no_early_stop": True, "unpaired": True}
-    return execution.plan_experiment(parse_flags({**options, **own}), options["out"], "calibration-{task}-{time}")
+    asked = parse_flags({**options, **own})
+    return execution.plan_experiment(asked, options["out"], launcher, "calibration-{task}-{time}")
