@@ -10,7 +10,7 @@ import click
 from esper_ab.commands import _shells as _shells  # registers them with click, which answers when a shell asks
 from esper_ab.commands._exit_status import STATUSES, epilog, invoke
 
-# Heading -> name of a command and, with _ for -, of its module -> its help in one line, so that `--help` imports none of them.
+# Heading -> name of a command and, with _ for -, of its module -> its help in one line: `--help` imports none of them.
 SECTIONS = {
     "Train and compare": {
         "launch": "Train one policy per group and replicate on paired randomness, and compare the groups.",

@@ -1,4 +1,4 @@
-"""`esper-ab slurm-script`: the batch script with which Slurm carries an experiment out, however often it interrupts it."""
+"""`esper-ab slurm-script`: the script with which Slurm carries an experiment out, however often it interrupts it."""
 
 from __future__ import annotations
 

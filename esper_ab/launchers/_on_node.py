@@ -38,7 +38,7 @@ def _end_with_the_coordinator() -> None:
 def main(entry: str) -> None:
     """Be the worker."""
     order = msgspec.json.decode(_first_line(), type=WorkerOrder)
-    if not introduce(order, 1, 0):
+    if order.server_key and not introduce(order, 1, 0):
         os._exit(_ORPHANED)
     threading.Thread(target=_end_with_the_coordinator, name="coordinator watch", daemon=True).start()
     call_in_process(entry, order)

@@ -10,6 +10,7 @@ import resource
 import select
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -137,8 +138,11 @@ def test_a_worker_that_runs_has_no_status_and_shows_its_stacks(name: str, folder
         assert not worker.join(0.0)
         assert not select.select([worker.sentinel], [], [], 0.0)[0]
         worker.dump_stacks()
+        log, deadline = folder / "logs" / "waits.log", time.monotonic() + PATIENCE_S
+        while "launched.py" not in log.read_text() and time.monotonic() < deadline:
+            select.select([worker.sentinel], [], [], 0.05)
+        assert "launched.py" in log.read_text()
     assert worker.exitcode == 0
-    assert "launched.py" in (folder / "logs" / "waits.log").read_text()
     worker.kill()  # of one that has ended: nothing
     worker.dump_stacks()
     assert worker.exitcode == 0
