@@ -17,9 +17,9 @@ from esper_ab.journal.fold import fold
 ROOT = Path(__file__).resolve().parents[2]
 FLAGS = (
     "--task", "synthetic", "--groups", "shaped,simplified", "--replicates", "2", "--looks", "2", "--n-envs", "2",
-    "--steps", "4", "--devices", "cpu:0", "cpu:1", "cpu:2", "cpu:3",
+    "--steps", "4",
 )  # fmt: skip
-PATIENCE_S = 240.0
+PATIENCE_S = 300.0
 
 
 def esper_ab(folder, *arguments):
@@ -37,8 +37,9 @@ def script(folder, *flags):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_an_experiment_that_is_preempted_goes_on_and_ends_as_on_one_machine(cluster, tmp_path):
-    flags = (*FLAGS, "--episodes", "40")
+    flags = (*FLAGS, "--episodes", "12")
     esper_ab(tmp_path, "launch", *flags, "--name", "alone", "--quiet")
     alone = conducted.events_of(tmp_path / "experiments" / "alone")
     job = cluster.submit(script(tmp_path, *flags), "--partition=main", "--exclusive", f"--chdir={tmp_path}")
