@@ -1,8 +1,8 @@
-"""Does looking pay? On `mixture`, the best plan for each kind of host against the best single plan for all of them.
+"""Does looking pay? On `mixture`, the best plan for each context against the best single plan for all of them.
 
 Plans are schedules. Every single seed that is germinated at once is tried, and from these a search goes on for each
-kind and for all kinds together, by validation accuracy at the end on hosts of the search's rng seed. The four plans
-found, and the controller `looking`, are then judged by held-out accuracy on hosts of another rng seed.
+context and for all contexts together, by validation accuracy at the end on hosts of the search's rng seed. The four
+plans found, and the controller `looking`, are then judged by held-out accuracy on hosts of another rng seed.
 
     scripts/looking                            search, judge, then write docs/looking.md and its data
     scripts/looking --experiment DIRECTORY     add what the experiment of scripts/looking.toml came to
@@ -50,34 +50,34 @@ from workers.tasks.mixture import TASK
 ROOT = Path(__file__).resolve().parents[1]
 DATA, PAGE = ROOT / "docs" / "benchmarks" / "looking.json", ROOT / "docs" / "looking.md"
 STEPS, GROWTH = 12, GrowthSettings(batch_size=32, max_seeds=1)
-SEARCH_RNG_SEED, SEARCH_HOSTS, TRIES_KIND, TRIES_ALL = 171, 8, 32, 64  # hosts of each kind
+SEARCH_RNG_SEED, SEARCH_HOSTS, TRIES_CONTEXT, TRIES_ALL = 171, 8, 32, 64  # hosts of each context
 JUDGE_RNG_SEED, JUDGE_HOSTS = 172, 40
 TOGETHER = 8  # plans that share a bank
-KINDS = tuple(kind.name for kind in TASK.kinds)
-HEAD = "| plan | " + " | ".join(f"`{kind}`" for kind in KINDS) + " | mean |\n|---" + "|---" * (len(KINDS) + 1) + "|"
+CONTEXTS = tuple(context.name for context in TASK.contexts)
+HEAD = f"| plan | {' | '.join(f'`{name}`' for name in CONTEXTS)} | mean |\n|---{'|---' * (len(CONTEXTS) + 1)}|"
 
 Floats = NDArray[np.float64]
 
 
 class Hosts:
-    """As many hosts of each kind, kind after kind, at addresses below one rng seed; plays plans on them."""
+    """As many hosts of each context, context after context, at addresses below one rng seed; plays plans on them."""
 
     def __init__(self, rng_seed: int, each: int) -> None:
-        root, found = run_path(rng_seed, 0) / "looking", [list[RngPath]() for _ in KINDS]
+        root, found = run_path(rng_seed, 0) / "looking", [list[RngPath]() for _ in CONTEXTS]
         number = 0
         while any(len(paths) < each for paths in found):
             path = root / number
-            of_kind = found[int(Shares(TASK, [path]).kind[0])]
-            if len(of_kind) < each:
-                of_kind.append(path)
+            of_context = found[int(Shares(TASK, [path]).context[0])]
+            if len(of_context) < each:
+                of_context.append(path)
             number += 1
         self.paths = found
         self._kernel: HostKernel = next((kernel.name for kernel in kernels() if not kernel.problem), "torch")
         self._data = DeviceData.of(TASK.load(""), torch.device("cpu"))
 
-    def grow(self, plans: Sequence[Behaviour], kinds: Sequence[int]) -> list[list[EnvEpisode]]:
-        """Return what became of every plan's hosts of these kinds, kind after kind."""
-        paths = [path for kind in kinds for path in self.paths[kind]]
+    def grow(self, plans: Sequence[Behaviour], contexts: Sequence[int]) -> list[list[EnvEpisode]]:
+        """Return what became of every plan's hosts of these contexts, context after context."""
+        paths = [path for context in contexts for path in self.paths[context]]
         grown = []
         for first in range(0, len(plans), TOGETHER):
             some = plans[first : first + TOGETHER]
@@ -95,14 +95,14 @@ class Hosts:
         env = GrowthEnv(spec, {"cpu": self._data}, Stopwatch())
         return play(env, paths, controller, {}, Stopwatch(), lambda _step: None).envs
 
-    def grade(self, plans: Sequence[Behaviour], kinds: Sequence[int]) -> Floats:
-        """Return mean validation accuracies at the end [plan, kind], percent."""
-        values = [[host.measures["val_accuracy"] or 0.0 for host in hosts] for hosts in self.grow(plans, kinds)]
-        return np.asarray(np.array(values).reshape(len(plans), len(kinds), -1).mean(2))
+    def grade(self, plans: Sequence[Behaviour], contexts: Sequence[int]) -> Floats:
+        """Return mean validation accuracies at the end [plan, context], percent."""
+        values = [[host.measures["val_accuracy"] or 0.0 for host in hosts] for hosts in self.grow(plans, contexts)]
+        return np.asarray(np.array(values).reshape(len(plans), len(contexts), -1).mean(2))
 
-    def mean_grade(self, kinds: Sequence[int], plans: Sequence[Behaviour]) -> Floats:
-        """Return the mean over kinds of `grade`, [plan]."""
-        return np.asarray(self.grade(plans, kinds).mean(1))
+    def mean_grade(self, contexts: Sequence[int], plans: Sequence[Behaviour]) -> Floats:
+        """Return the mean over contexts of `grade`, [plan]."""
+        return np.asarray(self.grade(plans, contexts).mean(1))
 
 
 def single_seeds() -> list[Behaviour]:
@@ -114,43 +114,43 @@ def single_seeds() -> list[Behaviour]:
 
 
 def searched() -> tuple[dict[str, Behaviour], list[dict[str, Any]]]:
-    """Return the best plan by name of the kind, or `all`; and what every single seed is worth."""
+    """Return the best plan by name of the context, or `all`; and what every single seed is worth."""
     hosts, singles = Hosts(SEARCH_RNG_SEED, SEARCH_HOSTS), single_seeds()
     path = run_path(SEARCH_RNG_SEED, 0) / "search"
-    scores = hosts.grade(singles, range(len(KINDS)))
+    scores = hosts.grade(singles, range(len(CONTEXTS)))
     table = [
-        {"plan": plan.name, **dict(zip(KINDS, row, strict=True))}
+        {"plan": plan.name, **dict(zip(CONTEXTS, row, strict=True))}
         for plan, row in zip(singles, scores.tolist(), strict=True)
     ]
     best = {}
-    targets = [((kind,), name, TRIES_KIND) for kind, name in enumerate(KINDS)]
-    for kinds, name, tries in (*targets, (tuple(range(len(KINDS))), "all", TRIES_ALL)):
-        start = list(zip(singles, scores[:, kinds].mean(1).tolist(), strict=True))
-        grade = functools.partial(hosts.mean_grade, kinds)
+    targets = [((context,), name, TRIES_CONTEXT) for context, name in enumerate(CONTEXTS)]
+    for contexts, name, tries in (*targets, (tuple(range(len(CONTEXTS))), "all", TRIES_ALL)):
+        start = list(zip(singles, scores[:, contexts].mean(1).tolist(), strict=True))
+        grade = functools.partial(hosts.mean_grade, contexts)
         best[name], value = search(growing(TASK.slots), start, tries, path / name, grade)
         print(f"{name}: {best[name].description}: {value:.1f} % on validation", flush=True)
     return best, table
 
 
 def judged(best: dict[str, Behaviour]) -> dict[str, Any]:
-    """Return held-out accuracy of each plan by kind on fresh hosts, and the gain of a plan per kind."""
+    """Return held-out accuracy of each plan by context on fresh hosts, and the gain of a plan per context."""
     hosts = Hosts(JUDGE_RNG_SEED, JUDGE_HOSTS)
     grown: dict[str, Sequence[EnvEpisode]] = dict(
-        zip(best, hosts.grow(list(best.values()), range(len(KINDS))), strict=True)
+        zip(best, hosts.grow(list(best.values()), range(len(CONTEXTS))), strict=True)
     )
     rule = make_looking(ControllerSettings(name="looking"), TASK.slots, GROWTH.blueprints)
     grown["looking"] = hosts.play(rule, [path for paths in hosts.paths for path in paths])
     accuracy = {
-        name: np.array([host.outcome for host in of]).reshape(len(KINDS), -1) for name, of in grown.items()
+        name: np.array([host.outcome for host in of]).reshape(len(CONTEXTS), -1) for name, of in grown.items()
     }
     single = accuracy["all"].ravel()
     over = {
-        "per_kind": np.concatenate([accuracy[name][kind] for kind, name in enumerate(KINDS)]),
+        "per_context": np.concatenate([accuracy[name][context] for context, name in enumerate(CONTEXTS)]),
         "looking": accuracy["looking"].ravel(),
     }
     gains = {name: paired_difference(values.tolist(), single.tolist()) for name, values in over.items()}
     return {
-        "accuracy": {name: dict(zip(KINDS, of.mean(1).tolist(), strict=True)) for name, of in accuracy.items()},
+        "accuracy": {name: dict(zip(CONTEXTS, of.mean(1).tolist(), strict=True)) for name, of in accuracy.items()},
         "single": float(single.mean()),
         "over_single": {
             name: {"accuracy": float(over[name].mean()), "gain": gain.mean, "low": gain.low, "high": gain.high}
@@ -160,13 +160,13 @@ def judged(best: dict[str, Behaviour]) -> dict[str, Any]:
 
 
 def row(name: str, values: dict[str, float]) -> str:
-    """A row of a table by kind."""
-    own = [values[kind] for kind in KINDS]
+    """A row of a table by context."""
+    own = [values[context] for context in CONTEXTS]
     return f"| {name} | " + " | ".join(f"{value:.1f}" for value in (*own, float(np.mean(own)))) + " |"
 
 
 def learned(directory: Path) -> dict[str, Any]:
-    """Return what a finished experiment says: its comparisons, and accuracies of every group by kind of host."""
+    """Return what a finished experiment says: its comparisons, and accuracies of every group by context."""
     history = load(directory).history
     if not history.finished:
         raise SystemExit(f"{directory} is not finished; `esper-ab resume {directory}` goes on with it")
@@ -178,9 +178,9 @@ def learned(directory: Path) -> dict[str, Any]:
         root = run_path(run.spec.rng_seed, run.spec.ref.replicate) / "evaluate"
         for host in run.evaluation.hosts:
             path = root / host.episode / "env" / host.outcome.env
-            kind = KINDS[int(Shares(TASK, [path]).kind[0])]
+            context = CONTEXTS[int(Shares(TASK, [path]).context[0])]
             of_group = groups.setdefault(run.spec.ref.group_id, {}).setdefault(host.actions, {})
-            of_group.setdefault(kind, []).append(host.outcome.outcome)
+            of_group.setdefault(context, []).append(host.outcome.outcome)
     return {
         "comparisons": [
             {key: one[key] for key in ("a", "b", "verdict", "estimate", "low", "high", "level", "sentence")}
@@ -188,9 +188,10 @@ def learned(directory: Path) -> dict[str, Any]:
         ],
         "groups": {
             name: {
-                actions: {kind: float(np.mean(by_kind[kind])) for kind in KINDS} for actions, by_kind in kinds.items()
+                actions: {name: float(np.mean(by_context[name])) for name in CONTEXTS}
+                for actions, by_context in contexts.items()
             }
-            for name, kinds in groups.items()
+            for name, contexts in groups.items()
         },
     }  # fmt: skip
 
@@ -200,17 +201,17 @@ def outcome(found: dict[str, Any]) -> str:
     sentences = "\n".join(f"- {one['sentence']}" for one in found["comparisons"])
     rows = [
         row(f"`{name}`, {actions}" if actions == "greedy" else f"`{name}`", values)
-        for name, kinds in found["groups"].items() for actions, values in kinds.items()
+        for name, contexts in found["groups"].items() for actions, values in contexts.items()
     ]  # fmt: skip
     table = "\n".join([HEAD.replace("plan", "group"), *rows])
-    return f"{sentences}\n\nHeld-out accuracy by kind, over the hosts of all evaluations:\n\n{table}"
+    return f"{sentences}\n\nHeld-out accuracy by context, over the hosts of all evaluations:\n\n{table}"
 
 
 def filled(page: str, data: dict[str, Any]) -> str:
     """Return the page with the tables of the data."""
     singles = "\n".join([HEAD, *(row(one["plan"], one) for one in data["singles"])])
     plans = data["plans"]
-    names = {**{kind: f"best for `{kind}`" for kind in KINDS}, "all": "best for all"}
+    names = {**{context: f"best for `{context}`" for context in CONTEXTS}, "all": "best for all"}
     found = data["judged"]
     rows = [row(f"{names[name]}: {plans[name]['words']}", found["accuracy"][name]) for name in names]
     rows.append(row("the controller `looking`", found["accuracy"]["looking"]))
@@ -218,10 +219,11 @@ def filled(page: str, data: dict[str, Any]) -> str:
         f"- {words}: {one['accuracy']:.1f} %, {one['gain']:+.1f} points [{one['low']:+.1f}, {one['high']:+.1f}] over "
         f"the single plan's {found['single']:.1f} %"
         for words, one in (
-            ("a plan for each kind", found["over_single"]["per_kind"]), ("`looking`", found["over_single"]["looking"])
+            ("a plan for each context", found["over_single"]["per_context"]),
+            ("`looking`", found["over_single"]["looking"]),
         )
     ]  # fmt: skip
-    verdict = "\n".join([f"Paired by host, {JUDGE_HOSTS * len(KINDS)} hosts, 95 % t intervals:", "", *lines])
+    verdict = "\n".join([f"Paired by host, {JUDGE_HOSTS * len(CONTEXTS)} hosts, 95 % t intervals:", "", *lines])
     for mark, text in (("singles", singles), ("plans", "\n".join([HEAD, *rows, "", verdict]))):
         page = between(page, mark, text)
     if "learned" in data:

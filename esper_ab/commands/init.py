@@ -155,6 +155,8 @@ def _allowed(kind: Any) -> str:
 
 
 def _toml_lines(key: str, value: Any, words: str) -> list[str]:
+    if value is None:  # which TOML cannot say: nothing to uncomment, a description alone
+        return [f"# {part}" for part in wrap(f"{key}: {words}", _WIDTH - 2)]
     return _lines(key, f"{key} = {json_module.dumps(value, ensure_ascii=False)}", words, _WIDTH)
 
 

@@ -9,10 +9,13 @@ REWARDS: dict[str, tuple[str, ...]] = {GYMNASIUM: (ENV_REWARD,), TRAINER: ()}  #
 CONTROLLERS = {GYMNASIUM: ("random",), TRAINER: (TRAINER,)}
 _WORDS = {GROWTH: "growing networks", GYMNASIUM: "Gymnasium environments", TRAINER: "trainers of your own"}
 _READ_BY_ALL = ("reward.mode",)
-_OF_GROWTH = (
-    "growth.", "reward.", "policy.bias_", "controller.schedule", "slots", "data_dir", "exam", "arithmetic.kernel",
-)  # fmt: skip
-_OF_GYMNASIUM = ("gym.", "reward.params", "outcome", "outcome_better")
+_READERS: dict[tuple[str, ...], tuple[str, ...]] = {  # beginnings of keys, the first that fits -> kinds that read them
+    ("gym.", "reward.params"): (GYMNASIUM,),
+    ("rehearsal", "trainer_folder", "outcome_unit", "outcome_range"): (TRAINER,),
+    ("outcome",): (GYMNASIUM, TRAINER),
+    ("growth.", "reward.", "policy.bias_", "controller.schedule", "slots", "data_dir", "exam", "arithmetic.kernel"):
+        (GROWTH,),
+}  # fmt: skip
 
 
 def kind_of_task(task: str) -> str:
@@ -22,13 +25,11 @@ def kind_of_task(task: str) -> str:
     return GYMNASIUM if ":" in task else GROWTH
 
 
-def reader_of(key: str) -> str:
-    """Return the only kind that reads the setting `key`; "" where all do."""
+def readers_of(key: str) -> tuple[str, ...]:
+    """Return the kinds that read the setting `key`; () where all do."""
     if key in _READ_BY_ALL:
-        return ""
-    if key.startswith(_OF_GYMNASIUM):
-        return GYMNASIUM
-    return GROWTH if key.startswith(_OF_GROWTH) else ""
+        return ()
+    return next((kinds for beginnings, kinds in _READERS.items() if key.startswith(beginnings)), ())
 
 
 def words(kind: str) -> str:

@@ -18,7 +18,7 @@ import msgspec
 
 from esper_ab.contracts.below import make_folder, write_below
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.kinds import ENV_REWARD, GROWTH, TRAINER, kind_of_task, reader_of
+from esper_ab.contracts.kinds import ENV_REWARD, GROWTH, TRAINER, kind_of_task, readers_of
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import RunRef
@@ -145,7 +145,7 @@ def _leave_out_unread(table: dict[str, Any], kind: str, prefix: str = "") -> Non
             _leave_out_unread(table[key], kind, f"{prefix}{key}.")
             if not table[key]:
                 del table[key]
-        elif reader_of(f"{prefix}{key}") not in ("", kind):
+        elif (readers := readers_of(f"{prefix}{key}")) and kind not in readers:
             del table[key]
 
 

@@ -13,7 +13,7 @@ from esper_ab.report.content import Content
 from esper_ab.settings.eval_hosts import EvaluationNoise
 from esper_ab.verdict.comparison import Comparison
 
-VERDICT_SCHEMA = 4
+VERDICT_SCHEMA = 5
 # Keys that are fields of a Comparison, before and behind the descriptive statistics.
 _FIRST = ("used", "same_records", "estimate", "low", "high", "level", "effect", "plain", "rank")
 _LAST = (

@@ -39,13 +39,14 @@ class Assignment:
     is_text: bool
 
 
-def _flatten(struct: type[msgspec.Struct], prefix: str = "") -> dict[str, Any]:
+def _flatten(struct: type[msgspec.Struct], prefix: str = "", of: Literal["type", "default"] = "type") -> dict[str, Any]:
+    """Return the types, or the defaults, of all settings below `struct` by dotted key."""
     fields: dict[str, Any] = {}
     for field in msgspec.structs.fields(struct):
         if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
-            fields |= _flatten(field.type, f"{prefix}{field.name}.")
+            fields |= _flatten(field.type, f"{prefix}{field.name}.", of)
         else:
-            fields[prefix + field.name] = field.type
+            fields[prefix + field.name] = getattr(field, of)
     return fields
 
 
@@ -53,12 +54,19 @@ _PARAMS = "reward.params"
 PARAM = f"{_PARAMS}."  # begins the keys that a user's own function declares
 TRAINER = "trainer."  # begins the keys of a trainer's own settings, which its file or command declares
 GROUP_KEYS = {key: kind for key, kind in _flatten(GroupSettings).items() if f"{key}." not in (PARAM, TRAINER)}
+_DEFAULTS = _flatten(GroupSettings, of="default") | _flatten(AskedExperiment, of="default")
 EXPERIMENT_KEYS = {key: kind for key, kind in _flatten(AskedExperiment).items() if key != "groups"}
 
 
 def of_group(key: str) -> bool:
     """Whether a key is one of those that may differ between groups."""
     return key in GROUP_KEYS or key.startswith((PARAM, TRAINER))
+
+
+def is_default(assignment: Assignment) -> bool:
+    """Whether a known key is given the value that it has unasked; keys that a user's own code declares have none."""
+    keys = GROUP_KEYS | EXPERIMENT_KEYS
+    return assignment.key in keys and convert_value(assignment, keys) == _DEFAULTS[assignment.key]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

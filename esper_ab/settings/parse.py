@@ -20,7 +20,7 @@ import msgspec
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.kinds import CONTROLLERS, GROWTH, GYMNASIUM, REWARDS, kind_of_task, reader_of, words
+from esper_ab.contracts.kinds import CONTROLLERS, GROWTH, GYMNASIUM, REWARDS, kind_of_task, readers_of, words
 from esper_ab.contracts.kinds import TRAINER as TRAINER_KIND
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.settings.assignments import (
@@ -32,6 +32,7 @@ from esper_ab.settings.assignments import (
     Assignment,
     convert_value,
     did_you_mean,
+    is_default,
     of_group,
     read_assignment,
     split_commas,
@@ -327,11 +328,12 @@ def _of_kind(kind: str, catalogue: Catalogue) -> Catalogue:
 
 
 def _refuse_unread(assignment: Assignment, kind: str, task: str) -> None:
-    reader = reader_of(assignment.key)
-    if reader and reader != kind:
+    """UsageError for a setting that this kind does not read, unless its value is the default, which changes nothing."""
+    readers = readers_of(assignment.key)
+    if readers and kind not in readers and not is_default(assignment):
+        kinds = " and ".join(words(reader) for reader in readers)
         raise UsageError(
-            f"{assignment.origin}: {assignment.key} is a setting of {words(reader)}; task {task} does not read it, "
-            "leave it out"
+            f"{assignment.origin}: {assignment.key} is a setting of {kinds}; task {task} does not read it, leave it out"
         )
 
 

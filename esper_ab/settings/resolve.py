@@ -67,7 +67,7 @@ def _refuse_unknown(what: str, name: str, known: Iterable[str]) -> None:
 
 def _find_task(experiment: ExperimentSettings, machine: Machine) -> TaskFacts:
     if machine.trainer is not None and machine.trainer.problem:
-        raise UsageError(f"trainer {experiment.task}: {machine.trainer.problem}")
+        raise UsageError(f"trainer {experiment.trainer}: {machine.trainer.problem}")
     if machine.task_problem:
         raise UsageError(f"task {experiment.task}: {machine.task_problem}")
     _refuse_unknown("task", experiment.task, (task.name for task in machine.tasks))

@@ -27,6 +27,22 @@ def test_no_file_is_too_long(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= LINE_CEILING
 
 
+def _unmerged(text: str) -> list[str]:
+    """Lines that `git merge` leaves where two sides disagree."""
+    return re.findall(r"^(?:<{7}|>{7}|\|{7}) .*$", text, re.MULTILINE)
+
+
+def test_no_merge_was_left_unfinished() -> None:
+    folders = ("esper_ab", "workers", "tests", "scripts", "docs")
+    written = [*ROOT.glob("*.*"), *(path for folder in folders for path in (ROOT / folder).rglob("*"))]
+    texts = [path for path in written if path.suffix in {".py", ".md", ".toml", ".txt", ".json", ".cpp", ".h"}]
+    assert not [path for path in texts if path.is_file() and _unmerged(path.read_text())]
+
+
+def test_an_unfinished_merge_would_be_found() -> None:
+    assert len(_unmerged("ours\n" + "<" * 7 + " HEAD\n" + "=" * 7 + "\n" + ">" * 7 + " main\n")) == 2
+
+
 def _has_one_value(kind: object) -> bool:
     return get_origin(kind) is Literal and len(get_args(kind)) == 1
 

@@ -33,7 +33,7 @@ def test_two_devices_per_run_give_the_outcomes_of_one(tmp_path: Path) -> None:
         assert Counter(env.device for env in spread.curve()[-1].envs) == {"cpu:0": 2, "cpu:1": 1}
         for mine, theirs in zip(spread.curve(), alone.curve(), strict=True):
             for a, b in zip(mine.envs, theirs.envs, strict=True):
-                assert a.val_loss == pytest.approx(b.val_loss, rel=0.02)
+                assert a.measures["val_loss"] == pytest.approx(b.measures["val_loss"], rel=0.02)
                 assert a.outcome == pytest.approx(b.outcome, abs=2.0)
         assert spread.evaluation is not None
         assert alone.evaluation is not None

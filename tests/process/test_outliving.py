@@ -22,13 +22,15 @@ time.sleep(1e6)
 """
 # In place of a coordinator: the preflight, and a worker that has come as far as its entry point.
 PREFLIGHT = """
-import sys
+import signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a suite under nohup has its children ignore it
 from esper_ab.contracts.machine import Questions
 from esper_ab.control.preflight import examine
 examine(Questions(task="synthetic", data_dir="", user_rewards=(sys.argv[1] + "/hangs.py:reward",)))
 """
 WORKER = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 from support import stand_in
 stand_in.without_torch()
 from esper_ab.contracts.messages import Lane, WorkerOrder

@@ -53,7 +53,7 @@ def test_a_file_is_run_and_every_record_can_be_told_beside_the_json(folder: Path
     done = run(folder, "x.py", "-v", "--json", "--output-dir", "out", "--name", "named", "--no-parallel")
     assert done.returncode == 0, done.stderr
     assert [one["state"] for one in json.loads(done.stdout)["runs"]] == ["finished"] * 4
-    for said in ("a/0 started on", "b/1 episode 0: held-out", "b/1 evaluated: held-out", "experiment finished"):
+    for said in ("a/0 started on", "b/1 episode 0: outcome", "b/1 evaluated: outcome", "experiment finished"):
         assert said in done.stderr
     assert done.stderr.startswith("not the command's output")
     experiment = load(folder / "out" / "named").history.plan.experiment

@@ -6,7 +6,7 @@ import json
 import tomllib
 
 import pytest
-from looking import DATA, GROWTH, KINDS, PAGE, ROOT, STEPS, Hosts, filled, outcome
+from looking import CONTEXTS, DATA, GROWTH, PAGE, ROOT, STEPS, Hosts, filled, outcome
 
 from workers.growth.shares import Shares
 from workers.tasks.mixture import TASK
@@ -31,15 +31,15 @@ def test_the_experiment_s_schedule_is_the_single_plan_that_was_found_and_its_set
     assert (asked["growth"]["batch_size"], asked["growth"]["max_seeds"]) == (GROWTH.batch_size, GROWTH.max_seeds)
 
 
-def test_hosts_to_judge_on_are_as_many_of_each_kind_and_never_the_same():
+def test_hosts_to_judge_on_are_as_many_of_each_context_and_never_the_same():
     hosts = Hosts(3, each=2)
-    paths = [path for of_kind in hosts.paths for path in of_kind]
-    assert Shares(TASK, paths).kind.tolist() == [0, 0, 1, 1, 2, 2]
+    paths = [path for of_context in hosts.paths for path in of_context]
+    assert Shares(TASK, paths).context.tolist() == [0, 0, 1, 1, 2, 2]
     assert len(set(paths)) == len(paths)
 
 
 def test_an_outcome_says_every_comparison_and_every_group():
-    accuracy = dict.fromkeys(KINDS, 50.0)
+    accuracy = dict.fromkeys(CONTEXTS, 50.0)
     found = {"comparisons": [{"sentence": "a is BETTER than b"}, {"sentence": "c is WORSE"}],
              "groups": {"a": {"sampled": accuracy, "greedy": accuracy}, "b": {"sampled": accuracy}}}  # fmt: skip
     text = outcome(found)

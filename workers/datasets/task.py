@@ -36,15 +36,15 @@ class HostSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
-    """What the hosts of one kind are given, in a family: a task whose hosts differ.
+class Context:
+    """What the hosts of one context are given, in a family: a task whose hosts differ.
 
-    Each split of a family holds the samples of its kinds one after the other, as many of each. A host is of one kind,
-    drawn for it: it is trained, validated and tested on samples of that kind alone.
+    Each split of a family holds the samples of its contexts one after the other, as many of each. A host is of one
+    context, drawn for it: it is trained, validated and tested on samples of that context alone.
     """
 
     name: str
-    images: tuple[int, int]  # a host is trained on so many of the kind's training samples, at least and at most
+    images: tuple[int, int]  # a host is trained on so many of the context's training samples, at least and at most
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,8 +73,8 @@ class Task:
     host: HostSpec
     slots: tuple[str, ...]  # names, network order, one per level
     image: tuple[int, int, int]  # C, H, W
-    sizes: tuple[int, int, int]  # samples in train, validation, test; in a family, of each kind
+    sizes: tuple[int, int, int]  # samples in train, validation, test; in a family, of each context
     load: Callable[[str], Splits]  # data_dir ("": default folder) -> splits; FileNotFoundError names the remedy
     behaviours: Callable[[tuple[str, ...]], Behaviours] | None = None  # slots -> what rewards are appraised by
     archive: Archive | None = None  # what `esper-ab fetch` downloads; None: nothing to fetch
-    kinds: tuple[Kind, ...] = ()  # of a family; (): all hosts are given everything
+    contexts: tuple[Context, ...] = ()  # of a family; (): all hosts are given everything

@@ -58,14 +58,14 @@ class DeviceData:
         parts = (splits.train, splits.validation, splits.test)
         return DeviceData(*(DeviceSplit.of(split, device, dtype) for split in parts))
 
-    def of_kinds(self, task: Task) -> list[DeviceData]:
-        """Return the data of each kind of a family, without a copy; of another task all of it."""
-        if not task.kinds:
+    def of_contexts(self, task: Task) -> list[DeviceData]:
+        """Return the data of each context of a family, without a copy; of another task all of it."""
+        if not task.contexts:
             return [self]
         whole = (self.train, self.validation, self.test)
         return [
-            DeviceData(*(split.cut(kind * size, size) for split, size in zip(whole, task.sizes, strict=True)))
-            for kind in range(len(task.kinds))
+            DeviceData(*(split.cut(context * size, size) for split, size in zip(whole, task.sizes, strict=True)))
+            for context in range(len(task.contexts))
         ]
 
 
@@ -93,15 +93,15 @@ class GrowthEnv:
         self.observation_width = layout(len(spec.slots), len(spec.growth.blueprints)).width
         self._stopwatch = stopwatch
         self._data = data
-        self._banks: list[tuple[Bank, list[DeviceData]]] = []  # data by kind
+        self._banks: list[tuple[Bank, list[DeviceData]]] = []  # data by context
         self._orders: dict[Bank, Orders] = {}
         for device in dict.fromkeys(spec.env_devices):
             envs = np.array([i for i, name in enumerate(spec.env_devices) if name == device], dtype=np.int64)
             like = data[device].train.x
             bank = Bank(spec.task, spec.slots, envs, spec.growth, like, spec.kernel)
-            kinds = data[device].of_kinds(spec.task)
-            self._banks.append((bank, kinds))
-            self._orders[bank] = Orders(len(kinds[0].train.y), ahead=not is_cpu(like.device))
+            contexts = data[device].of_contexts(spec.task)
+            self._banks.append((bank, contexts))
+            self._orders[bank] = Orders(len(contexts[0].train.y), ahead=not is_cpu(like.device))
         # Environment -> the bank that holds it, and its row there.
         self._homes = {int(env): (bank, row) for bank, _ in self._banks for row, env in enumerate(bank.envs)}
         self.host_params = self._banks[0][0].host_size
@@ -212,7 +212,7 @@ class GrowthEnv:
         """Return the accuracy [E] on the test split, percent; chance for diverged hosts. Changes no state."""
         accuracy = np.full(self.n_envs, 100.0 / self.spec.task.host.classes)
         with self._stopwatch.phase("validate"):
-            for envs, result in self._on_every_kind(self._test, ~self.diverged):
+            for envs, result in self._on_every_context(self._test, ~self.diverged):
                 accuracy[envs] = result.accuracy
         return accuracy
 
@@ -244,13 +244,13 @@ class GrowthEnv:
         out = {name: np.full(self.n_envs, np.nan) for name in ("train_loss", "train_acc", "val_loss", "val_acc")}
         off, contribution, interaction = np.full(self.n_envs, np.nan), np.full(shape, np.nan), np.zeros(shape)
         with self._stopwatch.phase("train"):
-            trained = self._on_every_kind(self._train, self.alive)
+            trained = self._on_every_context(self._train, self.alive)
             if self.loss_scale is not None:
                 self.loss_scale.end_epoch()
         for envs, (loss, accuracy) in trained:
             out["train_loss"][envs], out["train_acc"][envs] = loss, accuracy
         with self._stopwatch.phase("validate"):
-            validated = self._on_every_kind(self._validate, self.alive)
+            validated = self._on_every_context(self._validate, self.alive)
         for envs, result in validated:
             out["val_loss"][envs] = result.loss
             out["val_acc"][envs] = result.real_accuracy
@@ -264,7 +264,7 @@ class GrowthEnv:
     def _on_every_device(
         self, work: Callable[[Bank, list[DeviceData], Ints], T], among: Bools
     ) -> list[tuple[Ints, T]]:
-        """Call `work(bank, data by kind, rows)` per bank with rows in `among` [E]; return (environments, result).
+        """Call `work(bank, data by context, rows)` per bank with rows in `among` [E]; return (environments, result).
 
         In order. CPU devices take turns, because threads would only contend for the interpreter, which small kernels
         keep busy. With GPUs each device has a thread: while one waits for its device, the others launch. The threads
@@ -279,18 +279,18 @@ class GrowthEnv:
                 results = list(threads.map(lambda part: work(*part), parts))
         return [(bank.envs[rows], result) for (bank, _, rows), result in zip(parts, results, strict=True)]
 
-    def _on_every_kind(
+    def _on_every_context(
         self, work: Callable[[Bank, list[DeviceData], Ints], list[tuple[Ints, T]]], among: Bools
     ) -> list[tuple[Ints, T]]:
-        """Like `_on_every_device` with work that returns (places in its rows, result) of each kind of host."""
+        """Like `_on_every_device` with work that returns (places in its rows, result) of each context."""
         done = self._on_every_device(work, among)
         return [(envs[at], result) for envs, results in done for at, result in results]
 
-    def _kinds(self, bank: Bank, data: list[DeviceData], rows: Ints) -> Iterator[tuple[DeviceData, Ints]]:
-        """Yield the data of every kind that there is among `rows`, and its places in them."""
-        kinds = self._shares.kind[bank.envs[rows]]
-        for kind, own in enumerate(data):
-            at = np.flatnonzero(kinds == kind)
+    def _contexts(self, bank: Bank, data: list[DeviceData], rows: Ints) -> Iterator[tuple[DeviceData, Ints]]:
+        """Yield the data of every context that there is among `rows`, and its places in them."""
+        contexts = self._shares.context[bank.envs[rows]]
+        for context, own in enumerate(data):
+            at = np.flatnonzero(contexts == context)
             if len(at):
                 yield own, at
 
@@ -299,19 +299,19 @@ class GrowthEnv:
         order = self._shares.among(envs, self._orders[bank].of(self.epoch, envs, last=self.epoch == self.steps))
         return [
             (at, bank.train_epoch(table, rows[at], own.train, order[at], self.loss_scale))
-            for own, at in self._kinds(bank, data, rows)
+            for own, at in self._contexts(bank, data, rows)
         ]
 
     def _validate(self, bank: Bank, data: list[DeviceData], rows: Ints) -> list[tuple[Ints, PassResult]]:
         return [
             (at, bank.measure(self.lifecycle.table, rows[at], own.validation, ablate=True))
-            for own, at in self._kinds(bank, data, rows)
+            for own, at in self._contexts(bank, data, rows)
         ]
 
     def _test(self, bank: Bank, data: list[DeviceData], rows: Ints) -> list[tuple[Ints, PassResult]]:
         return [
             (at, bank.measure(self.lifecycle.table, rows[at], own.test, ablate=False))
-            for own, at in self._kinds(bank, data, rows)
+            for own, at in self._contexts(bank, data, rows)
         ]
 
 

@@ -1,7 +1,7 @@
-"""What each host of a family is given: a kind, drawn for it, and some of the kind's training samples.
+"""What each host of a family is given: a context, drawn for it, and some of the context's training samples.
 
 A host with fewer training samples than an epoch has sees them several times in it, so that every host takes as many
-steps. Tasks that are no families have one kind without a name, of which every host is given everything.
+steps. Tasks that are no families have one context without a name, of which every host is given everything.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from workers.facts import Ints
 
 
 class Shares:
-    """Of one episode: kinds [E], and which sample of the kind an epoch's sample is."""
+    """Of one episode: contexts [E], and which sample of the context an epoch's sample is."""
 
     def __init__(self, task: Task, paths: Sequence[RngPath]) -> None:
         """Draw them, each at an address below its environment's."""
-        self._kinds = task.kinds
-        self.kind: Ints = np.zeros(len(paths), dtype=np.int64)
-        if self._kinds:
+        self._contexts = task.contexts
+        self.context: Ints = np.zeros(len(paths), dtype=np.int64)
+        if self._contexts:
             drawn = [_drawn(task, path / "kind") for path in paths]
-            self.kind = np.array([kind for kind, _ in drawn], dtype=np.int64)
+            self.context = np.array([context for context, _ in drawn], dtype=np.int64)
             self._samples = np.stack([samples for _, samples in drawn])  # [E, N]
 
     def among(self, envs: Ints, orders: Ints) -> Ints:
-        """Turn orders [n, N] of an epoch's samples into samples of the kinds of `envs` [n]."""
-        return np.take_along_axis(self._samples[envs], orders, axis=1) if self._kinds else orders
+        """Turn orders [n, N] of an epoch's samples into samples of the contexts of `envs` [n]."""
+        return np.take_along_axis(self._samples[envs], orders, axis=1) if self._contexts else orders
 
 
 def _drawn(task: Task, path: RngPath) -> tuple[int, Ints]:
-    """A kind, and the samples of an epoch [N]."""
-    of_kind, of_number = (path / "which").generator().random(2)
-    kind = int(of_kind * len(task.kinds))
-    least, most = task.kinds[kind].images
+    """A context, and the samples of an epoch [N]."""
+    of_context, of_number = (path / "which").generator().random(2)
+    context = int(of_context * len(task.contexts))
+    least, most = task.contexts[context].images
     number = least + int(of_number * (most - least + 1))
     shuffled = np.argsort((path / "images").generator().random(task.sizes[0]), kind="stable")
-    return kind, shuffled[np.arange(task.sizes[0]) % number]
+    return context, shuffled[np.arange(task.sizes[0]) % number]

@@ -1,6 +1,6 @@
 """A family of generated 12x12 images: where a seed helps differs from host to host, and accuracy shows where.
 
-Every class has four members in each kind, and one seed at most is of use:
+Every class has four members in each context, and one seed at most is of use:
 
 - `texture`: gratings of four orientations, fine and noisy. The first max-pool leaves them visible, the second does not.
 - `relation`: a bright and a dark pixel in noise, far apart; the class is in which direction the dark one lies. Only
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from esper_ab.contracts.rng import RngPath
 from workers.datasets.behaviour import growing
-from workers.datasets.task import HostSpec, Kind, Split, Splits, Task
+from workers.datasets.task import Context, HostSpec, Split, Splits, Task
 
 _SIDE = 12
 _CLASSES = 4
-_SIZES = (512, 256, 256)  # of each kind
+_SIZES = (512, 256, 256)  # of each context
 _CYCLES = (2.5, 3.5)  # per image, of a grating
 _GRATING_NOISE, _MARKS_NOISE, _LEVEL_NOISE = 1.0, 0.5, 0.1  # standard deviations
 _MARK = 1.6  # amplitude of the bright and of the dark pixel
@@ -34,10 +34,10 @@ Ints = NDArray[np.int64]
 
 
 class _Draws:
-    """Uniform numbers of one kind and split from raw Philox words, which are the same in every numpy version."""
+    """Uniform numbers of one context and split from raw Philox words, which are the same in every numpy version."""
 
-    def __init__(self, kind: str, split: str) -> None:
-        self._path = RngPath(0) / "task" / "mixture" / kind / split
+    def __init__(self, context: str, split: str) -> None:
+        self._path = RngPath(0) / "task" / "mixture" / context / split
 
     def uniform(self, purpose: str, *shape: int) -> Floats:
         """Return numbers in [0, 1)."""
@@ -87,13 +87,13 @@ _MAKE = {"texture": _texture, "relation": _relation, "level": _level}
 
 
 def load(data_dir: str = "") -> Splits:
-    """Generate the images of all kinds, x [N, 1, 12, 12]; ValueError for a data_dir."""
+    """Generate the images of all contexts, x [N, 1, 12, 12]; ValueError for a data_dir."""
     if data_dir:
         raise ValueError(f"mixture is generated: nothing is read from data_dir {data_dir!r}; leave it out")
 
     def split(name: str, size: int) -> Split:
         labels = np.arange(size) % _CLASSES
-        images = [make(labels, _Draws(kind, name)) for kind, make in _MAKE.items()]
+        images = [make(labels, _Draws(context, name)) for context, make in _MAKE.items()]
         return Split(x=np.concatenate(images).astype(np.float32)[:, None], y=np.tile(labels, len(_MAKE)))
 
     train, validation, test = map(split, ("train", "validation", "test"), _SIZES)
@@ -102,15 +102,15 @@ def load(data_dir: str = "") -> Splits:
 
 TASK = Task(
     name="mixture",
-    title="generated 12x12 images of three kinds, one for each host; host of 1x1 convolutions",
+    title="generated 12x12 images of three contexts, one for each host; host of 1x1 convolutions",
     host=HostSpec(in_channels=1, base=8, levels=3, kernel=1, pools=3, classes=_CLASSES),
     slots=("early", "mid", "late"),
     image=(1, _SIDE, _SIDE),
     sizes=_SIZES,
     load=load,
     behaviours=growing,
-    kinds=(
-        Kind(name="texture", images=(256, 512)), Kind(name="relation", images=(256, 512)),
-        Kind(name="level", images=(32, 64)),
+    contexts=(
+        Context(name="texture", images=(256, 512)), Context(name="relation", images=(256, 512)),
+        Context(name="level", images=(32, 64)),
     ),
 )  # fmt: skip

@@ -53,7 +53,8 @@ def test_every_comment_of_the_toml_is_a_key_with_its_default(tmp_path: Path) -> 
     text = _OFF.sub(r"\1", _FAST.sub("", toml_file()))
     assert of_toml(text, tmp_path) == _DEFAULTS
     file = read_toml(tmp_path / "some.toml")
-    assert sorted(one.key for one in file.common) == sorted([*EXPERIMENT_KEYS, *GROUP_KEYS])
+    assert sorted([*(one.key for one in file.common), "margin"]) == sorted([*EXPERIMENT_KEYS, *GROUP_KEYS])
+    assert "# margin: The smallest difference" in text  # its default is none, which TOML cannot say
     assert "#" not in re.sub(r"(  |^)# .*", "", text, flags=re.MULTILINE)  # nothing was left out
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from esper_ab.contracts.kinds import GROWTH, GYMNASIUM, kind_of_task, reader_of
+from esper_ab.contracts.kinds import GROWTH, GYMNASIUM, TRAINER, kind_of_task, readers_of
 
 
 def test_the_kind_is_in_the_name() -> None:
@@ -11,12 +11,14 @@ def test_the_kind_is_in_the_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reader", "keys"),
+    ("readers", "keys"),
     [
-        ("", ("ppo.lr", "reward.mode", "policy.memory", "policy.hidden", "controller.name", "n_envs", "steps", "task")),
-        (GROWTH, ("growth.host_lr", "reward.rent_weight", "policy.bias_wait", "slots", "exam", "arithmetic.kernel")),
-        (GYMNASIUM, ("gym.rollout", "reward.params.weight", "outcome", "outcome_better")),
+        ((), ("ppo.lr", "reward.mode", "policy.memory", "policy.hidden", "controller.name", "n_envs", "steps", "task")),
+        ((GROWTH,), ("growth.host_lr", "reward.rent_weight", "policy.bias_wait", "slots", "exam", "arithmetic.kernel")),
+        ((GYMNASIUM,), ("gym.rollout", "reward.params.weight")),
+        ((GYMNASIUM, TRAINER), ("outcome", "outcome_better")),
+        ((TRAINER,), ("outcome_unit", "outcome_range", "rehearsal", "trainer_folder")),
     ],
 )
-def test_who_reads_a_setting(reader: str, keys: tuple[str, ...]) -> None:
-    assert [reader_of(key) for key in keys] == [reader] * len(keys)
+def test_who_reads_a_setting(readers: tuple[str, ...], keys: tuple[str, ...]) -> None:
+    assert [readers_of(key) for key in keys] == [readers] * len(keys)

@@ -50,6 +50,7 @@ import os, pathlib, signal, sys
 from contextlib import suppress
 from esper_ab.live.console import outlive_terminal
 
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a suite under nohup has its children ignore it
 outlive_terminal(pathlib.Path(sys.argv[1]))
 os.set_blocking(1, False)
 with suppress(BlockingIOError):

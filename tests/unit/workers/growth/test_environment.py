@@ -14,7 +14,7 @@ from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import ControllerSettings, GrowthSettings, HostKernel, RewardSettings
 from workers.controllers.random import make as make_random
 from workers.controllers.schedule import make as make_schedule
-from workers.datasets.task import Kind, Split, Splits
+from workers.datasets.task import Context, Split, Splits
 from workers.environments import paths_below
 from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
 from workers.growth.measures import MEASURES
@@ -136,18 +136,19 @@ def test_an_error_on_one_device_is_the_run_s(there) -> None:
 
 
 FAMILY = replace(
-    TASK, name="family", kinds=(Kind(name="few", images=(8, 16)), Kind(name="all", images=(64, 64))), sizes=(64, 32, 32)
+    TASK, name="family", sizes=(64, 32, 32),
+    contexts=(Context(name="few", images=(8, 16)), Context(name="all", images=(64, 64))),
 )
 
 
-def family_splits(changed_kind: int | None = None) -> Splits:
-    """Samples of `synthetic` as those of two kinds; the images of one may be others."""
+def family_splits(changed_context: int | None = None) -> Splits:
+    """Samples of `synthetic` as those of two contexts; the images of one may be others."""
     whole = TASK.load("")
 
     def part(split: Split, size: int) -> Split:
         x = split.x[: 2 * size].copy()
-        if changed_kind is not None:
-            x[changed_kind * size : (changed_kind + 1) * size] += 1.0
+        if changed_context is not None:
+            x[changed_context * size : (changed_context + 1) * size] += 1.0
         return Split(x=x, y=split.y[: 2 * size])
 
     parts = (whole.train, whole.validation, whole.test)
@@ -158,13 +159,13 @@ def family_splits(changed_kind: int | None = None) -> Splits:
 def family_grown(
     envs: list[int], splits: Splits, kernel: HostKernel = "torch", dtype: torch.dtype = torch.float64
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Kinds [E], and measurements and held-out accuracy [E, number] of hosts that a schedule grows."""
+    """Contexts [E], and measurements and held-out accuracy [E, number] of hosts that a schedule grows."""
     spec = EnvSpec(
         task=FAMILY, slots=TASK.slots, steps=5, env_devices=("cpu",) * len(envs), growth=GrowthSettings(batch_size=32),
         reward=RewardSettings(), kernel=kernel,
     )  # fmt: skip
     env = GrowthEnv(spec, {"cpu": DeviceData.of(splits, torch.device("cpu"), dtype)}, Stopwatch())
-    view = env.begin([RngPath(8) / "env" / number for number in envs])  # of both kinds
+    view = env.begin([RngPath(8) / "env" / number for number in envs])  # of both contexts
     controller = make_schedule(ControllerSettings(name="schedule"), TASK.slots, spec.growth.blueprints)
     controller.begin_episode(len(envs))
     seen = []
@@ -172,23 +173,23 @@ def family_grown(
         m = env._measurement
         seen.append(np.column_stack((m.train_loss, m.train_acc, m.val_loss, m.val_acc, m.contribution)))
         _, view = env.step(controller.decide(view, env.uniforms()))
-    return env._shares.kind, np.column_stack([*seen, env.held_out_accuracy()])
+    return env._shares.context, np.column_stack([*seen, env.held_out_accuracy()])
 
 
 def test_a_host_of_a_family_grows_as_it_would_alone() -> None:
-    kinds, together = family_grown(list(range(4)), family_splits())
-    assert set(kinds) == {0, 1}
+    contexts, together = family_grown(list(range(4)), family_splits())
+    assert set(contexts) == {0, 1}
     for number, row in enumerate(together):
         np.testing.assert_allclose(family_grown([number], family_splits())[1][0], row, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("changed", [0, 1])
-def test_a_host_of_a_family_sees_its_own_kind_alone(changed: int) -> None:
-    kinds, before = family_grown(list(range(4)), family_splits())
+def test_a_host_of_a_family_sees_its_own_context_alone(changed: int) -> None:
+    contexts, before = family_grown(list(range(4)), family_splits())
     after = family_grown(list(range(4)), family_splits(changed))[1]
     same = (before == after) | np.isnan(before)
-    assert same[kinds != changed].all()
-    assert (~same[kinds == changed]).any(axis=1).all()
+    assert same[contexts != changed].all()
+    assert (~same[contexts == changed]).any(axis=1).all()
 
 
 def test_the_kernel_grows_a_family_as_torch_does() -> None:

@@ -199,9 +199,9 @@ def test_divergence_is_paid_by_the_last_executed_decision(tmp_path) -> None:
         def exclude(self, envs) -> None:
             decider.exclude(envs)
 
-        def reward(self, rewards, done) -> None:
+        def reward(self, rewards, done, cut) -> None:
             heard.append((rewards.copy(), done.copy()))
-            decider.reward(rewards, done)
+            decider.reward(rewards, done, cut)
 
     paths = paths_below(session._path / "train" / 0, env.n_envs)
     result = play(env, paths, Listener(), session._rewards, session._stopwatch, quiet)
