@@ -40,6 +40,11 @@ _SRUN = (
 _SIGNALLED = 128  # srun's exit status for a task that signal N ended is this plus N
 
 
+def as_exitcode(status: int) -> int:
+    """Exit code of srun's `status`: minus a signal's number, where the status means one; it has others of its own."""
+    return _SIGNALLED - status if status - _SIGNALLED in set(signal.Signals) else status
+
+
 class SlurmWorker:
     """One srun, in a session of its own, so that a terminal's signals do not reach it."""
 
@@ -69,7 +74,7 @@ class SlurmWorker:
     @property
     def exitcode(self) -> int | None:
         status = self._srun.poll()
-        return status if status is None or status <= _SIGNALLED else _SIGNALLED - status
+        return None if status is None else as_exitcode(status)
 
     def dump_stacks(self) -> None:
         """Request the stacks by SIGUSR1, which srun passes on."""

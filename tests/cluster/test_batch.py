@@ -17,7 +17,7 @@ from esper_ab.journal.fold import fold
 ROOT = Path(__file__).resolve().parents[2]
 FLAGS = (
     "--task", "synthetic", "--groups", "shaped,simplified", "--replicates", "2", "--looks", "2", "--n-envs", "2",
-    "--steps", "4",
+    "--steps", "4", "--devices", "cpu:0", "cpu:1",
 )  # fmt: skip
 PATIENCE_S = 300.0
 
@@ -31,7 +31,7 @@ def esper_ab(folder, *arguments):
 
 def script(folder, *flags):
     made = folder / "job.sh"
-    allotted = ("--nodes", "2", "--cores", "2", "--name", "lab")
+    allotted = ("--nodes", "2", "--cores", "1", "--name", "lab")
     made.write_text(esper_ab(folder, "slurm-script", *allotted, "--setup", f"export PYTHONPATH={ROOT}", *flags))
     return made
 
@@ -54,7 +54,7 @@ def test_an_experiment_that_is_preempted_goes_on_and_ends_as_on_one_machine(clus
     assert cluster.state(job) == "COMPLETED", console
     events = conducted.events_of(journal.parent)
     assert len(conducted.of(ExperimentContinued, events)) == 1
-    assert {one.node for one in conducted.of(WorkerStarted, events)} <= {"n1", "n2", "n3"}
+    assert len({one.node for one in conducted.of(WorkerStarted, events)}) > 1
     assert not conducted.ledger(events, "worker_death", "hung_worker", "dropped_pair", "inexact_resume")
     assert result_hash(fold(events)) == result_hash(fold(alone))
 

@@ -20,7 +20,7 @@ from esper_ab.contracts.machine import Device
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, WorkerStarted
 from esper_ab.journal.fold import fold
-from esper_ab.launchers.slurm import SlurmLauncher, expand_cores
+from esper_ab.launchers.slurm import SlurmLauncher, as_exitcode, expand_cores
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAN = fake_plans.plan(6, ("a", "b", "c"), replicates=4, episodes=3)
@@ -169,6 +169,11 @@ def test_a_lost_node_is_known_within_a_minute(allocation, cluster, tmp_path):
         cluster.start_node("n3")
     assert "cpu:4" in str(raised.value) or "cpu:5" in str(raised.value)
     assert time.monotonic() - lost[0] < 180
+
+
+def test_a_status_that_means_no_signal_stays_what_it_is():
+    """srun has had 233 for a node that is gone."""
+    assert [as_exitcode(status) for status in (0, 3, 137, 139, 233, -9)] == [0, 3, -9, -11, 233, -9]
 
 
 def test_cores_per_node_in_slurms_notation():
