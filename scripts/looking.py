@@ -5,7 +5,7 @@ context and for all contexts together, by validation accuracy at the end on host
 plans found, and the controller `looking`, are then judged by held-out accuracy on hosts of another rng seed.
 
     scripts/looking                            search, judge, then write docs/looking.md and its data
-    scripts/looking --experiment DIRECTORY     add what the experiment of scripts/looking.toml came to
+    scripts/looking --experiment DIRECTORY     add what an experiment of scripts/looking.toml came to
     scripts/looking --table                    write the page from the data there is
 """
 
@@ -182,6 +182,8 @@ def learned(directory: Path) -> dict[str, Any]:
             of_group = groups.setdefault(run.spec.ref.group_id, {}).setdefault(host.actions, {})
             of_group.setdefault(context, []).append(host.outcome.outcome)
     return {
+        "rng_seed": history.plan.experiment.rng_seed,
+        "replicates": history.plan.experiment.replicates,
         "comparisons": [
             {key: one[key] for key in ("a", "b", "verdict", "estimate", "low", "high", "level", "sentence")}
             for one in verdict["comparisons"]
@@ -197,14 +199,15 @@ def learned(directory: Path) -> dict[str, Any]:
 
 
 def outcome(found: dict[str, Any]) -> str:
-    """The section of the page on the experiment."""
+    """The part of the page on one experiment."""
+    plan = f"At rng seed {found['rng_seed']}, {found['replicates']} replicates:"
     sentences = "\n".join(f"- {one['sentence']}" for one in found["comparisons"])
     rows = [
         row(f"`{name}`, {actions}" if actions == "greedy" else f"`{name}`", values)
         for name, contexts in found["groups"].items() for actions, values in contexts.items()
     ]  # fmt: skip
     table = "\n".join([HEAD.replace("plan", "group"), *rows])
-    return f"{sentences}\n\nHeld-out accuracy by context, over the hosts of all evaluations:\n\n{table}"
+    return f"{plan}\n\n{sentences}\n\nHeld-out accuracy by context, over the hosts of all evaluations:\n\n{table}"
 
 
 def filled(page: str, data: dict[str, Any]) -> str:
@@ -227,7 +230,7 @@ def filled(page: str, data: dict[str, Any]) -> str:
     for mark, text in (("singles", singles), ("plans", "\n".join([HEAD, *rows, "", verdict]))):
         page = between(page, mark, text)
     if "learned" in data:
-        page = between(page, "outcome", outcome(data["learned"]))
+        page = between(page, "outcome", "\n\n".join(outcome(one) for one in data["learned"]))
     return page
 
 
@@ -240,7 +243,9 @@ def main() -> None:
     arguments = parser.parse_args()
     data = json.loads(DATA.read_text()) if DATA.exists() else {}
     if arguments.experiment:
-        data["learned"] = learned(arguments.experiment)
+        found = learned(arguments.experiment)
+        others = [one for one in data.get("learned", []) if one["rng_seed"] != found["rng_seed"]]
+        data["learned"] = sorted([*others, found], key=lambda one: one["rng_seed"])
     elif not arguments.table:
         torch.set_num_threads(1)
         best, singles = searched()

@@ -14,6 +14,7 @@ from esper_ab.analysis.evaluation_noise import noise_of_pairs
 from esper_ab.analysis.kinds import kind_of
 from esper_ab.analysis.learning import Learning, learning
 from esper_ab.analysis.pairs import all_pairs, lost_of, same_records
+from esper_ab.analysis.remarks import remarks
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History
@@ -39,6 +40,7 @@ class Analysis:
     exam: Any  # of the kind of task, for an experiment with --exam; else None
     learning: tuple[Learning, ...]  # by group that learns
     conduct: tuple[Conduct, ...]  # by group
+    remarks: tuple[str, ...]  # what a reader would ask about, a sentence each
     noise: EvaluationNoise | None  # in the differences of pairs; None where too little tells of it
     appraisal: AppraisalFindings | None  # of the groups' rewards; None for an experiment that includes none
     result_hash: str
@@ -50,10 +52,12 @@ def analyse(history: History) -> Analysis:
     found, followed = audit(history, pairs), courses(history, pairs)
     comparisons = tuple(_compare(history, one, pairs[one], course, found) for one, course in followed.items())
     per_run = outcomes(history)
+    learned = learning(history, per_run)
     return Analysis(
         outcomes=per_run, comparisons=comparisons, audit=found, cross=cross_evaluation(history),
-        exam=kind_of(history).exam(history, per_run, comparisons), learning=learning(history, per_run),
-        conduct=conduct(history), noise=noise_of_pairs(history), result_hash=result_hash(history),
+        exam=kind_of(history).exam(history, per_run, comparisons), learning=learned,
+        conduct=conduct(history), remarks=remarks(history, per_run, learned), noise=noise_of_pairs(history),
+        result_hash=result_hash(history),
         appraisal=None if history.plan.appraisal is None else findings_of(history.plan.appraisal),
     )  # fmt: skip
 

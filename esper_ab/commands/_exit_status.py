@@ -19,6 +19,7 @@ import click
 
 from esper_ab.contracts.errors import NO_ROOM, ConditionNotMet, DiskFull, EsperError, Interrupted, UsageError
 from esper_ab.contracts.visible import visible
+from esper_ab.health.memory import limited, refuse_little_memory
 
 _HEADING = "Examples:"
 _STDOUT, _STDERR = 1, 2
@@ -72,10 +73,22 @@ def _open_standard_streams() -> None:
             setattr(sys, name, os.fdopen(os.dup(number), "w", encoding="utf-8"))
 
 
+def _name(args: Sequence[str], program: str) -> str:
+    """The name of the command that is called."""
+    return program.rpartition(".")[2] if "." in program else next((arg for arg in args if not arg.startswith("-")), "")
+
+
+def _out_of_memory(error: BaseException) -> str:
+    what = " ".join(str(error).split())
+    remedy = limited() or "free some, or ask for less at the same time, as with --max-parallel"
+    return f"out of memory{f' ({what})' if what else ''}; {remedy}; no journal is harmed"
+
+
 def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
     """Run `command`; its errors become one line on stderr (and an object on stdout with --json) and a status."""
     _open_standard_streams()
     try:
+        refuse_little_memory(_name(args, program), args)
         status = command.main(args=list(args), prog_name=program, standalone_mode=False)
     except ConditionNotMet as error:
         return _report(str(error), error.exit_code, ())  # stdout has the verdict already
@@ -97,4 +110,8 @@ def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
         return _report(" ".join(error.format_message().split()) + hint, UsageError.exit_code, args)
     except (KeyboardInterrupt, click.Abort):
         return _report("interrupted", Interrupted.exit_code, args)
+    except (MemoryError, ImportError, SystemError) as error:
+        if not isinstance(error, MemoryError) and not limited():
+            raise
+        return _report(_out_of_memory(error), UsageError.exit_code, args)
     return status if isinstance(status, int) else 0

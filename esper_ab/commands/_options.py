@@ -123,7 +123,7 @@ _SECTIONS = {
         "kernel", "deterministic", "launcher", "transport", "chaos",
     ),
     "What comes out": (
-        "out", "name", "json", "quiet", "track", "wandb_mode", "wandb_entity", "wandb_project", "detach",
+        "out", "name", "json", "quiet", "yes", "track", "wandb_mode", "wandb_entity", "wandb_project", "detach",
     ),
 }  # fmt: skip
 

@@ -51,4 +51,4 @@ def command(experiment_dir: Path, replicates: int, dry_run: bool, detach: bool, 
     outlive_terminal(experiment_dir)
     launcher = make_launcher(options["launcher"], options["transport"])
     extend_run(experiment_dir, replicates, launcher, watched=not (quiet or json), allow_changed_code=allowed)
-    click.echo(printed(write_report(experiment_dir), "json" if json else "text"))
+    click.echo(printed(write_report(experiment_dir), "json" if json else "brief"))

@@ -16,6 +16,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.control.chaos import Chaos, plan_faults
 from esper_ab.control.preflight import check_launcher
 from esper_ab.execution import experiment as execution
+from esper_ab.execution.affordable import confirm
 from esper_ab.execution.appraisal import load_appraisal
 from esper_ab.execution.detach import detach, reserve
 from esper_ab.launchers import Launcher
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
 @click.option("--wandb-mode", metavar="online|offline", help="[default: WANDB_MODE, else online]")
 @click.option("--wandb-entity", metavar="NAME", help="Team or user at W&B.")
 @click.option("--wandb-project", metavar="NAME", help="[default: ab_test_NAME_DATE]")
+@click.option("--yes", is_flag=True, help="Start what is estimated to take more than a day, or more memory than there "
+              "is, without asking.")
 @click.option("--detach", is_flag=True, help="Go on without this terminal; `esper-ab attach` shows it, `esper-ab stop` "
               "ends it.")
 def command(**options: Any) -> None:
@@ -76,6 +79,7 @@ def command(**options: Any) -> None:
     check_launcher(launcher, planned.plan.lanes, planned.machine.devices)
     chaos = _plan_chaos(options, planned, launcher)
     _announce(planned, options)
+    confirm(planned, yes=options["yes"], dry_run=options["dry_run"])
     if options["dry_run"]:
         return
     if options["detach"]:
@@ -86,7 +90,7 @@ def command(**options: Any) -> None:
     execution.carry_out(planned, launcher, watched=not (options["quiet"] or options["json"]), chaos=chaos)
 
     paths = execution.write_report(planned.experiment_dir)
-    click.echo(printed(paths, "json" if options["json"] else "text"))
+    click.echo(printed(paths, "json" if options["json"] else "brief"))
     if chaos is not None and not options["json"]:
         click.echo(f"chaos: {chaos.summary}\nresult hash: {paths.content.analysis.result_hash}")
     require(requirements, paths.content.comparisons)
@@ -95,8 +99,9 @@ def command(**options: Any) -> None:
 def _detach(planned: execution.PlannedExperiment, *, as_json: bool) -> None:
     """Start this command again under the name of `planned`, without this terminal."""
     planned = execution.claim_directory(planned, reserve)
-    typed = [arg for arg in click.get_current_context().meta[ARGUMENTS] if arg != "--detach"]
-    detached = detach("esper_ab.launch", [*typed, "--name", planned.experiment_dir.name], planned.experiment_dir)
+    typed = [arg for arg in click.get_current_context().meta[ARGUMENTS] if arg not in ("--detach", "--yes")]
+    folder = planned.experiment_dir
+    detached = detach("esper_ab.launch", [*typed, "--yes", "--name", folder.name], folder)
     click.echo(detached.shown(as_json=as_json))
 
 

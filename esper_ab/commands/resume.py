@@ -46,5 +46,5 @@ def command(experiment_dir: Path, requirements: tuple[str, ...], detach: bool, *
     launcher = make_launcher(options["launcher"], options["transport"])
     resume_run(experiment_dir, launcher, watched=not (quiet or json), allow_changed_code=allowed)
     paths = write_report(experiment_dir)
-    click.echo(printed(paths, "json" if json else "text"))
+    click.echo(printed(paths, "json" if json else "brief"))
     require(asked, paths.content.comparisons)

@@ -9,6 +9,7 @@ import click
 
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import ARGUMENTS, ExperimentCommand, shared_options
+from esper_ab.execution.affordable import confirm
 from esper_ab.execution.detach import detach
 from esper_ab.execution.experiment import PlannedExperiment, encode_plan
 from esper_ab.live.console import outlive_terminal
@@ -39,6 +40,8 @@ _FLAGS = {"name": "--name", "max_parallel": "--max-parallel", "out": "--output-d
               "live view.")
 @click.option("--quiet", is_flag=True, help="No live view.")
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
+@click.option("--yes", is_flag=True, help="Start what is estimated to take more than a day, or more memory than there "
+              "is, without asking.")
 @click.option("--detach", is_flag=True, help="Go on without this terminal; see `attach` and `stop`.")
 def command(file: Path, **options: Any) -> None:
     """Run the experiment that FILE declares and compare its variants.
@@ -59,6 +62,7 @@ def command(file: Path, **options: Any) -> None:
         show_plan(planned)
     elif options["dry_run"]:
         click.echo(encode_plan(planned, about=planned.about, tracking=planned.tracking))
+    confirm(planned, yes=options["yes"], dry_run=options["dry_run"])
     if options["dry_run"]:
         return
     if options["detach"]:
@@ -67,7 +71,7 @@ def command(file: Path, **options: Any) -> None:
     outlive_terminal(planned.experiment_dir)
     paths, failure = conduct(planned, runner)
     if failure is None or not options["json"]:  # as JSON the error is all that is said
-        click.echo(printed(paths, "json" if options["json"] else "text"))
+        click.echo(printed(paths, "json" if options["json"] else "brief"))
     for line in () if options["json"] else Results(planned.experiment_dir, paths.content, "").failure_lines:
         click.echo(line)
     if failure is not None:
@@ -97,7 +101,7 @@ def _runner_arguments(options: dict[str, Any]) -> dict[str, Any]:
 
 def _detach(planned: PlannedExperiment, *, as_json: bool) -> None:
     """Start this command again under the name of `planned`, without this terminal."""
-    typed = [arg for arg in click.get_current_context().meta[ARGUMENTS] if arg != "--detach"]
+    typed = [arg for arg in click.get_current_context().meta[ARGUMENTS] if arg not in ("--detach", "--yes")]
     folder = planned.experiment_dir
-    detached = detach("esper_ab.commands.cli", ["run", *typed, "--name", folder.name], folder)
+    detached = detach("esper_ab.commands.cli", ["run", *typed, "--yes", "--name", folder.name], folder)
     click.echo(detached.shown(as_json=as_json))

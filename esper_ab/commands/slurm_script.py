@@ -12,7 +12,7 @@ from esper_ab.commands._exit_status import epilog
 from esper_ab.contracts.errors import UsageError
 from esper_ab.plan.experiment_directory import check_name
 
-_OWN = ("--launcher", "--name", "--out", "--detach", "--dry-run", "--transport", "--chaos", "--quiet", "--json")
+_OWN = ("--launcher", "--name", "--out", "--detach", "--dry-run", "--transport", "--chaos", "--quiet", "--json", "--yes")
 _WARNING_S = 120  # before the time limit: to finish the barrier in progress
 
 
@@ -73,7 +73,7 @@ def batch_script(experiment_dir: Path, flags: tuple[str, ...], options: tuple[st
     program = [sys.executable, "-m", "esper_ab.commands.cli"]
     where = ("--name", experiment_dir.name, "--out", str(experiment_dir.parent))
     resume = shlex.join([*program, "resume", str(experiment_dir), "--launcher", "slurm", "--quiet"])
-    launch = shlex.join([*program, "launch", *flags, *where, "--launcher", "slurm", "--quiet"])
+    launch = shlex.join([*program, "launch", *flags, *where, "--launcher", "slurm", "--quiet", "--yes"])
     journal = shlex.quote(str(experiment_dir / "events.jsonl"))
     lines = (
         "#!/bin/bash", *(f"#SBATCH {option}" for option in options),

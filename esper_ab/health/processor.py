@@ -93,10 +93,20 @@ def memory_limit(folders: list[Path]) -> int | None:
     return min((int(text) for text in texts if text.isdigit() and int(text) < 1 << 60), default=None)
 
 
+def available_bytes() -> int:
+    """Return the memory that new processes may take: what the machine has left, or a control group's limit if lower."""
+    available, limit = _available(text_of(Path("/proc/meminfo"))), memory_limit(cgroup_folders())
+    return available if limit is None else min(available, limit)
+
+
+def _available(meminfo: str) -> int:
+    words = {line.split(":")[0]: line.split() for line in meminfo.splitlines() if ":" in line}
+    return int(words["MemAvailable"][1]) << 10 if "MemAvailable" in words else 0
+
+
 def memory(meminfo: str, limit_bytes: int | None) -> Diagnosis:
     """Report the machine's available memory, or the control group's limit if lower."""
-    words = {line.split(":")[0]: line.split() for line in meminfo.splitlines() if ":" in line}
-    available = int(words["MemAvailable"][1]) << 10 if "MemAvailable" in words else 0
+    available = _available(meminfo)
     room = available if limit_bytes is None else min(available, limit_bytes)
     what = f"{room / 2**30:.1f} GiB available"
     if limit_bytes is not None and limit_bytes < available:

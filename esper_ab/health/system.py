@@ -11,12 +11,13 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 from esper_ab.contracts.own_packages import nothing_of_the_user
 from esper_ab.health.diagnosis import Diagnosis, ok, problem, warning
+from esper_ab.health.memory import LIMITS
 
 _FEW_FILES = 1024
 _FEW_PROCESSES = 512
@@ -30,6 +31,7 @@ def system_diagnoses(socket_folder: Path) -> Iterator[Diagnosis]:
     """Check process limits, shared memory, sockets and spawning; `socket_folder`: that of the coordinator's socket."""
     yield from limits({name: resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))[0]
                        for name in ("NOFILE", "NPROC", "CORE")})  # fmt: skip
+    yield from memory_limits({number: resource.getrlimit(number)[0] for number in LIMITS})
     yield shared_memory(Path("/dev/shm"))
     yield socket_path(socket_folder)
     yield spawning()
@@ -44,6 +46,17 @@ def limits(soft: dict[str, int]) -> Iterator[Diagnosis]:
     yield warning("processes", said, "ulimit -u 4096") if few else ok("processes", _limit(processes))
     said = f"{_limit(core)}: a worker that crashes may write all its memory"
     yield warning("core files", said, "ulimit -c 0") if core else ok("core files", "none")
+
+
+def memory_limits(soft: Mapping[int, int]) -> Iterator[Diagnosis]:
+    """Check the limits in `soft`, by their numbers; -1: no limit."""
+    for number, limit in LIMITS.items():
+        what, value = f"limit of {limit.what}", soft[number]
+        if value < 0:
+            yield ok(what, "none")
+        else:
+            said = f"{value / 2**30:.2f} GiB; libraries alone need {limit.least_bytes / 2**30:.2f}"
+            yield problem(what, said, f"{limit.command} unlimited") if value < limit.least_bytes else ok(what, said)
 
 
 def _limit(value: int) -> str:

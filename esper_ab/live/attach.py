@@ -38,7 +38,7 @@ def attach(experiment_dir: Path) -> None:
 def attach_json(experiment_dir: Path) -> None:
     """Print the status as one line of JSON now, after every barrier, and at the end."""
     viewer = Viewer(experiment_dir)
-    click.echo(_line(viewer))
+    click.echo(_line(experiment_dir, viewer))
     try:
         for events in viewer.batches():
             kinds = set()
@@ -46,13 +46,13 @@ def attach_json(experiment_dir: Path) -> None:
                 viewer.history.add(event)
                 kinds.add(type(event))
             if kinds & {MilestoneReleased, ExperimentEnded} or viewer.state != "running":
-                click.echo(_line(viewer))
+                click.echo(_line(experiment_dir, viewer))
     except KeyboardInterrupt:
         return
 
 
-def _line(viewer: Viewer) -> bytes:
-    return msgspec.json.encode(status_of(viewer.loaded(), held=viewer.held))
+def _line(experiment_dir: Path, viewer: Viewer) -> bytes:
+    return msgspec.json.encode(status_of(experiment_dir, viewer.loaded(), held=viewer.held))
 
 
 def _last_words(experiment_dir: Path, viewer: Viewer) -> str:

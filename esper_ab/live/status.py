@@ -14,6 +14,7 @@ from esper_ab.journal.fold import History, RunState
 from esper_ab.journal.load import Loaded, load
 from esper_ab.journal.lock import holder
 from esper_ab.live.recent import DIFFERENCE_LABEL, DifferenceNow, GroupNow, differences_now, group_now
+from esper_ab.live.reported import Reported, reported
 from esper_ab.stats.text import digits_for, signed
 
 ExperimentState = Literal["running", "finished", "failed", "interrupted", "stale"]
@@ -55,6 +56,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     measured: Measure  # outcome of groups and differences
     margin: float
     looks: tuple[LookNow, ...]  # taken so far
+    verdicts: tuple[Reported, ...]  # of a finished one that has its report
     ledger: int  # entries
     notes: tuple[str, ...] = ()  # ledger entries that are no faults: waits for room on the disk
 
@@ -62,13 +64,14 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 def status(experiment_dir: Path) -> Status:
     """Return the status of `experiment_dir`; UsageError without a journal, JournalError when it is damaged."""
     held = holder(experiment_dir) is not None  # before reading, so that an end in between is seen as finished
-    return status_of(load(experiment_dir), held=held)
+    return status_of(experiment_dir, load(experiment_dir), held=held)
 
 
-def status_of(loaded: Loaded, *, held: bool) -> Status:
+def status_of(experiment_dir: Path, loaded: Loaded, *, held: bool) -> Status:
     """Derive the status from a loaded journal; `held`: whether a process holds the experiment directory."""
     history = loaded.history
     state = state_of(history, held=held)
+    verdicts, problem = reported(experiment_dir, history) if state == "finished" else ((), "")
     return Status(
         experiment=history.plan.experiment.name, state=state, detail=history.ended.detail if history.ended else "",
         last_event=loaded.wall_time, torn_bytes=loaded.torn_bytes,
@@ -88,7 +91,7 @@ def status_of(loaded: Loaded, *, held: bool) -> Status:
             )
             for look in history.looks
         ),
-        ledger=len(history.ledger), notes=history.pauses,
+        verdicts=verdicts, ledger=len(history.ledger), notes=(*history.pauses, *filter(None, (problem,))),
     )
 
 
@@ -111,14 +114,14 @@ def status_text(experiment_dir: Path) -> str:
         done = f"episode {run.episodes} of {run.of_episodes}"
         lines.append(f"  {run.name:<{width}}  {run.state:<10}  {done}  on {run.lane}")
     outcome, digits = found.measured, digits_for(found.margin)
-    for group in found.groups:
+    for group in () if found.state == "finished" else found.groups:
         recent = "not yet" if group.outcome is None else outcome.value(f"{group.outcome:.{digits - 1}f}")
         lines.append(f"  {group.group}: recent {outcome.label} {recent}")
     lines += [
         f"  {item.a} - {item.b}: {outcome.difference(signed(item.difference, digits))}, pairs trained: {item.pairs} "
         f"({DIFFERENCE_LABEL}{'; lower is better' if outcome.sign < 0.0 else ''})"
         for item in found.differences
-        if item.difference is not None
+        if item.difference is not None and found.state != "finished"  # it would contradict the verdict
     ]
     for look in found.looks:
         lines.append(f"  look at {look.replicates} replicates: {look.outcome}")
@@ -128,6 +131,11 @@ def status_text(experiment_dir: Path) -> str:
     if found.ledger:
         entries = "1 entry" if found.ledger == 1 else f"{found.ledger} entries"
         lines.append(f"  {entries} in the ledger of confounders: see `esper-ab report`")
+    if found.state == "finished":
+        lines += [f"  {item.verdict}: {visible_line(item.headline)}" for item in found.verdicts]
+        page = experiment_dir / "report.html"
+        remedy = shell_command("report", experiment_dir)
+        lines.append(f"report: {page}" if page.is_file() else f"No report is there yet: `{remedy}` makes it.")
     return visible("\n".join(lines))
 
 

@@ -9,7 +9,7 @@ import gc
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,7 +47,7 @@ def build_report(experiment_dir: Path) -> ReportPaths:
         from esper_ab.report.text import render_text
         from esper_ab.report.verdict_json import render_verdict
 
-        found = content(history, held=held)
+        found = content(history, held=held, place=str(experiment_dir.resolve()))
         text = render_text(found)
         paths = ReportPaths(
             summary=experiment_dir / "summary.txt", verdict=experiment_dir / "verdict.json",
@@ -72,11 +72,14 @@ def _uncollected() -> Iterator[None]:
 
 
 def printed(paths: ReportPaths, form: str) -> str:
-    """Return the command's output as "text", "md" (Markdown; not written to a file) or "json"."""
+    """Return the command's output as "brief" (the answer alone), "text", "md" (Markdown; no file) or "json"."""
     if form == "json":
         return paths.verdict.read_text(encoding="utf-8").strip()
     if form == "md":
         from esper_ab.report.markdown import render_markdown  # with the rest of the report, as above
 
         return render_markdown(paths.content).rstrip()
-    return f"{paths.text}\nreport: {paths.page}"
+    from esper_ab.report.text import render_brief
+
+    brief = render_brief(replace(paths.content, place=str(paths.page.parent)), str(paths.page))
+    return brief if form == "brief" else f"{paths.text}\n{brief}"

@@ -29,6 +29,7 @@ class Content:
     history: History
     state: State
     analysis: Analysis
+    place: str = "EXPERIMENT"  # its directory, as commands to paste name it
 
     @property
     def outcomes(self) -> dict[str, RunOutcome]:
@@ -54,9 +55,12 @@ class Content:
         return tuple(self.outcomes[run.ref.name] for run in self.history.of_group(group))
 
 
-def content(history: History, *, held: bool = True) -> Content:
-    """Derive a report's contents from a history. `held`: whether a process works on a journal without an end."""
-    return Content(history=history, state=_state(history, held=held), analysis=analyse(history))
+def content(history: History, *, held: bool = True, place: str = "EXPERIMENT") -> Content:
+    """Derive a report's contents from a history.
+
+    `held`: whether a process works on a journal without an end; `place`: the experiment directory, for commands.
+    """
+    return Content(history=history, state=_state(history, held=held), analysis=analyse(history), place=place)
 
 
 def _state(history: History, *, held: bool) -> State:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 
 from esper_ab.contracts.visible import visible_line
+from esper_ab.report.answer import basis, next_steps, question, reproduction
 from esper_ab.report.content import Content
 from esper_ab.report.sections import rule_sentence, sections
 from esper_ab.report.tables.table import Table
-from esper_ab.report.tables.trust import reproduction
 from esper_ab.report.verdicts import Said, shared_caveats, verdicts
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|~$])")
@@ -33,7 +33,11 @@ def render_markdown(content: Content) -> str:
         parts.append(f"> **INCOMPLETE{how}.** {escaped(state.sentence)}")
     parts += map(_verdict, verdicts(content))
     parts += [escaped(caveat) for caveat in shared_caveats(content)]
-    parts.append(f"**Question.** {escaped(plan.estimand)} {escaped(rule_sentence(content))}")
+    parts.insert(1, escaped(question(content)))
+    parts.append("\n".join(f"- {escaped(sentence)}" for sentence in (*basis(content), *content.analysis.remarks)))
+    steps = (f"- {escaped(step.sentence)}{_code(step.command)}" for step in next_steps(content))
+    parts.append("\n".join(steps))
+    parts.append(f"**Exactly.** {escaped(plan.estimand)} {escaped(rule_sentence(content))}")
     for section in sections(content):
         tables = "\n\n".join(_table(table) for table in section.tables)
         if not tables:
@@ -42,13 +46,17 @@ def render_markdown(content: Content) -> str:
             parts.append(f"### {escaped(section.title)}\n\n{tables}")
         else:
             parts.append(f"<details><summary>{escaped(section.title)}</summary>\n\n{tables}\n\n</details>")
-    commands = "\n".join(map(visible_line, reproduction(content.history)))
+    commands = "\n".join(map(visible_line, reproduction(content)))
     parts.append(f"<details><summary>Reproduce</summary>\n\n```sh\n{commands}\n```\n\n</details>")
     if plan.notes:
         parts.append("\n".join(f"- {escaped(note)}" for note in plan.notes))
     if state.complete:
         parts.append(escaped(state.sentence))
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _code(command: str) -> str:
+    return f"\n\n  ```sh\n  {visible_line(command)}\n  ```" if command else ""
 
 
 def _verdict(said: Said) -> str:

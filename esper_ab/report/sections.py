@@ -24,15 +24,15 @@ def sections(content: Content) -> tuple[Section, ...]:
     """Return the sections of a report in reading order."""
     analysis, compared = content.analysis, content.comparisons
     judgement = kind_of(content).judgement(content)
-    statistics = (table for item in compared if (table := comparison.statistics_table(item)).rows)
+    deciding = (table for item in compared if (table := comparison.deciding_table(item)).rows)
     return (
         _section(
             "outcome", "Outcome", *judgement[:1], comparison.overview_table(content.history.design, compared),
             *judgement[1:],
         ),
         _section(
-            "statistics", "Statistics", *statistics, comparison.endpoints_table(content),
-            comparison.looks_table(compared),
+            "statistics", "Statistics", *deciding, comparison.endpoints_table(content),
+            comparison.looks_table(compared), *comparison.beside_tables(compared),
         ),
         _section(
             "groups", "Groups", groups.groups_table(content), groups.differences_table(content),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from esper_ab.report.content import Content
+from esper_ab.report.tables.comparison import caveats_beside
 from esper_ab.settings.differences import capital, named
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.headline import alike, headline_of
@@ -46,13 +47,13 @@ def shared_caveats(content: Content) -> tuple[str, ...]:
     if len(comparisons) < 2:
         return ()
     if len(comparisons) <= _APART:
-        first, *others = comparisons
-        return tuple(text for text in first.caveats if all(text in item.caveats for item in others))
+        first, *others = map(_caveats, comparisons)
+        return tuple(text for text in first if all(text in other for other in others))
     conditions = dict.fromkeys(f"Conditional on {item.question.scope}." for item in comparisons)
     alike: dict[str, list[tuple[str, str]]] = {}
     for item in comparisons:
         nameless = replace(item, question=msgspec.structs.replace(item.question, a=_A, b=_B))
-        for text in nameless.caveats:
+        for text in _caveats(nameless):
             alike.setdefault(text, []).append((item.question.a, item.question.b))
     found = (_said_of(text, pairs, len(comparisons)) for text, pairs in alike.items())
     return (*conditions, *(text for texts in found for text in texts))
@@ -72,8 +73,14 @@ def _told(content: Content, item: Comparison) -> Said:
     shared = shared_caveats(content)
     return Said(
         verdict=item.verdict, headline=item.headline, details=item.sentence.removeprefix(item.verdict),
-        caveats=tuple(text for text in item.caveats if text not in shared),
+        caveats=tuple(text for text in _caveats(item) if text not in shared),
     )
+
+
+def _caveats(item: Comparison) -> tuple[str, ...]:
+    """Return the caveats of the verdict; those of statistics that decide nothing stand beside these."""
+    elsewhere = caveats_beside(item)
+    return tuple(text for text in item.caveats if text not in elsewhere)
 
 
 def _folded(items: Sequence[Comparison]) -> Said:

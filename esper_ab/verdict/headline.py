@@ -1,6 +1,7 @@
 """The first sentence on a comparison, for a reader who reads nothing else: the answer, how large, how sure.
 
-Only words. A group that is ahead comes first, so that a reader needs no sign; it never says more than the verdict.
+Only words. The first group of the comparison comes first, as in the verdict and in every number. It never says more
+than the verdict.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from esper_ab.stats.text import digits_apart, n_pairs, percent
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.word import Verdict
 
+_MOST_NAMED = 10_000  # pairs
 _SURE = (Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
 
 
@@ -37,7 +39,7 @@ class Why(StrEnum):
 
 
 def headline(evidence: Evidence) -> str:
-    """Write the answer in one plain sentence: which group is ahead, how large, how sure."""
+    """Write the answer in one plain sentence: how the first group stands to the second, how large, how sure."""
     verdict, question = evidence.verdict, evidence.question
     a, b = question.a, question.b
     if verdict is Verdict.INCONCLUSIVE:
@@ -82,11 +84,10 @@ def alike(evidence: Evidence) -> tuple[str, ...]:
 
 def _decided(evidence: Evidence) -> str:
     question, ahead = evidence.question, evidence.course.direction * evidence.question.sign > 0
-    best, other = (question.a, question.b) if ahead else (question.b, question.a)
     small = evidence.verdict in (Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
-    but = f", but by less than the {question.design.margin_words} that matter: by" if small else " by"
+    but = f", but by less than the {question.design.margin_words} that matter: by " if small else " by "
     size = f"{_amount(evidence)}{_bracketed(evidence)}"
-    return f"{best} is better than {other}{but} {size}{_wins(evidence)}."
+    return f"{question.a} is {'better' if ahead else 'worse'} than {question.b}{but}{size}{_wins(evidence)}."
 
 
 def _open(evidence: Evidence) -> str:
@@ -94,7 +95,18 @@ def _open(evidence: Evidence) -> str:
     if evidence.estimate is None:
         return f"Not decided{_yet(evidence)}: {why}."
     reason = f"the {_interval(evidence)}, {_span(evidence)}, includes 0" if why is Why.ZERO else why
-    return f"Not decided{_yet(evidence)}: {_looks(evidence)}{_wins(evidence)}, but {reason}."
+    said = f"{_looks(evidence)}{_wins(evidence)}, but {reason}{_would_decide(evidence, why)}"
+    return f"Not decided{_yet(evidence)}: {said}."
+
+
+def _would_decide(evidence: Evidence, why: Why) -> str:
+    """Write how many pairs would show a difference of the margin, where more pairs are what is lacking."""
+    found = [one.pairs for one in (evidence.pairs_needed, evidence.pairs_anew) if one is not None]
+    if why not in (Why.ZERO, Why.BOUND) or not evidence.course.finished or not found:
+        return ""
+    if min(found) > _MOST_NAMED or min(found) <= evidence.used:
+        return ""
+    return f"; about {min(found)} pairs would show a difference of {evidence.question.design.margin_words}"
 
 
 def _why(evidence: Evidence) -> Why:
@@ -134,22 +146,21 @@ def _yet(evidence: Evidence) -> str:
 
 
 def _ahead(evidence: Evidence) -> str:
-    """ "a is 1.2 points above b", "below" where lower is better: what was seen, nothing more."""
-    return _seen(evidence, "are level", "is", "above" if evidence.question.sign > 0.0 else "below")
+    """ "a is 1.2 points above b": what was seen, nothing more."""
+    return _seen(evidence, "are level", "is", ("below", "above"), 1.0)
 
 
 def _looks(evidence: Evidence) -> str:
     """ "a looks 1.2 points better than b": for what is not decided."""
-    return _seen(evidence, "look level", "looks", "better than")
+    return _seen(evidence, "look level", "looks", ("worse than", "better than"), evidence.question.sign)
 
 
-def _seen(evidence: Evidence, equal: str, verb: str, than: str) -> str:
+def _seen(evidence: Evidence, equal: str, verb: str, than: tuple[str, str], sign: float) -> str:
     question, estimate = evidence.question, evidence.estimate
     assert estimate is not None
     if _equal(evidence):
         return f"{question.a} and {question.b} {equal}"
-    best, other = (question.a, question.b) if estimate * question.sign > 0 else (question.b, question.a)
-    return f"{best} {verb} {_amount(evidence)} {than} {other}"
+    return f"{question.a} {verb} {_amount(evidence)} {than[estimate * sign > 0.0]} {question.b}"
 
 
 def _equal(evidence: Evidence) -> bool:
@@ -183,7 +194,7 @@ def _size(evidence: Evidence, value: float | None = None) -> str:
 
 
 def _wins(evidence: Evidence) -> str:
-    """Write ", in 5 of 6 pairs": those in which the run of the group that is ahead is ahead, too."""
+    """Write ", in 5 of 6 pairs": those in which the difference has the direction of the estimate."""
     estimate, used = evidence.estimate, evidence.pairs[: evidence.used]
     if len(used) < 2 or estimate is None or _equal(evidence):
         return ""
@@ -202,12 +213,13 @@ def _interval(evidence: Evidence) -> str:
 
 
 def _span(evidence: Evidence) -> str:
-    """Write the interval from the view of the group that is ahead: "3.8 to 7.9", "1.8 worse to 17.6 better"."""
+    """Write the interval from the view of the first group: "3.8 to 7.9", "1.8 worse to 17.6 better"."""
     assert evidence.low is not None
     assert evidence.high is not None
     low, high = evidence.low, evidence.high
-    if (evidence.estimate or 0.0) < 0.0:
+    if low > 0.0 or high < 0.0:
+        near, far = sorted((abs(low), abs(high)))
+        return f"{_size(evidence, near)} to {_size(evidence, far)}"
+    if evidence.question.sign < 0.0:
         low, high = -high, -low
-    if low > 0.0:
-        return f"{_size(evidence, low)} to {_size(evidence, high)}"
-    return f"{_size(evidence, low)} worse to {_size(evidence, high)} {'better' if high >= 0.0 else 'worse'}"
+    return f"{_size(evidence, low)} worse to {_size(evidence, high)} better"

@@ -25,6 +25,7 @@ LONGEST_HELP = 100  # characters of a line of the table: more would not fit a te
 TRAINING = {"calibrate", "extend", "launch", "resume", "run"}
 ALLOWED: dict[str, set[str]] = {
     "attach": {"rich"},
+    "board": {"numpy", "scipy", "matplotlib", "jinja2"},
     "compare": {"numpy", "scipy", "matplotlib"},
     "completion": set(),
     "doctor": set(),
@@ -46,6 +47,7 @@ ALLOWED: dict[str, set[str]] = {
     "track": set(),
 }
 CALLS: dict[str, tuple[str, ...]] = {
+    "board": ("board", ".", "--out", "board.html"),
     "compare": ("compare", "EXPERIMENT", "COPY"),
     "completion": ("completion", "bash"),
     "doctor": ("doctor",),

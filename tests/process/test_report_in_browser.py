@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import http.server
+import re
 import shutil
 import subprocess
 import threading
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -14,12 +16,13 @@ from support.journals import Shape, Synthetic
 
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content
-from esper_ab.report.page import render_page
+from esper_ab.report.page import policy_hash, render_page
 
 BROWSER = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome", "chrome") if (found := shutil.which(name))), ""
 )
 pytestmark = pytest.mark.skipif(not BROWSER, reason="no Chromium on the path")
+SCRIPT = (resources.files("esper_ab.report") / "page.js").read_text(encoding="utf-8")
 NASTY = "<img src=x onerror=alert(1)>"
 
 
@@ -35,7 +38,7 @@ def browse(address: str, home: Path, *options: str) -> subprocess.CompletedProce
 
 
 class Recorder(http.server.SimpleHTTPRequestHandler):
-    """Serves the page under a policy that allows less than its own, and remembers every path that was asked for."""
+    """Serves the page under a policy that allows only its own script, and remembers every path that was asked for."""
 
     asked: list[str]
 
@@ -48,7 +51,8 @@ class Recorder(http.server.SimpleHTTPRequestHandler):
         super().do_GET()
 
     def end_headers(self) -> None:
-        self.send_header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src data:")
+        allowed = f"style-src 'unsafe-inline'; img-src data:; script-src '{policy_hash(SCRIPT)}'"
+        self.send_header("Content-Security-Policy", f"default-src 'none'; {allowed}")
         super().end_headers()
 
     def log_message(self, format, *arguments) -> None:
@@ -80,6 +84,16 @@ def test_no_console_message_and_no_request_but_the_page(folder, tmp_path):
     assert done.stdout.count("<svg") >= 8
     assert "&lt;img src=x" in done.stdout
     assert "<img" not in done.stdout
+
+
+def test_a_run_can_be_named_in_the_address_and_is_shown_in_every_figure(folder, tmp_path):
+    dumped = browse(f"{(folder / 'report.html').as_uri()}#run=1-3", tmp_path, "--dump-dom")
+    assert "CONSOLE" not in dumped.stderr
+    traced = re.findall(r'<g data-mark="([0-9.-]+)"(?: data-tip="[^"]*")? class="traced"', dumped.stdout)
+    assert {"1-3", "0.1-3", "1.2-3"} <= set(traced)
+    assert all(token.endswith("-3") and "1" in token.split("-")[0].split(".") for token in traced)
+    assert dumped.stdout.count('class="enlarge"') == dumped.stdout.count("<figure")
+    assert dumped.stdout.count('type="checkbox"') == 3
 
 
 @pytest.mark.parametrize("scheme", ["0", "1"])  # Blink's numbers for dark and light

@@ -40,8 +40,9 @@ def test_hosts_to_judge_on_are_as_many_of_each_context_and_never_the_same():
 
 def test_an_outcome_says_every_comparison_and_every_group():
     accuracy = dict.fromkeys(CONTEXTS, 50.0)
-    found = {"comparisons": [{"sentence": "a is BETTER than b"}, {"sentence": "c is WORSE"}],
+    found = {"rng_seed": 7, "replicates": 3,
+             "comparisons": [{"sentence": "a is BETTER than b"}, {"sentence": "c is WORSE"}],
              "groups": {"a": {"sampled": accuracy, "greedy": accuracy}, "b": {"sampled": accuracy}}}  # fmt: skip
     text = outcome(found)
-    for part in ("- a is BETTER than b\n- c is WORSE", "| `a` | 50.0", "| `a`, greedy", "| `b` |"):
+    for part in ("a is BETTER than b\n- c is WORSE", "| `a` | 50.0", "| `a`, greedy", "| `b` |", "7, 3 replicates"):
         assert part in text

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
@@ -16,7 +17,7 @@ from esper_ab.journal.columns import Columns
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
-from esper_ab.report.figures.drawing import Drawing, grid, group_legend, shortened
+from esper_ab.report.figures.drawing import Drawing, grid, group_legend, of_group, of_run, shortened, tips_of_runs
 
 _POINTS_PER_FIGURE = 3000  # keeps the page small: longer curves are averaged over bins
 _TOGETHER = 3  # groups that share one panel; more of them get a panel each
@@ -59,10 +60,11 @@ def entropy(content: Content) -> Drawing | None:
 
 
 def _curves(content: Content, words: Words, value: Value) -> Drawing | None:
-    curves = {
-        index: [found for run in content.history.of_group(group) if len(found := curve(run, value))]
+    by_replicate = {
+        index: {run.ref.replicate: found for run in content.history.of_group(group) if len(found := curve(run, value))}
         for index, group in enumerate(content.groups)
     }
+    curves = {index: list(found.values()) for index, found in by_replicate.items()}
     shown = [(index, group) for index, group in enumerate(content.groups) if curves[index]]
     if not shown:
         return None
@@ -76,7 +78,7 @@ def _curves(content: Content, words: Words, value: Value) -> Drawing | None:
             for other, _ in shown:
                 if other != index:
                     _line(axes, binned(mean_curve(curves[other]), most), color=style.GRID, linewidth=1.2)
-        _runs(axes, index, curves[index], most)
+        _runs(axes, index, by_replicate[index], most)
         axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
     if not apart:
         group_legend(figure, shown, markers=False)
@@ -88,27 +90,32 @@ def _curves(content: Content, words: Words, value: Value) -> Drawing | None:
         name=words.name, title=words.title,
         caption=words.caption + (" Grey: the means of the other groups." if apart else ""),
         alt=f"{words.label}, first to last episode, mean over runs: " + "; ".join(ends) + ".", figure=figure, wide=True,
+        tips=tips_of_runs(content),
     )
 
 
-def _runs(axes: Axes, index: int, curves: Sequence[CurveValues], most: int) -> None:
+def _runs(axes: Axes, index: int, by_replicate: Mapping[int, CurveValues], most: int) -> None:
     """Plot the single runs, the band of their middle half, and their mean."""
-    colour = style.colour(index)
-    for one in curves:
-        _line(axes, binned(one, most), color=colour, linewidth=0.8, alpha=0.35 if len(curves) <= 8 else 0.2)
+    colour, curves = style.colour(index), list(by_replicate.values())
+    alpha = 0.35 if len(curves) <= 8 else 0.2
+    for replicate, one in by_replicate.items():
+        drawn = _line(axes, binned(one, most), color=colour, linewidth=0.8, alpha=alpha)
+        style.mark(drawn, of_run(index, replicate))
     if len(curves) >= _RUNS_FOR_BAND:
         band = _middle_half(curves, most)
-        axes.fill_between(
+        filled = axes.fill_between(
             [x for x, _, _ in band], [y for _, y, _ in band], [y for _, _, y in band],
             color=colour, alpha=0.16, linewidth=0,
         )  # fmt: skip
+        style.mark([filled], of_group(index))
     middle = binned(mean_curve(curves), most)
     single = style.marker(index) if len(middle) == 1 else ""
-    _line(axes, middle, color=colour, linestyle=style.line(index), linewidth=2.2, marker=single)
+    drawn = _line(axes, middle, color=colour, linestyle=style.line(index), linewidth=2.2, marker=single)
+    style.mark(drawn, of_group(index))
 
 
-def _line(axes: Axes, points: CurveValues, **look: object) -> None:
-    axes.plot(points[:, 0], points[:, 1], **look)  # type: ignore[arg-type]
+def _line(axes: Axes, points: CurveValues, **look: object) -> list[Line2D]:
+    return axes.plot(points[:, 0], points[:, 1], **look)  # type: ignore[arg-type]
 
 
 def curve(run: RunHistory, value: Value) -> CurveValues:
@@ -206,7 +213,10 @@ def panels(
         for index, _ in shown:
             middle = binned(found[place, index], most)
             single = style.marker(index) if len(middle) == 1 else ""
-            _line(axes, middle, color=style.colour(index), linestyle=style.line(index), linewidth=1.8, marker=single)
+            drawn = _line(
+                axes, middle, color=style.colour(index), linestyle=style.line(index), linewidth=1.8, marker=single
+            )
+            style.mark(drawn, of_group(index))
         axes.set_ylim(*((-0.03, 1.03) if unit else (0, max(1.12 * axes.dataLim.ymax, 0.1))))
         axes.xaxis.set_major_locator(MaxNLocator(nbins=4, integer=True))
     figure.supxlabel("training episode", fontsize=9, color=style.MUTED)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from matplotlib.axes import Axes
@@ -12,6 +13,7 @@ from matplotlib.lines import Line2D
 
 from esper_ab.contracts.visible import visible_line
 from esper_ab.design.design import Design
+from esper_ab.report.content import Content
 from esper_ab.report.figures import style
 
 _WIDTH = 9.4  # inches, over the whole page
@@ -39,18 +41,54 @@ class Drawing:
     figure: Figure
     wide: bool = False
     narrow: Figure | None = None  # variant for a narrow screen, if the figure needs one
+    tips: Mapping[str, str] = field(default_factory=dict)  # by mark: what it shows
 
     @cached_property
     def svg(self) -> str:
         """The figure as inline SVG markup for the page."""
         with style.look():
-            return style.svg(self.figure, self.name)
+            return style.svg(self.figure, self.name, self.tips)
 
     @cached_property
     def narrow_svg(self) -> str:
         """The narrow figure as inline SVG markup; "" without one."""
         with style.look():
-            return style.svg(self.narrow, f"{self.name}-narrow") if self.narrow else ""
+            return style.svg(self.narrow, f"{self.name}-narrow", self.tips) if self.narrow else ""
+
+
+def of_group(group: int) -> str:
+    """Return the mark of what stands for a whole group, by its place."""
+    return f"{group}-"
+
+
+def of_run(group: int, replicate: int) -> str:
+    """Return the mark of one run."""
+    return f"{group}-{replicate}"
+
+
+def of_pair(a: int, b: int, replicate: int) -> str:
+    """Return the mark of the two runs of a pair."""
+    return f"{a}.{b}-{replicate}"
+
+
+def tips_of_runs(content: Content) -> dict[str, str]:
+    """Return what to say of every run that has an endpoint: group, replicate, endpoint."""
+    design = content.history.design
+    return {
+        of_run(place, run.run.replicate): f"{group}, replicate {run.run.replicate}: {design.value(run.endpoint)}"
+        for place, group in enumerate(content.groups) for run in content.of_group(group) if run.endpoint is not None
+    }
+
+
+def tips_of_pairs(content: Content) -> dict[str, str]:
+    """Return what to say of every pair: its difference and its endpoints."""
+    places, design = {group: place for place, group in enumerate(content.groups)}, content.history.design
+    return {
+        of_pair(places[item.question.a], places[item.question.b], pair.replicate):
+        f"replicate {pair.replicate}: {item.question.a} {design.value(pair.a)}, {item.question.b} "
+        f"{design.value(pair.b)}, difference {design.difference(pair.a - pair.b)}"
+        for item in content.comparisons for pair in item.pairs
+    }  # fmt: skip
 
 
 _ENDPOINTS = {"evaluation": "", "last-tenth": " (last tenth of training)", "curve-mean": " (mean of training)"}

@@ -10,10 +10,11 @@ from matplotlib.figure import Figure
 
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
-from esper_ab.report.figures.drawing import NARROW, Drawing, Picture, endpoint_label, shortened
+from esper_ab.report.figures.drawing import NARROW, Drawing, Picture, endpoint_label, of_pair, shortened, tips_of_pairs
 from esper_ab.stats.text import signed
 from esper_ab.verdict.comparison import Comparison
 
+_MOST_MARKED = 90  # pairs; more would make the page too large
 _LOWER = 0.26  # offset of the plain interval below the repeated one, in rows
 
 
@@ -30,7 +31,7 @@ def effects(content: Content) -> Drawing | None:
         "a single look. Arrowhead: continues beyond the figure. "
         f"Ticks: the pairs used. Shaded between broken lines: within the margin of {margin}.",
         alt="; ".join(_words(item) for item in shown) + ".", figure=_figure(content, shown),
-        narrow=_narrow(content, shown), wide=True,
+        narrow=_narrow(content, shown), wide=True, tips=tips_of_pairs(content),
     )
 
 
@@ -74,6 +75,7 @@ def _all_rows(figure: Figure, content: Content, shown: Sequence[Comparison]) -> 
     axes.set_xlim(*limits)
     for row, item in enumerate(shown):
         _row(axes, row, item, limits)
+        _ticks(axes, row, item, content.groups if sum(one.used for one in shown) <= _MOST_MARKED else ())
     axes.grid(visible=False, axis="y")
     axes.spines["left"].set_visible(False)
     axes.set_xlabel(f"difference in {endpoint_label(content.history.design, content.history.outcome.apart)}")
@@ -91,9 +93,19 @@ def _limits(shown: Sequence[Comparison], margin: float) -> tuple[float, float]:
     return max(low, min(seen) - room) - air, min(high, max(seen) + room) + air
 
 
+def _ticks(axes: Axes, row: int, item: Comparison, groups: Sequence[str]) -> None:
+    """Plot a tick for each difference; with `groups` each is a mark of its pair."""
+    look: dict[str, Any] = {"color": style.MUTED, "markersize": 8, "markeredgewidth": 0.8}
+    pairs = item.pairs[: item.used]
+    if not groups:
+        axes.plot([pair.a - pair.b for pair in pairs], [row] * len(pairs), "|", **look)
+        return
+    a, b = groups.index(item.question.a), groups.index(item.question.b)
+    for pair in pairs:
+        style.mark(axes.plot([pair.a - pair.b], [row], "|", **look), of_pair(a, b, pair.replicate))
+
+
 def _row(axes: Axes, row: int, item: Comparison, limits: tuple[float, float]) -> None:
-    gaps = [pair.a - pair.b for pair in item.pairs[: item.used]]
-    axes.plot(gaps, [row] * item.used, "|", color=style.MUTED, markersize=8, markeredgewidth=0.8)
     if item.low is not None and item.high is not None:
         axes.plot([item.low, item.high], [row, row], color=style.INK, linewidth=3, solid_capstyle="butt")
         left, right = (item.low < limits[0], style.ARROW_LEFT), (item.high > limits[1], style.ARROW_RIGHT)

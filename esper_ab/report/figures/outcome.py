@@ -11,17 +11,28 @@ from matplotlib.figure import Figure
 from esper_ab.journal.outcomes import RunOutcome
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
-from esper_ab.report.figures.drawing import NARROW, Drawing, Picture, endpoint_label, grid, shortened
+from esper_ab.report.figures.drawing import (
+    NARROW,
+    Drawing,
+    Picture,
+    endpoint_label,
+    grid,
+    of_pair,
+    of_run,
+    shortened,
+    tips_of_pairs,
+    tips_of_runs,
+)
 
 _MOST_PANELS = 9  # one per comparison; the tables show all
 
 
 def endpoints(content: Content) -> Drawing | None:
     """Plot one row per group, every run a point, a bar at the mean. None without an endpoint."""
-    values = {group: _endpoints(content.of_group(group)) for group in content.groups}
-    if not any(values.values()):
+    ends = {group: _endpoints(content.of_group(group)) for group in content.groups}
+    if not any(ends.values()):
         return None
-    design = content.history.design
+    design, values = content.history.design, {group: list(found.values()) for group, found in ends.items()}
     digits = design.digits - 1
     words = (
         f"{group} {design.outcome.value(f'{sum(found) / len(found):.{digits}f}')} ({min(found):.{digits}f} to "
@@ -32,34 +43,37 @@ def endpoints(content: Content) -> Drawing | None:
     return Drawing(
         name="endpoints", title="Every run's endpoint",
         caption="One point per run: one trained policy. Bar: mean of the group.",
-        alt="Mean and range: " + "; ".join(words) + ".", figure=_endpoint_rows(content, values, 9.4, 28),
-        narrow=_endpoint_rows(content, values, NARROW, 12), wide=True,
+        alt="Mean and range: " + "; ".join(words) + ".", figure=_endpoint_rows(content, ends, 9.4, 28),
+        narrow=_endpoint_rows(content, ends, NARROW, 12), wide=True, tips=tips_of_runs(content),
     )
 
 
-def _endpoint_rows(content: Content, values: Mapping[str, Sequence[float]], inches: float, most: int) -> Figure:
+def _endpoint_rows(content: Content, values: Mapping[str, Mapping[int, float]], inches: float, most: int) -> Figure:
     """Plot the endpoints in rows; `most`: characters of a group's name."""
     figure = Picture(figsize=(inches, 0.75 + 0.5 * len(values)))
     axes = figure.subplots()
-    everything = [value for found in values.values() for value in found]
+    everything = [value for found in values.values() for value in found.values()]
     near = max((max(everything) - min(everything)) / (9.5 * inches), 1e-9)
     for row, found in enumerate(values.values()):
         if not found:
             continue
-        middle = sum(found) / len(found)
+        middle = sum(found.values()) / len(found)
         axes.plot([middle, middle], [row - 0.36, row + 0.36], color=style.INK, linewidth=2.2, solid_capstyle="butt")
-        for value, lift in spread(found, near):
-            axes.plot(
+        replicates = sorted(found, key=lambda replicate: (found[replicate], replicate))  # the order of `spread`
+        for replicate, (value, lift) in zip(replicates, spread(list(found.values()), near), strict=True):
+            point = axes.plot(
                 [value], [row + lift], style.marker(row), color=style.colour(row), markersize=5.5, alpha=0.85,
                 markeredgecolor=style.CARD, markeredgewidth=0.5, clip_on=False,
             )  # fmt: skip
+            style.mark(point, of_run(row, replicate))
     _name_rows(axes, [shortened(group, most) for group in values])
     axes.set_xlabel(endpoint_label(content.history.design, content.history.outcome.unit))
     return figure
 
 
-def _endpoints(runs: Sequence[RunOutcome]) -> list[float]:
-    return [run.endpoint for run in runs if run.endpoint is not None]
+def _endpoints(runs: Sequence[RunOutcome]) -> dict[int, float]:
+    """Return endpoints by replicate."""
+    return {run.run.replicate: run.endpoint for run in runs if run.endpoint is not None}
 
 
 def _name_rows(axes: Axes, names: Sequence[str]) -> None:
@@ -95,13 +109,16 @@ def pairs(content: Content) -> Drawing | None:
         places = [content.groups.index(name) for name in names]
         for pair in item.pairs:
             rises = pair.a >= pair.b
-            axes.plot(
+            line = axes.plot(
                 [0, 1], [pair.b, pair.a], color=style.INK if rises else style.MUTED, linewidth=1,
                 alpha=0.75, linestyle="-" if rises else (0, (4, 2)), clip_on=False,
             )  # fmt: skip
-        for x, values in ((0, [pair.b for pair in item.pairs]), (1, [pair.a for pair in item.pairs])):
-            look: dict[str, Any] = {"color": style.colour(places[x]), "markersize": 5.5, "clip_on": False}
-            axes.plot([x] * len(values), values, style.marker(places[x]), **look)
+            style.mark(line, of_pair(places[1], places[0], pair.replicate))
+        for x, place in enumerate(places):
+            look: dict[str, Any] = {"color": style.colour(place), "markersize": 5.5, "clip_on": False}
+            for pair in item.pairs:
+                point = axes.plot([x], [(pair.b, pair.a)[x]], style.marker(place), **look)
+                style.mark(point, of_run(place, pair.replicate))
         axes.set_xticks((0, 1), [shortened(name, 18) for name in names])
         axes.tick_params(axis="x", length=0, labelcolor=style.INK, labelsize=9)
         axes.set_xlim(-0.35, 1.35)
@@ -119,4 +136,5 @@ def pairs(content: Content) -> Drawing | None:
         + (" Each panel has its own scale." if len(shown) > 1 else "")
         + (f" {left_out} more comparisons are in the tables." if left_out > 0 else ""),
         alt="Pairs: " + "; ".join(words) + ". Values in the tables of pairs.", figure=figure, wide=len(shown) > 1,
+        tips=tips_of_runs(content) | tips_of_pairs(content),
     )

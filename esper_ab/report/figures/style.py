@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import matplotlib as mpl
+from markupsafe import escape
+from matplotlib.artist import Artist
 from matplotlib.figure import Figure
+
+from esper_ab.contracts.visible import visible_line
 
 MOST_COLOURS = 6  # more groups repeat colours with the next line style and marker
 N_STAGES = 6  # shades of a seed's life, from faint to strong; they differ in lightness alone
@@ -30,6 +34,8 @@ LIGHT = {  # marker colour -> its light-mode colour in report.css, for figures o
 }
 _TENTHS = re.compile(r"(\d\.\d)\d+")  # coordinates in points (1/72 inch), rounded to tenths
 ARROW_LEFT, ARROW_RIGHT = 4, 5  # matplotlib's markers whose tip is the point
+_MARK = "mark:"
+_MARKED = re.compile(rf'<g id="{_MARK}([0-9.-]+)">')
 _LINES = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (6, 2, 1, 2)), (0, (3, 1)), (0, (1, 3)))
 _MARKERS = "osD^vP"
 _RC: Any = {  # matplotlib types its keys one by one
@@ -76,8 +82,17 @@ def look() -> Iterator[None]:
         yield
 
 
-def svg(figure: Figure, name: str) -> str:
-    """Render `figure` as one <svg> element for inlining: deterministic bytes, no ids shared between names."""
+def mark(artists: Iterable[Artist], token: str) -> None:
+    """Let the page know what `artists` show; `svg` writes `token` as their attribute data-mark."""
+    for artist in artists:
+        artist.set_gid(f"{_MARK}{token}")
+
+
+def svg(figure: Figure, name: str, tips: Mapping[str, str]) -> str:
+    """Render `figure` as one <svg> element for inlining: deterministic bytes, no ids shared between names.
+
+    `tips`: by token of `mark`, what a reader is told who points at it.
+    """
     buffer = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": name}):
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
@@ -90,7 +105,12 @@ def svg(figure: Figure, name: str) -> str:
     text = re.sub(r"\s*\n\s*", " ", text)
     for _ in range(2):
         text = re.sub(r"<g> (<(?:path|use) [^>]*/>) </g>", r"\1", text)  # unwrap groups of one element
-    return text.strip()
+    return _MARKED.sub(lambda found: _tipped(found[1], tips), text).strip()
+
+
+def _tipped(token: str, tips: Mapping[str, str]) -> str:
+    title = f"<title>{escape(visible_line(tips[token]))}</title>" if token in tips else ""
+    return f'<g data-mark="{token}">{title}'
 
 
 def _tidy(tag: str) -> str:

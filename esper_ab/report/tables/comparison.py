@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from esper_ab.design.design import Design
 from esper_ab.report.content import Content
@@ -39,14 +40,45 @@ def overview_table(design: Design, comparisons: Sequence[Comparison]) -> Table:
     )
 
 
-def statistics_table(comparison: Comparison) -> Table:
-    """Build the table of every statistic of one comparison that its pairs allow."""
-    a, b = comparison.question.a, comparison.question.b
+def deciding_table(comparison: Comparison) -> Table:
+    """Build the table of what the verdict on one comparison rests on."""
+    rows = (*_deciding(comparison), *_equivalence(comparison), *_budget(comparison))
+    return Table(title=_difference(comparison), columns=("what decides", "value"), rows=rows, words=2)
+
+
+def beside_tables(comparisons: Sequence[Comparison]) -> Iterator[Table]:
+    """Build a table per comparison of the statistics that decide nothing, with what is to be known of them, once."""
+    said: set[str] = set()
+    for item in comparisons:
+        table, caveats = _beside_table(item), caveats_beside(item)
+        if table.rows:
+            yield replace(table, note=" ".join(text for text in caveats if text not in said))
+            said.update(caveats)
+
+
+def _beside_table(comparison: Comparison) -> Table:
+    by_rank = comparison.question.design.test == "rank"
     rows = (
-        *_deciding(comparison), *_plain(comparison), *_descriptive(comparison, "test"), *_ranks(comparison),
-        *_descriptive(comparison, "effect"), *_equivalence(comparison), *_budget(comparison),
+        *_plain(comparison), *_descriptive(comparison, "test"), *(() if by_rank else _ranks(comparison)),
+        *_descriptive(comparison, "effect"),
     )
-    return Table(title=f"{a} - {b}", columns=("statistic", "value"), rows=rows, words=2)
+    return Table(
+        title=f"{_difference(comparison)}: beside the verdict", columns=("decides nothing", "value"), rows=rows,
+        words=2, folded=True,
+    )
+
+
+def _difference(comparison: Comparison) -> str:
+    return f"{comparison.question.a} - {comparison.question.b}"
+
+
+def caveats_beside(comparison: Comparison) -> tuple[str, ...]:
+    """Return the caveats of the statistics that decide nothing, which belong beside those."""
+    there = beside(comparison)
+    return tuple(
+        text for name, statistic in statistics().items() if (result := comparison.descriptive[name]) is not None
+        for text in statistic.caveats(result, there)
+    )
 
 
 def _deciding(comparison: Comparison) -> Iterator[Row]:
@@ -72,6 +104,8 @@ def _deciding(comparison: Comparison) -> Iterator[Row]:
     for position in effect.positions:
         interval = f"95 % interval {span(position.low, position.high, design.digits)}"
         yield f"position {position.position} against 0", f"{design.difference(position.mean)}, {interval}"
+    if design.test == "rank":
+        yield from _ranks(comparison)
 
 
 def _within(design: Design, low: float, high: float) -> str:

@@ -23,6 +23,7 @@ class Table:
     note: str = ""
     words: int = 1
     wide: bool = False  # needs the whole width of a page
+    folded: bool = False  # merely exists beside what matters: a page shows it on demand
 
     def __bool__(self) -> bool:
         """Return whether there is anything to show."""

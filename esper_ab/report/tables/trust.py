@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Mapping, Sequence
 
 from esper_ab.analysis.conduct import FAULTS, Conduct
-from esper_ab.contracts.shell_command import shell_command
 from esper_ab.design.hosts_text import next_text, share_text
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import mean
@@ -162,18 +160,3 @@ def versions_table(history: History) -> Table:
         **{f"machine: {name}": text for name, text in sorted(started.machine.items())},
     }
     return Table(title="Versions and machine", columns=("", ""), rows=tuple(facts.items()), words=2, wide=True)
-
-
-def reproduction(history: History) -> tuple[str, ...]:
-    """Return shell lines that repeat the experiment, to be run in its directory."""
-    code = history.started.code
-    lines = []
-    if code.get("commit"):
-        altered = "  # and the local changes that were there" if code.get("dirty") == "yes" else ""
-        lines.append(f"git checkout {shlex.quote(code['commit'])}{altered}")
-    lines.append("python -m esper_ab.launch --config experiment.toml --out again")
-    planned = len(history.plan.blocks)
-    if history.replicates > planned and not history.plan.experiment.open_ended:
-        again = f"again/{history.plan.experiment.name}"
-        lines.append(shell_command("extend", again, "--replicates", str(history.replicates)))
-    return tuple(lines)

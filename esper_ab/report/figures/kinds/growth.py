@@ -16,7 +16,17 @@ from esper_ab.journal.outcomes import mean
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
 from esper_ab.report.figures.curves import Words, panels
-from esper_ab.report.figures.drawing import Drawing, Picture, endpoint_label, grid, group_legend, shortened
+from esper_ab.report.figures.drawing import (
+    Drawing,
+    Picture,
+    endpoint_label,
+    grid,
+    group_legend,
+    of_group,
+    of_run,
+    shortened,
+    tips_of_runs,
+)
 from esper_ab.report.figures.kinds import FiguresOfKind
 
 # Bands from the bottom up: permanent seeds, live seeds, removed seeds. (label, shade, hatch, stages)
@@ -150,16 +160,19 @@ def cost(content: Content) -> Drawing | None:
     figure = Picture(figsize=(9.4 if wide else 4.6, 3.3))
     axes = figure.subplots()
     for index, group in enumerate(content.groups):
-        found = [(run.measures["params_added"], run.endpoint) for run in content.of_group(group)]
-        runs = [(x, y) for x, y in found if x is not None and y is not None]
+        found = [(run.measures["params_added"], run.endpoint, run.run.replicate) for run in content.of_group(group)]
+        runs = [(x, y, replicate) for x, y, replicate in found if x is not None and y is not None]
         if not runs:
             continue
         shown.append((index, group))
-        added, ends = [x for x, _ in runs], [y for _, y in runs]
+        added, ends = [x for x, _, _ in runs], [y for _, y, _ in runs]
         look: dict[str, Any] = {"color": style.colour(index), "clip_on": False}
-        axes.plot(added, ends, style.marker(index), markersize=4.5, alpha=0.7, **look)
+        for x, y, replicate in runs:
+            style.mark(axes.plot([x], [y], style.marker(index), markersize=4.5, alpha=0.7, **look),
+                       of_run(index, replicate))  # fmt: skip
         at = mean(added) or 0.0, mean(ends) or 0.0
-        axes.plot(*at, style.marker(index), markersize=10, markerfacecolor="none", markeredgewidth=1.8, **look)
+        middle = axes.plot(*at, style.marker(index), markersize=10, markerfacecolor="none", markeredgewidth=1.8, **look)
+        style.mark(middle, of_group(index))
         words.append(f"{group}: {at[0]:,.0f} parameters, {at[1]:.1f} %")
     if not shown:
         return None
@@ -171,7 +184,7 @@ def cost(content: Content) -> Drawing | None:
     return Drawing(
         name="cost", title="Cost against accuracy",
         caption="Small: one run. Large: mean of the group. Further up is better, further left is cheaper.",
-        alt="Means: " + "; ".join(words) + ".", figure=figure, wide=wide,
+        alt="Means: " + "; ".join(words) + ".", figure=figure, wide=wide, tips=tips_of_runs(content),
     )
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.journals import failed_run, planted_effect, write
 
-from esper_ab.commands.list import Listed, _table, list_runs
+from esper_ab.commands.list import _table
 from esper_ab.commands.logs import lines, sources
 from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.control.experiment_run import extend
@@ -21,6 +21,7 @@ from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.lock import Lock, holder
 from esper_ab.journal.tail import follow
 from esper_ab.live.console import CONSOLE_NAME
+from esper_ab.live.listed import Listed, list_runs
 from esper_ab.live.viewer import Viewer
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from esper_ab.health import system
+from esper_ab.health.memory import LIMITS
 
 
 @pytest.mark.parametrize(
@@ -25,3 +29,9 @@ def test_a_socket_needs_a_short_path(tmp_path: Path) -> None:
     deep.mkdir()
     assert system.socket_path(deep).level == "problem"
     assert system.socket_path(Path("/nowhere")).level == "problem"
+
+@given(st.integers(-1, 4 << 30), st.integers(-1, 4 << 30))
+def test_a_problem_is_found_exactly_where_commands_are_refused(addresses: int, data: int) -> None:
+    soft = {resource.RLIMIT_AS: addresses, resource.RLIMIT_DATA: data}
+    levels = [one.level for one in system.memory_limits(soft)]
+    assert levels == ["problem" if 0 <= soft[n] < LIMITS[n].least_bytes else "ok" for n in LIMITS]

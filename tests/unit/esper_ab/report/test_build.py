@@ -37,7 +37,10 @@ def test_the_same_journal_gives_the_same_bytes(tmp_path):
     assert sorted(path.name for path in experiment_dir.iterdir()) == [
         ".lock", JOURNAL_NAME, "report.html", "summary.txt", "verdict.json",
     ]  # fmt: skip
-    assert printed(second, "text").endswith("report.html")
+    said = printed(second, "text")
+    assert said.startswith(second.text)
+    assert said.endswith(printed(second, "brief"))
+    assert f"{experiment_dir}/experiment.toml" in second.text  # a command can be pasted anywhere
     assert not re.search(rb"20\d\d-\d\d-\d\d", before[2])
 
 

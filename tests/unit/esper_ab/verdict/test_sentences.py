@@ -92,7 +92,7 @@ def test_nothing_that_is_said_contradicts_another(rule, d, gone, floored):
         assert result.plain.mean < 0.0 or rule.test == "t"
         assert result.high < 0.0
         assert printed(result.sentence)[1] <= numbers
-        assert result.headline.startswith(f"{B} is better than {A}")
+        assert result.headline.startswith(f"{A} is worse than {B}")
     if verdict in SMALL:
         assert -margin < result.low <= result.estimate <= result.high < margin
         low, high = printed(result.sentence)

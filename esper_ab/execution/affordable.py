@@ -1,0 +1,44 @@
+"""Asking before an experiment that is estimated to need more than the machine has, or more than a day."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.execution.experiment import PlannedExperiment
+from esper_ab.health.processor import available_bytes
+from esper_ab.plan.estimate import Estimate, estimate
+
+_DAY_S = 24 * 3600.0
+
+
+def excesses(cost: Estimate, room_bytes: int) -> tuple[str, ...]:
+    """Say what of an estimate exceeds a day or the memory that is there; `room_bytes` 0: unknown."""
+    found = []
+    if cost.duration_s > _DAY_S:
+        found.append(f"it is estimated to take {cost.duration_s / _DAY_S:.1f} days")
+    if 0 < room_bytes < cost.memory_bytes:
+        has = f"{room_bytes / 2**30:.1f} GiB are available"
+        found.append(f"it is estimated to need {cost.memory_bytes / 2**30:.1f} GiB of memory, and {has}")
+    return tuple(found)
+
+
+def confirm(planned: PlannedExperiment, *, yes: bool, dry_run: bool) -> None:
+    """Warn of what the machine may not afford and ask, unless `yes`; UsageError without an assent.
+
+    Without a terminal nobody can assent. `dry_run`: only the warning, because nothing will be started.
+    """
+    plan = planned.plan
+    on_gpu = any(device.startswith("cuda") for lane in plan.lanes for device in lane.devices)
+    cost = estimate(plan.experiment, plan.lanes, planned.machine)
+    found = excesses(cost, 0 if on_gpu else available_bytes())  # a GPU's memory is checked when lanes are planned
+    for sentence in found:
+        click.echo(f"warning: {sentence}", err=True)
+    if not found or yes or dry_run:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError(f"{'; '.join(found)}: --yes starts it all the same")
+    if not click.confirm("Start it all the same?", err=True):
+        raise UsageError("not started; a smaller plan: fewer replicates, episodes or environments")

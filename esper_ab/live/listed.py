@@ -1,0 +1,65 @@
+"""Experiment directories below a folder, and what the report of a finished one says. Loads neither numpy nor torch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from esper_ab.contracts.errors import JournalError, UsageError
+from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.journal.load import load
+from esper_ab.journal.lock import holder
+from esper_ab.live.reported import reported
+from esper_ab.live.status import state_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed:
+    """An experiment directory as the list shows it."""
+
+    experiment_dir: str
+    state: str  # as in `status`, or "damaged", "empty"
+    done: float | None = None  # share of the planned training episodes and evaluations
+    last_event: str = ""  # ISO 8601
+    groups: tuple[str, ...] = ()
+    verdicts: tuple[str, ...] = ()  # "a - b: VERDICT", of a finished one that has its report
+    headlines: tuple[str, ...] = ()  # of the same comparisons
+    problem: str = ""  # of a damaged one, or of its report
+
+
+def list_runs(folder: Path) -> list[Listed]:
+    """Every experiment directory below `folder`; one that cannot be read is listed with its problem."""
+    found = map(_look, _experiment_directories(folder))
+    return sorted(found, key=lambda one: (one.last_event, one.experiment_dir), reverse=True)
+
+
+def _experiment_directories(folder: Path) -> Iterator[Path]:
+    for where, below, files in os.walk(folder):
+        if JOURNAL_NAME in files:
+            below.clear()
+            yield Path(where)
+
+
+def _look(experiment_dir: Path) -> Listed:
+    held = holder(experiment_dir) is not None
+    try:
+        loaded = load(experiment_dir)
+    except (JournalError, UsageError, OSError) as error:
+        state = "damaged" if isinstance(error, JournalError) else "empty"
+        if isinstance(error, OSError):
+            state = "unreadable"
+        return Listed(experiment_dir=str(experiment_dir), state=state, problem=str(error))
+    history = loaded.history
+    state = state_of(history, held=held)
+    counted = [run for run in history.runs.values() if not (run.left_out or run.lost)]
+    units = sum(run.spec.episodes + 1 for run in counted)
+    done = sum(len(run.columns) + (run.evaluation is not None) for run in counted)
+    told, problem = reported(experiment_dir, history) if state == "finished" else ((), "")
+    return Listed(
+        experiment_dir=str(experiment_dir), state=state, done=done / units if units else None,
+        last_event=loaded.wall_time, groups=history.groups,
+        verdicts=tuple(f"{one.a} - {one.b}: {one.verdict}" for one in told),
+        headlines=tuple(one.headline for one in told if one.headline), problem=problem,
+    )  # fmt: skip

@@ -1,0 +1,181 @@
+"""Content -> the first page of a report in words: the question, what the answer rests on, what to do next. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from esper_ab.contracts.shell_command import shell_command
+from esper_ab.design.design import rule
+from esper_ab.report.content import Content
+from esper_ab.report.tables.table import listed
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
+from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.word import Verdict
+
+_MOST_PAIRS = 1000  # more are no advice
+_SURE = (Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One thing to do next; `command` may be "" where none does it."""
+
+    sentence: str
+    command: str = ""
+
+
+def question(content: Content) -> str:
+    """Ask in one sentence what the experiment asked."""
+    outcome, task = content.history.outcome, content.history.plan.experiment.task
+    comparisons = content.comparisons
+    if not comparisons:
+        return f"What is the {outcome.label} on {task} with {listed(content.groups)}?"
+    others = {item.question.b for item in comparisons}
+    if len(others) > 1:
+        return f"With which of {listed(content.groups)} is the {outcome.label} on {task} {outcome.better}?"
+    ahead = listed([item.question.a for item in comparisons])
+    return f"Is the {outcome.label} on {task} {outcome.better} with {ahead} than with {others.pop()}?"
+
+
+def basis(content: Content) -> tuple[str, ...]:
+    """Say in a few sentences what the answer rests on, and how far it reaches."""
+    return (*_on_runs(content), *_on_rule(content), *_on_audit(content), *_on_scope(content))
+
+
+def _on_runs(content: Content) -> Iterator[str]:
+    history = content.history
+    evaluated = sum(run.endpoint is not None for run in content.outcomes.values())
+    shared = (
+        "The runs of a replicate share no random numbers." if history.plan.experiment.unpaired else
+        "The runs of a replicate share their random numbers and form the pairs."
+    )  # fmt: skip
+    keys = [one.key for one in history.plan.differences]
+    more = f" and {len(keys) - 3} more settings" if len(keys) > 3 else ""
+    differ = f" The groups differ in {listed(keys) if not more else ', '.join(keys[:3])}{more}." if keys else ""
+    yield f"{evaluated} of {len(content.outcomes)} planned runs have an endpoint. {shared}{differ}"
+
+
+def _on_rule(content: Content) -> Iterator[str]:
+    if content.comparisons:
+        yield f"The rule was declared before the first run: {rule(content.history.design)}."
+
+
+def _on_audit(content: Content) -> Iterator[str]:
+    findings = content.analysis.audit.findings
+    heavy = [finding.sentence for finding in findings if finding.weight != "notes"]
+    if heavy:
+        yield f"The audit limits what may be said. {' '.join(heavy)}"
+    elif findings:
+        several = "a remark" if len(findings) == 1 else f"{len(findings)} remarks"
+        yield f"The audit found nothing that forbids a verdict, and has {several}."
+    else:
+        yield "The audit found nothing else that could explain a difference."
+    entries = len(content.history.ledger)
+    if entries:
+        yield f"The ledger of confounders has {'1 entry' if entries == 1 else f'{entries} entries'}."
+
+
+def _on_scope(content: Content) -> Iterator[str]:
+    if content.comparisons:
+        yield f"It is an answer for {content.comparisons[0].question.scope}; other conditions may give another."
+
+
+def next_steps(content: Content) -> tuple[Step, ...]:
+    """Say what to do next, the most useful first."""
+    word, place = content.state.word, content.place
+    if word == "in progress":
+        return (Step(sentence="It is still running: follow it.", command=shell_command("attach", place)),)
+    if word in ("stale", "interrupted", "failed"):
+        return (Step(sentence="It can go on from its checkpoints.", command=shell_command("resume", place)),)
+    return tuple(_after(content))
+
+
+def _after(content: Content) -> Iterator[Step]:
+    """Yield the steps after an experiment that came to its end."""
+    verdicts = {item.verdict for item in content.comparisons}
+    if Verdict.BLOCKED in verdicts:
+        yield Step(sentence="Remove what the audit found, then run it anew.", command=_anew(content, "fixed"))
+    if Verdict.NO_INFERENCE in verdicts:
+        yield Step(
+            sentence=f"Run it anew with at least {LEAST_PAIRS} pairs; twice as many are better.",
+            command=_anew(content, "larger", "--replicates", str(2 * LEAST_PAIRS)),
+        )
+    if Verdict.INCONCLUSIVE in verdicts:
+        yield from _more_pairs(content)
+    if verdicts & set(_SURE):
+        yield Step(
+            sentence="Before much depends on it, repeat it with other random numbers.",
+            command=_anew(content, "again", "--rng-seed", str(content.history.plan.experiment.rng_seed + 1)),
+        )
+    if Verdict.EQUIVALENT in verdicts:
+        yield Step(sentence="Where two groups are equivalent, take the one that is cheaper or simpler.")
+    if verdicts == {Verdict.IDENTICAL}:
+        yield Step(sentence="Nothing is left to compare: the settings make the same computation.")
+
+
+def _more_pairs(content: Content) -> Iterator[Step]:
+    """Yield what would decide the comparison that is hardest to decide."""
+    design = content.history.design
+    open_ones = [item for item in content.comparisons if item.verdict is Verdict.INCONCLUSIVE]
+    if any(item.capped_by for item in open_ones):
+        yield Step(sentence="Look at what limits the verdict first: more pairs alone do not lift it.")
+        return
+    if any(item.too_few_for_equivalence for item in open_ones):
+        yield Step(
+            sentence=f"From {LEAST_EQUIVALENCE_PAIRS} pairs on it may be said that a difference is smaller than the "
+            "margin.", command=_anew(content, "larger", "--replicates", str(LEAST_EQUIVALENCE_PAIRS)),
+        )  # fmt: skip
+        return
+    needed = [pairs for item in open_ones if (pairs := _pairs(item)) is not None]
+    if not needed:
+        return
+    extended, anew = max(needed)
+    said = f"would show a difference of {design.margin_words} in four of five cases"
+    if min(extended, anew) > _MOST_PAIRS:
+        yield Step(
+            sentence=f"More than {_MOST_PAIRS} pairs {said}: name a larger margin (--margin), train longer, or "
+            "evaluate more episodes."
+        )
+        return
+    if extended > content.history.replicates:
+        command = shell_command("extend", content.place, "--replicates", str(extended))
+        yield Step(sentence=f"Extend it: {extended} pairs in all {said}.", command=command)
+    if anew < extended:
+        yield Step(
+            sentence=f"Or plan it anew, whose rule is less strict: {anew} pairs {said}.",
+            command=_anew(content, "larger", "--replicates", str(anew)),
+        )
+    if extended <= content.history.replicates:
+        yield Step(sentence=f"These pairs suffice for {design.margin_words}: a smaller difference takes a smaller "
+                   "margin (--margin) and more pairs.")  # fmt: skip
+
+
+def _pairs(item: Comparison) -> tuple[int, int] | None:
+    """Return how many pairs an extension and a new plan would need."""
+    if item.pairs_needed is None:
+        return None
+    anew = item.pairs_anew.pairs if item.pairs_anew is not None else item.pairs_needed.pairs
+    return item.pairs_needed.pairs, anew
+
+
+def _anew(content: Content, suffix: str, *flags: str) -> str:
+    name = f"{content.history.plan.experiment.name}-{suffix}"
+    config = f"{content.place}/experiment.toml"
+    return shell_command("launch", "--config", config, *flags, "--name", name)
+
+
+def reproduction(content: Content) -> tuple[str, ...]:
+    """Return shell lines that repeat the experiment, from any folder; the first one in a checkout of the code."""
+    history, lines = content.history, []
+    code, experiment = history.started.code, history.plan.experiment
+    if code.get("commit"):
+        altered = "; the local changes that were there are not in it" if code.get("dirty") == "yes" else ""
+        lines.append(f"git checkout {shlex.quote(code['commit'])}  # in a checkout of esper_ab{altered}")
+    again = f"{content.place}-again"
+    lines.append(shell_command("launch", "--config", f"{content.place}/experiment.toml", "--out", again))
+    if history.replicates > len(history.plan.blocks) and not experiment.open_ended:
+        made = f"{again}/{experiment.name}"
+        lines.append(shell_command("extend", made, "--replicates", str(history.replicates)))
+    return tuple(lines)

@@ -1,0 +1,176 @@
+"""Make the pictures, examples and numbers of docs anew, and say which are older than the code they measure.
+
+    scripts/refresh_docs                  the example of the demo and its picture, and every table from its numbers:
+                                          minutes; then what is older than its code
+    scripts/refresh_docs --check          only say what is older; exit status 1 when anything is
+    scripts/refresh_docs --only NAME…     measure these anew, hours for some; see --list
+    scripts/refresh_docs --list           every product: its files, the code it measures, its command
+
+A file is older when a commit after its own touched the code that it measures. Needs Chromium for the picture.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLE = "docs/examples/demo"
+_TRAINING = ("workers/growth", "workers/native", "workers/ppo", "workers/rewards", "workers/run")
+_STATISTICS = ("esper_ab/design", "esper_ab/stats", "esper_ab/verdict")
+_CONTROL = ("esper_ab/control", "esper_ab/journal", "workers/process")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Product:
+    """Files of docs that one command makes; `code` is what they measure or show."""
+
+    files: tuple[str, ...]
+    code: tuple[str, ...]
+    command: tuple[str, ...]  # that measures anew
+    table: tuple[str, ...] = ()  # that writes pages from the numbers that are there; () where there is none
+
+
+def _bench(part: str, *code: str, pages: bool = True) -> Product:
+    files = (f"docs/benchmarks/{part}.json", *((f"docs/benchmarks/{part}.md",) if pages else ()))
+    return Product(files=files, code=code, command=("scripts/bench", part))
+
+
+def _numbers(name: str, script: str, *code: str, table: bool = False) -> Product:
+    written = (f"scripts/{script}.py", "--table") if table else ()
+    return Product(files=(f"docs/benchmarks/{name}.json",), code=code, command=(f"scripts/{script}",), table=written)
+
+
+PRODUCTS = {
+    "example": Product(
+        files=("docs/report.png", *(f"{EXAMPLE}/{name}" for name in ("report.html", "summary.txt", "verdict.json"))),
+        code=("esper_ab/report", "esper_ab/verdict", "esper_ab/analysis"), command=("scripts/refresh_docs",),
+    ),
+    "exam": Product(
+        files=("docs/examples/exam-digits/report.html", "docs/examples/exam-digits/summary.txt"),
+        code=("esper_ab/report", "esper_ab/analysis", *_TRAINING), command=("scripts/exam",),
+    ),
+    "demo": _numbers("demo", "demo_verdicts", *_TRAINING, *_STATISTICS, table=True),
+    "hosts": _bench("hosts", "workers/native", "workers/growth/bank"),
+    "profile": _bench("profile", "workers/native", "workers/growth"),
+    "deterministic": _bench("deterministic", "workers/growth", pages=False),
+    "devices": _bench("devices", "workers/growth", pages=False),
+    "coordination": _bench("coordination", *_CONTROL),
+    "two runs": _bench("scaling", "workers/growth", *_CONTROL),
+    "startup": _bench("startup", "esper_ab/commands", "esper_ab/execution"),
+    "records": _bench("records", "esper_ab/journal", "esper_ab/query", "esper_ab/report"),
+    "statistics": Product(
+        files=tuple(f"docs/benchmarks/{name}.json" for name in ("statistics", "claims", "equivalence", "stops")),
+        code=_STATISTICS, command=("scripts/validate_statistics",),
+    ),
+    "training": _numbers("training", "validate_training", *_STATISTICS, *_TRAINING),
+    "evaluation": _numbers("eval-hosts", "eval_hosts", *_TRAINING),
+    "precision": _numbers("precision", "precision", *_TRAINING),
+    "order": _numbers("order", "order_table", "esper_ab/design", "esper_ab/control"),
+    "faults": _numbers("faults", "faults", *_CONTROL),
+    "flips": _numbers("flips", "flips", "esper_ab/journal", "esper_ab/commands"),
+    "recovery": _numbers("recovery", "recovery", *_CONTROL),
+    "learning": _numbers("learning", "learn", *_TRAINING),
+    "looking": _numbers("looking", "looking", *_TRAINING),
+    "open questions": _numbers("open-questions", "open_questions", *_TRAINING, *_CONTROL),
+}
+
+
+def commits_since(root: Path, files: tuple[str, ...], code: tuple[str, ...]) -> int | None:
+    """Number of commits that touched `code` after the last of each of `files`, at most; None where a file has none."""
+    counts = []
+    for file in files:
+        last = _git(root, "log", "-1", "--format=%H", "--", file)
+        if not last:
+            return None
+        counts.append(int(_git(root, "rev-list", "--count", f"{last}..HEAD", "--", *code)))
+    return max(counts)
+
+
+def _git(root: Path, *words: str) -> str:
+    return subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def older() -> list[str]:
+    """A line for every product that is older than its code."""
+    lines = []
+    for name, product in PRODUCTS.items():
+        since = commits_since(ROOT, product.files, product.code)
+        if since is None:
+            lines.append(f"{name}: not all of its files are there; {' '.join(product.command)}")
+        elif since:
+            lines.append(f"{name}: {since} commits touched its code since; {' '.join(product.command)}")
+    return lines
+
+
+def example() -> None:
+    """Run the demo, keep its report as an example, and draw the picture of its first screen."""
+    from demo_verdicts import demo_arguments
+
+    from esper_ab.journal.load import load
+    from esper_ab.report.content import content
+    from esper_ab.report.page import render_page
+    from esper_ab.report.text import render_text
+    from esper_ab.report.verdict_json import render_verdict
+
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "esper_ab.launch", *demo_arguments(), "--name", "demo", "--out", folder]
+        subprocess.run([*command, "--quiet", "--json"], check=True, stdout=subprocess.DEVNULL, cwd=ROOT,
+                       env=os.environ | {"PYTHONPATH": str(ROOT)})  # fmt: skip
+        history = load(Path(folder) / "demo").history
+        found = content(history, place="experiments/demo")
+        kept = ROOT / EXAMPLE
+        kept.mkdir(parents=True, exist_ok=True)
+        (kept / "report.html").write_text(render_page(found), encoding="utf-8")
+        (kept / "summary.txt").write_text(render_text(found), encoding="utf-8")
+        (kept / "verdict.json").write_bytes(render_verdict(found))
+        picture(kept / "report.html", ROOT / "docs" / "report.png", Path(folder))
+
+
+def picture(page: Path, to: Path, scratch: Path) -> None:
+    """Draw the first screen of a page with Chromium; RuntimeError without one."""
+    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
+    browser = next((found for name in names if (found := shutil.which(name))), None)
+    if browser is None:
+        raise RuntimeError("the picture needs Chromium on the path")
+    subprocess.run(
+        [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1150,1180",
+         f"--user-data-dir={scratch / 'profile'}", f"--screenshot={to}", page.as_uri()],
+        check=True, capture_output=True, timeout=300,
+    )  # fmt: skip
+
+
+def main() -> int:
+    """Refresh, or say what is older."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--check", action="store_true", help="only say what is older")
+    what.add_argument("--list", action="store_true", help="every product")
+    what.add_argument("--only", nargs="+", choices=PRODUCTS, metavar="NAME", help="measure these anew")
+    asked = parser.parse_args()
+    if asked.list:
+        for name, product in PRODUCTS.items():
+            print(f"{name}: {' '.join(product.command)}\n  {', '.join(product.files)}\n  of {', '.join(product.code)}")
+        return 0
+    if not asked.check:
+        for name in asked.only or ("example",):
+            if name == "example":
+                example()
+            else:
+                subprocess.run(PRODUCTS[name].command, check=True, cwd=ROOT)
+        for product in () if asked.only else PRODUCTS.values():
+            if product.table and (ROOT / product.files[0]).exists():
+                subprocess.run([sys.executable, *product.table], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+    lines = older()
+    print("\n".join(lines) or "Nothing is older than the code that it measures.")
+    return 1 if asked.check and lines else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,50 @@
+"""Remarks on curves and evaluations are made where a reader would ask, and nowhere else."""
+
+from __future__ import annotations
+
+import msgspec
+from support.journals import Shape, Synthetic
+
+from esper_ab.analysis.learning import learning
+from esper_ab.analysis.remarks import remarks
+from esper_ab.journal.events import EpisodeRecorded
+from esper_ab.journal.fold import fold
+from esper_ab.journal.outcomes import outcomes
+
+
+def said(events):
+    history = fold(events)
+    found = outcomes(history)
+    return remarks(history, found, learning(history, found))
+
+
+def falling(events):
+    """The same journal with outcomes that fall by ten points per episode."""
+    for event in events:
+        if isinstance(event, EpisodeRecorded):
+            record = event.record
+            envs = tuple(msgspec.structs.replace(env, outcome=90.0 - 10.0 * record.episode) for env in record.envs)
+            event = msgspec.structs.replace(event, record=msgspec.structs.replace(record, envs=envs))
+        yield event
+
+
+def test_curves_that_rise_need_no_remark():
+    assert said(Synthetic().events()) == ()
+
+
+def test_curves_that_fall_are_spoken_of():
+    first, second = said(list(falling(Synthetic(episodes=4).events())))
+    assert first.startswith("Training did not improve the held-out accuracy of shaped: from 90.00 % ")
+    assert "of simplified" in second
+
+
+def test_greedy_far_above_sampled_is_spoken_of():
+    (one,) = said(Synthetic(groups={"a": Shape(greedy=20.0), "b": Shape()}).events())
+    assert one.startswith("Of a: its greedy actions reach ")
+
+
+def test_a_fixed_plan_above_every_learner_is_spoken_of():
+    groups = {"a": Shape(accuracy=60.0), "plan": Shape(accuracy=90.0, controller="schedule"),
+              "wait": Shape(accuracy=30.0, controller="wait")}  # fmt: skip
+    (one,) = said(Synthetic(groups=groups).events())
+    assert one.startswith("plan, which does not learn, comes to ")

@@ -1,0 +1,81 @@
+"""The first page in words: a question, what the answer rests on, and steps that fit the verdict."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+from support.journals import Shape, Synthetic, failed_run, one_replicate, planted_effect, same_twice, three_groups
+
+from esper_ab.journal.fold import fold
+from esper_ab.report.answer import basis, next_steps, question, reproduction
+from esper_ab.report.content import Content, content
+from esper_ab.report.text import render_brief
+from esper_ab.report.verdicts import verdicts
+
+ANEW = "esper-ab launch --config 'a folder/x/experiment.toml'"
+
+
+def open_ones():
+    return Synthetic(groups={"left": Shape(), "right": Shape()}).events()
+
+
+JOURNALS = {
+    "better": planted_effect, "identical": same_twice, "one replicate": one_replicate, "three groups": three_groups,
+    "failed": failed_run, "running": lambda: planted_effect()[:9], "open": open_ones,
+}
+
+
+def found(name: str) -> Content:
+    return content(fold(JOURNALS[name]()), place="a folder/x")
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("better", f"{ANEW} --rng-seed 12 --name synthetic-again"),
+        ("identical", ""),
+        ("one replicate", f"{ANEW} --replicates 12 --name synthetic-larger"),
+        ("failed", "esper-ab resume 'a folder/x'"),
+        ("running", "esper-ab attach 'a folder/x'"),
+    ],
+)
+def test_the_next_step_fits_what_came_out(name, command):
+    assert next_steps(found(name))[0].command == command
+
+
+def test_an_open_comparison_says_how_many_pairs_would_decide_it():
+    shown = found("open")
+    (needed,) = [item.pairs_needed for item in shown.comparisons]
+    said = " ".join(step.sentence + step.command for step in next_steps(shown))
+    assert f"--replicates {needed.pairs}" in said or "More than" in said
+
+
+@pytest.mark.parametrize("name", JOURNALS)
+def test_a_terminal_is_left_with_the_answer_the_report_and_the_next_step(name):
+    shown = found(name)
+    lines = render_brief(shown, "x/report.html").splitlines()
+    brief = " ".join(" ".join(lines).split())
+    assert all(one.headline in brief for one in verdicts(shown))
+    assert "report: x/report.html" in brief
+    steps = next_steps(shown)
+    assert brief.endswith(steps[0].command or steps[0].sentence)
+    assert len(lines) <= 12
+
+
+def test_the_question_names_groups_task_and_direction():
+    assert question(found("better")) == "Is the held-out accuracy on digits higher with shaped than with simplified?"
+    assert question(found("three groups")).startswith("With which of ")
+
+
+def test_what_it_rests_on_names_runs_rule_audit_and_scope():
+    said = " ".join(basis(found("better")))
+    for part in ("12 of 12 planned runs", "declared before the first run", "The audit", "other conditions"):
+        assert part in said
+
+
+def test_commands_that_repeat_it_are_read_back_by_a_shell():
+    *_, last = reproduction(found("better"))
+    assert shlex.split(last) == [
+        "esper-ab", "launch", "--config", "a folder/x/experiment.toml", "--out", "a folder/x-again",
+    ]  # fmt: skip
