@@ -12,7 +12,9 @@ from esper_ab.commands._exit_status import epilog
 from esper_ab.contracts.errors import UsageError
 from esper_ab.plan.experiment_directory import check_name
 
-_OWN = ("--launcher", "--name", "--out", "--detach", "--dry-run", "--transport", "--chaos", "--quiet", "--json", "--yes")
+_OWN = (
+    "--launcher", "--name", "--out", "--detach", "--dry-run", "--transport", "--chaos", "--quiet", "--json", "--yes",
+)  # fmt: skip
 _WARNING_S = 120  # before the time limit: to finish the barrier in progress
 
 
