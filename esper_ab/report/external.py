@@ -15,7 +15,7 @@ from esper_ab.external.pairing import cells_of
 from esper_ab.external.plan import ExternalPlan
 from esper_ab.external.profiles import HONEST_FROM, Aggregate
 from esper_ab.external.result import ExternalResult
-from esper_ab.report.tables.comparison import looks_table, overview_table, statistics_table
+from esper_ab.report.tables.comparison import beside_tables, deciding_table, looks_table, overview_table
 from esper_ab.report.tables.table import Table, mean_and_sd, number
 from esper_ab.report.text import paragraph, render_table
 from esper_ab.report.verdict_json import comparison_json
@@ -45,8 +45,11 @@ def render_external(result: ExternalResult) -> str:
         parts.append(render_table(_profiles(result)))
     for task in _tasks(result):
         compared = _compared(result, task)
-        tables = (overview_table(compared[0].question.design, compared), *map(statistics_table, compared))
-        parts += [render_table(_titled(table, task)) for table in tables if table]
+        tables = (
+            overview_table(compared[0].question.design, compared), *map(deciding_table, compared),
+            *beside_tables(compared),
+        )  # fmt: skip
+        parts += [render_table(_titled(table, task)) for table in tables if table.rows]
         if result.plan:
             parts.append(render_table(_titled(looks_table(compared), task)))
     parts += [paragraph(f"! {note}", "", hanging="  ") for note in result.notes]
