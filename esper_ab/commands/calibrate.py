@@ -13,6 +13,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.kinds import ENV_REWARD, GYMNASIUM, kind_of_task
 from esper_ab.design.design import LEAST_RUNS
 from esper_ab.execution import experiment as execution
+from esper_ab.launchers import Launcher
 from esper_ab.settings.flags import parse_flags
 from esper_ab.settings.parse import read_toml
 
@@ -37,14 +38,14 @@ _NO_MARGIN = 1.0  # of an A/A plan where nobody has named one: it decides nothin
 @experiment_options(without=_OWN)
 def command(mode: str | None, runs: int, replicates: int, **options: Any) -> None:
     """Train one condition again and again, and show how often each rule would find a difference in it."""
-    planned = _plan(mode, runs, options)
+    launcher = execution.make_launcher(options["launcher"], options["transport"])
+    planned = _plan(mode, runs, launcher, options)
     if not options["json"]:
         click.echo(execution.format_plan(planned))
     elif options["dry_run"]:
         click.echo(execution.encode_plan(planned))
     if options["dry_run"]:
         return
-    launcher = execution.make_launcher(options["launcher"], options["transport"])
     planned = execution.make_directory(planned, launcher)
     # Here, so that --help, completion and --dry-run wait for no scipy.
     from esper_ab.design.calibration_text import calibration_text
@@ -80,7 +81,9 @@ def _condition(mode: str | None, options: dict[str, Any]) -> str:
     return f"={mode or (ENV_REWARD if gym else 'shaped')}"
 
 
-def _plan(mode: str | None, runs: int, options: dict[str, Any]) -> execution.PlannedExperiment:
+def _plan(
+    mode: str | None, runs: int, launcher: Launcher, options: dict[str, Any]
+) -> execution.PlannedExperiment:
     """Plan two groups with the same settings and unpaired randomness: independent runs that change lanes as usual."""
     if runs < LEAST_RUNS or runs % 2:
         raise UsageError(f"--runs {runs}: an even number, {LEAST_RUNS} at least, as in --runs 20")
@@ -94,4 +97,5 @@ def _plan(mode: str | None, runs: int, options: dict[str, Any]) -> execution.Pla
     own_task = _said("trainer", options) or kind_of_task(_said("task", options) or "") == GYMNASIUM
     if own_task and _said("margin", options) is None:
         own["margin"] = _NO_MARGIN
-    return execution.plan_experiment(parse_flags({**options, **own}), options["out"], "calibration-{task}-{time}")
+    asked = parse_flags({**options, **own})
+    return execution.plan_experiment(asked, options["out"], launcher, "calibration-{task}-{time}")

@@ -10,7 +10,7 @@ import click
 from esper_ab.commands import _shells as _shells  # registers them with click, which answers when a shell asks
 from esper_ab.commands._exit_status import STATUSES, epilog, invoke
 
-# Heading -> name of a command and of its module -> its help in one line, so that `--help` imports none of them.
+# Heading -> name of a command and, with _ for -, of its module -> its help in one line: `--help` imports none of them.
 SECTIONS = {
     "Train and compare": {
         "launch": "Train one policy per group and replicate on paired randomness, and compare the groups.",
@@ -18,6 +18,8 @@ SECTIONS = {
         "resume": "Go on with EXPERIMENT, however it was stopped, from its journal and checkpoints.",
         "extend": "Add replicates to a finished EXPERIMENT.",
         "stop": "End EXPERIMENT in order, as Ctrl-C does, and wait until it has ended.",
+        "slurm-script": "Print a script for sbatch that launches an experiment, and resumes it wherever it was "
+                        "interrupted.",
     },
     "Follow and read": {
         "status": "Show how far EXPERIMENT is, from its journal, and what became of its trackers.",
@@ -56,7 +58,7 @@ TABLE = {name: line for commands in SECTIONS.values() for name, line in commands
 
 def load_command(name: str) -> click.Command:
     """The command `name` of the table, with its module imported."""
-    command: click.Command = import_module(f"esper_ab.commands.{name}").command
+    command: click.Command = import_module(f"esper_ab.commands.{name.replace('-', '_')}").command
     return command
 
 

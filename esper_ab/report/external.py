@@ -45,9 +45,11 @@ def render_external(result: ExternalResult) -> str:
         parts.append(render_table(_profiles(result)))
     for task in _tasks(result):
         compared = _compared(result, task)
-        overview = overview_table(compared[0].question.design, compared)
-        tables = (overview, *map(deciding_table, compared), *beside_tables(compared))
-        parts += [render_table(_titled(table, task)) for table in tables if table]
+        tables = (
+            overview_table(compared[0].question.design, compared), *map(deciding_table, compared),
+            *beside_tables(compared),
+        )  # fmt: skip
+        parts += [render_table(_titled(table, task)) for table in tables if table.rows]
         if result.plan:
             parts.append(render_table(_titled(looks_table(compared), task)))
     parts += [paragraph(f"! {note}", "", hanging="  ") for note in result.notes]

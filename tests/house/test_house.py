@@ -140,8 +140,8 @@ OPEN_SAFELY = ("os.O_EXCL", "os.O_DIRECTORY", "os.O_NONBLOCK", "os.O_NOFOLLOW", 
 # Who changes files by themselves: those that others go through, and those whose files are in no experiment directory.
 WRITES_ITSELF = {
     "contracts/below.py": "the one place",
-    "contracts/key_file.py": "in the coordinator's private folder", "control/keys.py": "likewise",
-    "control/private_folder.py": "that folder", "design/boundary_cache.py": "the user's cache",
+    "control/private_folder.py": "a folder for sockets", "control/nodes.py": "an empty temporary file",
+    "design/boundary_cache.py": "the user's cache",
     "commands/init.py": "the file that the user names", "external/plan.py": "likewise",
     "commands/_external.py": "likewise",
     "commands/export.py": "drafts in a folder that `below` made",

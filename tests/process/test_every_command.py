@@ -27,7 +27,7 @@ from esper_ab.commands.cli import TABLE, group, load_command
 from esper_ab.external.plan import Rule, make_external_plan, save_plan
 
 NAMES = sorted(TABLE)
-NOT_DATA = {"completion"}  # prints a script for a shell: the only thing that JSON would not help
+NOT_DATA = {"completion", "slurm-script"}  # they print scripts, which JSON would not help
 CODES = re.compile(r"\x1b")
 _TINY = (
     "--groups", "wait,random", "--task", "synthetic", "--replicates", "1", "--episodes", "1", "--steps", "4",
@@ -62,6 +62,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "resume": ("EXPERIMENT",),
     "rewards": ("sparse", "--task", "synthetic", "--schedules", "2", "--hosts", "1", "--search", "0", "--steps", "3"),
     "run": ("made.toml", "--dry-run"),
+    "slurm-script": ("--nodes", "2", "--cores", "4", "--name", "lab", "--groups", "shaped,sparse"),
     "status": ("EXPERIMENT",),
     "stop": ("EXPERIMENT",),
     "track": ("COPY", "--tensorboard"),
