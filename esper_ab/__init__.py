@@ -10,19 +10,22 @@ if TYPE_CHECKING:
     from esper_ab.api.asked import parse_experiment
     from esper_ab.api.builder import create_experiment
     from esper_ab.api.declared import Experiment, Variant
+    from esper_ab.api.external import compare_endpoints, design_comparison, judge_endpoints
     from esper_ab.api.loaded import load_experiment
     from esper_ab.api.running import run_ab_test
     from esper_ab.contracts.trainer import TrainerSettings
 
 __version__ = "0.4.0"
 __all__ = [
-    "Experiment", "TrainerSettings", "Variant", "appraise_rewards", "create_experiment", "load_experiment",
-    "parse_experiment", "run_ab_test",
+    "Experiment", "TrainerSettings", "Variant", "appraise_rewards", "compare_endpoints", "create_experiment",
+    "design_comparison", "judge_endpoints", "load_experiment", "parse_experiment", "run_ab_test",
 ]  # fmt: skip
 
 # Loaded when asked for: every command and every worker imports this file first.
 _HOMES = {
     "Experiment": "esper_ab.api.declared", "Variant": "esper_ab.api.declared",
+    "compare_endpoints": "esper_ab.api.external", "design_comparison": "esper_ab.api.external",
+    "judge_endpoints": "esper_ab.api.external",
     "appraise_rewards": "esper_ab.api.appraising", "create_experiment": "esper_ab.api.builder",
     "load_experiment": "esper_ab.api.loaded", "parse_experiment": "esper_ab.api.asked",
     "run_ab_test": "esper_ab.api.running",

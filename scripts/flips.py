@@ -78,7 +78,6 @@ KINDS = {
     "policy": Kind(files="policies/a/0.pt", commands=(_FSCK, ("evaluate", "FILE"))),
     "verdict.json": Kind(files="verdict.json", commands=(_LIST,), slow=(_REPORT,)),
     "summary.txt": Kind(files="summary.txt", commands=(_LIST, _FSCK), slow=(_REPORT,)),
-    "keys of a connection": Kind(files="keys.json", commands=(("connect", "FILE"),)),
     "events.jsonl, runs to do": Kind(files="events.jsonl", half=True, commands=(_RESUME,)),
     "copy of a reward": Kind(files="rewards/*/*.py", half=True, commands=(_FSCK,), slow=(_RESUME,)),
     "checkpoint": Kind(files="checkpoints/*/1/*.pt", half=True, commands=(_FSCK,), slow=(_RESUME,)),
@@ -114,8 +113,6 @@ def ask(command: tuple[str, ...], places: dict[str, str]) -> Answer:
 def _called(words: list[str], folder: Path) -> tuple[int, str, str]:
     if words[0] == "launch --config":
         return _settings(Path(words[1]))
-    if words[0] == "connect":
-        return _connect(Path(words[1]))
     done = esper_ab(*words, folder=folder)
     if words[0] == "resume" and not done.returncode:  # what it prints tells of the way, the hash of what it came to
         return 0, result_hash(load(Path(words[1])).history), done.stderr
@@ -133,19 +130,6 @@ def _settings(file: Path) -> tuple[int, str, str]:
         return 0, repr(assemble(Request(groups=groups), read_toml(file))), ""
     except UsageError as error:
         return 2, "", f"error: {error}"
-
-
-def _connect(file: Path) -> tuple[int, str, str]:
-    """What a worker makes of the file with its keys: nothing is listening, so what it has read is all."""
-    from workers.process.link import Link
-
-    try:
-        link = Link("tcp://127.0.0.1:9", "w00/1", keys=str(file))
-    except ValueError as error:
-        return 4, "", f"error: {error}"
-    keys = link._socket.curve_secretkey + link._socket.curve_serverkey
-    link.close(finished=False)
-    return 0, keys.decode(), ""
 
 
 def _timeless(told: str) -> str:
@@ -184,18 +168,6 @@ def make(folder: Path) -> None:
     lines = journal.read_bytes().splitlines(keepends=True)
     evaluated = [at for at, event in enumerate(read(journal)) if isinstance(event, RunEvaluated)]
     journal.write_bytes(b"".join(lines[: evaluated[_GROUPS]]))
-    _write_keys(folder / "whole" / "keys.json")
-
-
-def _write_keys(path: Path) -> None:
-    import zmq
-
-    from esper_ab.contracts import key_file
-
-    (server, _), (public, secret) = zmq.curve_keypair(), zmq.curve_keypair()
-    key_file.write(path, key_file.KeyFile(
-        server_public=server.decode(), public=public.decode(), secret=secret.decode()
-    ))  # fmt: skip
 
 
 def tried(kind: Kind, folder: Path, flips: int, rng: random.Random) -> Iterator[tuple[str, str, str]]:

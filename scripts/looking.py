@@ -5,7 +5,8 @@ context and for all contexts together, by validation accuracy at the end on host
 plans found, and the controller `looking`, are then judged by held-out accuracy on hosts of another rng seed.
 
     scripts/looking                            search, judge, then write docs/looking.md and its data
-    scripts/looking --experiment DIRECTORY     add what an experiment of scripts/looking.toml came to
+    scripts/looking --experiment DIRECTORY     add what an experiment of scripts/looking.toml came to, and
+                                               make it the example with its picture; needs Chromium
     scripts/looking --table                    write the page from the data there is
 """
 
@@ -15,6 +16,7 @@ import argparse
 import functools
 import json
 import platform
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ import numpy as np
 import torch
 from marks import between
 from numpy.typing import NDArray
+from refresh_docs import keep, picture
 
 from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.rng import RngPath, run_path
@@ -48,6 +51,7 @@ from workers.stopwatch import Stopwatch
 from workers.tasks.mixture import TASK
 
 ROOT = Path(__file__).resolve().parents[1]
+EXAMPLE = ROOT / "docs" / "examples" / "looking"
 DATA, PAGE = ROOT / "docs" / "benchmarks" / "looking.json", ROOT / "docs" / "looking.md"
 STEPS, GROWTH = 12, GrowthSettings(batch_size=32, max_seeds=1)
 SEARCH_RNG_SEED, SEARCH_HOSTS, TRIES_CONTEXT, TRIES_ALL = 171, 8, 32, 64  # hosts of each context
@@ -244,6 +248,9 @@ def main() -> None:
     data = json.loads(DATA.read_text()) if DATA.exists() else {}
     if arguments.experiment:
         found = learned(arguments.experiment)
+        keep(arguments.experiment, EXAMPLE)
+        with tempfile.TemporaryDirectory() as scratch:
+            picture(EXAMPLE / "report.html", ROOT / "docs" / "looking.png", Path(scratch))
         others = [one for one in data.get("learned", []) if one["rng_seed"] != found["rng_seed"]]
         data["learned"] = sorted([*others, found], key=lambda one: one["rng_seed"])
     elif not arguments.table:

@@ -113,24 +113,29 @@ def example() -> None:
     """Run the demo, keep its report as an example, and draw the picture of its first screen."""
     from demo_verdicts import demo_arguments
 
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "esper_ab.launch", *demo_arguments(), "--name", "demo", "--out", folder]
+        subprocess.run([*command, "--quiet", "--json"], check=True, stdout=subprocess.DEVNULL, cwd=ROOT,
+                       env=os.environ | {"PYTHONPATH": str(ROOT)})  # fmt: skip
+        kept = ROOT / EXAMPLE
+        keep(Path(folder) / "demo", kept)
+        picture(kept / "report.html", ROOT / "docs" / "report.png", Path(folder))
+
+
+def keep(experiment_dir: Path, to: Path) -> None:
+    """Write what an experiment came to into the folder `to` of examples, as if it lay in `experiments`."""
     from esper_ab.journal.load import load
     from esper_ab.report.content import content
     from esper_ab.report.page import render_page
     from esper_ab.report.text import render_text
     from esper_ab.report.verdict_json import render_verdict
 
-    with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "esper_ab.launch", *demo_arguments(), "--name", "demo", "--out", folder]
-        subprocess.run([*command, "--quiet", "--json"], check=True, stdout=subprocess.DEVNULL, cwd=ROOT,
-                       env=os.environ | {"PYTHONPATH": str(ROOT)})  # fmt: skip
-        history = load(Path(folder) / "demo").history
-        found = content(history, place="experiments/demo")
-        kept = ROOT / EXAMPLE
-        kept.mkdir(parents=True, exist_ok=True)
-        (kept / "report.html").write_text(render_page(found), encoding="utf-8")
-        (kept / "summary.txt").write_text(render_text(found), encoding="utf-8")
-        (kept / "verdict.json").write_bytes(render_verdict(found))
-        picture(kept / "report.html", ROOT / "docs" / "report.png", Path(folder))
+    history = load(experiment_dir).history
+    found = content(history, place=f"experiments/{history.plan.experiment.name}")
+    to.mkdir(parents=True, exist_ok=True)
+    (to / "report.html").write_text(render_page(found), encoding="utf-8")
+    (to / "summary.txt").write_text(render_text(found), encoding="utf-8")
+    (to / "verdict.json").write_bytes(render_verdict(found))
 
 
 def picture(page: Path, to: Path, scratch: Path) -> None:

@@ -10,6 +10,7 @@ broken.
     scripts/validate_statistics --quick      few experiments, writes nothing; a limit is broken only when surely so
     scripts/validate_statistics --equivalence    only false EQUIVALENT among several groups: its table and data
     scripts/validate_statistics --claims         only all claims together, lost runs, rare collapses: table and data
+    scripts/validate_statistics --families       only several tasks with their mean, and clusters: likewise
     scripts/validate_statistics --stops          only stops for futility, and positions that cannot matter: likewise
     scripts/validate_statistics --sentences      only whether words, numbers and requirements contradict one another
 """
@@ -31,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from marks import between
-from simulation import agreement, engine, laws, rules, sentences, table
+from simulation import agreement, engine, families, laws, rules, sentences, table
 from simulation.results import COVERAGE_LIMIT, ERROR_LIMIT, Limit, Row, checks, rows
 from simulation.tasks import SHIFTS, Tally, Task, add, tasks, work
 
@@ -41,6 +42,7 @@ MARK = "statistics table"
 EQUIVALENCE_MARK, EQUIVALENCE_DATA = "equivalence table", ROOT / "docs" / "benchmarks" / "equivalence.json"
 STOPS_MARK, STOPS_DATA = "stops table", ROOT / "docs" / "benchmarks" / "stops.json"
 CLAIMS_MARK, CLAIMS_DATA = "claims table", ROOT / "docs" / "benchmarks" / "claims.json"
+FAMILIES_MARK, FAMILIES_DATA = "families table", ROOT / "docs" / "benchmarks" / "families.json"
 RNG_SEED = 20_260_000
 WORKERS = min(2, len(os.sched_getaffinity(0)))
 
@@ -59,6 +61,7 @@ class Scale:
     collapse: int
     lost: int
     stops: int
+    families: int
     positions: int
     sentences: int
     compared: int
@@ -67,11 +70,12 @@ class Scale:
 
 FULL = Scale(
     pairs=100_000, beyond=20_000, groups=100_000, naive=10_000, equivalence=20_000, claims=10_000, claims_beside=20_000,
-    collapse=20_000, lost=20_000, stops=20_000, positions=100_000, sentences=100_000, compared=1_000, engine=200,
+    collapse=20_000, lost=20_000, stops=20_000, families=20_000, positions=100_000, sentences=100_000, compared=1_000,
+    engine=200,
 )  # fmt: skip
 QUICK = Scale(
     pairs=2_000, beyond=1_000, groups=2_000, naive=500, equivalence=1_000, claims=500, claims_beside=200,
-    collapse=2_000, lost=200, stops=1_000, positions=2_000, sentences=1_000, compared=50, engine=10,
+    collapse=2_000, lost=200, stops=1_000, families=300, positions=2_000, sentences=1_000, compared=50, engine=10,
 )  # fmt: skip
 
 
@@ -132,6 +136,14 @@ def stops(scale: Scale, pool: ProcessPoolExecutor) -> list[Row]:
     return _done(pool, [
         *tasks("stops", laws.LAWS[:1], scale.stops, RNG_SEED, rhos=(0.0,)),
         *tasks("positions", lanes_alike, scale.positions, RNG_SEED),
+    ])  # fmt: skip
+
+
+def of_several_tasks(scale: Scale, pool: ProcessPoolExecutor) -> list[Row]:
+    """Several tasks with their mean, and pairs in clusters."""
+    return _done(pool, [
+        *tasks("families", families.LAWS, scale.families, RNG_SEED, rhos=(0.3,)),
+        *tasks("clusters", families.LAWS, 2 * scale.families, RNG_SEED, rhos=(0.0,)),
     ])  # fmt: skip
 
 
@@ -196,6 +208,7 @@ def of_one(
 
 of_equivalence = partial(of_one, equivalence, table.equivalence, (EQUIVALENCE_DATA, EQUIVALENCE_MARK))
 of_claims = partial(of_one, claims, table.claims, (CLAIMS_DATA, CLAIMS_MARK))
+of_families = partial(of_one, of_several_tasks, table.of_families, (FAMILIES_DATA, FAMILIES_MARK))
 of_stops = partial(of_one, stops, table.stops, (STOPS_DATA, STOPS_MARK))
 
 
@@ -222,12 +235,13 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="2,000 experiments per law, for trying; writes nothing")
     parser.add_argument("--equivalence", action="store_true", help="only false EQUIVALENT among several groups")
     parser.add_argument("--claims", action="store_true", help="only all claims of all comparisons together")
+    parser.add_argument("--families", action="store_true", help="only several tasks with their mean, and clusters")
     parser.add_argument("--stops", action="store_true", help="only stops for futility, and free positions")
     parser.add_argument("--sentences", action="store_true", help="only contradictions in words and numbers")
     asked = parser.parse_args()
     scale = QUICK if asked.quick else FULL
     only: dict[Callable[..., tuple[int, list[str]]], bool] = {
-        of_equivalence: asked.equivalence, of_claims: asked.claims, of_stops: asked.stops,
+        of_equivalence: asked.equivalence, of_claims: asked.claims, of_families: asked.families, of_stops: asked.stops,
         of_sentences: asked.sentences,
     }  # fmt: skip
     parts = [part for part, chosen in only.items() if chosen] or [of_the_rest, *only]

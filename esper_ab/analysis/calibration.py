@@ -19,10 +19,11 @@ from esper_ab.settings.differences import flat
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 
 
-def calibration_of(history: History, replicates: int, *, deterministic: bool) -> Calibration:
+def calibration_of(history: History, replicates: int, *, deterministic: bool, named: bool) -> Calibration:
     """The calibration that the finished runs of an A/A experiment give, for an experiment of `replicates`.
 
-    The rules are tried on draws of a generator that the plan's digest seeds. UsageError for too few runs.
+    The rules are tried on draws of a generator that the plan's digest seeds. UsageError for too few runs. Where nobody
+    has `named` a margin, it is what that many replicates can find.
     """
     plan, experiment = history.plan, history.plan.experiment
     runs = [run for run in history.runs.values() if endpoint(run, experiment.endpoint) is not None]
@@ -36,6 +37,7 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool) ->
     rng = np.random.Generator(np.random.Philox(key=int(plan.digest[:32], 16)))
     whole = spread(endpoints)
     known = Known(source="these runs", sd=whole.sd, df=whole.runs - 1)
+    margin = experiment.margin if named else _resolvable(known, replicates, experiment.alpha)
     group = experiment.groups[0]
     learns = group.settings.controller.name == "ppo"
     return Calibration(
@@ -56,11 +58,21 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool) ->
         planned=replicates,
         replicates=per_group,
         claims=false_claims(curves, endpoints, per_group, tuple(zip(looks, nominal, strict=False)), rng),
-        margin=experiment.margin,
-        power=power_tables(known, RHO, ROWS, PowerQuestion(margin=experiment.margin, alpha=experiment.alpha))
+        margin=margin,
+        margin_named=named,
+        power=power_tables(known, RHO, ROWS, PowerQuestion(margin=margin, alpha=experiment.alpha))
         if known.sd > 0.0
         else (),
     )
+
+
+def _resolvable(known: Known, replicates: int, alpha: float) -> float:
+    """Return the difference that `replicates` uncorrelated pairs find with 80 % power; 1 where runs are all equal."""
+    if known.sd == 0.0:
+        return 1.0
+    rows = (max(replicates, LEAST_PAIRS),)
+    (table,) = power_tables(known, (0.0,), rows, PowerQuestion(margin=known.sd, alpha=alpha))
+    return float(f"{table.rows[0].smallest:.2g}")
 
 
 def _factors(history: History, runs: list[RunHistory]) -> dict[str, list[str]]:

@@ -112,7 +112,8 @@ def prepare(what: DeclaredExperiment, runner: Runner, *, only_plan: bool = False
     `only_plan`: as `plan_experiment` has it.
     """
     _check_runner(runner)
-    _check_process(execution.make_launcher(runner.launcher))
+    launcher = execution.make_launcher(runner.launcher)
+    _check_process(launcher)
     asked = msgspec.structs.replace(_schedule(what, runner), name=runner.name or what.asked.name)
     experiment_dir = runner.output_dir / asked.name
     if experiment_dir.exists():
@@ -120,8 +121,8 @@ def prepare(what: DeclaredExperiment, runner: Runner, *, only_plan: bool = False
         raise UsageError(f"{experiment_dir} exists already; give this run another name ({where}), or another folder")
     check_tracking(what.tracking)
     with spelled(in_python(runner.words)):
-        planned = execution.plan_experiment(asked, runner.output_dir, tracking=what.tracking, only_plan=only_plan)
-    return replace(planned, about=what.about)
+        planned = execution.plan_experiment(asked, runner.output_dir, launcher, only_plan=only_plan)
+    return replace(planned, tracking=what.tracking, about=what.about)
 
 
 def conduct(planned: execution.PlannedExperiment, runner: Runner) -> tuple[ReportPaths, EsperError | None]:

@@ -95,7 +95,8 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "launcher": _takes(None, "What starts workers; no result depends on it.",
                        type=click.Choice(catalog.names("esper_ab.launchers")), default="local"),
     "transport": _takes(None, "How workers talk to the coordinator: a private socket file, or TCP with keys of this "
-                        "run only.", type=click.Choice(["ipc", "tcp"]), default="ipc"),
+                        "run only. [default: ipc; tcp for workers on other machines]",
+                        type=click.Choice(["ipc", "tcp"]), default=None),
     "out": _takes("DIR", "Where experiment directories go.", type=click.Path(path_type=Path),
                   default=Path("experiments"), show_default=True),
     "name": _takes("NAME", "Name of the experiment directory. [default: task and time]"),

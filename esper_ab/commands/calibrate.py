@@ -10,42 +10,49 @@ from esper_ab.commands import _completing as completing
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import ExperimentCommand, experiment_options
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.kinds import ENV_REWARD, GYMNASIUM, kind_of_task
 from esper_ab.design.design import LEAST_RUNS
 from esper_ab.execution import experiment as execution
+from esper_ab.launchers import Launcher
 from esper_ab.settings.flags import parse_flags
+from esper_ab.settings.parse import read_toml
 
 _OWN = (
     "groups", "group", "replicates", "max", "looks", "no_early_stop", "futility", "control", "untested", "exam",
     "unpaired", "order",
 )  # decided here
+_NO_MARGIN = 1.0  # of an A/A plan where nobody has named one: it decides nothing, and gives way to what was found
 
 
 @click.command(cls=ExperimentCommand, epilog=epilog(
-    "esper-ab calibrate --mode shaped --runs 20", "esper-ab calibrate --mode wait --runs 4 --episodes 1 --dry-run"
+    "esper-ab calibrate --mode shaped --runs 20", "esper-ab calibrate --mode wait --runs 4 --episodes 1 --dry-run",
+    "esper-ab calibrate --task gym:CartPole-v1 --runs 12",
+    "esper-ab calibrate --trainer mine.py --set trainer.lr=1e-3 --outcome-better higher --runs 12",
 ))
-@click.option("--mode", shell_complete=completing.mode, default="shaped", show_default=True, metavar="NAME",
-              help="The condition: a reward mode or a controller.")
+@click.option("--mode", shell_complete=completing.mode, metavar="NAME", help="The condition: a reward mode or a "
+              "controller; shaped, and in Gymnasium env, unless it is named. With --trainer there is none.")
 @click.option("--runs", type=int, default=20, show_default=True, metavar="N", help="How often it is trained, each time "
               "on its own randomness.")
 @click.option("--replicates", type=int, default=10, show_default=True, metavar="R", help="Of the experiment planned "
               "later: the rules are tried for it.")
 @experiment_options(without=_OWN)
-def command(mode: str, runs: int, replicates: int, **options: Any) -> None:
+def command(mode: str | None, runs: int, replicates: int, **options: Any) -> None:
     """Train one condition again and again, and show how often each rule would find a difference in it."""
-    planned = _plan(mode, runs, options)
+    launcher = execution.make_launcher(options["launcher"], options["transport"])
+    planned = _plan(mode, runs, launcher, options)
     if not options["json"]:
         click.echo(execution.format_plan(planned))
     elif options["dry_run"]:
         click.echo(execution.encode_plan(planned))
     if options["dry_run"]:
         return
-    launcher = execution.make_launcher(options["launcher"], options["transport"])
     planned = execution.make_directory(planned, launcher)
     # Here, so that --help, completion and --dry-run wait for no scipy.
     from esper_ab.design.calibration_text import calibration_text
     from esper_ab.execution.calibration import calibrate, calibration_file
 
-    found = calibrate(planned, launcher, replicates, watched=not (options["quiet"] or options["json"]))
+    watched = not (options["quiet"] or options["json"])
+    found = calibrate(planned, launcher, replicates, named=_names_margin(options, planned), watched=watched)
     file = calibration_file(planned.experiment_dir)
     if options["json"]:
         click.echo(file.read_text(encoding="utf-8").strip())
@@ -53,12 +60,42 @@ def command(mode: str, runs: int, replicates: int, **options: Any) -> None:
         click.echo(f"{calibration_text(found)}\ncalibration: {file}")
 
 
-def _plan(mode: str, runs: int, options: dict[str, Any]) -> execution.PlannedExperiment:
+def _said(key: str, options: dict[str, Any]) -> Any:
+    """Return what a flag says of a setting of the experiment, or the file of --config; None where neither does."""
+    if options.get(key) is not None or not options["config"]:
+        return options.get(key)
+    return next((one.value for one in read_toml(options["config"]).common if one.key == key), None)
+
+
+def _names_margin(options: dict[str, Any], planned: execution.PlannedExperiment) -> bool:
+    return planned.plan.design.measures.margin is not None or _said("margin", options) is not None
+
+
+def _condition(mode: str | None, options: dict[str, Any]) -> str:
+    """Return what both groups are, as --groups has it: "=shaped", or nothing where the training is the user's own."""
+    if _said("trainer", options):
+        if mode is not None:
+            raise UsageError(f"--mode {mode}: of a trainer the condition is its settings, as in --set trainer.lr=1e-3")
+        return ""
+    gym = kind_of_task(_said("task", options) or "") == GYMNASIUM
+    return f"={mode or (ENV_REWARD if gym else 'shaped')}"
+
+
+def _plan(
+    mode: str | None, runs: int, launcher: Launcher, options: dict[str, Any]
+) -> execution.PlannedExperiment:
     """Plan two groups with the same settings and unpaired randomness: independent runs that change lanes as usual."""
     if runs < LEAST_RUNS or runs % 2:
         raise UsageError(f"--runs {runs}: an even number, {LEAST_RUNS} at least, as in --runs 20")
-    if "," in mode or "=" in mode:
+    if mode is not None and ("," in mode or "=" in mode):
         raise UsageError(f"--mode {mode}: one reward mode or controller, as in --mode shaped")
-    pairs = str(runs // 2)
-    own = {"groups": f"a={mode},b={mode}", "replicates": pairs, "looks": pairs, "no_early_stop": True, "unpaired": True}
-    return execution.plan_experiment(parse_flags({**options, **own}), options["out"], "calibration-{task}-{time}")
+    pairs, condition = str(runs // 2), _condition(mode, options)
+    own = {
+        "groups": f"a{condition},b{condition}", "replicates": pairs, "looks": pairs, "no_early_stop": True,
+        "unpaired": True,
+    }  # fmt: skip
+    own_task = _said("trainer", options) or kind_of_task(_said("task", options) or "") == GYMNASIUM
+    if own_task and _said("margin", options) is None:
+        own["margin"] = _NO_MARGIN
+    asked = parse_flags({**options, **own})
+    return execution.plan_experiment(asked, options["out"], launcher, "calibration-{task}-{time}")

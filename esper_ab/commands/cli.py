@@ -10,7 +10,7 @@ import click
 from esper_ab.commands import _shells as _shells  # registers them with click, which answers when a shell asks
 from esper_ab.commands._exit_status import STATUSES, epilog, invoke
 
-# Heading -> name of a command and of its module -> its help in one line, so that `--help` imports none of them.
+# Heading -> name of a command and, with _ for -, of its module -> its help in one line: `--help` imports none of them.
 SECTIONS = {
     "Train and compare": {
         "launch": "Train one policy per group and replicate on paired randomness, and compare the groups.",
@@ -18,6 +18,8 @@ SECTIONS = {
         "resume": "Go on with EXPERIMENT, however it was stopped, from its journal and checkpoints.",
         "extend": "Add replicates to a finished EXPERIMENT.",
         "stop": "End EXPERIMENT in order, as Ctrl-C does, and wait until it has ended.",
+        "slurm-script": "Print a script for sbatch that launches an experiment, and resumes it wherever it was "
+                        "interrupted.",
     },
     "Follow and read": {
         "status": "Show how far EXPERIMENT is, from its journal, and what became of its trackers.",
@@ -28,13 +30,15 @@ SECTIONS = {
         "report": "Rebuild summary.txt, verdict.json and report.html of EXPERIMENT from its journal.",
         "query": "Answer a question about EXPERIMENT in SQL.",
         "export": "Write the tables of EXPERIMENT as CSV or Parquet files.",
-        "compare": "Compare the groups of several experiment directories, where that can be done honestly.",
+        "compare": "Compare the groups of several experiment directories, or of a CSV file; exploratory.",
+        "judge": "Hold endpoints of runs made elsewhere to PLAN, and say what was not followed.",
         "track": "Fill trackers with what EXPERIMENT has recorded: Weights & Biases, TensorBoard, MLflow.",
     },
     "Before an experiment": {
         "doctor": "Look at devices, driver, cores, memory, disk, limits and packages; each diagnosis has its remedy.",
         "init": "Write an experiment file that runs as it is, with every setting and its default as a comment.",
         "power": "Show the smallest difference that R replicates resolve, and the replicates that a margin needs.",
+        "design": "Write a plan for runs that are made elsewhere: comparisons, looks and bounds, before the first run.",
         "calibrate": "Train one condition again and again, and show how often each rule would find a difference in it.",
         "rewards": "Show what rewards pay for known behaviours, and what it costs to choose by them, before training.",
         "heuristic": "Grow hosts by the heuristic controller alone, and count what it does in each slot.",
@@ -54,7 +58,7 @@ TABLE = {name: line for commands in SECTIONS.values() for name, line in commands
 
 def load_command(name: str) -> click.Command:
     """The command `name` of the table, with its module imported."""
-    command: click.Command = import_module(f"esper_ab.commands.{name}").command
+    command: click.Command = import_module(f"esper_ab.commands.{name.replace('-', '_')}").command
     return command
 
 

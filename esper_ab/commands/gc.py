@@ -24,7 +24,7 @@ from esper_ab.journal.lock import Lock, holder
 from esper_ab.live.console import CONSOLE_NAME
 from esper_ab.live.status import state_of
 
-_CHECKPOINT = re.compile(r"\d+\.pt")
+_CHECKPOINT = re.compile(r"\d+(\.\d+)?\.pt")
 _DEPTH = 3  # of a checkpoint below the folder: GROUP/REPLICATE/MILESTONE.pt
 
 

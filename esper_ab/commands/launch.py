@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,14 +70,13 @@ def command(**options: Any) -> None:
         raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
     known, tracking = _load_known(options), tracking_of(options)
     asked = parse_flags(options)
-    planned = execution.plan_experiment(
-        asked, options["out"], known=known, tracking=tracking,
-        only_plan=options["dry_run"] or options["detach"],
-    )
+    launcher = execution.make_launcher(options["launcher"], options["transport"])
+    planned = replace(execution.plan_experiment(
+        asked, options["out"], launcher, known=known, only_plan=options["dry_run"] or options["detach"],
+    ), tracking=tracking)  # fmt: skip
     groups = [group.name for group in planned.plan.experiment.groups]
     requirements = [parse_requirement(text, groups, planned.plan.design.comparisons) for text in options["fail_unless"]]
-    launcher = execution.make_launcher(options["launcher"], options["transport"])
-    check_launcher(launcher, planned.plan.lanes)
+    check_launcher(launcher, planned.plan.lanes, planned.machine.devices)
     chaos = _plan_chaos(options, planned, launcher)
     _announce(planned, options)
     confirm(planned, yes=options["yes"], dry_run=options["dry_run"])

@@ -78,7 +78,10 @@ def end(experiment_dir: Path, by: Holder, *, now: bool) -> None:
 def _process(experiment_dir: Path, by: Holder) -> int:
     """A descriptor of the process `by` itself: its number may belong to another by the time a signal is sent."""
     if by.host != socket.gethostname():
-        raise UsageError(f"{experiment_dir} is carried out by {by}: stop it there")
+        there = "stop it there"
+        if by.slurm_job.isdecimal():
+            there = f"`scancel --batch --signal=TERM {by.slurm_job}` stops it from here"
+        raise UsageError(f"{experiment_dir} is carried out by {by}: {there}")
     if not by.pid:
         raise UsageError(f"{experiment_dir} is carried out by a process that its .lock does not name: end it there")
     try:

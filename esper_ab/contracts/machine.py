@@ -36,6 +36,8 @@ class Questions(Settings, frozen=True, kw_only=True):
     # Of kind trainer:
     trainer: TrainerQuestion | None = None
     trainer_outcome: Measure | None = None
+    # Of a node:
+    shared_file: str = ""  # absolute path of a file that has to be visible; "": none
 
 
 class Device(Settings, frozen=True, kw_only=True):
@@ -46,6 +48,7 @@ class Device(Settings, frozen=True, kw_only=True):
     uuid: str  # "GPU-…"; "" for a core
     memory_bytes: int  # of the device; of the whole machine for a core
     capability: str = ""  # compute capability of a GPU, "9.0"
+    node: str = ""  # that it belongs to, by its name at the launcher; "": this machine
 
 
 class TaskFacts(Settings, frozen=True, kw_only=True):
@@ -99,6 +102,8 @@ class Machine(Settings, frozen=True, kw_only=True):
     kernels: tuple[Kernel, ...] = ()  # the widest first
     native_blueprints: tuple[str, ...] = ()  # of the blueprints, those that a native kernel trains
     multiply_adds_per_s: float  # measured: training a small grouped convolution, one thread or the first GPU
+    sources: str = ""  # hash of the code (contracts/installed_code.py)
+    sees_shared_file: bool = True
     start_s: float = 0.0  # measured by the parent: from starting a process until its torch answers
     cpu_bf16: Literal["", "avx512_bf16", "amx_bf16"] = ""  # best bfloat16 instructions of the CPU; "": none
     user_rewards: tuple[UserReward, ...]

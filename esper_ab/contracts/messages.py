@@ -15,7 +15,7 @@ from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationReco
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
 from esper_ab.contracts.trainer import TrainerOrder
 
-PROTOCOL = 10
+PROTOCOL = 11
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -27,8 +27,10 @@ class Lane(Message, frozen=True, kw_only=True, tag="Lane"):
 
     name: str  # "cpu:0", "cuda:1", "cuda:0+cuda:1"
     devices: tuple[str, ...]  # ("cuda:0", "cuda:1")
-    uuids: tuple[str, ...]  # checked by the worker, one per device; "" for CPU
-    titles: tuple[str, ...] = ()  # product names, one per device; "" for CPU; empty when not known
+    # Of the devices that are meant, checked by the worker, one per device; "" for CPU. A plan has those that were seen
+    # when it was made; an order those of the devices that the lane is bound to when its worker starts.
+    uuids: tuple[str, ...]
+    titles: tuple[str, ...] = ()  # their kind: product names, one per device; "" for CPU; empty when not known
 
 
 class RewardCode(Message, frozen=True, kw_only=True, tag="RewardCode"):
@@ -78,7 +80,9 @@ class WorkerOrder(Message, frozen=True, kw_only=True, tag="WorkerOrder"):
     arithmetic: Arithmetic
     experiment_dir: str
     log_file: str  # relative to the experiment directory
-    key_file: str = ""  # keys of the connection (contracts/key_file.py); "" where the endpoint needs none
+    node: str = ""  # that the lane is bound to, by its name at the launcher; "": the coordinator's own machine
+    server_key: str = ""  # the coordinator's public key (contracts/link_keys.py); "" where the endpoint needs none
+    lost_after_s: float = 0.0  # without a connection for so long the worker ends; 0: the end of its parent tells it
 
     @property
     def identity(self) -> str:
@@ -99,6 +103,9 @@ class Hello(Message, frozen=True, kw_only=True, tag="Hello"):
     uuids: tuple[str, ...]
     torch_version: str
     sources: str  # hash of the code that it imported (contracts/installed_code.py)
+    host: str = ""
+    titles: tuple[str, ...] = ()  # product names of its devices as torch sees them, "" for CPU
+    driver: str = ""  # of its GPUs; "" without any
 
 
 class Ready(Message, frozen=True, kw_only=True, tag="Ready"):
@@ -150,6 +157,10 @@ class Failed(Message, frozen=True, kw_only=True, tag="Failed"):
     traceback: str
 
 
+class Pong(Message, frozen=True, kw_only=True, tag="Pong"):
+    """Answer to a Ping: the worker is there and at rest. Never journalled."""
+
+
 class Chunk(Message, frozen=True, kw_only=True, tag="Chunk"):
     """A piece of a message above the frame limit."""
 
@@ -188,11 +199,15 @@ class Cancel(Message, frozen=True, kw_only=True, tag="Cancel"):
     reason: str
 
 
+class Ping(Message, frozen=True, kw_only=True, tag="Ping"):
+    """To a worker at rest, whose loss nothing else might tell: answer Pong."""
+
+
 class Stop(Message, frozen=True, kw_only=True, tag="Stop"):
     """Exit. `reason` goes to the worker's log."""
 
     reason: str
 
 
-WorkerMessage = Hello | Ready | Progress | EpisodeFinished | Evaluated | Failed | Chunk
-CoordinatorMessage = Assign | Release | Cancel | Stop
+WorkerMessage = Hello | Ready | Progress | EpisodeFinished | Evaluated | Failed | Pong | Chunk
+CoordinatorMessage = Assign | Release | Cancel | Ping | Stop

@@ -66,6 +66,8 @@ class Coordinator:
                 for number in signals.read():
                     by = CTRL_C if number == signal.SIGINT else number.name
                     self._perform(machine.stop_requested(by, now))
+            case Readable(descriptor) if self._fleet.hear_key(descriptor):
+                pass
             case Readable(descriptor):
                 lane = self._fleet.note_end(descriptor)
                 if lane is not None:

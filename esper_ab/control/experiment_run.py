@@ -157,13 +157,13 @@ def _say_how_to_go_on(error: BaseException, experiment_dir: Path, history: Histo
 
 
 def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: Limits) -> None:
-    plan = sink.history.plan
+    plan, limits = sink.history.plan, limits.across_nodes() if launcher.nodes else limits
     started_before: dict[str, int] = {}
     for worker in sink.history.workers:
         started_before[worker.worker] = max(worker.incarnation, started_before.get(worker.worker, 0))
     with (
         descriptors.room_for(len(plan.lanes), launcher.descriptors), CaughtSignals() as signals,
-        sink.heeding(signals, limits.disk_full_s), closing(Hub(launcher.transport)) as hub,
+        sink.heeding(signals, limits.disk_full_s), closing(Hub(launcher.transport, launcher.address)) as hub,
     ):
         fleet = Fleet(experiment_dir, hub)
         try:

@@ -16,7 +16,7 @@ from esper_ab.contracts.messages import Stop, WorkerOrder
 from esper_ab.control import descriptors
 from esper_ab.control.hub import Hub
 from esper_ab.control.memory_kills import memory_kills
-from esper_ab.launchers import Launcher, Worker
+from esper_ab.launchers import KeyExchange, Launcher, Worker
 from esper_ab.plan.blocks import Plan
 
 LOG_LINES = 20
@@ -24,6 +24,7 @@ _LOG_END_BYTES = 64 << 10
 _ASK_S = 0.1  # between two questions whether somebody does not want to wait
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.25, 8.0  # between two tries to start a worker
 _SPARE_DESCRIPTORS = 8  # a start takes that many for a moment
+_LOST_AFTER_S = 60.0  # a worker of another node outlives a coordinator that stands still for 45 s
 _KILL_S = 2.0  # for the kernel to end a killed process; a thread is abandoned
 
 
@@ -32,6 +33,7 @@ class _Nobody:
 
     name, pid, sentinel = "", 0, -1
     exitcode: int | None = None
+    keys: KeyExchange | None = None
 
     def dump_stacks(self) -> None: ...
 
@@ -140,13 +142,18 @@ class Fleet:
         handle.delay = None
         self._hub.watch(handle.worker.sentinel)
         handle.watched = True
+        if handle.worker.keys is not None:
+            self._hub.watch(handle.worker.keys.descriptor)
 
     def _started(self, handle: WorkerHandle, launcher: Launcher) -> Worker:
         """A worker with the handle's order that is listened to, or nothing of one; OSError."""
         handle.kills_before = memory_kills()
         who, own = handle.identity, launcher.child_processes
         endpoint = self._hub.endpoint_of(who) if own else self._hub.endpoint
-        handle.order = msgspec.structs.replace(handle.order, key_file=self._hub.admit(who), endpoint=endpoint)
+        handle.order = msgspec.structs.replace(
+            launcher.bound(handle.order), server_key=self._hub.admit(who), endpoint=endpoint,
+            lost_after_s=_LOST_AFTER_S if launcher.nodes else 0.0,
+        )
         worker = launcher.start(handle.order)
         try:
             if own:
@@ -171,9 +178,31 @@ class Fleet:
                 return lane
         return None
 
+    def hear_key(self, descriptor: int) -> bool:
+        """Take the public key of the worker that says it there and let it connect; False when none does."""
+        for handle in self:
+            keys = handle.worker.keys
+            if keys is None or keys.descriptor != descriptor:
+                continue
+            public = keys.public()
+            if public is not None:
+                if public:
+                    self._hub.register(handle.identity, public)
+                    keys.admit()
+                self._hear_no_more(handle)
+            return True
+        return False
+
+    def _hear_no_more(self, handle: WorkerHandle) -> None:
+        keys = handle.worker.keys
+        if keys is not None and keys.descriptor >= 0:
+            self._hub.unwatch(keys.descriptor)
+            keys.close()
+
     def _unwatch(self, handle: WorkerHandle) -> None:
         if handle.watched:
             self._hub.unwatch(handle.worker.sentinel)
+            self._hear_no_more(handle)
             handle.watched = False
 
     def log_end(self, handle: WorkerHandle, n_lines: int, run_log: str) -> str:

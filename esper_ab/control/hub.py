@@ -4,7 +4,8 @@ Knows bytes, identities and descriptors; not what a message means for a run. One
 
 Over ipc whoever can open a socket is this user, and each worker has one at which nobody but its process is accepted:
 libzmq would end this one at a connection for which no descriptor is free. Over TCP a peer has to have a worker's key
-before anything of it is read. What an admitted peer sends is still only believed to be bytes.
+before anything of it is read; the worker made it, and says its public half when it starts. What an admitted peer sends
+is still only believed to be bytes.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ class Hub:
 
     def _guarded(self) -> Keys:
         """Before the socket binds: nobody without one of these keys gets as far as a message."""
-        keys = Keys(self._folder)
+        keys = Keys()
         Guard(self._context, keys)
         self._socket.setsockopt(zmq.CURVE_SERVER, 1)
         self._socket.setsockopt(zmq.CURVE_SECRETKEY, keys.secret)
@@ -104,9 +105,20 @@ class Hub:
         return keys
 
     def admit(self, identity: str) -> str:
-        """Listen to this worker from now on. Returns the path of its key file, "" when it needs none."""
+        """Listen to this worker from now on. Returns the hub's public key, "" when it needs none.
+
+        Where it needs one, it gets in when its own is registered; keys of its predecessors open nothing any more.
+        """
         self._admitted[identity] = Assembler()
-        return str(self._keys.issue(identity)) if self._keys else ""
+        if self._keys is None:
+            return ""
+        self._keys.withdraw(identity)
+        return self._keys.public.decode()
+
+    def register(self, identity: str, public: str) -> None:
+        """Let in whoever has the secret of this key, as the worker `identity`, unless it has been dismissed."""
+        if self._keys is not None and identity in self._admitted:
+            self._keys.register(identity, public)
 
     def endpoint_of(self, identity: str) -> str:
         """Where a worker in a process of its own connects; it is listened to there after `accept_from`."""

@@ -1,19 +1,15 @@
 """Who may connect over TCP: one CURVE key pair per worker incarnation, and the guard that asks for it (ZeroMQ RFC 27).
 
 A pair per incarnation, not one for all: a key then names its worker, so a worker cannot speak for another, and what
-leaks with a dead one opens nothing. The coordinator's own secret never leaves its memory.
+leaks with a dead one opens nothing. Each process makes its own pair, and no secret leaves the memory it was made in.
 """
 
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 
 import zmq
 from zmq.utils import z85
-
-from esper_ab.contracts import key_file
-from esper_ab.contracts.key_file import KeyFile
 
 DOMAIN = b"esper"
 _GUARD_ENDPOINT = "inproc://zeromq.zap.01"  # where libzmq looks for it
@@ -21,32 +17,30 @@ _VERSION = b"1.0"
 
 
 class Keys:
-    """The keys of one hub, and files of them below `folder`, which is private to its owner and goes with the hub."""
+    """The pair of one hub, and the public keys of its workers."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self) -> None:
         self._owners: dict[bytes, str] = {}  # public key, 32 bytes -> identity
+        self._of_worker: dict[str, bytes] = {}  # worker -> public key of its last incarnation
         self.public, self.secret = zmq.curve_keypair()
 
-    def issue(self, identity: str) -> Path:
-        """A new pair for a worker; those of earlier incarnations open nothing from now on."""
-        self._withdraw(identity.partition("/")[0])
-        public, secret = zmq.curve_keypair()
-        path = self._folder / f"{identity.replace('/', '-')}.key"
-        keys = KeyFile(server_public=self.public.decode(), public=public.decode(), secret=secret.decode())
-        key_file.write(path, keys)
-        self._owners[z85.decode(public)] = identity
-        return path
+    def register(self, identity: str, public: str) -> None:
+        """The key of a worker; those of earlier incarnations open nothing from now on."""
+        self.withdraw(identity)
+        key = self._of_worker[_worker(identity)] = z85.decode(public)
+        self._owners[key] = identity
+
+    def withdraw(self, identity: str) -> None:
+        """No key of this worker opens anything, whichever incarnation it is of."""
+        self._owners.pop(self._of_worker.pop(_worker(identity), b""), None)
 
     def owner(self, public: bytes) -> str | None:
         """Whose key this is (32 bytes); None for anybody else's."""
         return self._owners.get(public)
 
-    def _withdraw(self, worker: str) -> None:
-        for public, identity in tuple(self._owners.items()):
-            if identity.partition("/")[0] == worker:
-                del self._owners[public]
-                (self._folder / f"{identity.replace('/', '-')}.key").unlink(missing_ok=True)
+
+def _worker(identity: str) -> str:
+    return identity.partition("/")[0]
 
 
 class Guard:

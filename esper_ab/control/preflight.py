@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from esper_ab.contracts.errors import EsperError, Setting, UsageError, WorkerFailed, WorkerHung
-from esper_ab.contracts.machine import DOING, Machine, Questions
+from esper_ab.contracts.machine import DOING, Device, Machine, Questions
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.visible import visible_line
@@ -24,6 +24,7 @@ from esper_ab.control.crowding import crowding
 from esper_ab.launchers import Launcher
 
 LIMIT_S = 120.0  # on a machine that is not crowded: importing torch from a cold network disk takes tens of seconds
+_WHAT = "the preflight (workers.commands.describe)"
 _SAY_S = 20.0  # then it is said what is waited for
 _LOOK_S = 0.5
 _START_S, _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 60.0, 0.25, 8.0  # of starting it, and between two tries
@@ -32,16 +33,20 @@ _SPARE_BYTES = 64 << 20  # policies, report, and room for others
 
 
 def examine(
-    questions: Questions, meanwhile: Callable[[], None] = lambda: None, limit_s: float = LIMIT_S
-) -> Machine:
+    questions: Questions, meanwhile: Callable[[], None] = lambda: None, limit_s: float = LIMIT_S, *,
+    on: Callable[[Sequence[str]], list[str]] = list, node: str = "",
+) -> Machine:  # fmt: skip
     """Answers of the module `workers.commands.describe`; EsperError with the end of its output when it has none.
 
     `meanwhile` is called while the child imports torch, which takes a second or more. `limit_s`: how long it may take
     where every process has a core, and as many times longer as the machine is crowded; then WorkerHung. A trainer of
-    the user's own takes as long as it takes to be rehearsed.
+    the user's own takes as long as it takes to be rehearsed. `on`: makes of a command the one that runs it on `node`.
     """
     environment = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **os.environ}
-    command = child_command("workers.commands.describe", msgspec.json.encode(questions).decode())
+    command = on(child_command(
+        "workers.commands.describe", msgspec.json.encode(questions).decode(), outlives=node != ""
+    ))  # fmt: skip
+    what = f"the preflight on node {node} (workers.commands.describe)" if node else _WHAT
     began = time.monotonic()
     with _started(command, environment) as child:
         try:
@@ -53,12 +58,12 @@ def examine(
     took_s = time.monotonic() - began
     if child.returncode:
         last = (complaint.decode(errors="replace").strip() or "no output").splitlines()[-1]
-        raise EsperError(f"the preflight (workers.commands.describe) ended with exit status {child.returncode}: {last}")
+        raise EsperError(f"{what} ended with exit status {child.returncode}: {last}")
     try:
         # A user's reward may print while it is imported: the answer is the last line.
         found = msgspec.json.decode(answer.strip().splitlines()[-1], type=Machine)
     except (msgspec.MsgspecError, IndexError) as error:
-        raise EsperError(f"the preflight (workers.commands.describe) answered something else: {error}") from None
+        raise EsperError(f"{what} answered something else: {error}") from None
     return msgspec.structs.replace(found, start_s=took_s)
 
 
@@ -124,7 +129,11 @@ def check_experiment_dir(experiment_dir: Path, needed_bytes: int) -> None:
         raise UsageError(f"{parent} has {room}; make room, or choose another folder")
 
 
-def check_launcher(launcher: Launcher, lanes: Sequence[Lane]) -> None:
-    """UsageError unless `launcher` can serve the lanes and this process may have the descriptors of their workers."""
+def check_launcher(launcher: Launcher, lanes: Sequence[Lane], devices: Sequence[Device] = ()) -> None:
+    """UsageError unless `launcher` can serve the lanes and this process may have the descriptors of their workers.
+
+    `devices`: what lanes stand for from now on; without any, what the plan was made on.
+    """
+    launcher.use(devices)
     launcher.check_lanes(lanes)
     descriptors.check(len(lanes), launcher.descriptors)

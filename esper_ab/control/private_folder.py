@@ -1,4 +1,4 @@
-"""A folder in the system's temporary place for sockets and keys, which nobody else may enter and which goes with us.
+"""A folder in the system's temporary place for sockets, which nobody else may enter and which goes with us.
 
 A process that is killed cannot remove its own; the next one does. Whose owner lives is told by a lock that the kernel
 lets go of however a process ends: process numbers say nothing across containers that share the temporary place.

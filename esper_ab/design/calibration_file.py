@@ -21,7 +21,7 @@ from esper_ab.settings.eval_hosts import EvaluationNoise
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 from esper_ab.settings.option_file import load_option_file
 
-SCHEMA = 3
+SCHEMA = 4
 FILE_NAME = "calibration.json"
 
 
@@ -46,6 +46,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     replicates: int  # with which the rules were simulated: at most half the runs
     claims: tuple[FalseClaims, ...]
     margin: float
+    margin_named: bool  # by the user or the task; if not, it is what `planned` uncorrelated pairs find with 80 % power
     power: tuple[PowerTable, ...]  # by pair correlation
 
     def run_sd(self, hosts: int) -> float:

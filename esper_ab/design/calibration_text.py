@@ -8,6 +8,7 @@ from esper_ab.design.calibration_file import Calibration
 from esper_ab.design.false_claims import FalseClaims
 from esper_ab.design.hosts_text import next_text, share_text
 from esper_ab.design.power_text import table_lines
+from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.text import digits_for
 
 _WIDTH = 100
@@ -35,6 +36,7 @@ def calibration_text(found: Calibration) -> str:
         f"of {found.replicates}{_fewer(found)}; 5 % is what a rule promises:",
         *(_claim_line(claims, found.replicates) for claims in found.claims),
     ]
+    lines += _margin_lines(found)
     if found.power:
         lines += ["", "The pair correlation rho is not known from one mode; an experiment shows its own.", ""]
         lines += table_lines(found.power, outcome.apart)
@@ -42,6 +44,19 @@ def calibration_text(found: Calibration) -> str:
         textwrap.fill(line, _WIDTH, break_long_words=False, break_on_hyphens=False) if line[:1].isalpha() else line
         for line in lines
     )
+
+
+def _margin_lines(found: Calibration) -> list[str]:
+    """Return what a margin costs, where none was named: a hint, for how much matters only the user knows."""
+    if found.margin_named or not found.power:
+        return []
+    margin = found.outcome.difference(f"{found.margin:g}")
+    return [
+        "",
+        f"No margin was named. {max(found.planned, LEAST_PAIRS)} replicates find a difference of {margin} with 80 % "
+        "power, if pairs turn out to share nothing. Name the smallest difference that is worth acting on; a margin far "
+        "below this one takes more replicates. The table is for this one.",
+    ]
 
 
 def _fewer(found: Calibration) -> str:

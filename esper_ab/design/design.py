@@ -26,11 +26,12 @@ _LEAST_DF = 4  # residual degrees of freedom that an adjustment for positions mu
 EXTENSION_STRICTNESS = 5.0  # evidence beyond the declared maximum, as a multiple of 1/alpha: e >= 100 at 5 %
 
 
-class Contrast(Settings, frozen=True, kw_only=True):
+class Contrast(Settings, frozen=True, kw_only=True, omit_defaults=True):
     """One comparison: a - b."""
 
     a: str
     b: str
+    task: str = ""  # "": that of the experiment
 
 
 class Boundary(Settings, frozen=True, kw_only=True):
@@ -51,7 +52,7 @@ class Futility(Settings, frozen=True, kw_only=True):
 class Design(Settings, frozen=True, kw_only=True):
     """What an experiment compares, with which test, at which looks and bounds."""
 
-    endpoint: Literal["evaluation", "last-tenth", "curve-mean"]
+    endpoint: Literal["evaluation", "last-tenth", "curve-mean", "given"]  # given: of runs that were made elsewhere
     test: Literal["t", "rank"]
     alpha: float  # of the whole experiment
     margin: float  # in the unit of differences of the outcome
@@ -167,12 +168,17 @@ def _check_looks(experiment: ExperimentSettings) -> None:
             Setting("looks"),
             " goes with a number of replicates; without a maximum there is an interim look after every pair",
         )
-    if looks and (list(looks) != sorted(set(looks)) or looks[-1] != experiment.replicates):
-        raise UsageError(
-            Setting("looks", looks), f": ascending and ending at the {experiment.replicates} replicates, as in ",
-            Setting("looks", default_looks(experiment.replicates)),
-        )  # fmt: skip
+    check_looks(looks, experiment.replicates)
     _check_futility(experiment)
+
+
+def check_looks(looks: tuple[int, ...], replicates: int) -> None:
+    """Raise UsageError for looks that do not end at `replicates`, or of which the first has too few; () is none."""
+    if looks and (list(looks) != sorted(set(looks)) or looks[-1] != replicates):
+        raise UsageError(
+            Setting("looks", looks), f": ascending and ending at the {replicates} replicates, as in ",
+            Setting("looks", default_looks(replicates)),
+        )  # fmt: skip
     if len(looks) > 1 and looks[0] < LEAST_PAIRS:
         raise UsageError(Setting("looks", looks[0]), f": the first look needs {LEAST_PAIRS} replicates at least")
 
@@ -220,28 +226,34 @@ def make_design(
     numbers = {group.name: index for index, group in enumerate(experiment.groups)}
     numbered = [tuple(numbers[name] for name in order) for order in orders[:first]]
     adjusted = positions_matter and adjusts(numbered, first)
-    counts = range(len(contrasts), 0, -1)
-    boundaries: tuple[Boundary, ...] = ()
     futility: Futility | None = None
     sides = tuple((order.index(contrasts[0].a), order.index(contrasts[0].b)) for order in orders)
-    if looks and looks[-1] >= LEAST_PAIRS:
-        alphas = tuple(experiment.alpha / n_open for n_open in counts)
-        found = calibrate(sides, positions if adjusted else 1, looks, alphas)
-        boundaries = tuple(
-            Boundary(open=n_open, alpha=alpha, nominal_p=nominal)
-            for n_open, alpha, nominal in zip(counts, alphas, found, strict=True)
-        )
-        if experiment.futility:
-            kept = experiment.futility
-            futility = futility_of(kept, sides, positions if adjusted else 1, looks, calibrate)
+    bounded, columns = bool(looks) and looks[-1] >= LEAST_PAIRS, positions if adjusted else 1
+    if bounded and experiment.futility:
+        futility = futility_of(experiment.futility, sides, columns, looks, calibrate)
     return Design(
         endpoint=experiment.endpoint, test=experiment.test, alpha=experiment.alpha, margin=experiment.margin,
         measures=measures,
         comparisons=contrasts, positions=positions, adjusted=adjusted, early_stop=experiment.early_stop, looks=looks,
-        boundaries=boundaries, anytime_after=0 if open_ended else None, evidence=1.0 / experiment.alpha,
+        boundaries=boundaries_of(experiment.alpha, len(contrasts), sides, columns, looks, calibrate) if bounded else (),
+        anytime_after=0 if open_ended else None, evidence=1.0 / experiment.alpha,
         positions_drawn=experiment.order == "balanced" and draws_positions(positions),
         positions_matter=positions_matter, futility=futility,
     )  # fmt: skip
+
+
+def boundaries_of(
+    alpha: float, count: int, sides: Sequence[tuple[int, int]], positions: int, looks: tuple[int, ...],
+    calibrate: Calibrate,
+) -> tuple[Boundary, ...]:  # fmt: skip
+    """Return the bounds of `count` comparisons that share `alpha`, from all of them open down to one."""
+    counts = range(count, 0, -1)
+    alphas = tuple(alpha / n_open for n_open in counts)
+    found = calibrate(sides, positions, looks, alphas)
+    return tuple(
+        Boundary(open=n_open, alpha=share, nominal_p=nominal)
+        for n_open, share, nominal in zip(counts, alphas, found, strict=True)
+    )
 
 
 def futility_of(
@@ -273,7 +285,8 @@ def rule(design: Design) -> str:
         return f"none: a verdict needs at least {LEAST_PAIRS} replicates"
     kind = f"adjusted for {design.positions} positions" if design.adjusted else "not adjusted for positions"
     kind = kind if design.positions_matter else "not adjusted for positions, which cannot matter here"
-    statistic = f"paired t, {kind}" if design.test == "t" else "signed-rank test on pairs"
+    kind = f", {kind}" if design.endpoint != "given" else ""  # of runs made elsewhere no position is known
+    statistic = f"paired t{kind}" if design.test == "t" else "signed-rank test on pairs"
     return f"{statistic}; {'; '.join(said)}"
 
 

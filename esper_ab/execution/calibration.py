@@ -17,11 +17,17 @@ from esper_ab.launchers import Launcher
 _DETERMINISM_EPISODES = 2  # the second one follows an update of the policy
 
 
-def calibrate(planned: PlannedExperiment, launcher: Launcher, replicates: int, *, watched: bool) -> Calibration:
-    """Carry out an A/A plan and write its calibration, for an experiment of `replicates`, into its directory."""
+def calibrate(
+    planned: PlannedExperiment, launcher: Launcher, replicates: int, *, named: bool, watched: bool
+) -> Calibration:
+    """Carry out an A/A plan and write its calibration, for an experiment of `replicates`, into its directory.
+
+    `named`: whether the margin of the plan is the user's or the task's; if not, the calibration has one to start from.
+    """
     carry_out(planned, launcher, watched=watched)
     deterministic = _try_determinism(planned, launcher)
-    found = calibration_of(load(planned.experiment_dir).history, replicates, deterministic=deterministic)
+    history = load(planned.experiment_dir).history
+    found = calibration_of(history, replicates, deterministic=deterministic, named=named)
     shown = msgspec.json.format(msgspec.json.encode(found), indent=2)
     write_below(planned.experiment_dir, FILE_NAME, shown + b"\n")
     return found

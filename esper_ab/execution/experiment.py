@@ -24,6 +24,7 @@ from esper_ab.contracts.evaluation import greedy_hosts
 from esper_ab.contracts.machine import Machine, Questions
 from esper_ab.control import provenance
 from esper_ab.control.chaos import LIMITS, Chaos
+from esper_ab.control.nodes import examine_nodes
 from esper_ab.control.observers import Observer
 from esper_ab.control.preflight import check_experiment_dir, check_launcher, examine, expected_bytes
 from esper_ab.control.rules.liveness import Limits
@@ -85,8 +86,8 @@ class PlannedExperiment:
 
 
 def plan_experiment(
-    asked: AskedExperiment, out: Path, pattern: str = "{task}-{time}", *, known: Beforehand = Beforehand(),
-    tracking: Tracking | None = None, only_plan: bool = False,
+    asked: AskedExperiment, out: Path, launcher: Launcher, pattern: str = "{task}-{time}", *,
+    known: Beforehand = Beforehand(), only_plan: bool = False,
 ) -> PlannedExperiment:  # fmt: skip
     """Plan a new experiment below `out`; whatever can be refused is refused here, before anything starts or is written.
 
@@ -99,10 +100,13 @@ def plan_experiment(
         experiment_dir = _find_free(experiment_dir)
     check_new(asked, experiment_dir, known.calibration)
     machine = examine_machine(asked, examine if only_plan else partial(examine, meanwhile=_import_control))
+    if launcher.nodes:
+        with waiting(f"looking at {len(launcher.nodes)} nodes"):
+            machine = examine_nodes(machine, collect_questions(asked), launcher, out)
     return PlannedExperiment(
         asked=asked, machine=machine, experiment_dir=experiment_dir,
         plan=plan_on(machine, asked, experiment_dir.name, known),
-        generated=generated, known=known, tracking=tracking,
+        generated=generated, known=known,
     )  # fmt: skip
 
 
@@ -190,7 +194,7 @@ def claim_directory(planned: PlannedExperiment, take: Callable[[Path], None]) ->
 
 def make_directory(planned: PlannedExperiment, launcher: Launcher) -> PlannedExperiment:
     """Claim the experiment directory by making it, after what `carry_out` would refuse was refused."""
-    check_launcher(launcher, planned.plan.lanes)
+    check_launcher(launcher, planned.plan.lanes, planned.machine.devices)
     return claim_directory(planned, partial(make_folder, exist_ok=False))
 
 
@@ -219,7 +223,7 @@ def carry_out(
     # Here, so that --help, plans and reports wait for no zmq, numpy or scipy.
     from esper_ab.control import experiment_run
 
-    check_launcher(launcher, planned.plan.lanes)
+    check_launcher(launcher, planned.plan.lanes, planned.machine.devices)
     plan, experiment_dir = planned.plan, planned.experiment_dir
     make_experiment_directory(experiment_dir, plan, planned.machine, planned.about, claimed=bool(planned.generated))
     if planned.tracking not in (None, Tracking()):  # with tags and no tracker: `esper-ab track` may be called later
@@ -257,9 +261,12 @@ def make_observers(
     return told
 
 
-def make_launcher(name: str, transport: Transport = "ipc") -> Launcher:
-    """Make the launcher `name`, whose workers talk over `transport`; UsageError with the catalogue for another name."""
+def make_launcher(name: str, transport: Transport | None = None) -> Launcher:
+    """Make the launcher `name`, whose workers talk over `transport`, or what the launcher takes by itself.
+
+    UsageError with the catalogue for another name.
+    """
     if name not in catalog.names(LAUNCHERS):
         raise UsageError(f"launcher {name!r}: no such launcher; there are {', '.join(catalog.names(LAUNCHERS))}")
     make: LauncherFactory = catalog.entry(LAUNCHERS, name, "LAUNCHER")
-    return make(transport=transport)
+    return make() if transport is None else make(transport=transport)

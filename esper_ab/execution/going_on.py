@@ -11,6 +11,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Questions
 from esper_ab.contracts.regular_file import NotRegular
 from esper_ab.control import experiment_run
+from esper_ab.control.nodes import examine_nodes
 from esper_ab.control.preflight import check_launcher, examine
 from esper_ab.control.rules.looks import all_settled
 from esper_ab.design.design import rule
@@ -36,8 +37,7 @@ def resume_run(experiment_dir: Path, launcher: Launcher, *, watched: bool, allow
     """Train what is left of an interrupted run and journal it in the same experiment directory."""
     history = unfinished(experiment_dir, allow_changed_code=allow_changed_code)
     _check_links(experiment_dir)
-    check_launcher(launcher, history.plan.lanes)
-    _check_arithmetic(history)
+    _check_here(history, launcher, experiment_dir)
     with ExitStack() as stack:
         told = make_observers(stack, experiment_dir, history.plan, history, watched=watched)
         experiment_run.resume(experiment_dir, launcher, told, allow_changed_code=allow_changed_code)
@@ -52,12 +52,19 @@ def _check_links(experiment_dir: Path) -> None:
         raise UsageError(f"{error.filename} {error.strerror}, and {remedy}") from None
 
 
-def _check_arithmetic(history: History) -> None:
-    """UsageError unless what is left can be trained in the arithmetic of the plan."""
-    experiment = history.plan.experiment
-    if experiment.arithmetic.kernel != "torch":  # torch's version is the audit's business
-        with waiting("looking at this machine"):
-            machine = examine(Questions(task=experiment.task, data_dir=experiment.data_dir, user_rewards=()))
+def _check_here(history: History, launcher: Launcher, experiment_dir: Path) -> None:
+    """UsageError unless what is left can be trained on the devices and in the arithmetic of the plan."""
+    experiment, lanes = history.plan.experiment, history.plan.lanes
+    own_kernel = experiment.arithmetic.kernel != "torch"  # torch's version is the audit's business
+    placed = bool(launcher.nodes) or any(any(lane.titles) for lane in lanes)
+    if not (own_kernel or placed):
+        check_launcher(launcher, lanes)
+        return
+    questions = Questions(task=experiment.task, data_dir=experiment.data_dir, user_rewards=())
+    with waiting("looking at this machine"):
+        machine = examine_nodes(examine(questions), questions, launcher, experiment_dir)
+    check_launcher(launcher, lanes, machine.devices if placed else ())
+    if own_kernel:
         check_kernel(experiment.arithmetic, machine)
 
 
@@ -83,8 +90,7 @@ def extend_run(
     """Train replicates up to `replicates` in all and journal them in the same experiment directory."""
     history = load(experiment_dir).history
     _check_links(experiment_dir)
-    check_launcher(launcher, history.plan.lanes)
-    _check_arithmetic(history)
+    _check_here(history, launcher, experiment_dir)
     with ExitStack() as stack:
         told = make_observers(stack, experiment_dir, history.plan, history, watched=watched)
         experiment_run.extend(

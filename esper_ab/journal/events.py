@@ -41,6 +41,10 @@ class WorkerStarted(Event, frozen=True, kw_only=True, tag="worker_started"):
     uuids: tuple[str, ...]
     torch_version: str
     sources: str = ""  # hash of the code that it imported; "" in journals older than this field
+    host: str = ""  # the machine's own name; "" in journals older than this field, as the following ones
+    node: str = ""  # as the launcher calls it; "": the coordinator's machine
+    titles: tuple[str, ...] = ()  # of the devices, "" for a core
+    driver: str = ""  # of GPUs
 
 
 class RunStarted(Event, frozen=True, kw_only=True, tag="run_started"):
@@ -101,7 +105,7 @@ class Ledger(Event, frozen=True, kw_only=True, tag="ledger"):
     category: Literal[
         "restart", "non_finite", "dropped_pair", "cancelled", "unequal_devices", "cold_start", "inexact_resume",
         "ppo_pathology", "worker_death", "hung_worker", "bad_message", "interrupted", "chaos", "damaged_checkpoint",
-        "disk_full", "start_delayed",
+        "disk_full", "start_delayed", "moved",
     ]
     run_name: str  # "" when it concerns the whole experiment
     episode: int | None

@@ -43,6 +43,7 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     started: int  # start time, clock ticks since boot; with `pid` it identifies the process on `host`
     since: str  # when it took the experiment directory, ISO 8601
+    slurm_job: str = ""  # that it belongs to; "" for none
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host} since {self.since}" if self.pid else "another process"
@@ -106,7 +107,7 @@ class Lock:
     def _sign(self) -> None:
         own = Holder(
             pid=os.getpid(), host=socket.gethostname(), started=process_started(os.getpid()) or 0,
-            since=datetime.now(UTC).isoformat(timespec="seconds"),
+            since=datetime.now(UTC).isoformat(timespec="seconds"), slurm_job=os.environ.get("SLURM_JOB_ID", ""),
         )  # fmt: skip
         line = msgspec.json.encode(own) + b"\n"
         os.pwrite(self._held[0], line, 0)  # before the rest of an older line is cut off: the first is always whole

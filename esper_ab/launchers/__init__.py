@@ -6,16 +6,68 @@ A launcher knows nothing of the protocol, and the control plane never imports a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+import socket
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from multiprocessing import parent_process
 from typing import Any, Literal, Protocol
 
+import msgspec
+
+from esper_ab.contracts import link_keys
+from esper_ab.contracts.machine import Device
 from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.own_packages import add_working_directory, end_with_parent, import_own
 
 # Connection of workers to the coordinator. ipc: a socket that only this user of this machine can open; tcp: CURVE,
 # with keys for these workers only. No result depends on it.
 Transport = Literal["ipc", "tcp"]
+_LINE_BYTES = 256  # more than a public key has, less than a pipe takes at once
+
+
+class Node(msgspec.Struct, frozen=True, kw_only=True):
+    """A machine that a launcher may start workers on, beside or in the place of this one."""
+
+    name: str  # as the launcher calls it
+    cores: int  # that may be used there
+
+
+class KeyExchange:
+    """How a worker's public key gets here before the worker connects: a line each way, over its launcher.
+
+        worker → PUBLIC KEY, newline          coordinator → newline: the key is known, connect
+
+    libzmq gives a connection up that is refused once, so a worker waits until its key is known. `descriptor` becomes
+    readable when the worker has said its key, or has ended.
+    """
+
+    def __init__(self, descriptor: int, answer: int, close: Callable[[], None]) -> None:
+        """`answer`: the descriptor to write to; `close` closes what is not needed after the exchange."""
+        self.descriptor = descriptor
+        self._answer, self._close = answer, close
+        self._heard = b""
+
+    def public(self) -> str | None:
+        """The key; None while the line is not whole, "" when nothing or something else was said. To be asked when
+        `descriptor` is readable."""
+        part = os.read(self.descriptor, _LINE_BYTES)
+        self._heard += part
+        line, newline, _ = self._heard.partition(b"\n")
+        if part and not newline and len(self._heard) < _LINE_BYTES:
+            return None
+        text = line.decode(errors="replace")
+        return text if newline and link_keys.is_public_key(text) else ""
+
+    def admit(self) -> None:
+        """Let the worker connect. One that is gone meanwhile shows by its end."""
+        with suppress(OSError):
+            os.write(self._answer, b"\n")
+
+    def close(self) -> None:
+        if self.descriptor >= 0:
+            self.descriptor = -1
+            self._close()
 
 
 class Worker(Protocol):
@@ -27,7 +79,11 @@ class Worker(Protocol):
 
     @property
     def pid(self) -> int:
-        """Process that runs the worker; this one's for a thread."""
+        """Process of this machine that is the worker or stands for it; this one's for a thread."""
+
+    @property
+    def keys(self) -> KeyExchange | None:
+        """How its public key is heard; None over ipc, which needs none."""
 
     @property
     def sentinel(self) -> int:
@@ -35,7 +91,10 @@ class Worker(Protocol):
 
     @property
     def exitcode(self) -> int | None:
-        """Exit code: None while running, 0 after success, minus a signal's number when a signal ended it."""
+        """Exit code: None while running, 0 after success, minus a signal's number when a signal ended it.
+
+        No evidence of what a worker did: Slurm says 0 of one whose node is gone.
+        """
 
     def dump_stacks(self) -> None:
         """Write the stacks of all its threads to its log; returns at once, the log follows shortly."""
@@ -55,6 +114,14 @@ class Launcher(Protocol):
         """Transport that its workers need."""
 
     @property
+    def address(self) -> str:
+        """Address of this machine at which its workers reach the coordinator, over tcp."""
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """Machines that its workers run on; empty: this one. Those of others are lost without a word of theirs."""
+
+    @property
     def child_processes(self) -> bool:
         """Whether every worker is a child process of this one, which a signal can stop or end."""
 
@@ -62,8 +129,17 @@ class Launcher(Protocol):
     def descriptors(self) -> int:
         """File descriptors of this process that one of its workers takes, with that of its connection."""
 
+    def command_on(self, node: str, command: Sequence[str]) -> list[str]:
+        """A command that runs `command` on a node of `nodes`, with this one's output, environment and folder."""
+
+    def use(self, devices: Iterable[Device]) -> None:
+        """From now on lanes stand for these devices, as the preflight has found them."""
+
     def check_lanes(self, lanes: Sequence[Lane]) -> None:
         """UsageError, naming this launcher, unless each lane's worker can have the devices of its lane."""
+
+    def bound(self, order: WorkerOrder) -> WorkerOrder:
+        """The order with the devices and the node that its lane stands for now."""
 
     def start(self, order: WorkerOrder) -> Worker:
         """Return at once; OSError when it cannot be started now. What becomes of it shows in its Hello or its end."""
@@ -76,14 +152,31 @@ class LauncherFactory(Protocol):
         """`entry`: "module:function", called with the WorkerOrder. UsageError when it cannot start workers here."""
 
 
-def call(entry: str, order: WorkerOrder) -> None:
-    """Import and call "module:function" with `order`, in the worker's own process or thread."""
+def introduce(order: WorkerOrder, question: int, answer: int) -> bool:
+    """In the worker's process: make its keys, say the public one at `question` and wait for the `answer`.
+
+    False when the coordinator has gone away meanwhile.
+    """
+    keys = link_keys.make(order.identity, order.server_key)
+    os.write(question, f"{keys.public}\n".encode())
+    return os.read(answer, 1) != b""
+
+
+def call(entry: str, order: WorkerOrder, coordinator: socket.socket | None = None) -> None:
+    """Import and call "module:function" with `order`, in the worker's own process or thread.
+
+    `coordinator`: where to say the public key first, and to wait until it is known; closed afterwards.
+    """
+    if coordinator is not None:
+        with coordinator:
+            if not introduce(order, coordinator.fileno(), coordinator.fileno()):
+                return
     module, _, function = entry.partition(":")
     main: Callable[[WorkerOrder], Any] = getattr(import_own(module), function)
     main(order)
 
 
-def call_in_process(entry: str, order: WorkerOrder) -> None:
+def call_in_process(entry: str, order: WorkerOrder, coordinator: socket.socket | None = None) -> None:
     """Do as `call`, in a process of its own, which finds users' modules where the preflight found them.
 
     It ends with its parent from here on, before anything is imported that takes time.
@@ -92,4 +185,4 @@ def call_in_process(entry: str, order: WorkerOrder) -> None:
     if parent is not None and parent.pid is not None:
         end_with_parent(parent.pid)
     add_working_directory()
-    call(entry, order)
+    call(entry, order, coordinator)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import faulthandler
 import os
+import socket
 import threading
 import traceback
 from collections.abc import Sequence
@@ -15,7 +16,8 @@ from esper_ab.contracts.below import open_below
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.own_packages import ForeignPackage, claim
-from esper_ab.launchers import LauncherFactory, Transport, call
+from esper_ab.launchers import KeyExchange, LauncherFactory, Transport, call
+from esper_ab.launchers._places import LanePlaces
 
 DEFAULT_ENTRY = "workers.process.entry:main_in_thread"
 
@@ -29,17 +31,25 @@ class InlineWorker:
         self.pid = os.getpid()
         self.exitcode: int | None = None
         self.sentinel, self._ended = os.pipe()
+        self.keys: KeyExchange | None = None
+        self._theirs: socket.socket | None = None
+        if order.server_key:
+            ours, self._theirs = socket.socketpair()
+            self.keys = KeyExchange(ours.fileno(), ours.fileno(), ours.close)
         self._thread = threading.Thread(target=self._run, name=order.identity, daemon=True)
         try:
             self._thread.start()
         except RuntimeError:
             os.close(self.sentinel)
             os.close(self._ended)
+            if self.keys and self._theirs:
+                self.keys.close()
+                self._theirs.close()
             raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from None
 
     def _run(self) -> None:
         try:
-            call(self._entry, self._order)
+            call(self._entry, self._order, self._theirs)
             self.exitcode = 0
         except BaseException:  # noqa: BLE001  any exception ends the worker, as in a process
             self.exitcode = 1
@@ -70,9 +80,10 @@ class InlineWorker:
         return True
 
 
-class InlineLauncher:
+class InlineLauncher(LanePlaces):
     """Starts each worker as a thread."""
 
+    name = "inline"
     child_processes = False
     descriptors = 12  # a pipe, both ends of a connection, and what a context of libzmq takes
 
@@ -82,6 +93,7 @@ class InlineLauncher:
             claim(entry.partition(":")[0])
         except ForeignPackage as error:
             raise UsageError(f"launcher inline: {error}, or take launcher local") from None
+        super().__init__()
         self._entry = entry
         self.transport = transport
 
@@ -92,6 +104,7 @@ class InlineLauncher:
                 f"launcher inline on {gpus[0]}: threads share one view of the GPUs, so none would have its own; take "
                 "launcher local, or CPU devices"
             )
+        super().check_lanes(lanes)
 
     def start(self, order: WorkerOrder) -> InlineWorker:
         return InlineWorker(order, self._entry)

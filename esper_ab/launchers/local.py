@@ -9,14 +9,15 @@ from __future__ import annotations
 import os
 import select
 import signal
-from collections.abc import Sequence
+import socket
 from multiprocessing import resource_tracker
 from multiprocessing.context import SpawnContext
 from multiprocessing.process import BaseProcess
 
-from esper_ab.contracts.messages import Lane, WorkerOrder
+from esper_ab.contracts.messages import WorkerOrder
 from esper_ab.contracts.own_packages import nothing_of_the_user
-from esper_ab.launchers import LauncherFactory, Transport, call_in_process
+from esper_ab.launchers import KeyExchange, LauncherFactory, Transport, call_in_process
+from esper_ab.launchers._places import LanePlaces
 
 DEFAULT_ENTRY = "workers.process.entry:main"
 
@@ -35,12 +36,13 @@ class LocalWorker:
     Its sentinel is a pidfd: multiprocessing's is a pipe, which a forked child of the worker keeps open after its death.
     """
 
-    def __init__(self, name: str, process: BaseProcess) -> None:
+    def __init__(self, name: str, process: BaseProcess, keys: KeyExchange | None = None) -> None:
         """OSError, with the process ended, when there is no descriptor to watch it by."""
         assert process.pid is not None, "the process has been started"
         self._process = process
         self._exitcode: int | None = None
         self.name = name
+        self.keys = keys
         self.pid = process.pid
         try:
             self.sentinel = os.pidfd_open(self.pid)
@@ -78,23 +80,36 @@ class LocalWorker:
         return True
 
 
-class LocalLauncher:
+class LocalLauncher(LanePlaces):
     """Starts each worker as a spawned process."""
 
+    name = "local"
     child_processes = True
     descriptors = 5  # two pipes of multiprocessing, a pidfd, a connection and the socket that it is accepted at
 
     def __init__(self, entry: str = DEFAULT_ENTRY, transport: Transport = "ipc") -> None:
+        super().__init__()
         self._entry = entry
         self.transport = transport
 
-    def check_lanes(self, lanes: Sequence[Lane]) -> None:
-        """Refuse none: every process sees the devices that its order names."""
-
     def start(self, order: WorkerOrder) -> LocalWorker:
-        process = spawn_context().Process(
-            target=call_in_process, args=(self._entry, order), name=order.identity, daemon=False
-        )
+        ours, theirs = socket.socketpair() if order.server_key else (None, None)
+        try:
+            process = spawn_context().Process(
+                target=call_in_process, args=(self._entry, order, theirs), name=order.identity, daemon=False
+            )
+            self._spawn(process)
+            keys = KeyExchange(ours.fileno(), ours.fileno(), ours.close) if ours else None
+            return LocalWorker(order.identity, process, keys)
+        except OSError:
+            if ours is not None:
+                ours.close()
+            raise
+        finally:
+            if theirs is not None:
+                theirs.close()
+
+    def _spawn(self, process: BaseProcess) -> None:
         # A child inherits the mask, so signals that a terminal (Ctrl-C, hang-up) or timeout(1) (SIGTERM) sends to the
         # whole group reach only this process, from the child's first instruction on. The resource tracker, which keeps
         # a blocked SIGHUP blocked, is started first: its start unblocks the other two here; later it leaves the mask.
@@ -106,7 +121,6 @@ class LocalLauncher:
                 process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        return LocalWorker(order.identity, process)
 
 
 LAUNCHER: LauncherFactory = LocalLauncher

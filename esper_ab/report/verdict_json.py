@@ -31,7 +31,7 @@ def render_verdict(content: Content) -> bytes:
         "result": analysis.result_hash, "estimand": plan.estimand, "rule": rule(history.design),
         "design": history.design, "replicates": history.replicates, "state": content.state.word,
         "complete": content.state.complete, "groups": content.groups,
-        "comparisons": [_comparison(item) for item in content.comparisons], "exam": analysis.exam,
+        "comparisons": [comparison_json(item) for item in content.comparisons], "exam": analysis.exam,
         "audit": analysis.audit.findings, "cross": analysis.cross,
         "learning": analysis.learning, "conduct": analysis.conduct, "evaluation": _noise(analysis.noise),
         "appraisal": _appraisal(analysis.appraisal),
@@ -75,7 +75,8 @@ def _appraisal(found: AppraisalFindings | None) -> dict[str, Any] | None:
     }
 
 
-def _comparison(comparison: Comparison) -> dict[str, Any]:
+def comparison_json(comparison: Comparison) -> dict[str, Any]:
+    """Return the object of one comparison."""
     question, course = comparison.question, comparison.course
     return {
         "a": question.a, "b": question.b, "verdict": comparison.verdict, "headline": comparison.headline,

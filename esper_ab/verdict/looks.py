@@ -57,6 +57,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
 class _Track:
     """State of one comparison between two looks."""
 
+    design: Design  # of the experiment, with the margin and the outcome of this comparison
     pairs: list[Pair]  # by replicate
     looks: list[Look] = field(default_factory=list)
     decision: LookDecision = "open"
@@ -66,14 +67,21 @@ class _Track:
     passed_on: bool = False  # its share: it crossed, and is larger than the margin
 
 
-def follow(design: Design, pairs: Mapping[Contrast, Sequence[Pair]], complete: int) -> dict[Contrast, Course]:
+def follow(
+    design: Design, pairs: Mapping[Contrast, Sequence[Pair]], complete: int,
+    own: Mapping[Contrast, Design] | None = None,
+) -> dict[Contrast, Course]:  # fmt: skip
     """Return the course of every comparison of the design after its first `complete` replicates.
 
     `complete`: leading replicates whose runs are all finished or lost. `pairs`: in any order; those of later replicates
-    are ignored. Replicates count from 0.
+    are ignored. Replicates count from 0. `own`: the design with margin and outcome of each comparison, where they
+    differ.
     """
     tracks = {
-        contrast: _Track(pairs=sorted(pairs.get(contrast, ()), key=lambda pair: pair.replicate))
+        contrast: _Track(
+            design=own[contrast] if own else design,
+            pairs=sorted(pairs.get(contrast, ()), key=lambda pair: pair.replicate),
+        )
         for contrast in design.comparisons
     }
     for replicates in _looks(design, complete):
@@ -105,16 +113,19 @@ def _take(design: Design, replicates: int, tracks: list[_Track]) -> None:
     n_open = sum(not track.passed_on for track in tracks)
     decided = [] if design.early_stop else [track for track in tracks if track.decision != "open"]
     for track in decided:
-        track.looks.append(take_look(design, replicates, look_data(design, replicates, track.pairs), track.held))
-    undecided = [(track, look_data(design, replicates, track.pairs)) for track in tracks if track.decision == "open"]
+        data = look_data(track.design, replicates, track.pairs)
+        track.looks.append(take_look(track.design, replicates, data, track.held))
+    undecided = [
+        (track, look_data(track.design, replicates, track.pairs)) for track in tracks if track.decision == "open"
+    ]
     while True:
-        seen = [(track, data, take_look(design, replicates, data, n_open)) for track, data in undecided]
+        seen = [(track, data, take_look(track.design, replicates, data, n_open)) for track, data in undecided]
         crossing = [(track, look) for track, _, look in seen if look.crossed]
         if not crossing:
             break
         for track, look in crossing:
             _decide(track, look, "crossed", n_open)
-            track.passed_on = _beyond(look, design.margin)
+            track.passed_on = _beyond(look, track.design.margin)
         n_open -= sum(track.passed_on for track, _ in crossing)
         undecided = [(track, data) for track, data, look in seen if not look.crossed]
     for track, _, look in seen:

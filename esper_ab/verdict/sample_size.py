@@ -34,8 +34,9 @@ def needed_here(question: Question, course: Course, found: tuple[float, int, int
     """Compute the pairs that the margin takes in this plan; beyond the planned ones at the price of an extension."""
     (sd, df, columns), design, bound = found, question.design, _bound(question, course)
     needed = pairs_needed(sd, df, design.margin, bound, columns)
-    if callable(bound) or needed.pairs <= question.planned or design.test == "rank" or not design.boundaries:
-        return needed  # the rank test cannot be extended, so a longer plan is meant
+    extendable = design.test != "rank" and bool(design.boundaries) and question.recorded
+    if callable(bound) or needed.pairs <= question.planned or not extendable:
+        return needed  # what cannot be extended, such as the rank test, takes a longer plan
     evidence = EXTENSION_STRICTNESS / _held(question, course)
     return pairs_needed(sd, df, design.margin, lambda pairs: _anytime_p(pairs, evidence), columns)
 

@@ -16,6 +16,7 @@ from esper_ab.verdict.word import Verdict
 
 _MANY = 10_000
 _TOO_FEW = f"That it is smaller than the margin is not claimed before {LEAST_EQUIVALENCE_PAIRS} pairs."
+_CAPPED = ("The audit and lost runs can block or cap it.", "Lost runs can cap it.")
 _CLAIMS = (Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
 
 
@@ -40,8 +41,8 @@ def rule_sentence(design: Design) -> str:
     return (
         f"{rule(design)}. BETTER or WORSE where that boundary is crossed; from {LEAST_EQUIVALENCE_PAIRS} pairs on "
         f"BELOW MARGIN with the interval inside +-{design.margin_words}, and EQUIVALENT where both one-sided tests "
-        f"at the margin reach the bound of the first share; otherwise INCONCLUSIVE. The audit and lost runs can block "
-        f"or cap it."
+        f"at the margin reach the bound of the first share; otherwise INCONCLUSIVE. "
+        f"{_CAPPED[design.endpoint == 'given']}"
     )
 
 
@@ -76,6 +77,7 @@ def _no_inference(evidence: Evidence) -> str:
         yet = " yet" if len(evidence.lost.replicates) < evidence.question.planned else ""
         return f"NO INFERENCE (no complete pair{yet}). Nothing can be said about {a} and {b}."
     sd, design = evidence.question.run_sd, evidence.question.design
+    how = f" (--replicates {LEAST_PAIRS})" if evidence.question.recorded else ""
     spread = (
         "How far apart two runs of one group fall is unknown without a calibration"
         if sd is None
@@ -83,7 +85,7 @@ def _no_inference(evidence: Evidence) -> str:
     )
     return (
         f"NO INFERENCE (1 pair). {_head(evidence)}. These are two runs. {spread}. Nothing follows about the groups. "
-        f"A verdict needs at least {LEAST_PAIRS} pairs (--replicates {LEAST_PAIRS})."
+        f"A verdict needs at least {LEAST_PAIRS} pairs{how}."
     )
 
 
@@ -174,7 +176,8 @@ def _ruled_out(evidence: Evidence) -> str:
         return f"Bounded:{beyond}."
     if evidence.inconclusive == "futile":
         return _stopped(evidence, beyond)
-    reach = f"Uninformative: a difference of {design.margin_words} was beyond this plan's reach"
+    whose = "this plan's reach" if evidence.question.declared else "the reach of these pairs"
+    reach = f"Uninformative: a difference of {design.margin_words} was beyond {whose}"
     return f"{reach};{beyond}." if beyond else f"{reach}."
 
 
@@ -257,7 +260,7 @@ def _more(evidence: Evidence) -> str:
     if needed.pairs <= there:
         return f"{n_pairs(there)} suffice to detect {design.margin_words} with 80 % power."
     said = _cost(evidence, needed, there)
-    if most is None or needed.pairs <= most:
+    if most is None or needed.pairs <= most or not evidence.question.declared:
         return said
     said = f"{said} Not resolvable within the budget"
     if evidence.smallest_resolvable is None:
@@ -357,10 +360,11 @@ def _on_numbers(evidence: Evidence) -> list[str]:
 def _coarse(evidence: Evidence) -> str:
     """Explain equal differences in every pair: the outcome is coarse or saturated."""
     a, b, look = evidence.question.a, evidence.question.b, "look for a coarse or saturated outcome"
+    though = ", though their records differ" if evidence.question.recorded else ""
     used = evidence.pairs[: evidence.used]
     if any(pair.a != pair.b for pair in used):
         return f"The difference is the same in every pair: {look}."
     if len({pair.a for pair in used}) == 1:
         every = evidence.question.design.value(used[0].a)
-        return f"Every endpoint of {a} and {b} is {every}, though their records differ: {look}."
-    return f"{a} and {b} have equal endpoints in every pair, though their records differ: {look}."
+        return f"Every endpoint of {a} and {b} is {every}{though}: {look}."
+    return f"{a} and {b} have equal endpoints in every pair{though}: {look}."

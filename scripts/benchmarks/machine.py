@@ -102,16 +102,23 @@ def _caches() -> dict[str, str]:
     return found
 
 
-def describe() -> dict[str, Any]:
-    """Processor with family, model and caches, load, torch and its build, as they are now."""
+def processor() -> dict[str, str]:
+    """Name, family, model and stepping of the first core's processor, as Linux says them."""
     text = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
     about = {key: value for key, value in re.findall(r"^([\w ]+?)\s*: (.*)$", text.partition("\n\n")[0], re.M)}
-    gflops = fma_loop()
     return {
         "processor": about.get("model name", platform.processor()),
         "family": about.get("cpu family", ""),
         "model": about.get("model", ""),
         "stepping": about.get("stepping", ""),
+    }
+
+
+def describe() -> dict[str, Any]:
+    """Processor with family, model and caches, load, torch and its build, as they are now."""
+    gflops = fma_loop()
+    return {
+        **processor(),
         "caches": _caches(),
         "cores": os.cpu_count(),
         "vector_unit": torch.backends.cpu.get_cpu_capability(),

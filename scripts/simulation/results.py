@@ -129,14 +129,18 @@ def _limits(row: Row) -> Iterator[Limit]:
     if row.part == "equivalence":
         yield Limit(row, "falsely equivalent", "equivalence", ERROR_LIMIT)
         return
-    if row.part in ("claims", "lost", "stops"):
+    if row.part == "clusters":
+        if row.rule.endswith(("means", "fresh seeds")):
+            yield Limit(row, "wrong", "error", ERROR_LIMIT)
+        return
+    if row.part in ("claims", "lost", "stops", "families"):
         yield Limit(row, "false", "claims", ERROR_LIMIT)
-    if row.part == "claims":
+    if row.part in ("claims", "families"):
         yield Limit(row, "missed at once", "all at once", 1.0 - COVERAGE_LIMIT)
     if row.part == "stops" and row.truth.startswith("margin") and row.rule.endswith("futility"):
         comparisons = 2 if "of 3" in row.rule else 1  # that differ by the margin, each with its own chance
         yield Limit(row, "stopped", "stopped", comparisons * (1.0 - KEPT))
-    if row.part not in ("claims", "stops"):
+    if row.part not in ("claims", "stops", "families"):
         yield from _of_pairs(row)
 
 

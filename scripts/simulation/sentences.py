@@ -224,13 +224,14 @@ def _rounded(text: str, value: float) -> Iterator[str]:
 
 def _of_the_headline(found: Comparison) -> Iterator[str]:
     verdict, margin, said = found.verdict, found.question.design.margin, found.headline
-    starts = {**dict.fromkeys(UP, f"{A} is better than {B}"), **dict.fromkeys(DOWN, f"{B} is better than {A}")}
+    starts = {**dict.fromkeys(UP, f"{A} is better than {B}"), **dict.fromkeys(DOWN, f"{A} is worse than {B}")}
     starts |= {Verdict.EQUIVALENT: f"{A} and {B} are equivalent", Verdict.INCONCLUSIVE: "Not decided"}
     starts |= {Verdict.NO_INFERENCE: "Nothing "}
     if not said.startswith(starts.get(verdict, "")):
         yield f"{verdict}: {said}"
-    if (said.count(" is better than ") > 0) != (verdict in (*UP, *DOWN)):
-        yield f"{verdict} says who is better: {said}"
+    for words, verdicts in ((" is better than ", UP), (" is worse than ", DOWN)):
+        if (words in said) != (verdict in verdicts):
+            yield f"{verdict} says{words}: {said}"
     span = _SPAN.search(said)
     if span is None:
         if verdict in (*UP, *DOWN, Verdict.EQUIVALENT):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from simulation import laws, naive, rules
+from simulation import families, laws, naive, rules
 from simulation.results import Limit, Row
 from simulation.tasks import (
     LATTICE,
@@ -292,6 +292,39 @@ def claims(found: Sequence[Row]) -> str:
         "**EQUIVALENT where B is 3 points lower, all of it in 15 % of its runs**, which collapse by 20 (margin 2; runs "
         f"have an SD of 1 and correlate by 0.9; {of_collapse:,} experiments; limit: upper end 10):",
         _grid(["rule", "EQUIVALENT"], fallen),
+    ])  # fmt: skip
+
+
+def of_families(found: Sequence[Row]) -> str:
+    """The table of several tasks with their mean, and that of clusters."""
+    tables, body = Found(found), []
+    for rule in families.RULES:
+        rows = tables.of("families", rule.name)
+        normal, beside = [row for row in rows if row.law == "normal"], [row for row in rows if row.law != "normal"]
+        line = [rule.name, *("{} ({})".format(*map(_precise, _worst(part, "false"))) for part in (normal, beside))]
+        body.append([*line, *(_precise(1 - _worst(part, "missed at once")[0]) for part in (normal, beside))])
+    size = tables.of("families", families.RULES[0].name)[0].experiments
+    others = "; ".join(law.title for law in families.LAWS[1:])
+    grouped = []
+    for clustering in families.CLUSTERINGS:
+        cells = (_worst(tables.of("clusters", f"{clustering.name}, {how}"), "wrong") for how in families.WAYS)
+        grouped.append([clustering.name, *("{} ({})".format(*map(_precise, cell)) for cell in cells)])
+    bests = [_worst(tables.of("clusters", f"own best, {way}"), "wrong") for way in families.BESTS]
+    return "\n\n".join([
+        "**Several tasks and their mean**: any false claim of any comparison in any task or in the mean, as above "
+        "(limit: upper end 5.6), and how often all simultaneous intervals hold. True differences of tasks, in margins: "
+        f"{'; '.join(families.PATTERNS)}. The worst of these, of runs with an SD of "
+        f"{', '.join(f'{sd:g}' for sd in SPREADS[:-1])} points, and of tasks whose differences are independent or half "
+        f"common; {size:,} experiments each. Other laws, with the first two patterns and SDs of 1.6 and 2: {others}.",
+        _grid(["rule", "false, normal", "false, other laws", "at once, normal", "at once, other laws"], body),
+        "**Pairs in clusters**, nothing differs, two thirds of the variance of differences common to a cluster: false "
+        "claims of the t of cluster means, as `compare --csv` takes them (limit: upper end 5.6), and of all pairs "
+        "taken as independent.",
+        _grid(["clusters", "means of clusters", "pairs as independent"], grouped),
+        f"**Each group at its own best** of {families.CELLS} cells by the mean of {families.CHOOSING} seeds, judged by "
+        f"the t of {families.JUDGED} pairs: false claims where the best cells are equal, and one group has "
+        f"{families.CELLS} of them and the other one (limit of fresh seeds: upper end 5.6).",
+        _grid(families.BESTS, [["{} ({})".format(*map(_precise, cell)) for cell in bests]]),
     ])  # fmt: skip
 
 

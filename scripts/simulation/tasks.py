@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulation import laws, naive, procedure, rules
+from simulation import families, laws, naive, procedure, rules
 from simulation.laws import ENDPOINT_SD, Array, Law, Size
 from simulation.rules import MARGIN, Rule
 
@@ -39,7 +39,10 @@ LATTICE: dict[str, Callable[[int, int], float]] = {
 }
 STOP_SPREADS = (1.6, 2.0, 2.6)
 SPREADS = (1.2, 1.6, 2.0, 2.6, 3.5)  # SD of a run, points: of a smaller one nothing, of a larger one everything is open
-PARTS = ("pairs", "groups", "naive", "equivalence", "claims", "collapse", "lost", "stops", "positions")
+PARTS = (
+    "pairs", "groups", "naive", "equivalence", "claims", "collapse", "lost", "stops", "positions", "families",
+    "clusters",
+)  # fmt: skip
 LOST, BLOCK = 0.1, 100  # share of replicates lost, in the part of that name; experiments that lose the same ones
 LOST_RULES = (*rules.PAIR_RULES[1:5], rules.CLAIM_RULES[4])
 Key = tuple[str, str, str, float, str]  # part, rule, law, rho, truth
@@ -78,7 +81,9 @@ def tasks(
 def work(task: Task) -> Tally:
     """Counts of one piece."""
     law = laws.law_named(task.law)
-    parts = (_pairs, _groups, _naive, _equivalence, _claims, _collapse, _lost, _stops, _positions)
+    parts = (
+        _pairs, _groups, _naive, _equivalence, _claims, _collapse, _lost, _stops, _positions, _families, _clusters,
+    )  # fmt: skip
     return dict(zip(PARTS, parts, strict=True))[task.part](task, law)
 
 
@@ -185,6 +190,34 @@ def _positions(task: Task, law: Law) -> Tally:
     return tally
 
 
+def _families(task: Task, law: Law) -> Tally:
+    """Several tasks and their mean under one alpha: their differences are independent, or half of each is common."""
+    rng, tally = task.rng(), Tally()
+    for family in families.RULES:
+        patterns = families.PATTERNS if law.name == "normal" else dict(list(families.PATTERNS.items())[:2])
+        for common in (0.0, 0.5):
+            values = families.differences(family, law, task.rho, task.experiments, common, rng)
+            for pattern, multiple in patterns.items():
+                truth = families.truths(family, multiple)
+                for sd in SPREADS[:-1] if law.name == "normal" else SPREADS[1:3]:
+                    key = (task.part, family.name, task.law, task.rho, f"{pattern}, {common:g} common, SD {sd:g}")
+                    d = values * (sd / ENDPOINT_SD) + truth[:, None]
+                    tally[key] = _counted(families.follow(family, d), truth)
+    return tally
+
+
+def _clusters(task: Task, law: Law) -> Tally:
+    """Pairs in clusters, nothing differs: the means of clusters, as we take them, and all pairs as independent."""
+    rng, tally = task.rng(), Tally()
+    drawn = {one.name: families.clustered(one, law, task.experiments, rng) for one in families.CLUSTERINGS}
+    for what, ways in (drawn | {"own best": families.own_best(law, task.experiments, rng)}).items():
+        for way, d in ways.items():
+            claims = float(families.t_claims(d).sum())
+            key = (task.part, f"{what}, {way}", task.law, task.rho, "none")
+            tally[key] = {"experiments": float(task.experiments), "claims": claims, "wrong": claims}
+    return tally
+
+
 def _count(
     rule: Rule, values: Array, effects: tuple[float, ...], *, stop: bool = True, lost: Collection[int] = ()
 ) -> dict[str, float]:
@@ -194,15 +227,21 @@ def _count(
     at once that misses; sum of replicates used; a stop for futility (at any; at any that differs by the margin or
     more), and a difference of that size found.
     """
-    d = rules.differences(rule, values) + rules.truths(rule, effects)[:, None]
-    found = procedure.follow(rules.design(rule), d, rules.sides(rule), rule.horizon, equivalence=stop, lost=lost)
     truth = rules.truths(rule, effects)
+    d = rules.differences(rule, values) + truth[:, None]
+    return _counted(
+        procedure.follow(rules.design(rule), d, rules.sides(rule), rule.horizon, equivalence=stop, lost=lost), truth
+    )
+
+
+def _counted(found: procedure.Courses, truth: Array) -> dict[str, float]:
+    """The same of courses [N, m] whose true differences are `truth` [m]."""
     missed = ~found.covered(truth)
     wrong = found.crossed & (np.sign(found.mean) != np.sign(truth))
     large = np.abs(truth) > 0.999 * MARGIN
     small = (found.equivalent | (found.crossed & found.small)) & large
     return {
-        "experiments": float(len(values)),
+        "experiments": float(len(found.crossed)),
         "claims": float(found.crossed.any(axis=1).sum()),
         "silent": float((~found.crossed).all(axis=1).sum()),
         "wrong": float(wrong.any(axis=1).sum()),

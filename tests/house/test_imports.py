@@ -12,9 +12,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.elsewhere import csv_text, rows, scales
 from support.journals import Synthetic, write
 
 from esper_ab.commands.cli import SECTIONS, TABLE, load_command
+from esper_ab.external.plan import Rule, make_external_plan, save_plan
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ROOT / "esper_ab" / "commands"
@@ -28,6 +30,7 @@ ALLOWED: dict[str, set[str]] = {
     "board": {"numpy", "scipy", "matplotlib", "jinja2"},
     "compare": {"numpy", "scipy", "matplotlib"},
     "completion": set(),
+    "design": {"numpy", "scipy", "matplotlib"},
     "doctor": set(),
     "evaluate": set(),
     "export": {"numpy", "scipy", "duckdb"},
@@ -36,6 +39,7 @@ ALLOWED: dict[str, set[str]] = {
     "gc": set(),
     "heuristic": set(),
     "init": set(),
+    "judge": {"numpy", "scipy", "matplotlib"},
     "list": set(),
     "logs": set(),
     "power": {"numpy", "scipy"},
@@ -50,12 +54,14 @@ CALLS: dict[str, tuple[str, ...]] = {
     "board": ("board", ".", "--out", "board.html"),
     "compare": ("compare", "EXPERIMENT", "COPY"),
     "completion": ("completion", "bash"),
+    "design": ("design", "--groups", "a,b", "--replicates", "6", "--margin", "1", "--dry-run"),
     "doctor": ("doctor",),
     "evaluate": ("evaluate", "EXPERIMENT/policies/wait/0.pt"),
     "export": ("export", "EXPERIMENT", "--out", "tables"),
     "fetch": ("fetch", "digits"),
     "heuristic": ("heuristic", "--task", "nothing"),
     "init": ("init", "made.toml"),
+    "judge": ("judge", "held.json", "results.csv"),
     "list": ("list", "."),
     "power": ("power", "--experiment", "EXPERIMENT"),  # which has one replicate: refused, when everything is loaded
     "query": ("query", "EXPERIMENT", "SELECT 1"),
@@ -121,6 +127,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs")
     for name in ("EXPERIMENT", "COPY"):
         write(folder / name, Synthetic(replicates=1).events())
+    save_plan(make_external_plan(("new", "old"), ("0",), scales(), Rule()), folder / "held.json")
+    (folder / "results.csv").write_text(csv_text(rows([1.0], [2.0])))
     return folder
 
 

@@ -19,13 +19,15 @@ from pathlib import Path
 
 import pytest
 from support.command_lines import check_command_line
+from support.elsewhere import csv_text, rows, scales
 from support.patience import within
 
 from esper_ab.commands._exit_status import examples_of, invoke
 from esper_ab.commands.cli import TABLE, group, load_command
+from esper_ab.external.plan import Rule, make_external_plan, save_plan
 
 NAMES = sorted(TABLE)
-NOT_DATA = {"completion"}  # prints a script for a shell: the only thing that JSON would not help
+NOT_DATA = {"completion", "slurm-script"}  # they print scripts, which JSON would not help
 CODES = re.compile(r"\x1b")
 _TINY = (
     "--groups", "wait,random", "--task", "synthetic", "--replicates", "1", "--episodes", "1", "--steps", "4",
@@ -40,6 +42,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "calibrate": ("--mode", "wait", "--runs", "4", "--task", "synthetic", "--dry-run"),
     "compare": ("EXPERIMENT", "COPY"),
     "completion": ("bash",),
+    "design": ("--groups", "a,b", "--replicates", "6", "--margin", "1", "--dry-run"),
     "doctor": (),
     "evaluate": ("EXPERIMENT/policies/wait/0.pt",),
     "export": ("EXPERIMENT", "--out", "exported", "--force"),
@@ -49,6 +52,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "gc": ("COPY", "--dry-run"),
     "heuristic": ("--task", "synthetic", "--steps", "3", "--n-envs", "1"),
     "init": ("made.toml", "--force"),
+    "judge": ("held.json", "results.csv"),
     "launch": (*_TINY, "--dry-run"),
     "list": ("experiments",),
     "logs": ("EXPERIMENT",),
@@ -58,6 +62,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "resume": ("EXPERIMENT",),
     "rewards": ("sparse", "--task", "synthetic", "--schedules", "2", "--hosts", "1", "--search", "0", "--steps", "3"),
     "run": ("made.toml", "--dry-run"),
+    "slurm-script": ("--nodes", "2", "--cores", "4", "--name", "lab", "--groups", "shaped,sparse"),
     "status": ("EXPERIMENT",),
     "stop": ("EXPERIMENT",),
     "track": ("COPY", "--tensorboard"),
@@ -83,6 +88,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(folder / "experiments" / "one", folder / "experiments" / "two")
     for name in ("made.toml", "experiment.py", "experiment.toml"):
         assert invoke(group, ["init", str(folder / name)], "esper-ab") == 0
+    save_plan(make_external_plan(("new", "old"), ("0",), scales(), Rule()), folder / "held.json")
+    (folder / "results.csv").write_text(csv_text(rows([1.0], [2.0])))
     return folder
 
 

@@ -10,6 +10,7 @@ import pytest
 from support.gym_world import own_file
 from support.in_process import esper_ab
 
+from esper_ab.design.calibration_file import load_calibration
 from esper_ab.journal.load import load
 
 SMALL = ("--margin", "10", "--replicates", "1", "--n-envs", "2", "--steps", "30", "--eval-hosts", "2", "--quiet",
@@ -55,3 +56,15 @@ def test_without_gymnasium_the_remedy_is_one_line(tmp_path: Path, monkeypatch) -
     assert ended.returncode == 2
     assert "pip install 'esper-ab[gymnasium]'" in ended.stderr
     assert len(ended.stderr.strip().splitlines()) == 1
+
+
+def test_a_calibration_needs_no_margin_and_gives_one_to_start_from(tmp_path: Path) -> None:
+    ended = esper_ab(
+        "calibrate", "--task", "gym:CartPole-v1", "--runs", "4", "--episodes", "1", "--out", tmp_path, "--name", "x",
+        *SMALL[4:],
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    found = load_calibration(tmp_path / "x")
+    assert (found.mode, found.margin_named, found.spread.runs) == ("env", False, 4)
+    assert found.deterministic
+    assert found.margin > found.spread.sd / 10.0

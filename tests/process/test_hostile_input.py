@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import functools
 import random
-import stat
 import subprocess
 import sys
 import time
 import tracemalloc
-from pathlib import Path
 
 import pytest
 import zmq
@@ -18,9 +16,10 @@ from support.children import environment
 from support.conducted import THREADS
 
 from esper_ab.analysis.result_hash import result_hash
-from esper_ab.contracts import key_file
+from esper_ab.contracts import link_keys
 from esper_ab.contracts.codec import ProtocolError, decode_from_worker
 from esper_ab.control.hub import BAD_MESSAGES_REPORTED, BadMessage, Hub
+from esper_ab.control.keys import Keys
 from esper_ab.journal.fold import fold
 from esper_ab.launchers.inline import InlineLauncher
 
@@ -44,7 +43,7 @@ def plain(peer):
 
 def foreign_key(order, peer):
     """The right server and a key pair of one's own."""
-    hostile.curve(peer, key_file.read(Path(order.key_file)).server_public.encode(), zmq.curve_keypair())
+    hostile.curve(peer, order.server_key.encode(), zmq.curve_keypair())
 
 
 def foreign_server(peer):
@@ -112,42 +111,35 @@ def understood(frame):
 
 
 SECRETS = """
-import os, sys, threading
+import sys
 from pathlib import Path
 from support import fake_plans
-from esper_ab.contracts import key_file
 from esper_ab.control import experiment_run
 from esper_ab.launchers.local import LocalLauncher
 
-class Watching(LocalLauncher):
-    def start(self, order):
-        worker = super().start(order)
-        keys = key_file.read(Path(order.key_file))
-        mode = Path(order.key_file).stat().st_mode & 0o777, Path(order.key_file).parent.stat().st_mode & 0o777
-        public = [Path(f"/proc/{worker.pid}/{name}").read_bytes() for name in ("cmdline", "environ")]
-        found.append((keys.secret, order.key_file, mode, any(keys.secret.encode() in text for text in public)))
-        assert keys.secret not in repr(keys) + repr(order)
-        return worker
-
-found = []
-experiment_dir = Path(sys.argv[1])
 if __name__ == "__main__":
-    experiment_run.run(fake_plans.plan(), experiment_dir, Watching("support.fake_worker:main", "tcp"), ())
-    written = b"".join(path.read_bytes() for path in experiment_dir.rglob("*") if path.is_file())
-    for secret, file, mode, shown in found:
-        print(oct(mode[0]), oct(mode[1]), shown, secret.encode() in written, Path(file).exists())
+    launcher = LocalLauncher("support.hostile:confess", "tcp")
+    experiment_run.run(fake_plans.plan(), Path(sys.argv[1]), launcher, ())
 """
 
 
-def test_secrets_are_in_private_files_and_nowhere_else(tmp_path):
-    """Neither in the journal and the logs, nor in what ps shows of a process; gone with the experiment."""
+def test_a_secret_is_nowhere_but_in_its_process(tmp_path):
+    """Neither in the order, the journal and the logs, nor in what ps shows of a process."""
     script = tmp_path / "watching.py"
     script.write_text(SECRETS)
-    (tmp_path / "run").mkdir()
-    command = [sys.executable, str(script), str(tmp_path / "run")]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    run, told = tmp_path / "run", tmp_path / "told"
+    run.mkdir()
+    told.mkdir()
+    command = [sys.executable, str(script), str(run)]
+    done = subprocess.run(
+        command, env=environment(CONFESS_TO=str(told)), capture_output=True, text=True, check=False
+    )
     assert done.stderr == ""
-    assert done.stdout.splitlines() == ["0o600 0o700 False False False"] * 2
+    confessed = [file.read_text().split() for file in told.iterdir()]
+    assert len({secret for secret, _ in confessed}) == 2
+    assert [shown for _, shown in confessed] == ["False", "False"]
+    written = b"".join(path.read_bytes() for path in run.rglob("*") if path.is_file())
+    assert not any(secret.encode() in written for secret, _ in confessed)
 
 
 def test_every_frame_is_a_message_or_refused_and_none_takes_long():
@@ -185,28 +177,35 @@ def heard(hub, wait_s=10.0):
 def test_a_key_opens_the_door_for_its_owner_only(hub):
     """A worker that calls itself another one is heard as itself, and what it says does not count."""
     hub.admit("w00/1")
-    key = hub.admit("w01/1")
-    hostile.send_all(hub.endpoint, b"w00/1", [hostile.MESSAGES[0]], key)
+    hostile.send_all(hub.endpoint, b"w00/1", [hostile.MESSAGES[0]], hostile.admitted(hub, "w01/1"))
     assert heard(hub) == [BadMessage("w01/1", "calls itself 'w00/1'", known=True, cut_off=False)]
 
 
-def test_the_key_of_an_earlier_incarnation_opens_nothing(hub):
-    first = hub.admit("w00/1")
-    keys = key_file.read(Path(first))
-    hub.admit("w00/2")
-    assert not Path(first).exists()
+def opens(hub, keys):
+    """Whether these keys get in."""
     pair = keys.public.encode(), keys.secret.encode()
-    assert not hostile.stranger(hub.endpoint, lambda peer: hostile.curve(peer, keys.server_public.encode(), pair))
+    return hostile.stranger(hub.endpoint, lambda peer: hostile.curve(peer, keys.server_public.encode(), pair))
+
+
+def test_a_key_opens_once_it_is_known_and_until_the_next_incarnation(hub):
+    keys = link_keys.make("w00/1", hub.admit("w00/1"))
+    hub.register("w01/1", keys.public)  # which nobody has admitted
+    assert not opens(hub, keys)
+    hub.register("w00/1", keys.public)
+    hub.admit("w00/2")
+    hub.dismiss("w00/1")
+    hub.register("w00/1", keys.public)  # said by one that was replaced meanwhile
+    assert not opens(hub, keys)
     assert heard(hub, 0) == []
 
 
-def test_key_files_are_private_and_go_with_the_hub():
-    hub = Hub("tcp")
-    file = Path(hub.admit("w00/1"))
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
-    hub.close()
-    assert not file.parent.exists()
+def test_the_keys_of_ten_thousand_workers_take_no_time():
+    """Restarts among them: every registration looks at its own worker alone."""
+    known, keys = Keys(), [zmq.curve_keypair()[0].decode() for _ in range(100)]
+    began = time.process_time()
+    for number in range(10_000):
+        known.register(f"w{number}/1", keys[number % 100])
+    assert time.process_time() - began < 2
 
 
 def test_ports_are_never_the_same(hub):
@@ -220,8 +219,7 @@ def test_only_the_first_bad_messages_of_all_are_told(hub):
     reported = 0
     for worker in range(BAD_MESSAGES_REPORTED):
         identity = f"w{worker:02d}/1"
-        key = hub.admit(identity)
-        hostile.send_all(hub.endpoint, identity.encode(), [b"\xc1", b"\xc1", b""], key)
+        hostile.send_all(hub.endpoint, identity.encode(), [b"\xc1", b"\xc1", b""], hostile.admitted(hub, identity))
         incoming = []
         while len(incoming) < 3:
             incoming += heard(hub)

@@ -9,6 +9,7 @@ from support import trainers
 from support.in_process import done, esper_ab
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.design.calibration_file import load_calibration
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 from esper_ab.journal.outcomes import outcomes
@@ -117,3 +118,16 @@ def test_a_worker_that_is_killed_changes_no_record(tmp_path: Path) -> None:
     assert "restart" in found
     assert "inexact_resume" not in found
     assert [digests(killed, group) for group in "ab"] == [digests(calm, group) for group in "ab"]
+
+
+def test_a_trainer_is_calibrated_by_its_settings(tmp_path: Path) -> None:
+    trainer = trainers.python_file(tmp_path)
+    common = ("calibrate", "--trainer", trainer, "--outcome", "score", "--outcome-better", "higher", "--out",
+              tmp_path / "runs", "--name", "x", "--quiet", "--launcher", "inline", "--runs", "4")  # fmt: skip
+    refused = esper_ab(*common, "--mode", "shaped")
+    assert refused.returncode == UsageError.exit_code
+    assert "--mode shaped: of a trainer the condition is its settings" in refused.stderr
+    done(*common, "--episodes", "2", "--set", "trainer.lr=0.2")
+    found = load_calibration(tmp_path / "runs" / "x")
+    assert (found.margin_named, found.spread.runs, found.deterministic) == (False, 4, True)
+    assert found.settings["trainer.lr"] == "0.2"

@@ -29,6 +29,7 @@ from pathlib import Path
 import msgspec
 import zmq
 
+from esper_ab.contracts import link_keys
 from esper_ab.contracts.evaluation import episode_sizes
 from esper_ab.contracts.messages import (
     PROTOCOL,
@@ -75,7 +76,10 @@ def main(order: WorkerOrder) -> None:
 
 
 def main_in_thread(order: WorkerOrder) -> None:
-    link = Link(order.endpoint, order.identity, resend_after_s=0.2, keys=order.key_file)
+    link = Link(
+        order.endpoint, order.identity, resend_after_s=0.2, keys=link_keys.take(order.identity),
+        lost_after_s=order.lost_after_s,
+    )
     try:
         link.send(hello(order))
         _serve(link, order)
@@ -90,7 +94,8 @@ def hello(order):
     protocol = 99 if ("protocol", order.worker, 0) in _planted(order) else PROTOCOL
     return Hello(
         worker=order.worker, incarnation=order.incarnation, protocol=protocol, pid=os.getpid(), uuids=order.lane.uuids,
-        torch_version="none", sources="an edit" if ("sources", order.worker, 0) in _planted(order) else "",
+        torch_version="none", host=socket.gethostname(), titles=order.lane.titles,
+        sources="an edit" if ("sources", order.worker, 0) in _planted(order) else "",
     )
 
 
@@ -119,7 +124,7 @@ def _run(link, order: WorkerOrder, assign: Assign) -> bool:
         if milestone == start:
             report = Ready(run=spec.ref, warm_up_s=0.0, milestone=start, damaged=damaged)
         else:
-            report = report_of(spec, milestone, save(experiment_dir, spec, milestone), brought)
+            report = report_of(spec, milestone, save(experiment_dir, spec, milestone, order.incarnation), brought)
         for kind, run, at in sorted(_planted(order)):
             if (run, at) == (spec.ref.name, milestone) and (milestone > start or start == 0):
                 report = _FAULTS[kind](link, report)
@@ -152,9 +157,9 @@ def state(spec, milestone):
     return f"{spec.ref.name} at {milestone}".encode()
 
 
-def save(experiment_dir, spec, milestone):
+def save(experiment_dir, spec, milestone, incarnation):
     if learns(spec) and 0 < milestone <= spec.episodes:
-        return checkpoint.store(experiment_dir, spec.ref, milestone, state(spec, milestone))
+        return checkpoint.store(experiment_dir, spec.ref, milestone, state(spec, milestone), incarnation)
     return None
 
 

@@ -16,6 +16,7 @@ class ForkLauncher(LocalLauncher):
     """As the local launcher in all but how a process begins."""
 
     def start(self, order: WorkerOrder) -> LocalWorker:
+        """Over ipc."""
         process = multiprocessing.get_context("fork").Process(
             target=_begin, args=(self._entry, order), name=order.identity, daemon=False
         )

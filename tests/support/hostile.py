@@ -5,6 +5,7 @@ All messages are about a run of no experiment, so that one which survives its mu
 
 from __future__ import annotations
 
+import os
 import socket
 import struct
 from pathlib import Path
@@ -12,11 +13,11 @@ from pathlib import Path
 import msgspec
 import zmq
 
-from esper_ab.contracts import key_file
+from esper_ab.contracts import link_keys
 from esper_ab.contracts.codec import encode
 from esper_ab.contracts.messages import PROTOCOL, Chunk, Failed, Hello, Progress
 from esper_ab.launchers.inline import InlineLauncher
-from support import fake_plans
+from support import fake_plans, fake_worker
 from support.fake_worker import report_of
 
 PATIENCE_MS = 5000
@@ -108,16 +109,33 @@ class RubbishFirst(InlineLauncher):
 
 
 def rubbish(order):
-    send_all(order.endpoint, order.identity.encode(), rubbish.found, order.key_file)
+    send_all(order.endpoint, order.identity.encode(), rubbish.found, link_keys.take(order.identity))
 
 
-def dealer(context, endpoint, identity, key=""):
+def confess(order):
+    """Entry of a worker that writes its secret into the folder $CONFESS_TO, and whether it is where others may look."""
+    keys = link_keys.take(order.identity)
+    link_keys._OWN[order.identity] = keys
+    looked = [Path(f"/proc/self/{name}").read_bytes() for name in ("cmdline", "environ")]
+    looked += [msgspec.json.encode(order), repr(keys).encode()]
+    shown = any(keys.secret.encode() in text for text in looked)
+    (Path(os.environ["CONFESS_TO"]) / order.worker).write_text(f"{keys.secret} {shown}")
+    fake_worker.main(order)
+
+
+def admitted(hub, identity):
+    """Keys with which the worker `identity` gets in."""
+    keys = link_keys.make(identity, hub.admit(identity))
+    hub.register(identity, keys.public)
+    return link_keys.take(identity)
+
+
+def dealer(context, endpoint, identity, keys=None):
     peer = context.socket(zmq.DEALER)
     peer.setsockopt(zmq.LINGER, PATIENCE_MS)
     peer.setsockopt(zmq.SNDTIMEO, PATIENCE_MS)
     peer.setsockopt(zmq.IDENTITY, identity)
-    if key:
-        keys = key_file.read(Path(key))
+    if keys:
         curve(peer, keys.server_public.encode(), (keys.public.encode(), keys.secret.encode()))
     peer.connect(endpoint)
     return peer
@@ -129,9 +147,9 @@ def curve(peer, server, pair):
     peer.setsockopt(zmq.CURVE_SECRETKEY, pair[1])
 
 
-def send_all(endpoint, identity, found, key=""):
+def send_all(endpoint, identity, found, keys=None):
     """Send `found` and close; returns when all of it has been handed over."""
-    with zmq.Context() as context, dealer(context, endpoint, identity, key) as peer:
+    with zmq.Context() as context, dealer(context, endpoint, identity, keys) as peer:
         for frame in found:
             peer.send(frame)
 

@@ -53,7 +53,7 @@ class SimulatedWorker:
         order = self.order
         return Hello(
             worker=order.worker, incarnation=order.incarnation, protocol=PROTOCOL, pid=1, uuids=order.lane.uuids,
-            torch_version="none", sources="",
+            torch_version="none", sources="", titles=order.lane.titles,
         )
 
     def progress(self):

@@ -19,6 +19,7 @@ import torch
 
 from esper_ab.contracts.below import folder_below
 from esper_ab.contracts.catalog import entry, names
+from esper_ab.contracts.installed_code import sources
 from esper_ab.contracts.kinds import CONTROLLERS, GYMNASIUM, REWARDS, TRAINER, kind_of_task
 from esper_ab.contracts.machine import DOING, ControllerQuestion, Device, Machine, Questions, TaskFacts, UserReward
 from esper_ab.contracts.measures import Measure, TaskMeasures
@@ -230,6 +231,8 @@ def describe(questions: Questions) -> Machine:
         native_blueprints=tuple(chains),
         multiply_adds_per_s=multiply_adds_per_s(),
         cpu_bf16=cpu_bf16(_cpu_flags()),
+        sources=sources(),
+        sees_shared_file=not questions.shared_file or Path(questions.shared_file).is_file(),
         user_rewards=found.code if kind == GYMNASIUM else tuple(
             user_reward(reference, len(slots)) for reference in questions.user_rewards
         ),

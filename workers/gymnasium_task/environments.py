@@ -196,7 +196,10 @@ class GymEnvironments:
         spec, episodes = self._spec, self._ended[env] or [self._places[env].episode]
         outcomes = [float(spec.outcome(episode)) for episode in episodes]
         if not np.isfinite(outcomes).all():
-            raise ValueError(f"the outcome of environment {env} is not finite: {outcomes}")
+            raise ValueError(
+                f"the outcome of environment {env} is not finite: {outcomes}; only an --outcome of your own, "
+                "path.py:function, can say what such an episode is worth"
+            )
         measures = [spec.measures(episode) for episode in episodes]
         means = {name: _mean([one[name] for one in measures]) for name in measures[0]}
         return EnvEpisode(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import platform
 import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from esper_ab.contracts import link_keys
 from esper_ab.contracts.installed_code import sources_imported
 from esper_ab.contracts.messages import PROTOCOL, Failed, Hello, Lane, WorkerOrder
 from esper_ab.contracts.settings import Arithmetic
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+_DRIVER, _DRIVER_CHARS = Path("/proc/driver/nvidia/version"), 200
 _SUMMARY_CHARS = 500
 _TRACEBACK_CHARS = 20_000
 
@@ -45,16 +48,19 @@ def _serve(
     order: WorkerOrder, prepare: Callable[[Lane, Arithmetic], tuple[str, ...]], log_to: Callable[[Path, str], None]
 ) -> None:
     """Say Hello and serve runs until Stop; an error is reported to the coordinator, then raised for the log."""
-    link = Link(order.endpoint, order.identity, keys=order.key_file)
+    link = Link(
+        order.endpoint, order.identity, keys=link_keys.take(order.identity), lost_after_s=order.lost_after_s
+    )
     try:
-        uuids = prepare(order.lane, order.arithmetic)
+        titles = prepare(order.lane, order.arithmetic)
         import torch
 
         from workers.process.loop import serve
 
         link.send(Hello(
-            worker=order.worker, incarnation=order.incarnation, protocol=PROTOCOL, pid=os.getpid(), uuids=uuids,
-            torch_version=str(torch.__version__), sources=sources_imported(),
+            worker=order.worker, incarnation=order.incarnation, protocol=PROTOCOL, pid=os.getpid(),
+            uuids=order.lane.uuids, torch_version=str(torch.__version__), sources=sources_imported(),
+            host=platform.node(), titles=titles, driver=_driver() if any(titles) else "",
         ))
         serve(link, order, log_to)
     except Exception as error:
@@ -77,19 +83,29 @@ def _set_threads(lane: Lane, arithmetic: Arithmetic) -> tuple[str, ...]:
     if any(lane.uuids):  # CUDA can be pinned only by the environment of a new process
         raise WrongDevice(f"lane {lane.name} has GPUs, and a thread has none of its own")
     torch.set_num_threads(arithmetic.threads)
-    return lane.uuids
+    return ("",) * len(lane.devices)
 
 
 def _pin_torch(lane: Lane, arithmetic: Arithmetic) -> tuple[str, ...]:
-    """Pin torch's arithmetic; return the UUIDs of the lane's devices, checked against torch ("" for a core)."""
+    """Pin torch's arithmetic; return the titles of the lane's devices, whose UUIDs are checked ("" for a core)."""
     import torch
 
     from workers.process.arithmetic import pin
 
     pin(arithmetic)
+    seen = [torch.cuda.get_device_properties(i) for i in range(torch.cuda.device_count() if any(lane.uuids) else 0)]
     if any(lane.uuids):
-        check_gpus(lane, [f"GPU-{torch.cuda.get_device_properties(i).uuid}" for i in range(torch.cuda.device_count())])
-    return lane.uuids
+        check_gpus(lane, [f"GPU-{device.uuid}" for device in seen])
+    titles = iter([str(device.name) for device in seen])
+    return tuple(next(titles) if uuid else "" for uuid in lane.uuids)
+
+
+def _driver() -> str:
+    """Version of the GPUs' kernel module, as it calls itself; "" where it does not."""
+    try:
+        return _DRIVER.read_text(encoding="utf-8").splitlines()[0][:_DRIVER_CHARS]
+    except (OSError, IndexError):
+        return ""
 
 
 def check_gpus(lane: Lane, seen: list[str]) -> None:

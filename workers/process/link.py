@@ -11,13 +11,14 @@ import os
 import time
 from collections import deque
 from contextlib import suppress
-from pathlib import Path
 
 import zmq
 
-from esper_ab.contracts import key_file, messages
+from esper_ab.contracts import messages
 from esper_ab.contracts.codec import decode_from_coordinator, encode, split
+from esper_ab.contracts.link_keys import LinkKeys
 from esper_ab.contracts.records import RunRef
+from workers.process.link_watch import LinkWatch
 
 _STDERR, _FORKED = 2, 71  # a descriptor; an exit status
 _RESEND_AFTER_S = 30.0  # long, because a lockstep barrier takes as long as its slowest run
@@ -32,8 +33,14 @@ class LinkLost(ConnectionError):
 class Link:
     """One worker's connection, owned by one thread."""
 
-    def __init__(self, endpoint: str, identity: str, resend_after_s: float = _RESEND_AFTER_S, keys: str = "") -> None:
-        """Connect; `keys`: file with the connection's keys, for an endpoint that requires them."""
+    def __init__(
+        self, endpoint: str, identity: str, resend_after_s: float = _RESEND_AFTER_S, keys: LinkKeys | None = None,
+        lost_after_s: float = 0.0,
+    ) -> None:
+        """Connect; `keys`: of the connection, for an endpoint that requires them.
+
+        `lost_after_s`: without a connection for so long this process ends; 0: it waits for ever.
+        """
         self._process = os.getpid()
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
@@ -44,8 +51,9 @@ class Link:
         self._socket.setsockopt(zmq.RECONNECT_IVL, 100)
         self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, 5000)
         self._socket.setsockopt(zmq.SNDTIMEO, int(_SEND_TIMEOUT_S * 1000))
-        if keys:
-            self._show_keys(Path(keys))
+        if keys is not None:
+            self._show_keys(keys)
+        self._watch = LinkWatch(self._socket, lost_after_s) if lost_after_s else None
         self._socket.connect(endpoint)
         self._resend_after_s = resend_after_s
         self.run: RunRef | None = None  # last assigned
@@ -54,8 +62,7 @@ class Link:
         self._kept: list[bytes] = []  # frames of a report until its release
         self._waiting: deque[messages.CoordinatorMessage] = deque()  # received by `cancelled`
 
-    def _show_keys(self, file: Path) -> None:
-        keys = key_file.read(file)
+    def _show_keys(self, keys: LinkKeys) -> None:
         self._socket.setsockopt(zmq.CURVE_SERVERKEY, keys.server_public.encode())
         self._socket.setsockopt(zmq.CURVE_PUBLICKEY, keys.public.encode())
         self._socket.setsockopt(zmq.CURVE_SECRETKEY, keys.secret.encode())
@@ -94,7 +101,9 @@ class Link:
             wait_s = resend_at - now if deadline is None else min(resend_at, deadline) - now
             if self._waiting or self._socket.poll(max(0, int(wait_s * 1000) + 1)):
                 message = self._waiting.popleft() if self._waiting else decode_from_coordinator(self._socket.recv())
-                if self._is_new(message):
+                if isinstance(message, messages.Ping):
+                    self.send(messages.Pong())
+                elif self._is_new(message):
                     return message
             elif deadline is not None and time.monotonic() >= deadline:
                 return None
@@ -109,6 +118,8 @@ class Link:
     def close(self, finished: bool) -> None:
         """Close; pending messages are delivered first if the worker has `finished`, dropped if it was aborted."""
         self._end_forked_child()
+        if self._watch is not None:
+            self._watch.close()
         self._socket.close(_LINGER_FINISHED_MS if finished else 0)
         self._context.term()
 

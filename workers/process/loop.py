@@ -69,7 +69,7 @@ def serve(link: Link, order: messages.WorkerOrder, log_to: Callable[[Path, str],
             try:
                 open_log = functools.partial(log_to, experiment_dir, spec.log_file)
                 _when_there_is_room(link, spec, message.milestone, open_log)
-                _run(link, experiment_dir, message, makers)
+                _run(link, order, message, makers)
             except _Cancelled as cancelled:
                 _say(f"{spec.ref.name}: given up: {cancelled}")
             except _Stopped as stop:
@@ -77,9 +77,9 @@ def serve(link: Link, order: messages.WorkerOrder, log_to: Callable[[Path, str],
                 return
 
 
-def _run(link: Link, experiment_dir: Path, assigned: messages.Assign, makers: Makers) -> None:
+def _run(link: Link, order: messages.WorkerOrder, assigned: messages.Assign, makers: Makers) -> None:
     """Execute one run from its warm-up, or from the end of its records, to its evaluation."""
-    spec = assigned.spec
+    spec, experiment_dir = assigned.spec, Path(order.experiment_dir)
     _say(f"{spec.ref.name}: {spec.episodes} episodes of {spec.n_envs} environments on {spec.ref.lane}")
     session = makers.session(spec)
     start, damaged = _take_up(session, experiment_dir, assigned)
@@ -90,7 +90,7 @@ def _run(link: Link, experiment_dir: Path, assigned: messages.Assign, makers: Ma
         milestone = episode + 1
         on_step, on_update = _progress(link, spec, milestone, "train"), _progress(link, spec, milestone, "update")
         record = session.train(episode, on_step, on_update)
-        saved = _save(link, session, experiment_dir, milestone)
+        saved = _save(link, session, order, milestone)
         link.send(messages.EpisodeFinished(
             run=spec.ref, seq=milestone, record=record, checkpoint=saved, observations=session.observations()
         ))
@@ -127,13 +127,16 @@ def _take_up(
     return milestone, damaged
 
 
-def _save(link: Link, session: AnySession, experiment_dir: Path, milestone: int) -> Checkpoint | None:
+def _save(link: Link, session: AnySession, order: messages.WorkerOrder, milestone: int) -> Checkpoint | None:
     """Save the session's state, if it has any, before the record is sent, so that no record is without checkpoint."""
     state, spec = session.state(), session.spec
     if state is None:
         return None
     link.send(messages.Progress(run=spec.ref, milestone=milestone, step=spec.steps, phase="save"))
-    store = functools.partial(checkpoint.store, experiment_dir, spec.ref, milestone, state_bytes.to_bytes(state))
+    store = functools.partial(
+        checkpoint.store, Path(order.experiment_dir), spec.ref, milestone, state_bytes.to_bytes(state),
+        order.incarnation,
+    )  # fmt: skip
     return _when_there_is_room(link, spec, milestone, store)
 
 

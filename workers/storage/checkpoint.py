@@ -1,10 +1,14 @@
 """Generations of a run's checkpoints, as bytes: checkpoints/<group>/<replicate>/<milestone>.pt.
 
+A worker that was started in the place of another writes <milestone>.<incarnation>.pt: one that is given up for lost and
+is not, on a node that cannot be reached for a while, overwrites nothing of its successor's.
+
 A checkpoint is written before the record of its milestone is sent, so a recorded episode never has to be run again.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,21 +17,31 @@ from esper_ab.contracts.records import Checkpoint, RunRef
 from workers.storage import durable
 from workers.storage.durable import Damaged
 
+_NAME = re.compile(r"(\d+)(\.\d+)?\.pt")
 GENERATIONS = 2  # number kept: the newest, and the one before in case the newest gets damaged
 
 
-def file_of(run: RunRef, milestone: int) -> str:
-    """Return the path of the checkpoint of `milestone`, relative to the experiment directory."""
-    return f"checkpoints/{run.name}/{milestone}.pt"
+def file_of(run: RunRef, milestone: int, incarnation: int = 1) -> str:
+    """Return the path of a worker's checkpoint of `milestone`, relative to the experiment directory."""
+    again = f".{incarnation}" if incarnation > 1 else ""
+    return f"{_folder(run)}/{milestone}{again}.pt"
 
 
-def store(experiment_dir: Path, run: RunRef, milestone: int, data: bytes) -> Checkpoint:
-    """Write a generation, then remove those that are too old. OSError leaves all previous ones unchanged."""
-    file = file_of(run, milestone)
+def _folder(run: RunRef) -> str:
+    return f"checkpoints/{run.name}"
+
+
+def store(experiment_dir: Path, run: RunRef, milestone: int, data: bytes, incarnation: int = 1) -> Checkpoint:
+    """Write a generation, then remove those that are too old. OSError leaves all previous ones unchanged.
+
+    `incarnation`: how often the worker that writes has been started.
+    """
+    file = file_of(run, milestone, incarnation)
     sha256 = durable.write(experiment_dir, file, data)
     for old in (experiment_dir / file).parent.glob("*.pt"):
-        if old.stem.isdecimal() and int(old.stem) <= milestone - GENERATIONS:
-            remove_below(experiment_dir, file_of(run, int(old.stem)))
+        named = _NAME.fullmatch(old.name)
+        if named is not None and int(named[1]) <= milestone - GENERATIONS:
+            remove_below(experiment_dir, f"{_folder(run)}/{old.name}")
     return Checkpoint(milestone=milestone, file=file, sha256=sha256, size_bytes=len(data))
 
 
@@ -40,9 +54,11 @@ def take_up(
     """
     damaged: list[str] = []
     for checkpoint in offered:
-        file = file_of(run, checkpoint.milestone)
+        file, named = file_of(run, checkpoint.milestone), _NAME.fullmatch(Path(checkpoint.file).name)
         try:
-            if checkpoint.file != file:
+            if named is not None and checkpoint.file == f"{_folder(run)}/{checkpoint.milestone}{named[2] or ''}.pt":
+                file = checkpoint.file
+            else:
                 where = f"is where run {run.name} keeps milestone {checkpoint.milestone}"
                 raise Damaged(f"{where}, not {checkpoint.file[:200]!r}")
             resume(durable.read(experiment_dir / file, checkpoint.sha256, checkpoint.size_bytes))

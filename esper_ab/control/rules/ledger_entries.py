@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from esper_ab.contracts.messages import Hello, Ready, RunSpec
+from esper_ab.contracts.messages import Hello, Ready, RunSpec, WorkerOrder
 from esper_ab.control.rules.findings import findings
 from esper_ab.control.rules.liveness import Laggard, Sign
 from esper_ab.control.rules.runs import episode_at, event_of
@@ -18,11 +18,27 @@ LAST_WORDS_LINES = 100  # of a log: stacks of a few threads, innermost frame fir
 _LINE_CHARS = 300  # of a line of a worker's log that the ledger keeps
 
 
-def worker_started(hello: Hello, lane: str) -> WorkerStarted:
+def worker_started(hello: Hello, order: WorkerOrder) -> WorkerStarted:
     return WorkerStarted(
-        worker=hello.worker, incarnation=hello.incarnation, lane=lane, pid=hello.pid, uuids=hello.uuids,
-        torch_version=hello.torch_version, sources=hello.sources,
+        worker=hello.worker, incarnation=hello.incarnation, lane=order.lane.name, pid=hello.pid, uuids=hello.uuids,
+        torch_version=hello.torch_version, sources=hello.sources, host=hello.host, node=order.node,
+        titles=hello.titles, driver=hello.driver,
     )
+
+
+def moved(hello: Hello, worker: WorkerState, history: History) -> Ledger | None:
+    """A lane that stands for other devices than before, of the same kind, as after a requeue; None for any other."""
+    before = next((one for one in reversed(history.workers) if one.lane == worker.lane), None)
+    now = _place(worker.order.node, hello.host, hello.uuids)
+    if before is None or not before.host or (was := _place(before.node, before.host, before.uuids)) == now:
+        return None
+    name = worker.run.ref.name if worker.run else ""
+    detail = f"{worker.lane} has moved from {was} to {now}, of the same kind"
+    return Ledger(category="moved", run_name=name, episode=None, detail=detail)
+
+
+def _place(node: str, host: str, uuids: tuple[str, ...]) -> str:
+    return " ".join([node or host, *filter(None, uuids)])
 
 
 def other_code(hello: Hello, lane: str, history: History) -> str:

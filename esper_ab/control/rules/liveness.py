@@ -6,17 +6,19 @@ gave it, and never less than a minute. A phase that nobody has got past yet gets
 what is done once (start-up, loading data, warm-up): a neighbour's warm caches say nothing about a cold one. That grace
 grows with the steps that the plan expects, as a large task takes minutes for one, and with the processes that want to
 run per core: on a crowded machine, and with many lanes, everything that is done once takes as many times longer. A
-worker that waits at a barrier owes nothing.
+worker that waits at a barrier owes nothing, unless nothing but its silence would tell that it is lost, with its node:
+then it is asked every now and then, and owes an answer.
 """
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import defaultdict, deque
 
 import msgspec
 
-START_UP, ASSIGNED, WARM_UP = "start-up", "assigned", "warm-up"
+START_UP, ASSIGNED, WARM_UP, PING = "start-up", "assigned", "warm-up", "ping"
 _DONE_ONCE = (START_UP, ASSIGNED, WARM_UP)
 _STEPS_WAITED = 10  # an estimate may be wrong by two or three, and seeds and neighbours slow a step down
 _INTERVALS_KEPT = 64  # per phase: follows a change of pace within an episode or two
@@ -30,9 +32,17 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     factor: float = 5.0
     pause_s: float = 10.0  # the coordinator itself stood still this long (suspended): nobody is blamed for it
     disk_full_s: float = 600.0  # for room on the disk, before the experiment ends with DiskFull
+    ping_s: float = math.inf  # a worker at rest that was not heard of for so long is asked whether it is there ...
+    pong_s: float = 40.0  # ... and has so long to answer
+    # Who stops the coordinator ends its workers, too, and need not wait: a scheduler that takes its machines back
+    ended_together: bool = False
     say_s: float = 10.0  # a stop that takes longer says whom it waits for
     # at one milestone of a run: the last of them costs the replicate, the others are followed by a restart
     deaths: int = 3
+
+    def across_nodes(self) -> Limits:
+        """The same for workers on other machines, lent by a scheduler: a lost node is known within a minute."""
+        return msgspec.structs.replace(self, ping_s=20.0, ended_together=True)
 
     def of_steps(self, step_s: float) -> Limits:
         """The same for runs whose steps, the only signs of life, take about `step_s` each."""
@@ -65,25 +75,42 @@ class Liveness:
         self._checked = now
         self._crowding = 1.0
         self._owing: dict[str, tuple[Sign, float]] = {}  # worker -> last sign and when
+        self._resting: dict[str, float] = {}  # worker -> when it was last heard of
         self._intervals: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_INTERVALS_KEPT))
 
     def sign(self, worker: str, sign: Sign, now: float) -> None:
         """The worker is at `sign` and owes the next one."""
         self._note_interval(worker, now)
+        self._resting.pop(worker, None)
         self._owing[worker] = (sign, now)
 
     def rest(self, worker: str, now: float) -> None:
         """The worker has done what it was asked: it owes nothing."""
         self._note_interval(worker, now)
         self._owing.pop(worker, None)
+        self._resting[worker] = now
 
     def forget(self, worker: str) -> None:
         """The worker is gone in the middle of something: how long that took says nothing."""
         self._owing.pop(worker, None)
+        self._resting.pop(worker, None)
+
+    def ping(self, now: float) -> tuple[str, ...]:
+        """Workers at rest that have to be asked now; each owes an answer."""
+        due = tuple(worker for worker, at in self._resting.items() if now - at >= self._limits.ping_s)
+        for worker in due:
+            self.sign(worker, Sign(phase=PING), now)
+        return due
+
+    def pong(self, worker: str, now: float) -> None:
+        """The worker has answered; too late if it has been given work meanwhile."""
+        if worker in self._owing and self._owing[worker][0].phase == PING:
+            self.rest(worker, now)
 
     def last(self, worker: str) -> Sign | None:
-        """What the worker was doing, or None while it owes nothing."""
-        return self._owing[worker][0] if worker in self._owing else None
+        """What the worker was doing, or None while it is at rest."""
+        sign = self._owing[worker][0] if worker in self._owing else None
+        return None if sign is None or sign.phase == PING else sign
 
     def silence(self, worker: str, now: float) -> Laggard | None:
         """How long the worker has owed its next sign; None while it owes nothing."""
@@ -110,11 +137,13 @@ class Liveness:
         )
 
     def _note_interval(self, worker: str, now: float) -> None:
-        if worker in self._owing:
+        if worker in self._owing and self._owing[worker][0].phase != PING:
             sign, at = self._owing[worker]
             self._intervals[sign.phase].append(now - at)
 
     def _limit_s(self, phase: str) -> float:
+        if phase == PING:
+            return self._limits.pong_s
         if phase in _DONE_ONCE or phase not in self._intervals:
             return self._limits.start_up_s * self._crowding
         return max(self._limits.floor_s, self._limits.factor * statistics.median(self._intervals[phase]))

@@ -106,6 +106,8 @@ class ExperimentMachine:
                     self._note_progress(worker, message, now)
                 case messages.Ready() | messages.EpisodeFinished() | messages.Evaluated():
                     self._take_report(worker, message, now)
+                case messages.Pong():
+                    self._liveness.pong(worker.identity, now)
                 case messages.Failed():
                     worker.fault = f"reported an error: {visible_line(message.summary, _SUMMARY_CHARS)}"
                     worker.traceback = message.traceback
@@ -158,6 +160,8 @@ class ExperimentMachine:
         for worker in silent:
             silent_s, limit_s = late[worker.identity].silent_s, late[worker.identity].limit_s
             self._end(worker, f"gave no sign of life for {silent_s:.0f} s (limit {limit_s:.0f} s)", hung=True)
+        for identity in self._liveness.ping(now):
+            self._do(commands.Send(identity, messages.Ping()))
         return self._taken()
 
     def _end(self, worker: WorkerState, reason: str, *, hung: bool) -> None:
@@ -173,6 +177,10 @@ class ExperimentMachine:
         run = self._run_of(worker)
         stands = self._blocks.stands(run) if run else runs.NOWHERE
         where = ledger_entries.whereabouts(worker, run, stands, self._liveness.last(worker.identity))
+        if self._stopped_by and self._limits.ended_together:  # who has stopped it does not wait: no failure of a run
+            text = f"stopped by {self._stopped_by}, which ended {worker.title}, too, {where}; what was recorded is kept"
+            self._do(commands.Fail(Interrupted(text)))
+            return self._taken()
         line, log = f"{worker.title} {how}, {where}", log or worker.traceback
         self._record(ledger_entries.death(worker, run, line, log, hung=hung))
         account = f"{line}\n{log}" if log else line
@@ -208,7 +216,9 @@ class ExperimentMachine:
             return
         worker.greeted = True
         self._liveness.rest(worker.identity, now)
-        self._record(ledger_entries.worker_started(hello, worker.lane))
+        if moved := ledger_entries.moved(hello, worker, self._history):
+            self._record(moved)
+        self._record(ledger_entries.worker_started(hello, worker.order))
         warning = ledger_entries.other_code(hello, worker.lane, self._history)
         if warning:
             self._do(commands.Warn(warning))

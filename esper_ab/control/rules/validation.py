@@ -33,6 +33,8 @@ def check_hello(hello: Hello, order: WorkerOrder) -> None:
         raise Rejected(f"calls itself {hello.worker}/{hello.incarnation}")
     if hello.uuids != order.lane.uuids:
         raise Rejected(f"has devices {hello.uuids}, but its lane {order.lane.name} is {order.lane.uuids}")
+    if order.lane.titles and hello.titles != order.lane.titles:
+        raise Rejected(f"has devices of kind {hello.titles}, but lane {order.lane.name} is of {order.lane.titles}")
 
 
 def milestone_of(report: Report, spec: RunSpec, declared: TaskMeasures) -> int:

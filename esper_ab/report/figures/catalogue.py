@@ -58,11 +58,16 @@ def figure(name: str, content: Content) -> Figure | None:
         if drawing is None:
             return None
         drawing.figure.draw_without_rendering()  # matplotlib creates ticks on drawing
-    drawing.figure.set_facecolor(style.CARD)
-    for artist in drawing.figure.findobj():
+    return on_white(drawing.figure)
+
+
+def on_white(figure: Figure) -> Figure:
+    """Give a figure that was drawn the page's light colours in the place of marker colours, for use outside of it."""
+    figure.set_facecolor(style.CARD)
+    for artist in figure.findobj():
         for colour in _COLOURS:
             _recolour(artist, colour)
-    return drawing.figure
+    return figure
 
 
 def _recolour(artist: Artist, name: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,19 +77,26 @@ def cross_table(content: Content, cross: CrossEvaluation) -> Table:
     note = f"Rewards are {NOT_COMPARABLE}: read a column from top to bottom, never a row from left to right."
     return Table(
         title="Cross-evaluation: every policy under every reward",
-        columns=("policies of", content.history.outcome.title, *(f"reward {mode}" for mode in cross.modes)),
+        columns=("policies of", content.history.outcome.title, *(f"reward {name}" for name in called(cross.modes))),
         rows=rows if cross.modes else (), note=note if cross.modes else "", wide=True,
     )
+
+
+def called(modes: Sequence[str]) -> list[str]:
+    """Return short names of reward modes: a user's function without its folders, where that is unambiguous."""
+    short = {mode: mode.rpartition("/")[2] for mode in modes}
+    names = list(short.values())
+    return [short[mode] if names.count(short[mode]) == 1 else mode for mode in modes]
 
 
 def meaning_table(content: Content, cross: CrossEvaluation) -> Table:
     """Build the table of each reward's correlation with the outcome."""
     rows = tuple(
         (
-            item.mode, number(item.episodes.pearson), number(item.episodes.spearman), str(item.episodes.n),
+            name, number(item.episodes.pearson), number(item.episodes.spearman), str(item.episodes.n),
             number(item.runs.pearson), number(item.runs.spearman), str(item.runs.n),
         )
-        for item in cross.meanings
+        for item, name in zip(cross.meanings, called(cross.modes), strict=True)
     )
     note = (
         "Over evaluation episodes of single environments, and over means of runs; r: Pearson, by rank: Spearman. "
@@ -177,7 +184,11 @@ def heads_table(content: Content) -> Table:
 def differences_table(content: Content) -> Table:
     """Build the table of settings in which the groups differ."""
     found = content.history.plan.differences
-    rows = tuple((one.key, *(one.values.get(group, NONE) for group in content.groups)) for one in found)
+    told = ([one.values.get(group, NONE) for group in content.groups] for one in found)
+    rows = tuple(
+        (one.key, *(called(values) if one.key == "reward.mode" else values))
+        for one, values in zip(found, told, strict=True)
+    )
     return Table(
         title="What differs between the groups", columns=("setting", *content.groups), rows=rows,
         note="" if rows else "Nothing: the groups have the same settings.", words=1 + len(content.groups), wide=True,

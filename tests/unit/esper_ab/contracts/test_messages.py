@@ -31,6 +31,8 @@ from esper_ab.contracts.messages import (
     CoordinatorMessage,
     Failed,
     Hello,
+    Ping,
+    Pong,
     Progress,
     Release,
     Stop,
@@ -58,7 +60,7 @@ EPISODE = msgspec.structs.replace(report_of(SPEC, 1), checkpoint=CHECKPOINT)
 EXAMPLES = (
     Hello(
         worker="w00", incarnation=1, protocol=PROTOCOL, pid=42, uuids=("GPU-1", ""), torch_version="2.13.0",
-        sources="5a5a",
+        sources="5a5a", host="node7", titles=("NVIDIA H200", ""), driver="NVRM version: 1",
     ),
     report_of(SPEC, 0),
     Progress(run=SPEC.ref, milestone=1, step=7, phase="train"),
@@ -72,6 +74,8 @@ EXAMPLES = (
     Assign(spec=SPEC, milestone=2, checkpoints=(CHECKPOINT,)),
     Release(run_name="a/0", milestone=1, observations=MOMENTS),
     Cancel(run_name="a/0", reason="its replicate cannot be completed"),
+    Ping(),
+    Pong(),
     Stop(reason="the experiment is finished"),
 )
 FROM_WORKER = get_args(WorkerMessage)

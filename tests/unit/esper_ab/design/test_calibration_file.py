@@ -13,6 +13,8 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import PPOSettings
 from esper_ab.design.calibration_file import Calibration, check_belongs, load_calibration
 from esper_ab.design.calibration_text import calibration_text
+from esper_ab.design.power import PowerQuestion
+from esper_ab.design.power_tables import Known, power_tables
 from esper_ab.journal.fold import fold
 from esper_ab.settings.experiment import ResolvedExperiment
 
@@ -22,7 +24,7 @@ CODE = {"sources": "here"}
 
 @pytest.fixture(scope="module")
 def found() -> Calibration:
-    calibration = calibration_of(fold(ONE_MODE.events()), 10, deterministic=True)
+    calibration = calibration_of(fold(ONE_MODE.events()), 10, deterministic=True, named=True)
     return msgspec.structs.replace(calibration, code=CODE)
 
 
@@ -54,7 +56,7 @@ def test_the_text_says_it_all(found: Calibration) -> None:
 
 
 def test_same_journal_same_bytes(found: Calibration) -> None:
-    again = calibration_of(fold(ONE_MODE.events()), 10, deterministic=True)
+    again = calibration_of(fold(ONE_MODE.events()), 10, deterministic=True, named=True)
     assert msgspec.json.encode(msgspec.structs.replace(again, code=CODE)) == msgspec.json.encode(found)
 
 
@@ -94,7 +96,20 @@ def test_what_is_no_calibration_is_refused(tmp_path: Path, content: bytes) -> No
 
 
 def test_too_few_runs_are_refused() -> None:
+    history = fold(Synthetic(groups=ONE_MODE.groups, replicates=1).events())
     with pytest.raises(UsageError, match="only 2 runs"):
-        calibration_of(fold(Synthetic(groups=ONE_MODE.groups, replicates=1).events()), 10, deterministic=True)
+        calibration_of(history, 10, deterministic=True, named=True)
 
 
+
+
+def test_where_no_margin_was_named_there_is_one_to_start_from() -> None:
+    history = fold(ONE_MODE.events())
+    found = calibration_of(history, 10, deterministic=True, named=False)
+    (row,) = power_tables(
+        Known(source="", sd=found.spread.sd), (0.0,), (10,), PowerQuestion(margin=found.margin)
+    )[0].rows
+    assert row.power == pytest.approx(0.8, abs=0.02)
+    hint = f"No margin was named. 10 replicates find a difference of {found.outcome.difference(f'{found.margin:g}')}"
+    assert hint in " ".join(calibration_text(found).split())
+    assert "No margin" not in calibration_text(calibration_of(history, 10, deterministic=True, named=True))

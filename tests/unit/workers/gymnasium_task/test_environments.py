@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -148,3 +149,12 @@ def test_whole_episodes_carry_nothing() -> None:
     env = environments()
     play(env)
     assert env.carried() == {}
+
+
+@pytest.mark.parametrize("broken", [float("nan"), float("inf"), -float("inf")])
+def test_an_outcome_that_is_no_number_is_refused_with_what_can_stand_for_it(broken: float) -> None:
+    env = environments()
+    env._spec = replace(env._spec, outcome=lambda episode: broken)
+    play(env)
+    with pytest.raises(ValueError, match=r"the outcome of environment 0 is not finite.*--outcome of your own"):
+        env.ends()

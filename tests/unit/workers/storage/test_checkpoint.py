@@ -158,6 +158,17 @@ def test_two_generations_are_kept(tmp_path: Path) -> None:
     assert taken(tmp_path, written) == (12, [bytes([12])], ())
 
 
+def test_a_worker_that_was_replaced_overwrites_nothing_of_its_successors(tmp_path: Path) -> None:
+    """One that was taken for lost comes back, and writes and removes what it would have."""
+    first = checkpoint.store(tmp_path, REF, 5, b"first")
+    successor = [checkpoint.store(tmp_path, REF, milestone, b"again", 2) for milestone in (5, 6)]
+    late = [checkpoint.store(tmp_path, REF, milestone, b"a zombie's") for milestone in (5, 6, 7)]
+    assert first.file == late[0].file
+    assert taken(tmp_path, tuple(reversed(successor))) == (6, [b"again"], ())
+    checkpoint.store(tmp_path, REF, 9, b"later", 3)
+    assert [path.name for path in tmp_path.rglob("*.pt")] == ["9.3.pt"]
+
+
 def test_no_flipped_bit_and_no_cut_is_taken_up(whole: Whole, tmp_path: Path) -> None:
     """300 bits and 100 lengths: one sentence each, and the generation before instead."""
     old, new = whole.states[:2]
@@ -192,7 +203,8 @@ def test_without_an_intact_generation_a_run_begins_anew(tmp_path: Path) -> None:
     assert taken(tmp_path, ()) == (0, [], ())
 
 
-@pytest.mark.parametrize("file", ["/etc/passwd", "../../x.pt", "checkpoints/b/0/1.pt", "checkpoints/a/0/2.pt"])
+@pytest.mark.parametrize("file", ["/etc/passwd", "../../x.pt", "checkpoints/b/0/1.pt", "checkpoints/a/0/2.pt",
+                                  "checkpoints/a/0/2.2.pt", "checkpoints/a/0/1.x.pt", "checkpoints/a/0/../0/1.pt"])
 def test_only_the_runs_own_files_are_opened(file: str, tmp_path: Path) -> None:
     (offered,) = generations(tmp_path, b"one")
     milestone, found, (sentence,) = taken(tmp_path, (msgspec.structs.replace(offered, file=file),))

@@ -118,3 +118,25 @@ def test_a_phase_whose_pace_is_known_has_its_limit_by_that():
     for at in (0.0, 10.0, 20.0, 30.0):
         liveness.sign("w00/1", TRAIN, at)
     assert liveness.late(91.0, 20.0)
+
+
+def test_one_at_rest_is_asked_where_nothing_else_would_tell_of_its_loss():
+    """Known within a minute: 20 s until it is asked, 40 s for the answer; who is given work meanwhile owes that."""
+    liveness = Liveness(Limits(pause_s=math.inf).across_nodes(), 0.0)
+    for worker in ("answers", "lost", "works"):
+        liveness.rest(worker, 0.0)
+    assert liveness.ping(19.0) == ()
+    assert set(liveness.ping(20.0)) == {"answers", "lost", "works"}
+    assert liveness.last("lost") is None, "it is at rest"
+    liveness.pong("answers", 21.0)
+    liveness.sign("works", Sign(phase="released"), 22.0)
+    liveness.pong("works", 23.0)
+    assert liveness.late(60.0) == ()
+    assert [laggard.worker for laggard in liveness.late(60.5)] == ["lost"]
+    assert liveness.ping(60.5) == ("answers",)
+
+
+def test_on_one_machine_nobody_is_asked():
+    liveness = Liveness(LIMITS, 0.0)
+    liveness.rest("w00/1", 0.0)
+    assert liveness.ping(1e9) == ()

@@ -1,0 +1,148 @@
+"""Endpoints of runs made elsewhere, in Python: compared as they are, or judged by a plan that came before them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+
+import msgspec
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.external.csv_file import read_csv
+from esper_ab.external.endpoints import Endpoints
+from esper_ab.external.experiments import read_experiments
+from esper_ab.external.explore import explore
+from esper_ab.external.frames import read_data
+from esper_ab.external.judge import judge
+from esper_ab.external.plan import ExternalPlan, Rule, make_external_plan, read_plan, save_plan
+from esper_ab.external.profiles import profiles_of
+from esper_ab.external.result import ExternalResult
+from esper_ab.external.scales import Scale, Told, ranges_of, scales_of
+from esper_ab.report.external import external_json, render_external
+from esper_ab.settings.assignments import did_you_mean
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndpointVerdicts(ExternalResult):
+    """Verdicts on endpoints; printed, it is what the command prints."""
+
+    def __str__(self) -> str:
+        return render_external(self)
+
+    @property
+    def verdicts(self) -> dict[tuple[str, str, str], str]:
+        """Verdict by (a, b, task); the task is "" where there are none, and "mean over tasks" of all together."""
+        found = ((one.comparison, one.task) for one in self.comparisons)
+        return {(one.question.a, one.question.b, task): str(one.verdict) for one, task in found}
+
+    @property
+    def figure(self) -> Figure:
+        """What `--figure` draws; a notebook shows it."""
+        from esper_ab.report.figures.external import external_figure  # with matplotlib, which verdicts do without
+
+        return external_figure(self)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what `--json` prints, as Python objects."""
+        return dict(msgspec.json.decode(external_json(self)))
+
+
+class EndpointOptions(TypedDict, total=False):
+    """What endpoints are and how they are compared; as the flags of `esper-ab compare --csv`."""
+
+    better: Told  # "higher", "lower"; one, or one per task
+    unit: Told
+    label: str
+    control: str
+    test: Literal["t", "rank"]
+    alpha: float
+    scores: Told  # "WORST..TARGET" of the endpoint, for profiles; one, or one per task
+
+
+class DesignOptions(EndpointOptions, total=False):
+    """The same of a plan; as the flags of `esper-ab design`."""
+
+    tasks: Sequence[str]
+    cells: Sequence[str]  # settings of which each group is judged at its own best
+    choose: int  # seeds, the first ones, on which cells are chosen
+    looks: Sequence[int]
+    early_stop: bool
+    futility: float
+
+
+def compare_endpoints(
+    data: Any, *, margin: Told, columns: Mapping[str, str] | None = None, **options: Unpack[EndpointOptions]
+) -> EndpointVerdicts:
+    """Compare the groups of `data`, exploratory: nothing was declared before the runs.
+
+    `data`: a CSV file; a data frame or mapping with the columns group, seed (or pair), endpoint[, task][, cluster]; or
+    a mapping of groups to endpoints [pairs]. `margin`: the smallest difference worth acting on, one, or one per task.
+    UsageError, in one line, for what cannot be read.
+    """
+    endpoints, asked = _endpoints(data, columns), _known("compare_endpoints", options, EndpointOptions)
+    found = explore(endpoints, _scales(endpoints.tasks, margin, asked), _rule(asked))
+    ranges = ranges_of(endpoints.tasks, asked.get("scores", ""))
+    profiles = profiles_of(endpoints, endpoints.groups, ranges) if ranges else ()
+    return EndpointVerdicts(**vars(found) | {"profiles": profiles})
+
+
+def design_comparison(
+    groups: Sequence[str], seeds: int | Sequence[int | str], *, margin: Told, output_path: str | Path | None = None,
+    **options: Unpack[DesignOptions],
+) -> ExternalPlan:  # fmt: skip
+    """Make a plan for runs that are made elsewhere. UsageError for what cannot be planned.
+
+    `seeds`: how many, numbered from 0, or their names in the order in which they are run, those that `choose` among
+    them. With `output_path` the plan is written there, never in the place of another file.
+    """
+    asked = _known("design_comparison", options, DesignOptions)
+    names = range(seeds) if isinstance(seeds, int) else seeds
+    scales = _scales(tuple(asked.get("tasks", ())) or ("",), margin, asked)
+    plan = make_external_plan(
+        tuple(groups), tuple(map(str, names)), scales, _rule(asked), cells=asked.get("cells", ()),
+        choosing=asked.get("choose", 0),
+    )  # fmt: skip
+    if output_path is not None:
+        save_plan(plan, Path(output_path))
+    return plan
+
+
+def judge_endpoints(
+    plan: ExternalPlan | str | Path, data: Any, *, columns: Mapping[str, str] | None = None
+) -> EndpointVerdicts:
+    """Hold `data` to a plan or its file, in its order, and say what was not followed.
+
+    `data`: as of `compare_endpoints`, or an experiment directory, or a mapping of tasks to experiment directories.
+    """
+    held = plan if isinstance(plan, ExternalPlan) else read_plan(Path(plan))
+    folders = data if isinstance(data, Mapping) else {"": data}
+    if folders and all(isinstance(one, (str, Path)) and Path(one).is_dir() for one in folders.values()):
+        endpoints = read_experiments([(task, Path(one)) for task, one in folders.items()], held.scales)
+    else:
+        endpoints = _endpoints(data, columns)
+    return EndpointVerdicts(**vars(judge(held, endpoints)))
+
+
+def _endpoints(data: Any, columns: Mapping[str, str] | None) -> Endpoints:
+    return read_csv(Path(data), columns) if isinstance(data, (str, Path)) else read_data(data, columns)
+
+
+def _known(function: str, told: Mapping[str, Any], options: Any) -> dict[str, Any]:
+    for name in told:
+        if name not in options.__annotations__:
+            raise UsageError(f"{function}: no argument {name}; {did_you_mean(name, options.__annotations__)}")
+    return dict(told)
+
+
+def _scales(tasks: Sequence[str], margin: Told, asked: Mapping[str, Any]) -> tuple[Scale, ...]:
+    return scales_of(tasks, margin, **{key: asked[key] for key in ("better", "unit", "label") if key in asked})
+
+
+def _rule(asked: Mapping[str, Any]) -> Rule:
+    told = {key: asked[key] for key in Rule.__struct_fields__ if key in asked}
+    return Rule(**told | {"looks": tuple(asked.get("looks", ()))})

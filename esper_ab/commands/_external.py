@@ -1,0 +1,114 @@
+"""The flags of commands that take endpoints of runs made elsewhere, and what they mean. Light."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from esper_ab.contracts.errors import UsageError
+
+if TYPE_CHECKING:
+    from esper_ab.external.result import ExternalResult
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+_MOST_SEEDS = 10_000
+
+_OPTIONS = {
+    "margin": click.option(
+        "--margin", metavar="SIZE", help="The smallest difference worth acting on, in the unit of the endpoint; of "
+        "several tasks also TASK=SIZE,TASK=SIZE."),
+    "better": click.option(
+        "--better", metavar="higher|lower", default="higher", show_default=True, help="Which endpoints are better; of "
+        "several tasks also TASK=lower,TASK=higher."),
+    "unit": click.option(
+        "--unit", metavar="UNIT", default="", help="Unit of the endpoint; of several tasks also TASK=UNIT,TASK=UNIT."),
+    "label": click.option(
+        "--label", metavar="WORDS", default="endpoint", show_default=True, help="What the endpoint is, in words."),
+    "control": click.option("--control", metavar="NAME", default="", help="Compare the others with this group. "
+                            "[default: all pairs]"),
+    "test": click.option("--test", type=click.Choice(("t", "rank")), default="t", show_default=True,
+                         help="rank: where more than one run in ten collapses."),
+    "alpha": click.option("--alpha", type=float, default=0.05, show_default=True, metavar="P", help="Error rate of all "
+                          "comparisons together."),
+    "scores": click.option(
+        "--scores", metavar="WORST..TARGET", default="", help="Endpoints that are scores of 0 and of 1, for "
+        "performance profiles and the optimality gap beside the verdict; of several tasks TASK=WORST..TARGET,…"),
+    "figure": click.option("--figure", type=click.Path(path_type=Path), metavar="FILE.svg|png|pdf", help="Draw it; "
+                           "replaces a file that is there."),
+    "columns": click.option("--columns", metavar="OURS=THEIRS,…", default="", help="Columns that have other names, as "
+                            "in group=algorithm,endpoint=return."),
+}  # fmt: skip
+RULE = ("margin", "better", "unit", "label", "control", "test", "alpha")
+
+
+def external_options(*names: str) -> Decorator:
+    """Decorator of a click command: the flags named, in this order."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        for name in reversed(names):
+            function = _OPTIONS[name](function)
+        return function
+
+    return decorate
+
+
+def columns_of(text: str) -> dict[str, str]:
+    """Our names of columns -> those of a file, from --columns."""
+    found = {}
+    for part in text.split(",") if text else ():
+        ours, equals, theirs = part.partition("=")
+        if not (equals and ours.strip() and theirs.strip()):
+            raise UsageError(f"--columns {text}: OURS=THEIRS, as in group=algorithm,endpoint=return")
+        found[ours.strip()] = theirs.strip()
+    return found
+
+
+def margin_of(told: str | None) -> str:
+    """The margin as it was typed; nobody but the user knows it."""
+    if told is None:
+        raise UsageError("--margin SIZE is needed: the smallest difference worth acting on, in the endpoint's unit")
+    return told
+
+
+def printed(found: ExternalResult, *, scores: str, figure: Path | None, json: bool) -> str:
+    """What a command prints of a result, after its figure was drawn."""
+    # Here, so that --help and completion wait for no matplotlib.
+    from dataclasses import replace
+
+    from esper_ab.external.profiles import profiles_of
+    from esper_ab.external.scales import ranges_of, told_by_task
+    from esper_ab.report.external import external_json, render_external
+    from esper_ab.report.figures.external import FORMATS, render_figure
+
+    ranges = ranges_of([scale.task for scale in found.scales], told_by_task(scores))
+    if ranges:
+        groups = tuple(dict.fromkeys(name for one in found.design.comparisons for name in (one.a, one.b)))
+        found = replace(found, profiles=profiles_of(found.endpoints, groups, ranges))
+    if figure is not None:
+        form = figure.suffix.removeprefix(".")
+        if form not in FORMATS:
+            raise UsageError(f"--figure {figure}: the end of its name says what it is: .{', .'.join(FORMATS)}")
+        content = render_figure(found, form)
+        with figure.open("wb") as file:
+            file.write(content)
+    return external_json(found) + "\n" if json else render_external(found)
+
+
+def names_of(text: str) -> tuple[str, ...]:
+    """Names between commas."""
+    return tuple(name.strip() for name in text.split(","))
+
+
+def seeds_of(text: str) -> tuple[str, ...]:
+    """Seeds in the order in which they are run: "0..19", or "3,5,8"."""
+    first, dots, last = text.partition("..")
+    if not dots:
+        return names_of(text)
+    if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
+        raise UsageError(f"--seeds {text}: FIRST..LAST, as in 0..19, or a list, as in 3,5,8")
+    if int(last) - int(first) >= _MOST_SEEDS:
+        raise UsageError(f"--seeds {text}: {_MOST_SEEDS} at most")
+    return tuple(map(str, range(int(first), int(last) + 1)))

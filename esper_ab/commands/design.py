@@ -1,0 +1,88 @@
+"""`esper-ab design`: a plan with looks and boundaries for runs that are made elsewhere, written before the first."""
+
+from __future__ import annotations
+
+import json as json_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._external import RULE, external_options, margin_of, names_of, seeds_of
+from esper_ab.contracts.errors import UsageError
+
+
+@click.command(epilog=epilog(
+    "esper-ab design --groups new,old --replicates 20 --margin 2",
+    "esper-ab design --groups new,old --seeds 100..119 --tasks Hopper,Walker --margin Hopper=200,Walker=300",
+))
+@click.option("--groups", metavar="A,B,…", required=True, help="Names of what is compared, as the runs will have them.")
+@click.option("--replicates", type=int, metavar="N", help="Runs per group and task, at most. [default: as many as "
+              "--seeds]")
+@click.option("--seeds", metavar="FIRST..LAST|A,B,…", help="Seeds (or pairs) in the order in which they are run. "
+              "[default: 0 to N - 1]")
+@click.option("--tasks", metavar="A,B,…", help="Tasks; there is a verdict on each and on their mean. [default: one, "
+              "without a name]")
+@click.option("--cells", metavar="A,B,…", help="Settings of which each group is judged at its own best; with --choose.")
+@click.option("--choose", type=int, default=0, metavar="N", help="Seeds, the first ones, on which cells are chosen; on "
+              "top of --replicates.")
+@external_options(*RULE)
+@click.option("--looks", metavar="N,N,…", help="Replicates at the interim looks. [default: 6,10 of 10; 6,10,14,20 of "
+              "20; one below 10]")
+@click.option("--no-early-stop", is_flag=True, help="Go on with a comparison that is decided.")
+@click.option("--futility", type=float, default=0.0, metavar="POWER", help="Stop a comparison at an interim look that "
+              "makes a difference of the margin unlikely. [default: off]")
+@click.option("--out", type=click.Path(path_type=Path), default="plan.json", show_default=True, metavar="FILE",
+              help="The plan; never replaces a file.")
+@click.option("--dry-run", is_flag=True, help="Show the plan and write nothing.")
+@click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
+def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
+    """Write a plan for runs that are made elsewhere: comparisons, looks and bounds, before the first run.
+
+    `esper-ab judge` holds the endpoints to it.
+    """
+    margin = margin_of(asked["margin"])
+    # Here, so that --help and completion wait for no scipy.
+    from esper_ab.external.plan import Rule, make_external_plan, save_plan
+    from esper_ab.external.scales import scales_of, told_by_task
+    from esper_ab.report.external import render_plan
+
+    scales = scales_of(
+        names_of(asked["tasks"]) if asked["tasks"] else ("",), told_by_task(margin),
+        better=told_by_task(asked["better"]), unit=told_by_task(asked["unit"]), label=asked["label"],
+    )  # fmt: skip
+    rule = Rule(
+        control=asked["control"], test=asked["test"], alpha=asked["alpha"], looks=_looks(asked["looks"]),
+        early_stop=not asked["no_early_stop"], futility=asked["futility"],
+    )  # fmt: skip
+    plan = make_external_plan(
+        names_of(asked["groups"]), _seeds(asked), scales, rule,
+        cells=names_of(asked["cells"]) if asked["cells"] else (), choosing=asked["choose"],
+    )  # fmt: skip
+    if not dry_run:
+        save_plan(plan, out)
+    if json:
+        click.echo(json_module.dumps({"file": str(out), "sha256": plan.digest, "looks": plan.design.looks}))
+    else:
+        click.echo(render_plan(plan, str(out)), nl=False)
+
+
+def _seeds(asked: dict[str, Any]) -> tuple[str, ...]:
+    replicates = asked["replicates"]
+    if asked["seeds"] is None:
+        if replicates is None or not 1 <= replicates <= 10_000:
+            raise UsageError("--replicates N is needed, or --seeds: how many runs each group has at most, 1 to 10000")
+        return tuple(map(str, range(max(0, asked["choose"]) + replicates)))
+    seeds = seeds_of(asked["seeds"])
+    if replicates not in (None, len(seeds) - asked["choose"]):
+        raise UsageError(f"--replicates {replicates}, but --seeds names {len(seeds) - asked['choose']} beside --choose")
+    return seeds
+
+
+def _looks(text: str | None) -> tuple[int, ...]:
+    if text is None:
+        return ()
+    if not all(part.isdecimal() for part in names_of(text)):
+        raise UsageError(f"--looks {text}: numbers of replicates, as in 6,10,14,20")
+    return tuple(int(part) for part in names_of(text))

@@ -1,0 +1,60 @@
+"""`esper-ab judge`: endpoints of runs made elsewhere, held to the plan of `esper-ab design`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._external import columns_of, external_options, printed
+from esper_ab.contracts.errors import UsageError
+
+
+@click.command(epilog=epilog(
+    "esper-ab judge plan.json results.csv", "esper-ab judge plan.json digits=experiments/ONE mixture=experiments/OTHER",
+    "esper-ab judge plan.json results.csv --fail-unless 'new better-than old'",
+))
+@click.argument("plan_file", metavar="PLAN", type=click.Path(path_type=Path))
+@click.argument("files", metavar="FILE|[TASK=]EXPERIMENT…", nargs=-1, required=True)
+@external_options("scores", "columns", "figure")
+@click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
+@click.option("--fail-unless", "requirements", multiple=True, metavar="REQUIREMENT",
+              help="Exit status 12 unless the verdict supports it, as in 'new better-than old'; of several tasks the "
+              "verdict on their mean. Can be repeated.")
+def command(
+    plan_file: Path, files: tuple[str, ...], columns: str, json: bool, requirements: tuple[str, ...], **shown: Any
+) -> None:
+    """Hold endpoints of runs made elsewhere to PLAN, and say what was not followed.
+
+    FILE is a CSV file whose header has group, seed (or pair), endpoint and, where the plan has tasks, task; a row per
+    run, and an empty endpoint for a run that failed. In its place there may be an experiment directory, or one per
+    task. A look is taken as soon as all runs that it asks for are there.
+    """
+    # Here, so that --help and completion wait for no scipy.
+    from esper_ab.external.csv_file import read_csv
+    from esper_ab.external.experiments import read_experiments
+    from esper_ab.external.judge import judge
+    from esper_ab.external.plan import read_plan
+    from esper_ab.verdict.requirement import parse_requirement, require
+
+    plan = read_plan(plan_file)
+    asked = [parse_requirement(text, plan.groups, plan.design.comparisons) for text in requirements]
+    named = [_named(text) for text in files]
+    if len(named) == 1 and not named[0][1].is_dir():
+        endpoints = read_csv(named[0][1], columns_of(columns))
+    elif columns:
+        raise UsageError("--columns goes with one CSV file; experiment directories have no columns")
+    else:
+        endpoints = read_experiments(named, plan.scales)
+    found = judge(plan, endpoints)
+    click.echo(printed(found, json=json, **shown), nl=False)
+    last = found.comparisons[-1].task
+    require(asked, [one.comparison for one in found.comparisons if one.task == last])
+
+
+def _named(text: str) -> tuple[str, Path]:
+    """Task and path of TASK=PATH; a path that exists as it stands has no task."""
+    task, equals, path = text.partition("=")
+    return (task, Path(path)) if equals and not Path(text).exists() else ("", Path(text))

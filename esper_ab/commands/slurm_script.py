@@ -1,0 +1,86 @@
+"""`esper-ab slurm-script`: the script with which Slurm carries an experiment out, however often it interrupts it."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import click
+
+from esper_ab.commands._exit_status import epilog
+from esper_ab.contracts.errors import UsageError
+from esper_ab.plan.experiment_directory import check_name
+
+_OWN = (
+    "--launcher", "--name", "--out", "--detach", "--dry-run", "--transport", "--chaos", "--quiet", "--json", "--yes",
+)  # fmt: skip
+_WARNING_S = 120  # before the time limit: to finish the barrier in progress
+
+
+@click.command(
+    epilog=epilog(
+        "esper-ab slurm-script --nodes 2 --cores 4 --name digits --groups shaped,simplified --replicates 10",
+        "esper-ab slurm-script --nodes 4 --cores 16 --gpus 8 --name big --sbatch --partition=gpu --task cifar10",
+    ),
+    context_settings={"ignore_unknown_options": True},
+)
+@click.option("--name", required=True, metavar="NAME", help="Name of the experiment directory, and of the job.")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("experiments"), show_default=True, metavar="DIR",
+              help="Where experiment directories go; all nodes have to see it.")
+@click.option("--nodes", type=click.IntRange(min=1), required=True, metavar="N", help="Nodes, of one kind.")
+@click.option("--cores", type=click.IntRange(min=1), required=True, metavar="N", help="Cores on each node.")
+@click.option("--gpus", type=click.IntRange(min=0), default=0, metavar="N", help="GPUs on each node.")
+@click.option("--time", metavar="TIME", help="Time limit, as sbatch takes it: 8:00:00. [default: the partition's]")
+@click.option("--sbatch", multiple=True, metavar="OPTION", help="A further option of sbatch, as in "
+              "--sbatch --constraint=h100. Repeatable.")
+@click.option("--setup", multiple=True, metavar="COMMAND", help="A command before ours, as in --setup 'module load "
+              "cuda'. Repeatable.")
+@click.argument("launch_flags", nargs=-1, type=click.UNPROCESSED, metavar="FLAGS OF LAUNCH…")
+def command(name: str, out: Path, launch_flags: tuple[str, ...], setup: tuple[str, ...], **asked: object) -> None:
+    """Print a script for sbatch that launches an experiment, and resumes it wherever it was interrupted.
+
+    Requeued after a preemption, or submitted again, it goes on from the journal.
+    """
+    check_name(name)
+    _check_flags(launch_flags)
+    click.echo(batch_script(out / name, launch_flags, _options(name, out, asked), setup), nl=False)
+
+
+def _check_flags(flags: tuple[str, ...]) -> None:
+    """UsageError for what `launch` would refuse, which would show only when the job begins."""
+    from esper_ab.commands.launch import command as launch  # here: help and completion need no settings
+    from esper_ab.settings.flags import parse_flags
+
+    for flag in flags:
+        if flag.partition("=")[0] in _OWN:
+            raise UsageError(f"{flag}: the script decides this itself; leave it out")
+    parse_flags(launch.make_context("launch", list(flags)).params)
+
+
+def _options(name: str, out: Path, asked: dict[str, object]) -> tuple[str, ...]:
+    """Of sbatch: one allocation that outlives the loss of a node, ends in order and may be requeued."""
+    gpus, limit, further = asked["gpus"], asked["time"], asked["sbatch"]
+    assert isinstance(further, tuple), "a repeatable option"
+    return (
+        f"--job-name={name}", f"--nodes={asked['nodes']}", "--ntasks-per-node=1", f"--cpus-per-task={asked['cores']}",
+        *((f"--gpus-per-node={gpus}",) if gpus else ()), *((f"--time={limit}",) if limit else ()),
+        "--no-kill", "--requeue", "--propagate=NONE", f"--signal=B:TERM@{_WARNING_S}", "--open-mode=append",
+        f"--output={Path.cwd() / out / name}.slurm.txt", *further,
+    )  # fmt: skip
+
+
+def batch_script(experiment_dir: Path, flags: tuple[str, ...], options: tuple[str, ...], setup: tuple[str, ...]) -> str:
+    """The script's text. `exec`: signals of Slurm to the script reach the coordinator itself."""
+    program = [sys.executable, "-m", "esper_ab.commands.cli"]
+    where = ("--name", experiment_dir.name, "--out", str(experiment_dir.parent))
+    resume = shlex.join([*program, "resume", str(experiment_dir), "--launcher", "slurm", "--quiet"])
+    launch = shlex.join([*program, "launch", *flags, *where, "--launcher", "slurm", "--quiet", "--yes"])
+    journal = shlex.quote(str(experiment_dir / "events.jsonl"))
+    lines = (
+        "#!/bin/bash", *(f"#SBATCH {option}" for option in options),
+        *setup,
+        f"cd {shlex.quote(str(Path.cwd()))} || exit 2",
+        f"if [[ -s {journal} ]]; then", f"    exec {resume}", "fi", f"exec {launch}",
+    )  # fmt: skip
+    return "\n".join(lines) + "\n"

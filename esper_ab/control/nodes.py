@@ -1,0 +1,99 @@
+"""The preflight of every node that a launcher starts workers on, and all their devices as one pool.
+
+A device's name is its place in the pool: "cuda:5" is the sixth GPU, counting node after node. Which node that is, is
+settled anew whenever an experiment begins or goes on; the plan knows only the place and the kind.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.machine import Device, Machine, Questions
+from esper_ab.control.preflight import examine
+from esper_ab.launchers import Launcher, Node
+
+_AT_ONCE = 64  # nodes that are asked side by side
+# What all nodes must have in common, in the words of whoever has to mend it.
+_COMMON = {
+    "torch_version": "torch", "cuda_build": "torch's build for CUDA", "sources": "the state of esper_ab's code",
+    "cpu_bf16": "the processor's bfloat16 instructions", "kernels": "the native kernel",
+}  # fmt: skip
+
+
+def examine_nodes(machine: Machine, questions: Questions, launcher: Launcher, shared: Path) -> Machine:
+    """Return `machine` with the devices of all nodes of `launcher`; the same without any.
+
+    UsageError names the node that differs, that cannot do what is asked, or that does not see the folder `shared`.
+    """
+    if not launcher.nodes:
+        return machine
+    with tempfile.NamedTemporaryFile(prefix=".seen-by-all-nodes-", dir=_existing(shared)) as seen:
+        of_node = msgspec.structs.replace(questions, shared_file=seen.name, trainer=None, trainer_outcome=None)
+        ask = partial(_examine_on, of_node, launcher)
+        with ThreadPoolExecutor(_AT_ONCE) as asking:
+            found = list(asking.map(ask, launcher.nodes))
+    for node, there in zip(launcher.nodes, found, strict=True):
+        if not there.sees_shared_file:
+            raise UsageError(f"node {node.name} does not see {_existing(shared)}: all nodes need it at the same path")
+        if problem := there.task_problem or there.gpu_problem:
+            raise UsageError(f"node {node.name}: {problem}")
+    check_alike({node.name: there for node, there in zip(launcher.nodes, found, strict=True)})
+    return msgspec.structs.replace(machine, devices=pool(launcher.nodes, found))
+
+
+def _examine_on(questions: Questions, launcher: Launcher, node: Node) -> Machine:
+    return examine(questions, on=partial(launcher.command_on, node.name), node=node.name)
+
+
+def _existing(folder: Path) -> Path:
+    """`folder`, or the nearest one above it that is there."""
+    return next(one for one in (folder.absolute(), *folder.absolute().parents) if one.is_dir())
+
+
+def check_alike(found: Mapping[str, Machine]) -> None:
+    """UsageError unless all nodes compute alike; names the first one that does not, and in what."""
+    names = list(found)
+    for name in names[1:]:
+        for key, words in _COMMON.items():
+            first, there = (_shown(getattr(found[node], key)) for node in (names[0], name))
+            if first != there:
+                raise UsageError(f"{words} is {there} on node {name}, {first} on {names[0]}: all nodes need the same")
+        first, there = (_kinds(found[node].devices) for node in (names[0], name))
+        if there != first:
+            raise UsageError(
+                f"node {name} has {there}, {names[0]} has {first}: an experiment is trained on one kind of GPU; ask "
+                "for nodes of one kind (sbatch --constraint)"
+            )
+
+
+def _shown(value: object) -> str:
+    """As it is compared and told."""
+    if isinstance(value, tuple):
+        return ", ".join(f"{kernel.name} {kernel.build or 'unusable'}" for kernel in value) or "missing"
+    return str(value) or "none"
+
+
+def _kinds(devices: Iterable[Device]) -> str:
+    kinds = sorted({f"{device.title} ({device.capability})" for device in devices if device.name.startswith("cuda:")})
+    return ", ".join(kinds) or "no GPU"
+
+
+def pool(nodes: Sequence[Node], found: Sequence[Machine]) -> tuple[Device, ...]:
+    """GPUs of all nodes, then the cores that may be used there, each numbered through, node after node."""
+    gpus, cores = [], []
+    for node, machine in zip(nodes, found, strict=True):
+        own = [device for device in machine.devices if device.name.startswith("cpu:")]
+        gpus += [(node, device) for device in machine.devices if device.name.startswith("cuda:")]
+        cores += [(node, device) for device in own[: node.cores]]
+    return tuple(
+        msgspec.structs.replace(device, name=f"{kind}:{place}", node=node.name)
+        for kind, listed in (("cuda", gpus), ("cpu", cores))
+        for place, (node, device) in enumerate(listed)
+    )

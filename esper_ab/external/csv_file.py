@@ -1,0 +1,66 @@
+"""A CSV file of endpoints: a header line, then one row per run."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.regular_file import open_regular
+from esper_ab.external.endpoints import Endpoints, endpoints_of
+
+_LARGEST_BYTES = 64 * 2**20
+_STARTS = {";": "semicolons", "\t": "tabs"}
+
+
+def read_csv(file: Path, names: Mapping[str, str] | None = None) -> Endpoints:
+    """Read `file`; UsageError, in one line that names row and column, for what is no table of endpoints.
+
+    Rows are counted as an editor does: the header is row 1. `names`: ours -> the file's, of columns called otherwise.
+    """
+    lines = _text(file).splitlines(keepends=True)
+    reader = csv.reader(lines, strict=True)
+    numbers, rows = [], []
+    try:
+        header = [name.strip() for name in next(reader, [])]
+        _check_header(file, header)
+        for cells in reader:
+            if not any(cell.strip() for cell in cells):
+                continue
+            if len(cells) != len(header):
+                at = f"column {header[len(cells)]}" if len(cells) < len(header) else f"after column {header[-1]}"
+                raise UsageError(
+                    f"{file}, row {reader.line_num}, {at}: the row has {len(cells)} cells, the header {len(header)}"
+                )
+            numbers.append(reader.line_num)
+            rows.append(cells)
+    except csv.Error as error:
+        raise UsageError(f"{file}, row {reader.line_num}: no CSV: {error}") from None
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(header)}
+    return endpoints_of(str(file), columns, numbers, names)
+
+
+def _text(file: Path) -> str:
+    """The whole file; a byte-order mark is dropped."""
+    with os.fdopen(open_regular(file.resolve(), os.O_RDONLY), "rb") as opened:
+        content = opened.read(_LARGEST_BYTES + 1)
+    if len(content) > _LARGEST_BYTES:
+        raise UsageError(f"{file} is larger than {_LARGEST_BYTES // 2**20} MiB: one row per run is meant, no curves")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        row = content[: error.start].count(b"\n") + 1
+        raise UsageError(f"{file}, row {row}: byte {error.start} is no UTF-8 text") from None
+
+
+def _check_header(file: Path, header: list[str]) -> None:
+    if not any(header):
+        raise UsageError(f"{file} is empty: it needs a header line, as in group,seed,endpoint")
+    for separator, words in _STARTS.items():
+        if len(header) == 1 and separator in header[0]:
+            raise UsageError(f"{file}, row 1: its columns are separated by {words}; commas are needed")
+    for place, name in enumerate(header):
+        if name in header[:place]:
+            raise UsageError(f"{file}, row 1, column {place + 1}: a second column is called {name!r}")

@@ -1,0 +1,187 @@
+"""Endpoints of runs that were made elsewhere: one row per run, from a CSV file, a data frame or arrays. Pure.
+
+A row names its group, the pair that it belongs to (a random seed, say), its endpoint, and where there are several the
+task and the cluster. A run without an endpoint is lost: it was planned and failed. Every refusal names row and column.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
+
+import msgspec
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.visible import visible_line
+
+PAIR_COLUMNS = ("seed", "pair", "replicate")  # one of them says which runs belong together
+COLUMNS = ("group", *PAIR_COLUMNS, "endpoint", "task", "cluster")
+MEAN = "mean over tasks"
+_ALSO = {"group_id": "group", "cell": "task"}  # of `esper-ab export`; a cell of a grid is what a task is
+_NO_ENDPOINT = ("", "nan", "na", "n/a", "null", "none")
+_LONGEST = 60  # characters of a name
+
+
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """One run."""
+
+    group: str
+    replicate: str  # the seed or pair, as it is written
+    task: str  # "": the source has no tasks
+    cluster: str  # "": in none
+    value: float | None  # None: the run was lost
+    row: int
+
+
+class Endpoints(msgspec.Struct, frozen=True, kw_only=True):
+    """All runs of one source, in its order; every group has at most one per replicate and task."""
+
+    source: str  # a file's name, or what stands for it in messages
+    pair_column: str  # which of PAIR_COLUMNS it has
+    rows: tuple[Endpoint, ...]
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """In the order of their first rows."""
+        return tuple(dict.fromkeys(row.group for row in self.rows))
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """In the order of their first rows; ("",) without a column of tasks."""
+        return tuple(dict.fromkeys(row.task for row in self.rows))
+
+    @property
+    def replicates(self) -> tuple[str, ...]:
+        """By number where all are integers, else in the order of their first rows."""
+        found = tuple(dict.fromkeys(row.replicate for row in self.rows))
+        return tuple(sorted(found, key=int)) if all(map(_is_integer, found)) else found
+
+    @property
+    def rng_seed(self) -> int:
+        """Of the bootstraps: from the endpoints themselves, so that equal ones give equal bytes."""
+        told = sorted((row.group, row.replicate, row.task, row.cluster, row.value) for row in _comparable(self.rows))
+        return int.from_bytes(hashlib.sha256(msgspec.json.encode(told)).digest()[:16], "big")
+
+
+def endpoints_of(
+    source: str, columns: Mapping[str, Sequence[object]], row_numbers: Sequence[int],
+    names: Mapping[str, str] | None = None,
+) -> Endpoints:  # fmt: skip
+    """Check the cells of `columns`, by name, and make endpoints of them.
+
+    `row_numbers`: what a message calls each row. `names`: ours -> the source's, where a column has another name.
+    """
+    used = _columns(source, columns, names or {})
+    pair_column = next(column for column in PAIR_COLUMNS if column in used)
+    rows = []
+    for index, number in enumerate(row_numbers):
+        cells = {ours: columns[theirs][index] for ours, theirs in used.items()}
+        rows.append(_endpoint(source, used, cells, pair_column, number))
+    if not rows:
+        raise UsageError(f"{source} has no rows: it needs one per run, with {_wanted()}")
+    _check_once(source, rows, used[pair_column])
+    return Endpoints(source=source, pair_column=pair_column, rows=tuple(rows))
+
+
+def _columns(source: str, columns: Mapping[str, Sequence[object]], names: Mapping[str, str]) -> dict[str, str]:
+    """Our name -> the source's, of the columns that are used."""
+    unknown = [ours for ours in names if ours not in COLUMNS]
+    if unknown:
+        raise UsageError(f"--columns {unknown[0]}=…: the columns are {', '.join(COLUMNS)}")
+    there: dict[str, str] = {}
+    for theirs in columns:
+        ours = theirs.strip().lower()
+        there.setdefault(_ALSO.get(ours, ours), theirs)
+    used = {ours: theirs for ours, theirs in there.items() if ours in COLUMNS} | dict(names)
+    has = f"its columns are {visible_line(', '.join(columns), 200)}"
+    for ours, theirs in used.items():
+        if theirs not in columns:
+            raise UsageError(f"{source} has no column {theirs!r}, which --columns {ours}={theirs} names; {has}")
+    for needed in ("group", "endpoint"):
+        if needed not in used:
+            raise UsageError(f"{source} has no column {needed!r}; {has}; --columns {needed}=NAME says which it is")
+    pairs = [column for column in PAIR_COLUMNS if column in used]
+    if not pairs:
+        raise UsageError(
+            f"{source} has no column that says which runs belong together: seed, pair or replicate; {has}; "
+            "--columns seed=NAME says which it is"
+        )
+    if len(pairs) > 1:
+        named = [column for column in pairs if column in names]
+        if len(named) != 1:
+            both = " and ".join(pairs)
+            raise UsageError(f"{source} has the columns {both}: --columns pair=NAME says which one pairs runs")
+        used = {ours: theirs for ours, theirs in used.items() if ours not in pairs or ours in named}
+    return used
+
+
+def _endpoint(source: str, used: Mapping[str, str], cells: dict[str, object], pair_column: str, row: int) -> Endpoint:
+    def name(column: str) -> str:
+        text = _text(cells.get(column, ""))
+        where = f"{source}, row {row}, column {used.get(column, column)}"
+        if not text and column in used and column != "cluster":
+            raise UsageError(f"{where}: it is empty; every run needs one")
+        if len(text) > _LONGEST or not text.isprintable():
+            raise UsageError(f"{where}: {visible_line(text, _LONGEST)!r} is no name of up to {_LONGEST} characters")
+        return text
+
+    task = name("task")
+    if task == MEAN:
+        raise UsageError(f"{source}, row {row}, column {used['task']}: no task can be called {MEAN!r}")
+    where = f"{source}, row {row}, column {used['endpoint']}"
+    return Endpoint(
+        group=name("group"), replicate=name(pair_column), task=task, cluster=name("cluster"),
+        value=_number(cells["endpoint"], where), row=row,
+    )  # fmt: skip
+
+
+def _number(cell: object, where: str) -> float | None:
+    """A finite number; None for a cell that has none, as a run that failed leaves it."""
+    text = _text(cell)
+    if text.lower() in _NO_ENDPOINT:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        shown = f"{where}: {visible_line(text, 40)!r}"
+        raise UsageError(f"{shown} is no number, as in 71.25; leave it empty for a run that failed") from None
+    if not math.isfinite(value):
+        raise UsageError(f"{where}: {text} is not finite; leave it empty for a run that failed")
+    return value
+
+
+def _text(cell: object) -> str:
+    """A cell as it would be typed; a seed that a data frame made a float, 3.0, is "3"."""
+    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+        return ""
+    if isinstance(cell, Real) and not isinstance(cell, Integral):
+        value = float(cell)
+        return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
+    return str(cell).strip()
+
+
+def _check_once(source: str, rows: Sequence[Endpoint], pair_name: str) -> None:
+    seen: dict[tuple[str, str, str], int] = {}
+    for row in rows:
+        first = seen.setdefault((row.group, row.replicate, row.task), row.row)
+        if first != row.row:
+            of_task = f" and task {row.task}" if row.task else ""
+            raise UsageError(
+                f"{source}, row {row.row}, column {pair_name}: group {row.group} has {pair_name} {row.replicate}"
+                f"{of_task} in row {first} already; one row per run"
+            )
+
+
+def _comparable(rows: Sequence[Endpoint]) -> list[Endpoint]:
+    """Rows whose endpoints can be ordered: a lost run as the least one."""
+    return [row if row.value is not None else msgspec.structs.replace(row, value=-math.inf) for row in rows]
+
+
+def _is_integer(text: str) -> bool:
+    return text.removeprefix("-").isdecimal() and text.isascii()
+
+
+def _wanted() -> str:
+    return "the columns group, seed (or pair) and endpoint, and where there are several task and cluster"

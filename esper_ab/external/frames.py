@@ -1,0 +1,54 @@
+"""Endpoints from Python: a data frame of any library, columns by name, or an array of endpoints per group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.external.endpoints import Endpoints, endpoints_of
+
+_SOURCE = "the data"
+
+
+def read_data(data: Any, names: Mapping[str, str] | None = None) -> Endpoints:
+    """Take `data` for endpoints; UsageError for what is none. Rows are counted from 0.
+
+    A data frame (pandas, polars, pyarrow), or a mapping of columns, has group, seed or pair, endpoint[, task][,
+    cluster]. A mapping of groups to arrays [pairs] has endpoints alone: those at one place form a pair, NaN is a lost
+    run.
+    """
+    if isinstance(data, Endpoints):
+        return data
+    columns = _columns(data)
+    if "endpoint" not in {name.lower() for name in columns} and "endpoint" not in (names or {}):
+        columns = _long(columns)
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise UsageError(f"{_SOURCE}: the columns are of different lengths: {lengths}")
+    return endpoints_of(_SOURCE, columns, range(next(iter(lengths.values()), 0)), names)
+
+
+def _columns(data: Any) -> dict[str, list[Any]]:
+    """Name -> values. Every library of data frames iterates a column the same way."""
+    names = getattr(data, "column_names", None) or getattr(data, "columns", None)
+    if isinstance(data, Mapping):
+        names = list(data)
+    if names is None or not all(isinstance(name, str) for name in names):
+        kind = type(data).__name__
+        raise UsageError(f"{_SOURCE}: a data frame, or a mapping of names to arrays, is meant, not {kind}")
+    return {name: _values(name, data[name]) for name in names}
+
+
+def _values(name: str, column: Any) -> list[Any]:
+    if getattr(column, "ndim", 1) != 1:
+        raise UsageError(f"{_SOURCE}, column {name}: an array of one dimension is meant, not of {column.ndim}")
+    plain = getattr(column, "to_pylist", None) or getattr(column, "tolist", None) or getattr(column, "to_list", None)
+    return list(plain() if plain else column)
+
+
+def _long(by_group: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+    """One row per endpoint, from arrays by group; those at one place form a pair."""
+    rows = [(group, place, value) for group, values in by_group.items() for place, value in enumerate(values)]
+    group, pair, endpoint = zip(*rows, strict=True) if rows else ((), (), ())
+    return {"group": list(group), "pair": list(pair), "endpoint": list(endpoint)}

@@ -1,0 +1,200 @@
+"""Endpoints held to the plan made before the runs, in its order: its verdicts, and what was not followed. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.design.design import Contrast
+from esper_ab.external.endpoints import MEAN, Endpoint, Endpoints
+from esper_ab.external.explore import listed_short, scope_of
+from esper_ab.external.pairing import Cells, Pairing, cells_of, pair_up, runs_of
+from esper_ab.external.plan import ExternalPlan
+from esper_ab.external.result import ExternalComparison, ExternalResult
+from esper_ab.external.tuning import Tuned, tune
+from esper_ab.verdict.comparison import compare
+from esper_ab.verdict.finding import Finding
+from esper_ab.verdict.looks import Course, follow
+from esper_ab.verdict.question import Question
+
+_LOOKED = "Whether somebody looked at these endpoints between the planned looks cannot be seen in them."
+Courses = Mapping[Contrast, Course]
+
+
+def judge(plan: ExternalPlan, endpoints: Endpoints) -> ExternalResult:
+    """Judge `endpoints` by `plan`. A look is taken where all runs that it asks for are there, lost ones included.
+
+    UsageError where no run is of the plan.
+    """
+    tasks, order = plan.cells or plan.tasks, (*plan.choosing, *plan.replicates)
+    if not any(row.group in plan.groups and row.task in tasks and row.replicate in order for row in endpoints.rows):
+        named = f", the {'cells' if plan.cells else 'tasks'} {', '.join(tasks)}" if tasks != ("",) else ", no tasks"
+        raise UsageError(
+            f"{endpoints.source}: no run is of the plan, which has the groups {', '.join(plan.groups)}, the seeds (or "
+            f"pairs) {listed_short(order)}{named}"
+        )
+    if not plan.cells:
+        return _judged(plan, endpoints)
+    tuned = tune(endpoints, plan.groups, plan.cells, plan.choosing, plan.scales[0])
+    at = ", ".join(f"{one.group} at {one.cell}" for one in tuned.choices)
+    found = _judged(plan, tuned.endpoints, f", each group at its best of {', '.join(plan.cells)} ({at})" if at else "")
+    wait = f"Before anything is judged, cells are chosen: {_listed(tuned.missing)}." if tuned.missing else ""
+    return replace(
+        found, departures=(*found.departures, *_unused(tuned)), notes=(*_choices(plan, tuned), *found.notes),
+        next_step=wait or (f"{found.next_step.removesuffix('.')}; {at}." if found.next_step else ""),
+    )  # fmt: skip
+
+
+def _judged(plan: ExternalPlan, endpoints: Endpoints, at: str = "") -> ExternalResult:
+    """`at`: in which settings, in words."""
+    cells, order, contrasts = cells_of(endpoints), plan.replicates, plan.design.comparisons
+    ready = {contrast: _ready(cells, plan, contrast) for contrast in contrasts}
+    paired = {one: pair_up(cells, one, plan.scales, order[: ready[one]], join=False) for one in contrasts}
+    complete, courses = _follow(plan, paired, ready)
+    found = []
+    for contrast in contrasts:
+        question = Question(
+            a=contrast.a, b=contrast.b, design=plan.design_of(contrast), planned=len(order),
+            scope=f"{scope_of(endpoints, contrast.task, plan.scales)}{at}", recorded=False,
+            rng_seed=int(plan.digest[:32], 16),
+        )  # fmt: skip
+        one = paired[contrast]
+        compared = compare(
+            question, one.pairs, courses[contrast], same_records=False, lost=one.lost,
+            findings=tuple(_dependent(endpoints, contrast, one)),
+        )  # fmt: skip
+        found.append(ExternalComparison(task=contrast.task, comparison=compared))
+    capped = [finding.sentence for one in found for finding in one.comparison.findings]
+    return ExternalResult(
+        endpoints=endpoints, scales=plan.scales, design=plan.design, plan=plan.digest, comparisons=tuple(found),
+        departures=(*_foreign(plan, endpoints), *_gaps(plan, endpoints, cells), *_after(plan, cells, courses), *capped),
+        notes=(_LOOKED,), next_step=_next_step(plan, courses, complete),
+    )  # fmt: skip
+
+
+def _choices(plan: ExternalPlan, tuned: Tuned) -> Iterator[str]:
+    """Say what was chosen, and by which means."""
+    value = plan.design.value
+    for one in tuned.choices:
+        means = ", ".join(f"{cell} {value(mean)}" for cell, mean in one.means.items())
+        seeds = listed_short(plan.choosing)
+        yield f"{one.group} is judged at {one.cell}, chosen on the seeds {seeds} (means: {means})."
+
+
+def _unused(tuned: Tuned) -> Iterator[str]:
+    if tuned.unused:
+        yield f"Not used, because other cells were chosen: {_listed(tuned.unused)}."
+
+
+def _listed(rows: Sequence[Endpoint]) -> str:
+    return listed_short([f"{row.group} at {row.task or '(none)'} with seed {row.replicate}" for row in rows])
+
+
+def _ready(cells: Cells, plan: ExternalPlan, contrast: Contrast) -> int:
+    """Count the leading replicates of which both groups have their runs, with an endpoint or lost."""
+    for place, replicate in enumerate(plan.replicates):
+        groups = (contrast.a, contrast.b)
+        if not all(runs_of(cells, group, contrast.task, plan.scales, replicate) for group in groups):
+            return place
+    return len(plan.replicates)
+
+
+def _follow(
+    plan: ExternalPlan, paired: Mapping[Contrast, Pairing], ready: Mapping[Contrast, int]
+) -> tuple[int, Courses]:
+    """Take every look for which all comparisons that it still asks about are ready; the replicates of the last one."""
+    design, complete = plan.design, 0
+    own = {contrast: plan.design_of(contrast) for contrast in design.comparisons}
+    pairs = {contrast: one.pairs for contrast, one in paired.items()}
+    courses = follow(design, pairs, complete, own)
+    for look in design.looks:
+        asked = [one for one in design.comparisons if not design.early_stop or courses[one].decision == "open"]
+        if not asked or any(ready[one] < look for one in asked):
+            break
+        complete, courses = look, follow(design, pairs, look, own)
+    return complete, courses
+
+
+def _dependent(endpoints: Endpoints, contrast: Contrast, one: Pairing) -> Iterator[Finding]:
+    """Yield what caps a verdict: its plan counts pairs as independent that share a cluster."""
+    for unit in one.clusters[:1]:
+        more = f", and so do {len(one.clusters) - 1} other sets of them" if one.clusters[1:] else ""
+        where = f" in {contrast.task}" if contrast.task else ""
+        yield Finding(
+            kind="clusters", weight="caps", groups=(contrast.a, contrast.b),
+            sentence=f"{contrast.a} and {contrast.b}{where}: the plan counts every {endpoints.pair_column} as "
+            f"independent, but {listed_short(unit)} share a cluster{more}.",
+        )  # fmt: skip
+
+
+def _foreign(plan: ExternalPlan, endpoints: Endpoints) -> Iterator[str]:
+    """Yield what the plan does not know: groups, tasks and replicates, which are left out."""
+    for what, column, planned in (
+        ("group", [row.group for row in endpoints.rows], plan.groups),
+        ("task", [row.task for row in endpoints.rows], plan.tasks),
+        (endpoints.pair_column, [row.replicate for row in endpoints.rows], plan.replicates),
+    ):
+        others = [name for name in dict.fromkeys(column) if name not in planned]
+        if others:
+            rows = sum(name in others for name in column)
+            yield (
+                f"Not in the plan, and left out: {what} {listed_short([name or '(none)' for name in others])} "
+                f"({rows} {'row' if rows == 1 else 'rows'})."
+            )
+
+
+def _gaps(plan: ExternalPlan, endpoints: Endpoints, cells: Cells) -> Iterator[str]:
+    """Yield the runs that are missing although later ones of their group are there."""
+    for task in plan.tasks:
+        for group in plan.groups:
+            there = [place for place, name in enumerate(plan.replicates) if (group, task, name) in cells]
+            missing = [name for name in plan.replicates[: max(there, default=0)] if (group, task, name) not in cells]
+            if missing:
+                where = f" in {task}" if task else ""
+                yield (
+                    f"Out of order: {group}{where} has no run of {endpoints.pair_column} {listed_short(missing)}, but "
+                    f"later ones. Nothing after a gap counts; a run that failed is a row with an empty endpoint."
+                )
+
+
+def _after(plan: ExternalPlan, cells: Cells, courses: Courses) -> Iterator[str]:
+    """Yield the runs that were made although nothing was open any more that they could decide."""
+    for task in plan.tasks if plan.design.early_stop else ():
+        for group in plan.groups:
+            own = [
+                course for contrast, course in courses.items()
+                if group in (contrast.a, contrast.b) and contrast.task in (task, MEAN)
+            ]  # fmt: skip
+            if not own or any(course.decided_at is None for course in own):
+                continue
+            end = max(course.decided_at or 0 for course in own)
+            later = [name for name in plan.replicates[end:] if (group, task, name) in cells]
+            if later:
+                where = f" in {task}" if task else ""
+                yield (
+                    f"Not used: {group}{where} went on after replicate {end}, at which all its comparisons were "
+                    f"decided ({listed_short(later)})."
+                )
+
+
+def _next_step(plan: ExternalPlan, courses: Courses, complete: int) -> str:
+    """Say which runs the next look asks for; "" when none is left."""
+    needed = [contrast for contrast, course in courses.items() if not course.finished]
+    coming = [look for look in plan.design.looks if look > complete]
+    if not needed or not coming:
+        return ""
+    runs: dict[str, list[str]] = {}
+    for task in plan.tasks:
+        groups = [group for group in plan.groups if _needs(needed, group, task)]
+        if groups:
+            runs.setdefault(", ".join(groups), []).append(task)
+    told = [f"{groups}{f' in {listed_short(tasks)}' if tasks != [''] else ''}" for groups, tasks in runs.items()]
+    return (
+        f"The next look is after replicate {coming[0]}: {listed_short(plan.replicates[complete : coming[0]])} of "
+        f"{'; '.join(told)}."
+    )
+
+
+def _needs(needed: Sequence[Contrast], group: str, task: str) -> bool:
+    return any(group in (contrast.a, contrast.b) and contrast.task in (task, MEAN) for contrast in needed)

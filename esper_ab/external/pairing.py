@@ -1,0 +1,120 @@
+"""Endpoints -> the pairs of one comparison, the losses, and which pairs are not independent. Pure.
+
+Pairs that share a cluster (a machine, a pretrained start, a data set), directly or through others, vary together. Their
+mean counts as one pair: the clusters are then the units, equally weighted, and independent of one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum
+
+from esper_ab.design.design import Contrast
+from esper_ab.external.endpoints import MEAN, Endpoint, Endpoints
+from esper_ab.external.scales import Scale
+from esper_ab.stats.pair import Pair
+from esper_ab.verdict.question import HalfPair, Lost
+
+Cells = Mapping[tuple[str, str, str], Endpoint]  # by group, task, replicate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pairing:
+    """What the endpoints give for one comparison. Replicates are counted by their place in the order asked for."""
+
+    pairs: tuple[Pair, ...]  # one per independent unit
+    lost: Lost
+    single: tuple[str, ...]  # replicates of which one group has runs and the other none
+    clusters: tuple[tuple[str, ...], ...]  # replicates of each unit that has several
+
+    @property
+    def clustered(self) -> bool:
+        """Whether some pairs are not independent of others."""
+        return bool(self.clusters)
+
+
+def cells_of(endpoints: Endpoints) -> Cells:
+    """Return every run by group, task and replicate."""
+    return {(row.group, row.task, row.replicate): row for row in endpoints.rows}
+
+
+def pair_up(
+    cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str], *, join: bool = True
+) -> Pairing:  # fmt: skip
+    """Pair the runs of `contrast` over the replicates of `order`, in its task, or in all of `scales` for the mean.
+
+    Without `join` pairs that share a cluster are told, but kept apart.
+    """
+    pairs: list[Pair] = []
+    halves: list[HalfPair] = []
+    single: list[str] = []
+    for place, replicate in enumerate(order):
+        runs_a, runs_b = (runs_of(cells, group, contrast.task, scales, replicate) for group in (contrast.a, contrast.b))
+        if not runs_a or not runs_b:
+            if runs_a or runs_b:
+                single.append(replicate)
+            continue
+        a, b = _value(runs_a, contrast.task, scales), _value(runs_b, contrast.task, scales)
+        if a is None or b is None:
+            halves.append(HalfPair(
+                replicate=place, a=a, b=b, failed_a=a is None, failed_b=b is None, position_a=0, position_b=1
+            ))  # fmt: skip
+        else:
+            pairs.append(Pair(replicate=place, a=a, b=b, position_a=0, position_b=1))
+    units = list(_units(cells, contrast, scales, order, pairs))
+    return Pairing(
+        pairs=tuple(map(_joined, units)) if join else tuple(pairs), lost=Lost(replicates=tuple(halves)),
+        single=tuple(single),
+        clusters=tuple(tuple(order[pair.replicate] for pair in unit) for unit in units if len(unit) > 1),
+    )  # fmt: skip
+
+
+def runs_of(cells: Cells, group: str, task: str, scales: Sequence[Scale], replicate: str) -> tuple[Endpoint, ...]:
+    """Return the run of `group`; of the mean one per task; () unless all of them are there."""
+    names = [scale.task for scale in scales] if task == MEAN else [task]
+    found = [cells.get((group, name, replicate)) for name in names]
+    return tuple(run for run in found if run is not None) if None not in found else ()
+
+
+def _value(runs: Sequence[Endpoint], task: str, scales: Sequence[Scale]) -> float | None:
+    """Return the endpoint; of the mean the average over tasks in units of their margins, higher being better."""
+    values = [run.value for run in runs]
+    if task != MEAN:
+        return values[0]
+    scaled = (
+        scale.outcome.sign * value / scale.margin
+        for scale, value in zip(scales, values, strict=True) if value is not None
+    )  # fmt: skip
+    return None if None in values else fsum(scaled) / len(values)
+
+
+def _units(
+    cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str], pairs: Sequence[Pair]
+) -> Iterator[list[Pair]]:
+    """Yield the pairs by independent unit, in order: those that share a cluster of any of their runs are one."""
+    home: dict[str, int] = {}  # cluster -> unit
+    units: list[list[Pair]] = []
+    for pair in pairs:
+        names = {
+            run.cluster
+            for group in (contrast.a, contrast.b)
+            for run in runs_of(cells, group, contrast.task, scales, order[pair.replicate])
+            if run.cluster
+        }
+        joined = sorted({home[name] for name in names if name in home})
+        if not joined:
+            units.append([])
+        target = joined[0] if joined else len(units) - 1
+        for other in joined[1:]:
+            units[target] += units[other]
+            units[other] = []
+            home.update((name, target) for name, unit in home.items() if unit == other)
+        units[target].append(pair)
+        home.update(dict.fromkeys(names, target))
+    yield from (sorted(unit, key=lambda pair: pair.replicate) for unit in units if unit)
+
+
+def _joined(unit: Sequence[Pair]) -> Pair:
+    a, b = (fsum(values) / len(unit) for values in zip(*((pair.a, pair.b) for pair in unit), strict=True))
+    return Pair(replicate=unit[0].replicate, a=a, b=b, position_a=0, position_b=1)

@@ -1,0 +1,185 @@
+"""A plan for runs that are made elsewhere: what is compared, over which replicates, at which looks and bounds.
+
+It is written before the runs and vouches for itself by its sha256, which is worth publishing where it gets a date.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.regular_file import open_regular
+from esper_ab.contracts.settings import Settings
+from esper_ab.design.boundary_cache import calibrate
+from esper_ab.design.design import (
+    LEAST_KEPT,
+    SEVERAL_LOOKS_FROM,
+    Contrast,
+    Design,
+    boundaries_of,
+    check_looks,
+    default_looks,
+    futility_of,
+)
+from esper_ab.external.endpoints import MEAN
+from esper_ab.external.scales import OF_MEAN, Scale
+from esper_ab.stats.least_pairs import LEAST_PAIRS
+
+_LARGEST_BYTES = 16 * 2**20
+
+
+class Rule(Settings, frozen=True, kw_only=True):
+    """By which rule is decided; what a launch has as settings of the same names."""
+
+    control: str = ""  # the group that all others are compared with; "": all pairs
+    test: Literal["t", "rank"] = "t"
+    alpha: float = 0.05
+    looks: tuple[int, ...] = ()  # (): the default ones
+    early_stop: bool = True
+    futility: float = 0.0
+
+
+class ExternalPlan(Settings, frozen=True, kw_only=True):
+    """All that is decided before the first run."""
+
+    groups: tuple[str, ...]
+    replicates: tuple[str, ...]  # seeds or pairs, in the order in which they are run and judged
+    scales: tuple[Scale, ...]  # one per task
+    design: Design  # of all tasks together
+    cells: tuple[str, ...] = ()  # settings of which each group is given its own best; (): there are none to choose from
+    choosing: tuple[str, ...] = ()  # seeds on which they are chosen; none of `replicates`
+
+    @property
+    def digest(self) -> str:
+        """sha256 of everything in it."""
+        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Names of the tasks; ("",): there are none."""
+        return tuple(scale.task for scale in self.scales)
+
+    def design_of(self, contrast: Contrast) -> Design:
+        """The design with margin and outcome of one comparison."""
+        return own_design(self.design, self.scales, contrast)
+
+
+class _PlanFile(Settings, frozen=True, kw_only=True):
+    """A plan on disk."""
+
+    esper_ab_plan: Literal[1] = 1
+    plan: ExternalPlan
+    sha256: str
+
+
+def make_external_plan(
+    groups: Sequence[str], replicates: Sequence[str], scales: Sequence[Scale], rule: Rule, *, cells: Sequence[str] = (),
+    choosing: int = 0,
+) -> ExternalPlan:  # fmt: skip
+    """Make a plan; UsageError for what cannot be planned. `choosing`: of `replicates`, the first ones choose cells."""
+    _check_names("group", groups, least=2)
+    _check_names("seed", replicates, least=1)
+    if bool(cells) != bool(choosing):
+        raise UsageError("cells are chosen on seeds of their own: --cells and --choose go together")
+    if cells:
+        _check_names("cell", cells, least=2)
+        if len(scales) > 1:
+            raise UsageError("cells are of one task: --cells and --tasks exclude each other")
+        if not 1 <= choosing < len(replicates):
+            raise UsageError(f"--choose {choosing}: from 1 to {len(replicates) - 1} of the {len(replicates)} seeds")
+    judging = tuple(replicates[choosing:])
+    design = make_external_design(groups, len(judging), scales, rule)
+    return ExternalPlan(
+        groups=tuple(groups), replicates=judging, scales=tuple(scales), design=design, cells=tuple(cells),
+        choosing=tuple(replicates[:choosing]),
+    )  # fmt: skip
+
+
+def make_external_design(groups: Sequence[str], replicates: int, scales: Sequence[Scale], rule: Rule) -> Design:
+    """Make the design of all comparisons in every task of `scales`, and, of several tasks, of their mean."""
+    _check_rule(groups, replicates, rule)
+    tasks = [scale.task for scale in scales]
+    if len(tasks) > 1:
+        tasks.append(MEAN)
+    duels = [(name, rule.control) for name in groups if name != rule.control] if rule.control else [
+        (a, b) for place, a in enumerate(groups) for b in groups[place + 1 :]
+    ]  # fmt: skip
+    contrasts = tuple(Contrast(a=a, b=b, task=task) for task in tasks for a, b in duels)
+    looks, sides = rule.looks or default_looks(replicates), ((0, 1),) * replicates
+    bounded, whole = replicates >= LEAST_PAIRS, scales[0] if len(scales) == 1 else OF_MEAN
+    futility = futility_of(rule.futility, sides, 1, looks, calibrate) if bounded and rule.futility else None
+    return Design(
+        endpoint="given", test=rule.test, alpha=rule.alpha, margin=whole.margin, measures=whole.measures,
+        comparisons=contrasts, positions=1, adjusted=False, early_stop=rule.early_stop, looks=looks,
+        boundaries=boundaries_of(rule.alpha, len(contrasts), sides, 1, looks, calibrate) if bounded else (),
+        anytime_after=None, evidence=1.0 / rule.alpha, futility=futility,
+    )  # fmt: skip
+
+
+def own_design(design: Design, scales: Sequence[Scale], contrast: Contrast) -> Design:
+    """Return `design` with margin and outcome of the task of `contrast`."""
+    scale = next((scale for scale in scales if scale.task == contrast.task), OF_MEAN)
+    return msgspec.structs.replace(design, margin=scale.margin, measures=scale.measures)
+
+
+def write_plan(plan: ExternalPlan) -> bytes:
+    """Return the content of a plan's file."""
+    file = _PlanFile(plan=plan, sha256=plan.digest)
+    return msgspec.json.format(msgspec.json.encode(file), indent=1) + b"\n"
+
+
+def save_plan(plan: ExternalPlan, path: Path) -> None:
+    """Write a plan; UsageError where a file is there, for a plan is never replaced."""
+    try:
+        with path.open("xb") as file:
+            file.write(write_plan(plan))
+    except FileExistsError:
+        raise UsageError(f"{path} exists already, and a plan is never replaced; name another file") from None
+
+
+def read_plan(path: Path) -> ExternalPlan:
+    """Read a plan's file; UsageError for one that is damaged or was changed."""
+    with os.fdopen(open_regular(path.resolve(), os.O_RDONLY), "rb") as opened:
+        content = opened.read(_LARGEST_BYTES)
+    try:
+        file = msgspec.json.decode(content, type=_PlanFile)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is no plan of `esper-ab design`: {error}") from None
+    if file.sha256 != file.plan.digest:
+        raise UsageError(f"{path} was changed after it was written: its sha256 is not that of its content")
+    return file.plan
+
+
+def _check_names(what: str, names: Sequence[str], *, least: int) -> None:
+    if len(names) < least:
+        raise UsageError(f"{what}s: {least} at least")
+    for place, name in enumerate(names):
+        if not name or not name.isprintable() or name != name.strip():
+            raise UsageError(f"{what} {name!r}: it needs a name that can be printed")
+        if name in names[:place]:
+            raise UsageError(f"{what} {name!r} is named twice")
+
+
+def _check_rule(groups: Sequence[str], replicates: int, rule: Rule) -> None:
+    if rule.control and rule.control not in groups:
+        raise UsageError(Setting("control", rule.control), f": no such group; the groups are {', '.join(groups)}")
+    if not 0.0 < rule.alpha < 0.5:
+        raise UsageError(Setting("alpha", rule.alpha), ": above 0 and below 0.5")
+    if rule.test not in ("t", "rank"):
+        raise UsageError(Setting("test", rule.test), ": t or rank")
+    check_looks(rule.looks, replicates)
+    if not rule.futility:
+        return
+    if not LEAST_KEPT <= rule.futility < 1.0:
+        raise UsageError(Setting("futility", rule.futility), f": from {LEAST_KEPT} to below 1; 0 for no such stop")
+    if not rule.early_stop or len(rule.looks or default_looks(replicates)) == 1:
+        raise UsageError(
+            Setting("futility", rule.futility), f" needs interim looks that may stop; they come with "
+            f"{SEVERAL_LOOKS_FROM} replicates, or with ", Setting("looks"),
+        )  # fmt: skip

@@ -1,0 +1,117 @@
+"""How groups stand over several tasks, beside a verdict: profiles, interquartile mean, optimality gap. Pure.
+
+After Agarwal et al. (2021). A score is (endpoint - WORST) / (TARGET - WORST) of its task, 1 where it reaches the
+target. Intervals are percentile bootstraps stratified by task, 95 %; they describe, and decide nothing. Lost runs have
+no score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.external.endpoints import Endpoints
+
+Array = NDArray[np.float64]
+Ranges = Mapping[str, tuple[float, float]]  # task -> (worst, target)
+HONEST_FROM = 10  # runs per task, for a bootstrap
+_RESAMPLES, _LEVEL = 2_000, 0.95
+_STEPS = 100
+
+
+class Aggregate(msgspec.Struct, frozen=True, kw_only=True):
+    """One number over all tasks, with its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True):
+    """One group over all tasks."""
+
+    group: str
+    runs: int  # with a score, of the task that has the fewest
+    interquartile_mean: Aggregate  # of all scores; the outer quarters left out
+    optimality_gap: Aggregate  # mean of what scores lack to the target; 0: all reach it
+    thresholds: tuple[float, ...]  # scores
+    above: tuple[float, ...]  # share of runs above each, averaged over tasks
+    above_low: tuple[float, ...]  # pointwise
+    above_high: tuple[float, ...]
+
+
+def profiles_of(endpoints: Endpoints, groups: Sequence[str], ranges: Ranges) -> tuple[Profile, ...]:
+    """Describe every group that has a score in every task of `ranges`. UsageError where a range is none."""
+    for task, (worst, target) in ranges.items():
+        if not np.isfinite([worst, target]).all() or worst == target:
+            raise UsageError(f"scores of {task or 'the endpoint'}: WORST..TARGET, two different numbers")
+        if task not in endpoints.tasks:
+            raise UsageError(f"scores: no task {task!r}; the tasks are {', '.join(endpoints.tasks)}")
+    scores = {group: [_scores(endpoints, group, task, ranges[task]) for task in ranges] for group in groups}
+    scores = {group: found for group, found in scores.items() if all(one.size for one in found)}
+    if not scores:
+        return ()
+    every = np.concatenate([one for found in scores.values() for one in found])
+    thresholds = np.linspace(min(0.0, every.min()), max(1.0, every.max()), _STEPS + 1)
+    rng = np.random.default_rng(endpoints.rng_seed)
+    return tuple(_profile(group, found, thresholds, rng) for group, found in scores.items())
+
+
+def interquartile_mean(scores: Array) -> Array:
+    """Return the mean of the middle half of scores [..., n]; n // 4 are left out at either end."""
+    cut = scores.shape[-1] // 4
+    middle = np.sort(scores, axis=-1)[..., cut : scores.shape[-1] - cut]
+    return np.asarray(middle.mean(axis=-1))
+
+
+def optimality_gap(scores: Array) -> Array:
+    """Return the mean over scores [..., n] of what each lacks to 1."""
+    return np.asarray(1.0 - np.minimum(scores, 1.0).mean(axis=-1))
+
+
+def _scores(endpoints: Endpoints, group: str, task: str, reach: tuple[float, float]) -> Array:
+    values = [row.value for row in endpoints.rows if (row.group, row.task) == (group, task) and row.value is not None]
+    return np.asarray((np.array(values, dtype=np.float64) - reach[0]) / (reach[1] - reach[0]))
+
+
+def _profile(group: str, by_task: Sequence[Array], thresholds: Array, rng: np.random.Generator) -> Profile:
+    drawn = [one[rng.integers(0, one.size, (_RESAMPLES, one.size))] for one in by_task]  # [resamples, runs] each
+    low, high = np.quantile(_above(drawn, thresholds), _tails(), axis=0)
+    return Profile(
+        group=group, runs=min(one.size for one in by_task),
+        interquartile_mean=_aggregate(interquartile_mean(np.concatenate(by_task)), [
+            float(value) for value in interquartile_mean(np.concatenate(drawn, axis=1))
+        ]),
+        optimality_gap=_aggregate(
+            np.mean([optimality_gap(one) for one in by_task]), np.mean([optimality_gap(one) for one in drawn], axis=0)
+        ),
+        thresholds=_floats(thresholds), above=_floats(_above([one[None] for one in by_task], thresholds)[0]),
+        above_low=_floats(low), above_high=_floats(high),
+    )  # fmt: skip
+
+
+def _above(by_task: Sequence[Array], thresholds: Array) -> Array:
+    """[resamples, thresholds]: the share of scores above each, tasks weighing alike."""
+    shares = []
+    for scores in by_task:
+        ordered = np.sort(scores, axis=-1)
+        counts = np.stack([row.size - np.searchsorted(row, thresholds, side="right") for row in ordered])
+        shares.append(counts / scores.shape[-1])
+    return np.asarray(np.mean(shares, axis=0))
+
+
+def _aggregate(value: float | np.floating | Array, resampled: Sequence[float] | Array) -> Aggregate:
+    low, high = np.quantile(resampled, _tails())
+    return Aggregate(value=float(value), low=float(low), high=float(high))
+
+
+def _tails() -> tuple[float, float]:
+    return (1.0 - _LEVEL) / 2.0, (1.0 + _LEVEL) / 2.0
+
+
+def _floats(values: Array) -> tuple[float, ...]:
+    return tuple(map(float, values))

@@ -1,0 +1,114 @@
+"""In which unit the endpoints of a task are, which direction is better, and how large a difference matters. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.measures import Measure, TaskMeasures
+from esper_ab.contracts.settings import Positive, Settings
+from esper_ab.external.endpoints import MEAN
+
+T = TypeVar("T")
+Told = str | float | Mapping[str, str | float]  # for all tasks, or by task
+
+
+class Scale(Settings, frozen=True, kw_only=True):
+    """How the endpoints of one task are measured."""
+
+    task: str  # "": there are no tasks
+    outcome: Measure
+    margin: Positive  # in the unit of a difference
+
+    @property
+    def measures(self) -> TaskMeasures:
+        """As a design has it."""
+        return TaskMeasures(outcome=self.outcome, margin=self.margin)
+
+
+# Each endpoint divided by its task's margin, higher always better: so one margin of every task counts alike.
+OF_MEAN = Scale(
+    task=MEAN, margin=1.0,
+    outcome=Measure(name="mean_over_tasks", label=MEAN, unit="margins", better="higher"),
+)  # fmt: skip
+
+
+def scales_of(
+    tasks: Sequence[str], margin: Told, *, better: Told = "higher", unit: Told = "", label: str = "endpoint"
+) -> tuple[Scale, ...]:
+    """One per task. UsageError where a task is left out, unknown, or has a value that means nothing."""
+    margins = _by_task("margin", tasks, margin, _size)
+    directions = _by_task("better", tasks, better, _direction, otherwise="higher")
+    units = _by_task("unit", tasks, unit, str, otherwise="")
+    found = []
+    for task in tasks:
+        told = {"name": "endpoint", "label": label, "unit": units[task], "better": directions[task]}
+        if units[task] == "%":
+            told["difference_unit"] = "points"
+        try:
+            outcome = msgspec.convert(told, Measure)
+        except msgspec.ValidationError as error:
+            raise UsageError(f"unit {units[task]!r}, label {label!r}: {error}") from None
+        found.append(Scale(task=task, outcome=outcome, margin=margins[task]))
+    return tuple(found)
+
+
+def told_by_task(text: str) -> Told:
+    """ "2" for all tasks, or "digits=2,CartPole-v1=25"."""
+    if "=" not in text:
+        return text
+    parts = [part.rpartition("=") for part in text.split(",")]
+    if not all(name and value for name, _, value in parts):
+        raise UsageError(f"{text!r}: one value for all tasks, or TASK=VALUE,TASK=VALUE")
+    return {name.strip(): value.strip() for name, _, value in parts}
+
+
+def ranges_of(tasks: Sequence[str], told: Told) -> dict[str, tuple[float, float]]:
+    """Worst and target endpoint of every task, from "0..100"; {} for ""."""
+    return _by_task("scores", tasks, told, _range) if told else {}
+
+
+def _range(value: str | float) -> tuple[float, float]:
+    worst, dots, target = str(value).partition("..")
+    try:
+        found = float(worst), float(target)
+    except ValueError:
+        found = 0.0, 0.0
+    if not dots or found[0] == found[1]:
+        raise UsageError(f"scores {value!r}: WORST..TARGET, two different numbers, as in 0..100")
+    return found
+
+
+def _by_task(
+    key: str, tasks: Sequence[str], told: Told, parse: Callable[[str | float], T], otherwise: T | None = None
+) -> dict[str, T]:
+    if not isinstance(told, Mapping):
+        return dict.fromkeys(tasks, parse(told))
+    named = ", ".join(tasks) if tasks != ("",) else "none"
+    for task in told:
+        if task not in tasks:
+            raise UsageError(f"{key}: no task {task!r}; the tasks are {named}")
+    found = {task: parse(told[task]) if task in told else otherwise for task in tasks}
+    lacking = [task for task, value in found.items() if value is None]
+    if lacking:
+        raise UsageError(f"{key}: nothing is said of the task {lacking[0]!r}")
+    return {task: value for task, value in found.items() if value is not None}
+
+
+def _size(value: str | float) -> float:
+    try:
+        found = float(value)
+    except ValueError:
+        raise UsageError(f"margin {value!r}: a positive number, the smallest difference worth acting on") from None
+    if not 0.0 < found < float("inf"):
+        raise UsageError(f"margin {value}: a positive number, the smallest difference worth acting on")
+    return found
+
+
+def _direction(value: str | float) -> str:
+    if value not in ("higher", "lower"):
+        raise UsageError(f"better {value!r}: which endpoints are better, higher or lower")
+    return str(value)

@@ -1,0 +1,175 @@
+"""What endpoints of runs made elsewhere come to, as text for a terminal and as JSON; in the words of a report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.visible import visible
+from esper_ab.design.design import rule
+from esper_ab.external.endpoints import MEAN
+from esper_ab.external.pairing import cells_of
+from esper_ab.external.plan import ExternalPlan
+from esper_ab.external.profiles import HONEST_FROM, Aggregate
+from esper_ab.external.result import ExternalResult
+from esper_ab.report.tables.comparison import beside_tables, deciding_table, looks_table, overview_table
+from esper_ab.report.tables.table import Table, mean_and_sd, number
+from esper_ab.report.text import paragraph, render_table
+from esper_ab.report.verdict_json import comparison_json
+from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.sentences import rule_sentence
+
+EXPLORATORY = (
+    "EXPLORATORY. Nothing was declared before these runs: the verdicts below are what a plan with one look at these "
+    "pairs would have said. Who chose groups, margin or number of runs after seeing endpoints errs more often than "
+    "alpha says. To decide: `esper-ab design`, then fresh runs, then `esper-ab judge`."
+)
+SCHEMA = 1
+
+
+def render_external(result: ExternalResult) -> str:
+    """Render text for a terminal, ending in a newline."""
+    planned = f"Judged by the plan with the sha256 {result.plan[:12]}…"
+    parts = [paragraph(EXPLORATORY if result.exploratory else planned, "")]
+    if result.departures:
+        lines = "\n".join(paragraph(f"! {one}", hanging="  ") for one in result.departures)
+        parts.append(f"NOT AS PLANNED\n{lines}")
+    parts += [_verdicts(result, task) for task in _tasks(result)]
+    how = "RULE" if result.plan else "RULE, chosen after the runs"
+    parts.append(f"{how}\n{paragraph(rule_sentence(result.design))}")
+    parts.append(render_table(_groups(result)))
+    if result.profiles:
+        parts.append(render_table(_profiles(result)))
+    for task in _tasks(result):
+        compared = _compared(result, task)
+        tables = (
+            overview_table(compared[0].question.design, compared), *map(deciding_table, compared),
+            *beside_tables(compared),
+        )  # fmt: skip
+        parts += [render_table(_titled(table, task)) for table in tables if table.rows]
+        if result.plan:
+            parts.append(render_table(_titled(looks_table(compared), task)))
+    parts += [paragraph(f"! {note}", "", hanging="  ") for note in result.notes]
+    if result.next_step:
+        parts.append(paragraph(result.next_step, ""))
+    return visible("\n\n".join(parts)) + "\n"
+
+
+def external_json(result: ExternalResult) -> str:
+    """Render one JSON object; every key is in docs/other-numbers.md."""
+    document: dict[str, Any] = {
+        "schema": SCHEMA, "exploratory": result.exploratory, "plan": result.plan or None,
+        "source": result.endpoints.source, "rule": rule(result.design), "alpha": result.design.alpha,
+        "scales": result.scales, "groups": result.endpoints.groups,
+        "comparisons": [{"task": one.task, **comparison_json(one.comparison)} for one in result.comparisons],
+        "departures": result.departures, "notes": result.notes, "next_step": result.next_step,
+        "profiles": result.profiles,
+    }
+    return msgspec.json.format(msgspec.json.encode(msgspec.to_builtins(document)), indent=2).decode()
+
+
+def render_plan(plan: ExternalPlan, file: str) -> str:
+    """Describe a plan that was written to `file`: what is to be run, when it is looked at, how it is judged."""
+    design, tasks = plan.design, [task for task in plan.tasks if task]
+    first, last = plan.replicates[0], plan.replicates[-1]
+    runs = len(plan.groups) * len(plan.replicates) * len(plan.scales)
+    margins = ", ".join(
+        f"{f'{scale.task}: ' if scale.task else ''}{scale.outcome.difference(f'{scale.margin:g}')} "
+        f"({scale.outcome.better} is better)"
+        for scale in plan.scales
+    )
+    parts = [f"{file}: {', '.join(plan.groups)}, {len(plan.replicates)} seeds ({first} to {last}), {runs} runs at most"]
+    if plan.cells:
+        each = f"{len(plan.groups) * len(plan.cells) * len(plan.choosing)} runs"
+        parts.append(paragraph(
+            f"Before that each group runs in every cell ({', '.join(plan.cells)}) with the seeds "
+            f"{', '.join(plan.choosing)}, {each}; `judge` then says in which one it is judged.", "",
+        ))  # fmt: skip
+    if tasks:
+        parts.append(paragraph(f"Tasks: {', '.join(tasks)}, and their mean in units of each margin.", ""))
+    parts.append(paragraph(f"Margin: {margins}.", ""))
+    parts.append(paragraph(rule_sentence(design), ""))
+    if design.boundaries:
+        parts.append(render_table(_looks_to_come(plan)))
+    columns = f"group,{'task,' if tasks else 'cell,' if plan.cells else ''}seed,endpoint"
+    parts.append("\n".join((
+        paragraph(f"One row per run, with the header {columns}; a run that failed has an empty endpoint. Then:", ""),
+        f"  {shell_command('judge', file)} RESULTS.csv",
+    )))  # fmt: skip
+    parts.append(paragraph(
+        f"sha256 {plan.digest}: published before the first run, in a commit or a message with a date, it shows that "
+        "the plan came first.", "",
+    ))  # fmt: skip
+    return visible("\n\n".join(parts)) + "\n"
+
+
+def _looks_to_come(plan: ExternalPlan) -> Table:
+    design = plan.design
+    bounds = design.boundaries[0].nominal_p
+    rows = tuple(
+        (f"{index + 1}", f"{look}", plan.replicates[look - 1], f"p <= {bound:.2g}")
+        for index, (look, bound) in enumerate(zip(design.looks, bounds, strict=True))
+    )
+    return Table(title="Looks", columns=("look", "after replicates", "the last seed", "bound"), rows=rows, words=0)
+
+
+def _tasks(result: ExternalResult) -> list[str]:
+    return list(dict.fromkeys(one.task for one in result.comparisons))
+
+
+def _compared(result: ExternalResult, task: str) -> list[Comparison]:
+    return [one.comparison for one in result.comparisons if one.task == task]
+
+
+def _verdicts(result: ExternalResult, task: str) -> str:
+    mark = "exploratory " if result.exploratory else ""
+    heading = {"": "VERDICT", MEAN: "VERDICT, mean over the named tasks, in units of each task's margin"}
+    lines: list[str] = [heading.get(task, f"VERDICT, {task}")]
+    compared = _compared(result, task)
+    shared = [text for text in compared[0].caveats if all(text in item.caveats for item in compared[1:])]
+    for item in compared:
+        lines.append(paragraph(item.headline))
+        lines.append(paragraph(f"{mark}{item.sentence}", "    "))
+        lines += [paragraph(f"! {text}", "    ", hanging="  ") for text in item.caveats if text not in shared]
+    lines += [paragraph(f"! {text}", "  ", hanging="  ") for text in shared]
+    return "\n".join(lines)
+
+
+def _groups(result: ExternalResult) -> Table:
+    """Build the table of what every group came to."""
+    cells, rows = cells_of(result.endpoints), list[tuple[str, ...]]()
+    for scale in result.scales:
+        for group in dict.fromkeys(name for one in result.design.comparisons for name in (one.a, one.b)):
+            runs = [run for key, run in cells.items() if key[:2] == (group, scale.task)]
+            values = [run.value for run in runs if run.value is not None]
+            title = scale.outcome.title if not scale.task else f"{scale.task}, {scale.outcome.title}"
+            rows.append((
+                group, title, str(len(values)), str(len(runs) - len(values)), mean_and_sd(values),
+                *(number(edge(values)) if values else "n/a" for edge in (min, max)),
+            ))  # fmt: skip
+    columns = ("group", "endpoint", "runs", "lost", "mean (SD)", "least", "most")
+    return Table(title="Groups", columns=columns, rows=tuple(rows), words=2)
+
+
+def _profiles(result: ExternalResult) -> Table:
+    """Build the table of what groups come to over all tasks, in scores."""
+
+    def cell(one: Aggregate) -> str:
+        return f"{one.value:.3f} ({one.low:.3f} to {one.high:.3f})"
+
+    rows = tuple(
+        (one.group, cell(one.interquartile_mean), cell(one.optimality_gap), str(one.runs)) for one in result.profiles
+    )
+    few = min(one.runs for one in result.profiles) < HONEST_FROM
+    honest = f" With fewer than {HONEST_FROM} runs per task they cover less than they say." if few else ""
+    return Table(
+        title="Scores over all tasks", rows=rows, columns=("group", "interquartile mean", "optimality gap", "runs"),
+        note=f"95 % bootstrap intervals, stratified by task; they describe and decide nothing.{honest}",
+    )
+
+
+def _titled(table: Table, task: str) -> Table:
+    return replace(table, title=f"{table.title} ({task})") if task else table

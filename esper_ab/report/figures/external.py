@@ -1,0 +1,85 @@
+"""Figure of endpoints from elsewhere: comparisons in units of their margins and, with scores, performance profiles."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from esper_ab.external.profiles import Profile
+from esper_ab.external.result import ExternalComparison, ExternalResult
+from esper_ab.report.figures import style
+from esper_ab.report.figures.catalogue import on_white
+from esper_ab.report.figures.drawing import Picture, group_legend, shortened
+
+FORMATS = ("svg", "png", "pdf")
+_MOST = 12.0  # margins shown on either side
+
+
+def external_figure(result: ExternalResult) -> Figure:
+    """Draw one row per comparison that has an estimate, better to the right, and one curve per group with a profile."""
+    shown = [one for one in result.comparisons if one.comparison.estimate is not None]
+    with style.look():
+        height = 1.1 + 0.36 * max(1, len(shown))
+        figure = Picture(figsize=(9.4, height + (2.9 if result.profiles else 0.0)))
+        if result.profiles:
+            above, below = figure.subplots(2, 1, height_ratios=(height, 2.9))
+            _profiles(below, result.profiles)
+            group_legend(figure, [(i, one.group) for i, one in enumerate(result.profiles)], markers=False)
+        else:
+            above = figure.subplots()
+        _rows(above, shown, exploratory=result.exploratory)
+        figure.draw_without_rendering()
+        return on_white(figure)
+
+
+def render_figure(result: ExternalResult, form: str) -> bytes:
+    """Return the figure as one of FORMATS."""
+    figure, buffer = external_figure(result), io.BytesIO()
+    with style.look():
+        metadata = {} if form == "png" else {"Date": None} if form == "svg" else {"CreationDate": None}
+        figure.savefig(buffer, format=form, dpi=110, metadata=metadata, transparent=False)
+    return buffer.getvalue()
+
+
+def _rows(axes: Axes, shown: Sequence[ExternalComparison], *, exploratory: bool) -> None:
+    axes.axvspan(-1.0, 1.0, color=style.BAND, linewidth=0)
+    axes.axvline(0.0, color=style.INK, linewidth=1)
+    limit, names, words = 1.5, [], []
+    for row, one in enumerate(shown):
+        design, item = one.comparison.question.design, one.comparison
+        unit = design.outcome.sign / design.margin
+        ends = [unit * end for end in (item.low, item.high) if end is not None]
+        estimate = unit * (item.estimate or 0.0)
+        if ends:
+            axes.plot(ends, [row] * len(ends), color=style.INK, linewidth=3, solid_capstyle="butt")
+        axes.plot([estimate], [row], "o", color=style.INK, markersize=7, markeredgecolor=style.CARD)
+        limit = max(limit, *(min(abs(end) * 1.08, _MOST) for end in (*ends, estimate)))
+        of_task = f"{shortened(one.task, 18)}: " if one.task else ""
+        names.append(f"{of_task}{shortened(item.question.a, 14)} \u2212 {shortened(item.question.b, 14)}")
+        words.append(f"exploratory {item.verdict}" if exploratory else str(item.verdict))
+    axes.set_xlim(-limit, limit)
+    axes.set_ylim(len(shown) - 0.42, -0.58)
+    axes.set_yticks(range(len(shown)), names)
+    axes.tick_params(axis="y", length=0, labelcolor=style.INK, labelsize=9)
+    verdicts = axes.secondary_yaxis("right")
+    verdicts.set_yticks(range(len(shown)), words, fontweight="bold")
+    verdicts.tick_params(length=0, labelcolor=style.INK, labelsize=8.5)
+    verdicts.spines["right"].set_visible(False)
+    axes.grid(visible=False, axis="y")
+    axes.spines["left"].set_visible(False)
+    axes.set_xlabel("difference in margins, better to the right; shaded: within the margin")
+
+
+def _profiles(axes: Axes, profiles: Sequence[Profile]) -> None:
+    for index, one in enumerate(profiles):
+        axes.fill_between(
+            one.thresholds, one.above_low, one.above_high, color=style.colour(index), alpha=0.15, linewidth=0
+        )
+        axes.plot(one.thresholds, one.above, color=style.colour(index), linestyle=style.line(index))
+    axes.axvline(1.0, color=style.MUTED, linewidth=0.8, linestyle=(0, (2, 2)))
+    axes.set_ylim(-0.02, 1.02)
+    axes.set_xlabel("score (1: the target)")
+    axes.set_ylabel("share of runs above it")

@@ -1,0 +1,41 @@
+"""Tables of environments of Gymnasium: what a group's own reward did beside the outcome."""
+
+from __future__ import annotations
+
+from esper_ab.analysis.own_reward import Ends, own_rewards
+from esper_ab.analysis.own_reward import misled as find_misled
+from esper_ab.report.content import Content
+from esper_ab.report.kinds import TableKind
+from esper_ab.report.tables.table import NONE, NOT_COMPARABLE, Table, number
+
+
+def _judgement(content: Content) -> tuple[Table, ...]:
+    found, digits = own_rewards(content.history), content.history.design.digits
+    rows = tuple(
+        (one.group, _change(one.reward), f"{one.rose} of {one.runs} runs", _change(one.outcome, digits))
+        for one in found
+    )
+    misled = (
+        f"{one.group}'s own reward rose in {one.rose} of {one.runs} runs, and by the outcome it is worse than {better}."
+        for one, better in find_misled(found, content.comparisons)
+    )
+    note = (
+        *misled,
+        "First and last tenth of the training episodes, means per environment over runs. A group learns from its own "
+        f"reward and is compared by the outcome. Rewards are {NOT_COMPARABLE}.",
+    )
+    return (
+        Table(
+            title="Own reward and outcome in training",
+            columns=("group", "own reward", "rose in", content.history.outcome.title), rows=rows,
+            note=" ".join(note) if rows else "",
+        ),
+    )
+
+
+def _change(ends: Ends, digits: int = 1) -> str:
+    first, last = ends
+    return NONE if first is None or last is None else f"{number(first, digits)} → {number(last, digits)}"
+
+
+KIND = TableKind(judgement=_judgement)

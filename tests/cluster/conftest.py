@@ -1,0 +1,30 @@
+"""A Slurm of three nodes on this machine, for all tests of this folder, and allocations in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import slurm_cluster
+from support.slurm_cluster import SlurmCluster
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
+    if reason := slurm_cluster.missing():
+        pytest.skip(reason)
+    with SlurmCluster(tmp_path_factory.mktemp("slurm")) as made:
+        yield made
+
+
+@pytest.fixture
+def allocation(cluster: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The number of a job of all three nodes that this process belongs to, as a batch script's would on n1."""
+    job = cluster.allocate("--nodes=3", "--ntasks-per-node=1", "--cpus-per-task=2", "--no-kill")
+    for name, value in cluster.of_batch(job).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PYTHONPATH", f"{Path(__file__).parents[1]}:{Path(__file__).parents[2]}")
+    yield job
+    cluster.run("scancel", job)
+    cluster.wait(lambda: cluster.state(job) not in ("RUNNING", "COMPLETING"))

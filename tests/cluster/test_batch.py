@@ -1,0 +1,65 @@
+"""What `slurm-script` prints, carried out by a real Slurm: to the end, through a preemption, with real training."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import conducted
+from support.children import environment
+
+from esper_ab.analysis.result_hash import result_hash
+from esper_ab.journal.events import ExperimentContinued, WorkerStarted
+from esper_ab.journal.fold import fold
+
+ROOT = Path(__file__).resolve().parents[2]
+FLAGS = (
+    "--task", "synthetic", "--groups", "shaped,simplified", "--replicates", "2", "--looks", "2", "--n-envs", "2",
+    "--steps", "4", "--devices", "cpu:0", "cpu:1",
+)  # fmt: skip
+PATIENCE_S = 300.0
+
+
+def esper_ab(folder, *arguments):
+    command = [sys.executable, "-m", "esper_ab.commands.cli", *arguments]
+    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def script(folder, *flags):
+    made = folder / "job.sh"
+    allotted = ("--nodes", "2", "--cores", "1", "--name", "lab")
+    made.write_text(esper_ab(folder, "slurm-script", *allotted, "--setup", f"export PYTHONPATH={ROOT}", *flags))
+    return made
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_an_experiment_that_is_preempted_goes_on_and_ends_as_on_one_machine(cluster, tmp_path):
+    flags = (*FLAGS, "--episodes", "12")
+    esper_ab(tmp_path, "launch", *flags, "--name", "alone", "--quiet")
+    alone = conducted.events_of(tmp_path / "experiments" / "alone")
+    job = cluster.submit(script(tmp_path, *flags), "--partition=main", "--exclusive", f"--chdir={tmp_path}")
+    journal = tmp_path / "experiments" / "lab" / "events.jsonl"
+    cluster.wait(lambda: journal.exists() and b'"released"' in journal.read_bytes(), PATIENCE_S)
+    other = cluster.submit(_sleeper(tmp_path), "--partition=high", "--nodes=3", "--exclusive", f"--chdir={tmp_path}")
+    cluster.wait(lambda: cluster.state(job) == "PENDING", PATIENCE_S)
+    cluster.wait(lambda: cluster.state(other) == "COMPLETED", PATIENCE_S)
+    cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now")
+    cluster.wait(lambda: cluster.state(job) not in ("PENDING", "RUNNING", "COMPLETING"), PATIENCE_S)
+    console = (tmp_path / "experiments" / "lab.slurm.txt").read_text()
+    assert cluster.state(job) == "COMPLETED", console
+    events = conducted.events_of(journal.parent)
+    assert len(conducted.of(ExperimentContinued, events)) == 1
+    assert len({one.node for one in conducted.of(WorkerStarted, events)}) > 1
+    assert not conducted.ledger(events, "worker_death", "hung_worker", "dropped_pair", "inexact_resume")
+    assert result_hash(fold(events)) == result_hash(fold(alone))
+
+
+def _sleeper(folder):
+    made = folder / "other.sh"
+    made.write_text("#!/bin/bash\nsleep 3\n")
+    return made

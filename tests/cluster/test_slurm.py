@@ -1,0 +1,182 @@
+"""Experiments on a real Slurm: the same records as on one machine, and what becomes of those who are killed there."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support import conducted, fake_plans
+from support.being_killed import alive
+from support.children import environment
+
+from esper_ab.analysis.result_hash import result_hash
+from esper_ab.contracts.errors import Interrupted, UsageError, WorkerFailed
+from esper_ab.contracts.machine import Device
+from esper_ab.control.rules.liveness import Limits
+from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, WorkerStarted
+from esper_ab.journal.fold import fold
+from esper_ab.launchers.slurm import SlurmLauncher, as_exitcode, expand_cores
+
+ROOT = Path(__file__).resolve().parents[2]
+PLAN = fake_plans.plan(6, ("a", "b", "c"), replicates=4, episodes=3)
+PATIENCE_S = 60.0
+
+
+def devices(nodes=("n1", "n2", "n3")):
+    """Two cores of each node."""
+    return [
+        Device(name=f"cpu:{2 * place + core}", title="", uuid="", memory_bytes=1 << 30, node=node)
+        for place, node in enumerate(nodes)
+        for core in range(2)
+    ]
+
+
+def launcher(nodes=("n1", "n2", "n3")):
+    made = SlurmLauncher("support.fake_worker:main")
+    made.use(devices(nodes))
+    return made
+
+
+@pytest.fixture(scope="module")
+def on_one_machine(tmp_path_factory):
+    return conducted.run(tmp_path_factory.mktemp("run"), PLAN)
+
+
+def test_the_contract_of_launchers_holds_in_an_allocation(allocation, tmp_path):
+    tests = [str(ROOT / "tests" / "catalog" / "test_launchers.py"), "-k", "slurm", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-q", "--basetemp", str(tmp_path / "pytest"), *tests]
+    done = subprocess.run(command, env=environment(), cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-5000:]
+
+
+def test_every_record_is_the_one_of_a_single_machine(allocation, tmp_path, on_one_machine):
+    events = conducted.run(tmp_path / "run", PLAN, launcher=launcher())
+    assert events[-1] == ExperimentEnded(status="finished", detail="")
+    assert not conducted.ledger(events)
+    assert conducted.records(events).keys() == conducted.records(on_one_machine).keys()
+    assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
+    started = conducted.of(WorkerStarted, events)
+    assert sorted((one.lane, one.node) for one in started) == [(device.name, device.node) for device in devices()]
+    assert {one.host for one in started} == {os.uname().nodename}
+
+
+@pytest.mark.parametrize("fault", ["die:b/1:2:1", "raise:a/0:1:1"])
+def test_a_worker_that_ends_is_followed_by_one_on_its_node(allocation, tmp_path, monkeypatch, fault, on_one_machine):
+    monkeypatch.setenv("FAKE_FAULT", fault)
+    events = conducted.run(tmp_path / "run", PLAN, launcher=launcher())
+    assert conducted.counts(events) == {"worker_death": 1, "restart": 1}
+    assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
+    (again,) = [one for one in conducted.of(WorkerStarted, events) if one.incarnation == 2]
+    assert again.node == next(device.node for device in devices() if device.name == again.lane)
+
+
+def test_an_srun_that_is_killed_takes_its_worker_with_it(allocation, tmp_path, on_one_machine):
+    seen = {}
+
+    class Remembering(SlurmLauncher):
+        def start(self, order):
+            seen[order.identity] = worker = super().start(order)
+            return worker
+
+    def kill(event):
+        if isinstance(event, EpisodeRecorded) and event.record.run.name == "c/0" and event.record.episode == 1:
+            lane = event.record.run.lane
+            worker = next(one for one in watcher.seen if isinstance(one, WorkerStarted) and one.lane == lane)
+            struck.append(worker.pid)
+            os.kill(seen[f"{worker.worker}/1"].pid, signal.SIGKILL)
+
+    struck: list[int] = []
+    watcher = conducted.Watcher(kill)
+    made = Remembering("support.fake_worker:main")
+    made.use(devices())
+    events = conducted.run(tmp_path / "run", PLAN, watcher, launcher=made)
+    assert conducted.counts(events) == {"worker_death": 1, "restart": 1}
+    assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
+    assert len(struck) == 1
+    assert not alive(struck[0])
+
+
+COORDINATOR = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from test_slurm import PLAN, launcher
+from esper_ab.control import experiment_run
+experiment_run.run(PLAN, Path(sys.argv[1]), launcher(), ())
+"""
+
+
+def test_no_worker_outlives_its_coordinator(allocation, cluster, tmp_path, on_one_machine):
+    """Killed while one worker hangs for ever; the journal goes on in another allocation of the same nodes."""
+    run = tmp_path / "run"
+    run.mkdir()
+    command = [sys.executable, "-c", COORDINATOR, str(run), str(Path(__file__).parent)]
+    coordinator = subprocess.Popen(command, env=environment(FAKE_FAULT="hang:a/1:2:1"))
+    journal = run / "events.jsonl"
+    cluster.wait(lambda: journal.exists() and b'"episode"' in journal.read_bytes())
+    pids = [one.pid for one in conducted.of(WorkerStarted, conducted.events_of(run))]
+    coordinator.kill()
+    coordinator.wait()
+    assert len(pids) == 6
+    cluster.wait(lambda: not any(map(alive, pids)))
+    events = conducted.resume(run, launcher=launcher(("n3", "n1", "n2")))
+    assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
+    assert len(conducted.ledger(events, "moved")) == 6, "every lane is on another node now"
+
+
+def test_with_too_few_nodes_nothing_starts_and_what_lacks_is_named(allocation):
+    made = launcher(("n1", "n2"))
+    with pytest.raises(UsageError, match=r"launcher slurm on cpu:4: there is no cpu:4 now, only cpu:0 to cpu:3; "):
+        made.check_lanes(PLAN.lanes)
+
+
+def test_a_stop_that_ends_the_workers_too_is_no_failure_of_a_run(allocation, cluster, tmp_path, monkeypatch):
+    """As a preemption does: SIGTERM for the coordinator, and its steps are killed before the barrier is reached."""
+    monkeypatch.setenv("FAKE_FAULT", "hang:b/0:2")
+
+    def preempt(event):
+        if isinstance(event, EpisodeRecorded) and event.record.run.name == "a/0" and event.record.episode == 1:
+            os.kill(os.getpid(), signal.SIGTERM)
+            cluster.run("scancel", "--signal=KILL", allocation)
+
+    with pytest.raises(Interrupted, match="stopped by SIGTERM, which ended worker"):
+        conducted.run(tmp_path / "run", PLAN, conducted.Watcher(preempt), launcher=launcher())
+    events = conducted.events_of(tmp_path / "run")
+    assert conducted.counts(events) == {"interrupted": 1}
+    assert events[-1].status == "interrupted"
+
+
+@pytest.mark.slow
+def test_a_lost_node_is_known_within_a_minute(allocation, cluster, tmp_path):
+    """All at once: slurmd, the steps' daemons and the workers. What was recorded is kept, and goes on elsewhere."""
+    lost: list[float] = []
+
+    def lose(event):
+        if isinstance(event, EpisodeRecorded) and not lost:
+            lost.append(time.monotonic())
+            cluster.lose_node("n3")
+
+    limits = Limits(floor_s=30.0, start_up_s=30.0)
+    try:
+        with pytest.raises(WorkerFailed) as raised:
+            conducted.run(tmp_path / "run", PLAN, conducted.Watcher(lose), launcher=launcher(), limits=limits)
+    finally:
+        cluster.start_node("n3")
+    assert "cpu:4" in str(raised.value) or "cpu:5" in str(raised.value)
+    assert time.monotonic() - lost[0] < 180
+
+
+def test_a_status_that_means_no_signal_stays_what_it_is():
+    """srun has had 233 for a node that is gone."""
+    assert [as_exitcode(status) for status in (0, 3, 137, 139, 233, -9)] == [0, 3, -9, -11, 233, -9]
+
+
+def test_cores_per_node_in_slurms_notation():
+    assert expand_cores("4(x2),8") == [4, 4, 8]
+    assert expand_cores("2") == [2]
+    assert expand_cores("") == expand_cores("four") == []

@@ -1,0 +1,40 @@
+"""docs/other-numbers.md: its table and its Python, as they stand."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from esper_ab.external.csv_file import read_csv
+from esper_ab.external.endpoints import COLUMNS
+
+PAGE = (Path(__file__).parents[2] / "docs" / "other-numbers.md").read_text()
+
+
+def _block(language: str) -> str:
+    (found,) = re.findall(rf"```{language}\n(.*?)```", PAGE, flags=re.DOTALL)
+    return str(found)
+
+
+def test_the_table_can_be_read(tmp_path: Path) -> None:
+    file = tmp_path / "results.csv"
+    file.write_text(_block("csv"))
+    assert [row.value for row in read_csv(file).rows] == [71.25, 69.5, 74.0, None]
+    assert all(f"`{column}`" in PAGE for column in COLUMNS)
+
+
+def test_the_pictures_numbers_are_those_of_the_exam() -> None:
+    examples = Path(__file__).parents[2] / "docs" / "examples"
+    runs = json.loads((examples / "exam-digits" / "verdict.json").read_bytes())["runs"]
+    exam = {(one["run"]["group_id"], str(one["run"]["replicate"])): one["endpoint"] for one in runs}
+    shown = {(row.group, row.replicate): row.value for row in read_csv(examples / "other-numbers.csv").rows}
+    groups = {group for group, _ in shown}
+    assert shown == {key: end for key, end in exam.items() if key[0] in groups and end is not None}
+
+
+def test_the_python_runs(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(compile(_block("python"), "other-numbers.md", "exec"), {})
+    assert "The next look is after replicate 10" in capsys.readouterr().out
+    assert (tmp_path / "plan.json").exists()

@@ -1,0 +1,35 @@
+"""scripts/simulation/families: what is simulated of several tasks is what `judge` decides, whatever unit they have."""
+
+from __future__ import annotations
+
+import numpy as np
+from simulation import families, laws
+from support.elsewhere import endpoints
+
+from esper_ab.external.judge import judge
+from esper_ab.external.plan import Rule, make_external_plan
+from esper_ab.external.scales import scales_of
+
+
+def test_the_simulated_decisions_are_those_of_judge():
+    family, rng = families.RULES[0], np.random.default_rng(5)
+    of_tasks = families.differences(family, laws.LAWS[0], 0.3, 12, 0.5, rng)
+    truth = families.truths(family, families.PATTERNS["0, 1, 2 in turn"]) * 3.0
+    d = of_tasks * 0.5 + truth[:, None]
+    simulated = families.follow(family, d)
+    scales = (*scales_of(("task 0",), 2.0), *scales_of(("task 1",), 50.0, better="lower"))
+    plan = make_external_plan(("a", "b"), tuple(map(str, range(family.replicates))), scales, Rule())
+    seen = set()
+    for index, by_task in enumerate(d):
+        rows = [
+            {"group": group, "seed": seed, "task": f"task {task}", "endpoint": value}
+            for task, unit in ((0, 1.0), (1, -25.0))
+            for seed in range(family.replicates)
+            for group, value in (("a", 100.0 + unit * by_task[task, seed]), ("b", 100.0))
+        ]
+        for place, one in enumerate(judge(plan, endpoints(rows)).comparisons):
+            crossed = bool(simulated.crossed[index, place])
+            assert (one.comparison.course.decision == "crossed") == crossed
+            assert one.comparison.used == simulated.replicates[index, place]
+            seen.add(crossed)
+    assert seen == {True, False}

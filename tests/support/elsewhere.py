@@ -1,0 +1,43 @@
+"""Endpoints as other people's programs leave them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from esper_ab.external.endpoints import Endpoints, endpoints_of
+from esper_ab.external.scales import Scale, scales_of
+
+HEADER = ("group", "seed", "endpoint", "task", "cluster")
+
+
+def rows(a: Sequence[object], b: Sequence[object], *, task: str = "", first: int = 0) -> list[dict[str, object]]:
+    """A row per run of the groups new and old, seed by seed."""
+    return [
+        {"group": group, "seed": first + place, "endpoint": value} | ({"task": task} if task else {})
+        for place, both in enumerate(zip(a, b, strict=True))
+        for group, value in zip(("new", "old"), both, strict=True)
+    ]
+
+
+def endpoints(found: Sequence[Mapping[str, object]]) -> Endpoints:
+    columns = {name: [row[name] for row in found] for name in HEADER if name in found[0]}
+    return endpoints_of("results.csv", columns, range(2, 2 + len(found)))
+
+
+def csv_text(found: Iterable[Mapping[str, object]], *, header: str = "group,seed,endpoint") -> str:
+    lines = (",".join(str(row[name]) for name in header.split(",")) for row in found)
+    return "\n".join((header, *lines, ""))
+
+
+def scales(margin: float = 2.0, tasks: Sequence[str] = ("",), better: str = "higher") -> tuple[Scale, ...]:
+    return scales_of(tasks, margin, better=better)
+
+
+def drawn(pairs: int, effect: float, *, sd: float = 2.0, rng_seed: int = 1) -> tuple[list[float], list[float]]:
+    """Endpoints of new and old, whose pairs correlate by about a half."""
+    rng = np.random.default_rng(rng_seed)
+    common = 70.0 + sd * rng.standard_normal(pairs)
+    a, b = (common + sd * rng.standard_normal(pairs) for _ in range(2))
+    return [round(float(x) + effect, 3) for x in a], [round(float(x), 3) for x in b]

@@ -1,0 +1,244 @@
+"""A real Slurm of three nodes on this machine: munged, slurmctld and three slurmd on ports of their own, as root.
+
+Nodes are names: n1, n2, n3 share one kernel, one file system and the address 127.0.0.1. There are two partitions, of
+which "high" preempts "main" by requeueing. Nothing outlives `SlurmCluster.close`, and nothing outside `folder` changes
+but /run/munge.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+NODES = ("n1", "n2", "n3")
+CPUS = 4  # that each node claims to have
+PATIENCE_S = 60.0
+_POLL_S = 0.05
+_LEAVE_S = 5.0
+_NEEDED = ("munged", "slurmctld", "slurmd", "srun", "sbatch")
+_MUNGE = Path("/run/munge")
+
+_CONF = """\
+ClusterName=test
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={controller}
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={socket}
+CredType=cred/munge
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool-%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd-%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SwitchType=switch/none
+MpiDefault=none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SchedulerType=sched/backfill
+SchedulerParameters=batch_sched_delay=0,sched_interval=1,requeue_delay=0
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+AccountingStorageType=accounting_storage/none
+JobAcctGatherType=jobacct_gather/none
+JobCompType=jobcomp/none
+SlurmdParameters=config_overrides
+ReturnToService=2
+SlurmdTimeout=30
+InactiveLimit=0
+KillWait=5
+MinJobAge=300
+"""
+_NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory=8000 State=UNKNOWN\n"
+_PARTITIONS = """\
+PartitionName=main Nodes=n1,n2,n3 Default=YES MaxTime=INFINITE State=UP PriorityTier=1 PreemptMode=REQUEUE
+PartitionName=high Nodes=n1,n2,n3 MaxTime=INFINITE State=UP PriorityTier=10 PreemptMode=OFF
+"""
+
+
+def missing() -> str:
+    """Why there can be no such cluster here; "" when there can."""
+    if os.geteuid() != 0:
+        return "the daemons of Slurm need root"
+    lacking = [name for name in _NEEDED if shutil.which(name) is None]
+    return f"not installed: {', '.join(lacking)}; scripts/test_cluster installs it" if lacking else ""
+
+
+class SlurmCluster:
+    """Running from construction to `close`; a context manager."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.environment = os.environ | {"SLURM_CONF": str(folder / "slurm.conf")}
+        self._daemons: dict[str, subprocess.Popen[bytes]] = {}
+        try:
+            self._configure()
+            self._start_munge()
+            self._start("slurmctld", "slurmctld", "-D")
+            for name in NODES:
+                self.start_node(name)
+            self.wait(lambda: self.output("sinfo", "-h", "-N", "-p", "main", "-o", "%t").split() == ["idle"] * 3)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> SlurmCluster:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _configure(self) -> None:
+        host, ports = socket.gethostname(), _free_ports(1 + len(NODES))
+        (self.folder / "state").mkdir()
+        text = _CONF.format(folder=self.folder, host=host, controller=ports[0], socket=self.folder / "munge.socket")
+        for name, port in zip(NODES, ports[1:], strict=True):
+            (self.folder / f"spool-{name}").mkdir()
+            text += _NODE.format(name=name, host=host, port=port, cpus=CPUS)
+        (self.folder / "slurm.conf").write_text(text + _PARTITIONS)
+
+    def _start_munge(self) -> None:
+        """As root, with a key of its own in the cluster's folder."""
+        key = self.folder / "munge.key"
+        key.write_bytes(os.urandom(1024))
+        key.chmod(0o600)
+        self._start(
+            "munged", "munged", "--foreground", "--force", f"--key-file={key}",
+            f"--socket={self.folder}/munge.socket", f"--pid-file={self.folder}/munged.pid",
+            f"--seed-file={self.folder}/munged.seed", f"--log-file={self.folder}/munged.log",
+        )  # fmt: skip
+        self.wait((self.folder / "munge.socket").exists)
+
+    def _start(self, name: str, *command: str) -> None:
+        with (self.folder / f"{name}.out").open("ab") as output:
+            self._daemons[name] = subprocess.Popen(
+                command, env=self.environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+            )
+
+    def start_node(self, name: str) -> None:
+        self._start(name, "slurmd", "-D", "-N", name)
+
+    def lose_node(self, name: str) -> None:
+        """As when its power fails: slurmd, the steps' daemons and their tasks are gone at once."""
+        daemon = self._daemons.pop(name)
+        parents = _parents()
+        tasks = [pid for pid in parents if f"SLURMD_NODENAME={name}".encode() in _environment(pid)]
+        steps = {parents[pid] for pid in tasks if _name(parents[pid]) == "slurmstepd"}
+        for pid in (daemon.pid, *steps, *tasks):
+            _kill(pid)
+        daemon.wait()
+
+    def run(self, *command: str, **how: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, **how)  # type: ignore[call-overload,no-any-return]
+
+    def output(self, *command: str) -> str:
+        return self.run(*command).stdout
+
+    def popen(self, command: Sequence[str], **how: object) -> subprocess.Popen[str]:
+        return subprocess.Popen(command, env=self.environment, text=True, **how)  # type: ignore[call-overload,no-any-return]
+
+    def allocate(self, *options: str) -> str:
+        """The number of a job that waits for steps; its nodes are there."""
+        done = self.run("salloc", "--no-shell", *options)
+        assert done.returncode == 0, done.stderr
+        return re.findall(r"\d+", done.stderr)[0]
+
+    def of_batch(self, job: str) -> dict[str, str]:
+        """What Slurm adds to the environment of a job's batch script."""
+        found = dict(re.findall(r"(\w+)=(\S+)", self.output("scontrol", "-o", "show", "job", job)))
+        count = int(found["NumNodes"])
+        return {
+            "SLURM_CONF": self.environment["SLURM_CONF"], "SLURM_JOB_ID": job, "SLURM_JOB_NODELIST": found["NodeList"],
+            "SLURM_JOB_CPUS_PER_NODE": f"{int(found['NumCPUs']) // count}(x{count})", "SLURMD_NODENAME": "n1",
+        }  # fmt: skip
+
+    def submit(self, script: Path, *options: str) -> str:
+        """The number of the job."""
+        done = self.run("sbatch", "--parsable", *options, str(script))
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def state(self, job: str) -> str:
+        """PENDING, RUNNING, COMPLETED, …"""
+        found = self.output("scontrol", "-o", "show", "job", job)
+        return next((word.partition("=")[2] for word in found.split() if word.startswith("JobState=")), "")
+
+    def wait(self, is_so, patience_s: float = PATIENCE_S) -> None:
+        deadline = time.monotonic() + patience_s
+        while not is_so():
+            assert time.monotonic() < deadline, f"not within {patience_s:.0f} s; logs are in {self.folder}"
+            time.sleep(_POLL_S)
+
+    def close(self) -> None:
+        """Cancel every job, then end the daemons, the controller and munge last."""
+        if "slurmctld" in self._daemons:
+            self.run("scancel", "--full", "--signal=KILL", "--user=root")
+            self.run("scancel", "--user=root")
+        for daemon in reversed(list(self._daemons.values())):
+            children = _descendants(daemon.pid)
+            daemon.terminate()
+            try:
+                daemon.wait(_LEAVE_S)
+            except subprocess.TimeoutExpired:
+                daemon.kill()
+                daemon.wait()
+            for pid in children:
+                _kill(pid)
+        self._daemons.clear()
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [int(one.getsockname()[1]) for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def _kill(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _parents() -> dict[int, int]:
+    found = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            try:
+                found[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            except (OSError, ValueError):
+                continue
+    return found
+
+
+def _descendants(pid: int) -> list[int]:
+    parents, found = _parents(), [pid]
+    for one in found:
+        found += [child for child, parent in parents.items() if parent == one]
+    return found[1:]
+
+
+def _environment(pid: int) -> list[bytes]:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return []
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""

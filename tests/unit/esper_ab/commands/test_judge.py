@@ -1,0 +1,75 @@
+import json
+
+import pytest
+from support.elsewhere import csv_text, drawn, rows
+
+from esper_ab.commands._exit_status import invoke
+from esper_ab.commands.cli import group
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """A plan for ten seeds, and endpoints of all of them in which new is better."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results.csv").write_text(csv_text(rows(*drawn(10, 8.0))))
+    assert invoke(group, ["design", "--groups", "new,old", "--replicates", "10", "--margin", "2"], "esper-ab") == 0
+    return tmp_path
+
+
+def _run(capsys, *args):
+    capsys.readouterr()
+    status = invoke(group, args, "esper-ab")
+    return status, *capsys.readouterr()
+
+
+def test_a_plan_is_written_followed_and_required(files, capsys):
+    status, out, _ = _run(capsys, "judge", "plan.json", "results.csv", "--fail-unless", "new better-than old")
+    assert status == 0
+    assert "new is better than old" in out
+    status, out, err = _run(capsys, "judge", "plan.json", "results.csv", "--fail-unless", "old better-than new")
+    assert (status, err.startswith('error: "old better-than new" does not hold')) == (12, True)
+    status, out, _ = _run(capsys, "judge", "plan.json", "results.csv", "--json")
+    assert json.loads(out)["comparisons"][0]["verdict"] == "BETTER"
+
+
+def test_a_plan_is_never_replaced(files, capsys):
+    before = (files / "plan.json").read_bytes()
+    status, _, err = _run(capsys, "design", "--groups", "new,old", "--seeds", "5..10", "--margin", "1")
+    assert (status, "never replaced" in err) == (2, True)
+    assert (files / "plan.json").read_bytes() == before
+
+
+def test_seeds_are_run_in_the_order_told(files, capsys):
+    status, out, _ = _run(
+        capsys, "design", "--groups", "a,b", "--seeds", "7,3,5,1,9,11", "--margin", "1", "--out", "p.json", "--json"
+    )
+    assert (status, json.loads(out)["looks"]) == (0, [6])
+    assert json.loads((files / "p.json").read_text())["plan"]["replicates"] == ["7", "3", "5", "1", "9", "11"]
+
+
+@pytest.mark.parametrize("args", [
+    ("compare",), ("compare", "--csv", "results.csv"), ("compare", "--csv", "results.csv", "--margin", "x"),
+    ("compare", "somewhere", "--csv", "results.csv", "--margin", "1"), ("compare", "a", "b", "--margin", "1"),
+    ("compare", "--csv", "none.csv", "--margin", "1"), ("compare", "--csv", ".", "--margin", "1"),
+    ("compare", "--csv", "results.csv", "--margin", "1", "--columns", "group"),
+    ("compare", "--csv", "results.csv", "--margin", "1", "--control", "nobody"),
+    ("compare", "--csv", "results.csv", "--margin", "1", "--alpha", "0.7"),
+    ("compare", "--csv", "plan.json", "--margin", "1"),
+    ("design", "--groups", "a,b", "--margin", "1"), ("design", "--groups", "a,b", "--replicates", "6"),
+    ("design", "--groups", "a,b", "--replicates", "6", "--margin", "1", "--seeds", "0..6"),
+    ("design", "--groups", "a,b", "--seeds", "9..0", "--margin", "1"),
+    ("design", "--groups", "a,b", "--replicates", "10", "--margin", "1", "--looks", "6,x"),
+    ("judge", "results.csv", "results.csv"), ("judge", "plan.json", "plan.json"), ("judge", "none.json", "results.csv"),
+])  # fmt: skip
+def test_what_cannot_be_done_is_one_line(files, capsys, args):
+    status, out, err = _run(capsys, *args)
+    assert (status, out) == (2, "")
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+
+
+def test_endpoints_without_a_plan_are_compared_and_called_exploratory(files, capsys):
+    status, out, _ = _run(capsys, "compare", "--csv", "results.csv", "--margin", "2", "--unit", "%")
+    assert status == 0
+    assert out.startswith("EXPLORATORY.")
+    assert "points" in out

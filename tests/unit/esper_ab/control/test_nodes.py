@@ -1,0 +1,57 @@
+"""The devices of all nodes as one pool, and which nodes are no pool: each is named, with what is wrong."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import fake_plans
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.machine import Device, Kernel, Questions
+from esper_ab.control.nodes import check_alike, examine_nodes, pool
+from esper_ab.launchers import Node
+from esper_ab.launchers.local import LocalLauncher
+
+
+def machine(cores=2, gpus=0, title="H200", **facts):
+    made = fake_plans.machine(cores)
+    cards = tuple(
+        Device(name=f"cuda:{i}", title=title, uuid=f"GPU-{title}-{i}", memory_bytes=1 << 30, capability="9.0")
+        for i in range(gpus)
+    )
+    return msgspec.structs.replace(made, devices=(*cards, *made.devices), **facts)
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 4), st.integers(1, 4)), min_size=1, max_size=5))
+def test_every_device_has_one_place_numbered_node_after_node(sizes):
+    nodes = [Node(name=f"n{i}", cores=cores) for i, (_, _, cores) in enumerate(sizes)]
+    found = pool(nodes, [machine(seen, gpus) for gpus, seen, _ in sizes])
+    assert len({device.name for device in found}) == len(found)
+    for kind, counts in (("cuda", [gpus for gpus, _, _ in sizes]), ("cpu", [min(seen, own) for _, seen, own in sizes])):
+        of_kind = [device for device in found if device.name.startswith(kind)]
+        assert [device.name for device in of_kind] == [f"{kind}:{i}" for i in range(sum(counts))]
+        assert [device.node for device in of_kind] == [f"n{i}" for i, count in enumerate(counts) for _ in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (machine(torch_version="2.7"), "torch is 2.7 on node n2, none on n1"),
+        (machine(sources="b"), "the state of esper_ab's code is b on node n2, none on n1"),
+        (machine(kernels=(Kernel(name="native-avx2", build="g"),)), "the native kernel is native-avx2 g on node n2"),
+        (machine(gpus=1), r"node n2 has H200 \(9.0\), n1 has no GPU: an experiment is trained on one kind of GPU"),
+    ],
+)
+def test_a_node_that_would_compute_otherwise_is_named(other, said):
+    with pytest.raises(UsageError, match=said):
+        check_alike({"n1": machine(), "n2": other})
+    check_alike({"n1": other, "n2": other, "n3": other})
+
+
+def test_without_nodes_the_machine_is_the_pool(tmp_path):
+    alone = machine()
+    questions = Questions(task="digits", data_dir="", user_rewards=())
+    assert examine_nodes(alone, questions, LocalLauncher(), tmp_path) is alone
+    assert list(tmp_path.iterdir()) == []

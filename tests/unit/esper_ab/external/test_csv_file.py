@@ -1,0 +1,44 @@
+import os
+
+import pytest
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.external.csv_file import read_csv
+
+
+@pytest.mark.parametrize(("content", "said"), [
+    ("", "empty: it needs a header line"),
+    ("group,seed,endpoint\n", "has no rows"),
+    ("group;seed;endpoint\na;0;1\n", "row 1: its columns are separated by semicolons"),
+    ("group,seed,endpoint\na,0,1\nb,0\n", "row 3, column endpoint: the row has 2 cells, the header 3"),
+    ("group,seed,endpoint\na,0,1,2\n", "row 2, after column endpoint: the row has 4 cells"),
+    ("group,seed,seed,endpoint\na,0,0,1\n", "row 1, column 3: a second column is called 'seed'"),
+    ('group,seed,endpoint\na,0,"1\n', "row 2: no CSV"),
+    ("group,seed,endpoint\na,0,1\n\nb,0,one\n", "row 4, column endpoint: 'one'"),
+])  # fmt: skip
+def test_what_is_no_table_of_endpoints_is_refused_in_one_line(tmp_path, content, said):
+    file = tmp_path / "f.csv"
+    file.write_text(content)
+    with pytest.raises(UsageError) as raised:
+        read_csv(file)
+    assert said in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_other_bytes_are_refused_with_their_row(tmp_path):
+    file = tmp_path / "f.csv"
+    file.write_bytes(b"group,seed,endpoint\na,0,\xff\n")
+    with pytest.raises(UsageError, match="row 2: byte 24 is no UTF-8"):
+        read_csv(file)
+
+
+def test_a_byte_order_mark_and_blank_lines_are_no_matter(tmp_path):
+    file = tmp_path / "f.csv"
+    file.write_text("group, seed ,endpoint\r\na,0,1\r\n\r\nb,0, 2 \r\n", encoding="utf-8-sig")
+    assert [(row.group, row.value, row.row) for row in read_csv(file).rows] == [("a", 1.0, 2), ("b", 2.0, 4)]
+
+
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="no regular file"):
+        read_csv(tmp_path / "pipe")

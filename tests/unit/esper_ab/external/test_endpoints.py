@@ -1,0 +1,70 @@
+import pytest
+from support.elsewhere import endpoints, rows
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.external.endpoints import MEAN, endpoints_of
+
+
+def _refused(**columns):
+    with pytest.raises(UsageError) as raised:
+        endpoints_of("f.csv", columns, range(2, 2 + len(next(iter(columns.values())))))
+    message = str(raised.value)
+    assert "\n" not in message
+    return message
+
+
+TWO = {"group": ["a", "b"], "seed": ["0", "0"], "endpoint": ["1", "2"]}
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    ({"endpoint": ["1", "x"]}, "row 3, column endpoint: 'x' is no number"),
+    ({"endpoint": ["1", "inf"]}, "row 3, column endpoint: inf is not finite"),
+    ({"endpoint": ["1", "1,5"]}, "row 3, column endpoint: '1,5' is no number"),
+    ({"group": ["a", ""]}, "row 3, column group: it is empty"),
+    ({"group": ["a", "b\x1b[2J"]}, "row 3, column group"),
+    ({"group": ["a", "b" * 61]}, "row 3, column group"),
+    ({"seed": ["", "0"]}, "row 2, column seed: it is empty"),
+    ({"group": ["a", "a"]}, "row 3, column seed: group a has seed 0 in row 2 already"),
+    ({"task": ["t", ""]}, "row 3, column task: it is empty"),
+    ({"task": ["t", MEAN]}, "row 3, column task"),
+    ({"pair": ["0", "0"]}, "has the columns seed and pair"),
+])  # fmt: skip
+def test_what_is_wrong_is_told_with_its_row_and_column(change, said):
+    assert said in _refused(**TWO | change)
+
+
+@pytest.mark.parametrize("column", ["group", "seed", "endpoint"])
+def test_a_missing_column_is_named_with_those_that_are_there(column):
+    said = _refused(**{name: cells for name, cells in TWO.items() if name != column} | {"score": ["1", "2"]})
+    assert column in said
+    assert "score" in said
+    assert "--columns" in said
+
+
+@pytest.mark.parametrize("cell", ["", " ", "nan", "NaN", "NA", "null", None, float("nan")])
+def test_a_run_without_an_endpoint_is_lost(cell):
+    found = endpoints_of("f", TWO | {"endpoint": ["1", cell]}, (2, 3))
+    assert [row.value for row in found.rows] == [1.0, None]
+
+
+def test_columns_may_have_other_names():
+    theirs = {"Algorithm": ["a", "b"], "run": ["0", "0"], "return": ["1", "2"], "note": ["", ""]}
+    found = endpoints_of("f", theirs, (2, 3), {"group": "Algorithm", "seed": "run", "endpoint": "return"})
+    assert (found.groups, found.pair_column) == (("a", "b"), "seed")
+    with pytest.raises(UsageError, match="no column 'runs'"):
+        endpoints_of("f", theirs, (2, 3), {"group": "Algorithm", "seed": "runs", "endpoint": "return"})
+    with pytest.raises(UsageError, match="the columns are group"):
+        endpoints_of("f", theirs, (2, 3), {"grop": "Algorithm"})
+
+
+def test_seeds_stand_in_their_order_and_a_data_frames_floats_are_integers():
+    found = endpoints_of("f", {"group": ["a"] * 3, "seed": [10.0, 9.0, 2.0], "endpoint": [1.0, 2.0, 3.0]}, range(3))
+    assert found.replicates == ("2", "9", "10")
+    named = endpoints_of("f", {"group": ["a"] * 2, "pair": ["z", "b"], "endpoint": [1.0, 2.0]}, range(2))
+    assert named.replicates == ("z", "b")
+
+
+def test_the_bootstraps_seed_knows_the_endpoints_and_not_their_order():
+    found = rows([1.0, 2.0], [3.0, 4.0])
+    assert endpoints(found).rng_seed == endpoints(found[::-1]).rng_seed
+    assert endpoints(found).rng_seed != endpoints([found[0] | {"endpoint": 1.5}, *found[1:]]).rng_seed

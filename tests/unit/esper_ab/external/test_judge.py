@@ -1,0 +1,125 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.elsewhere import drawn, endpoints, rows, scales
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.external.endpoints import MEAN
+from esper_ab.external.judge import judge
+from esper_ab.external.plan import Rule, make_external_plan
+
+SEEDS = tuple(map(str, range(10)))
+
+
+def _plan(groups=("new", "old"), tasks=("",), seeds=SEEDS, **rule):
+    return make_external_plan(groups, seeds, scales(tasks=tasks), Rule(**rule))
+
+
+PLAN = _plan()
+
+
+def _one(result):
+    return result.comparisons[0].comparison
+
+
+def _judged(found, plan=PLAN):
+    return judge(plan, endpoints(found))
+
+
+def test_a_look_is_taken_as_soon_as_its_runs_are_there():
+    a, b = drawn(10, 1.5)
+    taken = [len(_one(_judged(rows(a[:n], b[:n]))).course.looks) for n in range(1, 11)]
+    assert taken == [0, 0, 0, 0, 0, 1, 1, 1, 1, 2]
+    assert _judged(rows(a[:7], b[:7])).next_step == "The next look is after replicate 10: 6, 7, 8, 9 of new, old."
+    assert _judged(rows(a, b)).next_step == ""
+    assert _judged(rows(a, b)).departures == ()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.floats(-6.0, 6.0), st.integers(0, 99), st.sets(st.integers(0, 19), min_size=1), st.booleans())
+def test_leaving_runs_out_gains_nothing(effect, rng_seed, dropped, early_stop):
+    """Whichever rows are left out, no look is taken that they are part of; those before it say what they said."""
+    plan, found = _plan(early_stop=early_stop), rows(*drawn(10, effect, rng_seed=rng_seed))
+    kept = [row for place, row in enumerate(found) if place not in dropped]
+    if not kept:
+        return
+    whole, part = _one(_judged(found, plan)).course, _one(_judged(kept, plan)).course
+    assert part.looks == tuple(look for look in whole.looks if look.replicates <= min(dropped) // 2)
+
+
+def test_what_lies_behind_a_gap_is_told_and_does_not_count():
+    found = [row for row in rows(*drawn(10, 5.0)) if (row["group"], row["seed"]) != ("old", 3)]
+    result = _judged(found)
+    assert result.departures == (
+        "Out of order: old has no run of seed 3, but later ones. Nothing after a gap counts; a run that failed is a "
+        "row with an empty endpoint.",
+    )
+    assert len(_one(result).pairs) == 3
+    assert str(_one(result).verdict) == "NO INFERENCE"
+
+
+def test_a_lost_run_closes_the_gap_and_counts_against_the_claim():
+    a, b = drawn(10, 5.0)
+    result = _judged(rows([*a[:3], "", *a[4:]], b))
+    assert result.departures == ()
+    assert _one(result).lost.a == 1
+    assert _one(result).imputed is not None
+
+
+def test_rows_that_the_plan_does_not_know_are_left_out_and_told():
+    a, b = drawn(12, 0.0)
+    found = [*rows(a, b), {"group": "third", "seed": 0, "endpoint": 99.0}]
+    result = _judged(found)
+    assert len(result.departures) == 2
+    assert "group third (1 row)" in result.departures[0]
+    assert "seed 10, 11 (4 rows)" in result.departures[1]
+    assert _one(result).pairs == _one(_judged(rows(a[:10], b[:10]))).pairs
+
+
+def test_runs_made_after_the_decision_are_told_and_change_nothing():
+    a, b = drawn(10, 30.0)
+    early, late = _judged(rows(a[:6], b[:6])), _judged(rows(a, [*b[:6], 500.0, 500.0, 500.0, 500.0]))
+    assert _one(early).course == _one(late).course
+    assert [said.split(",")[0] for said in late.departures] == [
+        "Not used: new went on after replicate 6", "Not used: old went on after replicate 6",
+    ]  # fmt: skip
+
+
+def test_a_group_goes_on_while_another_comparison_needs_it():
+    plan = _plan(("new", "old", "base"), control="base")
+    a, b = drawn(10, 0.2)
+    base = [
+        {"group": "base", "seed": seed, "endpoint": value - (30.0 if seed < 6 else 0.0)} for seed, value in enumerate(b)
+    ]
+    both = rows(a[:6], [x - 30.0 for x in b[:6]])
+    first = _judged([*both, *base[:6]], plan)
+    assert [one.comparison.course.decision for one in first.comparisons] == ["crossed", "open"]
+    assert first.next_step.endswith("of old, base.")
+    later = [{"group": "old", "seed": seed, "endpoint": b[seed]} for seed in range(6, 10)]
+    last = _judged([*both, *later, *base], plan)
+    assert last.departures == ()
+    assert all(one.comparison.course.finished for one in last.comparisons)
+
+
+def test_pairs_that_share_a_cluster_cap_the_verdict():
+    found = [row | {"cluster": "one" if row["seed"] in (2, 4) else ""} for row in rows(*drawn(10, 30.0))]
+    result = _judged(found)
+    assert str(_one(result).verdict) == "INCONCLUSIVE"
+    assert "2, 4 share a cluster" in result.departures[-1]
+
+
+def test_a_family_of_tasks_is_judged_in_its_order():
+    plan = _plan(tasks=("far", "time"))
+    found = [*rows(*drawn(10, 30.0), task="far"), *rows(*drawn(6, 0.0, rng_seed=3), task="time")]
+    result = _judged(found, plan)
+    assert [one.task for one in result.comparisons] == ["far", "time", MEAN]
+    assert [one.comparison.course.decision for one in result.comparisons] == ["crossed", "open", "crossed"]
+    assert result.next_step == "The next look is after replicate 10: 6, 7, 8, 9 of new, old in time."
+
+
+@pytest.mark.parametrize("found", [
+    rows([1.0], [2.0], first=50), rows([1.0], [2.0], task="t"), [{"group": "x", "seed": 0, "endpoint": 1.0}],
+])  # fmt: skip
+def test_endpoints_of_something_else_are_refused(found):
+    with pytest.raises(UsageError, match="no run is of the plan"):
+        _judged(found)

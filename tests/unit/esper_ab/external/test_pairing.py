@@ -1,0 +1,77 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.elsewhere import endpoints, rows, scales
+
+from esper_ab.design.design import Contrast
+from esper_ab.external.endpoints import MEAN
+from esper_ab.external.pairing import cells_of, pair_up
+
+NEW_OLD = Contrast(a="new", b="old")
+
+
+def _paired(found, contrast=NEW_OLD, these=None):
+    read = endpoints(found)
+    return pair_up(cells_of(read), contrast, these or scales(), read.replicates)
+
+
+def _in(found, *clusters):
+    """Clusters in the order of the rows."""
+    return [row | {"cluster": cluster} for row, cluster in zip(found, clusters, strict=True)]
+
+
+def test_a_run_without_an_endpoint_is_lost_and_one_that_is_not_there_leaves_its_partner_single():
+    found = [row for row in rows([1.0, "", 3.0, 4.0], [5.0, 6.0, 7.0, ""]) if (row["group"], row["seed"]) != ("old", 2)]
+    one = _paired(found)
+    assert [(pair.replicate, pair.a, pair.b) for pair in one.pairs] == [(0, 1.0, 5.0)]
+    assert [(half.replicate, half.failed_a, half.failed_b) for half in one.lost.replicates] == [
+        (1, True, False), (3, False, True),
+    ]  # fmt: skip
+    assert one.single == ("2",)
+
+
+def test_pairs_that_share_a_cluster_even_through_others_are_one():
+    found = _in(rows([1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 0.0, 0.0]), "x", "", "y", "", "", "", "x", "y")
+    one = _paired(found)
+    assert [(pair.replicate, pair.a) for pair in one.pairs] == [(0, (1.0 + 2.0 + 4.0) / 3.0), (2, 3.0)]
+    assert one.clusters == (("0", "1", "3"),)
+
+
+def test_all_runs_of_a_group_in_one_cluster_are_one_pair():
+    assert len(_paired(_in(rows([1.0] * 9, [2.0] * 9), *("one start", "") * 9)).pairs) == 1
+
+
+@given(st.lists(st.tuples(*(st.sampled_from(["", "p", "q", "r", "s"]),) * 2), min_size=1, max_size=9))
+def test_units_are_the_connected_sets_and_share_no_cluster(clusters):
+    count = len(clusters)
+    found = _in(rows([float(i) for i in range(count)], [0.0] * count), *(name for both in clusters for name in both))
+    one = _paired(found)
+    units = [set(map(int, unit)) for unit in one.clusters]
+    units += [{place} for place in range(count) if not any(place in unit for unit in units)]
+    assert len(units) == len(one.pairs)
+    names = [{name for place in unit for name in clusters[place] if name} for unit in units]
+    assert all(not (x & y) for i, x in enumerate(names) for y in names[:i])  # independent of one another
+    for unit in units:  # and connected: none could be split
+        reached, names_seen = {min(unit)}, set()
+        while True:
+            names_seen |= {name for place in reached for name in clusters[place] if name}
+            grown = {place for place in unit if place in reached or names_seen & set(clusters[place])}
+            if grown == reached:
+                break
+            reached = grown
+        assert reached == unit
+
+
+def test_the_mean_over_tasks_counts_a_margin_of_each_alike_and_higher_is_better():
+    found = [*rows([4.0], [0.0], task="far"), *rows([10.0], [13.0], task="time")]
+    these = (*scales(2.0, ("far",)), *scales(3.0, ("time",), better="lower"))
+    (pair,) = _paired(found, Contrast(a="new", b="old", task=MEAN), these).pairs
+    assert pair.a - pair.b == pytest.approx((4.0 / 2.0 + 3.0 / 3.0) / 2.0)
+
+
+def test_a_replicate_is_in_the_mean_only_with_all_tasks():
+    found = [*rows([4.0, 1.0, ""], [0.0, 1.0, 2.0], task="far"), *rows([1.0], [1.0], task="time"),
+             *rows([1.0], [1.0], task="time", first=2)]  # fmt: skip
+    one = _paired(found, Contrast(a="new", b="old", task=MEAN), scales(1.0, ("far", "time")))
+    assert [pair.replicate for pair in one.pairs] == [0]
+    assert one.lost.a == 1

@@ -1,0 +1,72 @@
+import json
+
+import pytest
+from support.elsewhere import scales
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.external.endpoints import MEAN
+from esper_ab.external.plan import Rule, make_external_plan, read_plan, save_plan, write_plan
+
+
+def _plan(groups=("new", "old"), seeds=10, tasks=("",), **rule):
+    return make_external_plan(groups, tuple(map(str, range(seeds))), scales(tasks=tasks), Rule(**rule))
+
+
+def test_looks_and_bounds_are_those_of_a_launch():
+    plan = _plan()
+    assert plan.design.looks == (6, 10)
+    assert plan.design.boundaries[0].nominal_p == pytest.approx((0.0076, 0.0455), abs=3e-4)  # as in support.comparing
+
+
+def test_all_comparisons_in_all_tasks_and_their_mean_share_alpha():
+    plan = _plan(("a", "b", "c"), 6, ("one", "two"), control="c")
+    assert [(one.a, one.task) for one in plan.design.comparisons] == [
+        (group, task) for task in ("one", "two", MEAN) for group in ("a", "b")
+    ]  # fmt: skip
+    assert [boundary.nominal_p for boundary in plan.design.boundaries] == [(0.05 / n,) for n in range(6, 0, -1)]
+
+
+def test_what_is_written_is_read_and_never_replaced(tmp_path):
+    plan, file = _plan(), tmp_path / "plan.json"
+    save_plan(plan, file)
+    assert read_plan(file) == plan
+    with pytest.raises(UsageError, match="never replaced"):
+        save_plan(_plan(seeds=6), file)
+    assert read_plan(file) == plan
+
+
+def _leaves(document, path=()):
+    inner = isinstance(document, (dict, list))
+    for key, value in (document.items() if isinstance(document, dict) else enumerate(document)) if inner else ():
+        yield from _leaves(value, (*path, key))
+    if not inner:
+        yield path
+
+
+def _changed(value):
+    return value + 1 if isinstance(value, (int, float)) and not isinstance(value, bool) else f"{value}x"
+
+
+def test_a_plan_that_was_changed_anywhere_is_refused(tmp_path):
+    written, file = json.loads(write_plan(_plan())), tmp_path / "plan.json"
+    for path in _leaves(written):
+        changed = json.loads(json.dumps(written))
+        *above, last = path
+        inner = changed
+        for key in above:
+            inner = inner[key]
+        inner[last] = _changed(inner[last])
+        file.write_text(json.dumps(changed))
+        with pytest.raises(UsageError, match=r"was changed|is no plan"):
+            read_plan(file)
+
+
+@pytest.mark.parametrize("how", [
+    {"groups": ("a",)}, {"groups": ("a", "a")}, {"groups": ("a", "")}, {"seeds": 0}, {"control": "z"}, {"alpha": 0.5},
+    {"looks": (6, 9)}, {"looks": (3, 10)}, {"futility": 0.2}, {"futility": 0.8, "seeds": 6}, {"test": "u"},
+    {"futility": 0.8, "early_stop": False},
+])  # fmt: skip
+def test_what_cannot_be_planned_is_refused_in_one_line(how):
+    with pytest.raises(UsageError) as raised:
+        _plan(**how)
+    assert "\n" not in str(raised.value)

@@ -1,0 +1,41 @@
+import numpy as np
+import pytest
+from support.elsewhere import drawn, endpoints, rows
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.external.profiles import interquartile_mean, optimality_gap, profiles_of
+
+
+def test_the_aggregates_by_hand():
+    scores = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4])
+    assert interquartile_mean(scores) == pytest.approx(0.7)  # of 0.4, 0.6, 0.8, 1.0
+    assert optimality_gap(scores) == pytest.approx((1.0 + 0.8 + 0.6 + 0.4 + 0.2) / 8.0)
+
+
+def test_a_profile_is_the_share_of_runs_above_and_tasks_weigh_alike():
+    found = [*rows([0.0, 1.0], [1.0, 1.0], task="few"), *rows([10.0] * 8, [20.0] * 8, task="many")]
+    new, old = profiles_of(endpoints(found), ("new", "old"), {"few": (0.0, 2.0), "many": (0.0, 20.0)})
+    shares = dict(zip(new.thresholds, new.above, strict=True))
+    assert shares[0.0] == pytest.approx((1 / 2 + 1.0) / 2.0)
+    assert shares[0.5] == 0.0  # above, not at
+    assert (old.optimality_gap.value, new.runs) == (pytest.approx(0.25), 2)
+    assert all(low <= share <= high for low, share, high in zip(new.above_low, new.above, new.above_high, strict=True))
+    assert list(new.above) == sorted(new.above, reverse=True)
+
+
+def test_lower_may_be_better_and_lost_runs_have_no_score():
+    found = rows([10.0, "", 0.0], [20.0, 20.0, 20.0])
+    new, old = profiles_of(endpoints(found), ("new", "old"), {"": (20.0, 0.0)})
+    assert (new.interquartile_mean.value, old.optimality_gap.value, new.runs) == (0.75, 1.0, 2)
+
+
+def test_equal_endpoints_give_equal_bytes_whatever_the_order_of_rows():
+    found = [*rows(*drawn(12, 1.0), task="one"), *rows(*drawn(12, 2.0, rng_seed=2), task="two")]
+    ranges = {"one": (0.0, 100.0), "two": (0.0, 100.0)}
+    assert len({repr(profiles_of(endpoints(found), ("new", "old"), ranges)) for _ in range(2)}) == 1
+
+
+@pytest.mark.parametrize("ranges", [{"": (1.0, 1.0)}, {"": (0.0, float("inf"))}, {"other": (0.0, 1.0)}])
+def test_what_is_no_range_is_refused(ranges):
+    with pytest.raises(UsageError):
+        profiles_of(endpoints(rows([1.0], [2.0])), ("new", "old"), ranges)

@@ -1,0 +1,63 @@
+"""A lane stands for devices that are there now, of the kind that was planned, on one node; anything else is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.machine import Device
+from esper_ab.contracts.messages import Lane, WorkerOrder
+from esper_ab.contracts.settings import Arithmetic
+from esper_ab.launchers.local import LocalLauncher
+
+
+def lane(*devices, title="H200"):
+    return Lane(
+        name="+".join(devices), devices=devices, uuids=tuple(f"GPU-then-{name}" for name in devices),
+        titles=(title,) * len(devices),
+    )  # fmt: skip
+
+
+def gpu(place, node="", title="H200"):
+    return Device(name=f"cuda:{place}", title=title, uuid=f"GPU-now-{place}", memory_bytes=1, node=node)
+
+
+def launcher(*devices):
+    made = LocalLauncher()
+    made.use(devices)
+    return made
+
+
+def order(of):
+    return WorkerOrder(
+        endpoint="", worker="w00", incarnation=1, lane=of, arithmetic=Arithmetic(), experiment_dir="", log_file=""
+    )
+
+
+def test_a_lane_is_bound_to_the_devices_that_are_there_now():
+    made = launcher(gpu(0, "n1"), gpu(1, "n2"), gpu(2, "n2"))
+    made.check_lanes([lane("cuda:0"), lane("cuda:1", "cuda:2")])
+    bound = made.bound(order(lane("cuda:1", "cuda:2")))
+    assert (bound.node, bound.lane.uuids) == ("n2", ("GPU-now-1", "GPU-now-2"))
+    assert bound.lane.name == "cuda:1+cuda:2"
+
+
+def test_without_devices_a_lane_is_what_its_plan_says():
+    made = LocalLauncher()
+    made.check_lanes([lane("cuda:7")])
+    assert made.bound(order(lane("cuda:7"))) == order(lane("cuda:7"))
+
+
+@pytest.mark.parametrize(
+    ("of", "said"),
+    [
+        (lane("cuda:3"), r"on cuda:3: there is no cuda:3 now, only cuda:0 to cuda:2; go on with as many"),
+        (lane("cpu:0", title=""), r"on cpu:0: there is no cpu:0 now, only none such"),
+        (lane("cuda:0", title="A100"), r"cuda:0 is H200 on n1, and the plan was made for A100: .* never changes"),
+        (lane("cuda:0", "cuda:1"), r"one run would be on two nodes \(cuda:0 on n1 and cuda:1 on n2\)"),
+    ],
+)
+def test_what_cannot_be_had_is_refused_in_one_line(of, said):
+    with pytest.raises(UsageError, match=said) as raised:
+        launcher(gpu(0, "n1"), gpu(1, "n2"), gpu(2, "n2")).check_lanes([of])
+    assert "\n" not in str(raised.value)

@@ -1,0 +1,28 @@
+from dataclasses import replace
+
+import pytest
+from support.elsewhere import drawn, endpoints, rows, scales
+
+from esper_ab.external.explore import explore
+from esper_ab.external.plan import Rule
+from esper_ab.external.profiles import profiles_of
+from esper_ab.report.figures.external import external_figure, render_figure
+
+FOUND = endpoints([*rows(*drawn(20, 5.0), task="far"), *rows(*drawn(20, 5.0), task="time")])
+RESULT = explore(FOUND, (*scales(2.0, ("far",)), *scales(2.0, ("time",), better="lower")), Rule())
+
+
+def test_better_is_to_the_right_whatever_the_direction():
+    axes = external_figure(RESULT).axes[0]
+    dots = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "o"]
+    assert dots[0] == pytest.approx(-dots[1])
+    assert dots[0] > 0.0
+    assert [label.get_text().split(":")[0] for label in axes.get_yticklabels()] == ["far", "time", "mean over tasks"]
+
+
+@pytest.mark.parametrize(("form", "start"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")])
+def test_every_format_is_drawn_the_same_twice(form, start):
+    shown = replace(RESULT, profiles=profiles_of(FOUND, ("new", "old"), {"far": (0.0, 100.0), "time": (100.0, 0.0)}))
+    once, again = render_figure(shown, form), render_figure(shown, form)
+    assert once.startswith(start)
+    assert once == again
