@@ -60,14 +60,13 @@ class LinkWatch:
                     return
                 if event == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
                     self._end("the coordinator has another worker in its place")
-                    return
                 if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
                     lost_at = None
                 elif event == zmq.EVENT_DISCONNECTED and lost_at is None:
                     lost_at = time.monotonic()
                 if lost_at is not None and time.monotonic() - lost_at > self._lost_after_s:
                     self._end(f"no connection to the coordinator for {self._lost_after_s:.0f} s")
-                    return
+                    lost_at = None  # read on: libzmq waits for whoever reads the end of its events
 
     def _event(self) -> int | None:
         """What has happened to the socket; None when nothing has for a second."""
