@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,8 +77,6 @@ def margin_of(told: str | None) -> str:
 def printed(found: ExternalResult, *, scores: str, figure: Path | None, json: bool) -> str:
     """What a command prints of a result, after its figure was drawn."""
     # Here, so that --help and completion wait for no matplotlib.
-    from dataclasses import replace
-
     from esper_ab.external.profiles import profiles_of
     from esper_ab.external.scales import ranges_of, told_by_task
     from esper_ab.report.external import external_json, render_external

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 
 import click
 
 from esper_ab.commands._exit_status import epilog
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.own_packages import child_command
 from esper_ab.plan.experiment_directory import check_name
 
 _OWN = (
     "--launcher", "--name", "--out", "--detach", "--dry-run", "--transport", "--chaos", "--quiet", "--json", "--yes",
 )  # fmt: skip
+_PROGRAM = "esper_ab.commands.cli"
 _WARNING_S = 120  # before the time limit: to finish the barrier in progress
 
 
@@ -72,10 +73,10 @@ def _options(name: str, out: Path, asked: dict[str, object]) -> tuple[str, ...]:
 
 def batch_script(experiment_dir: Path, flags: tuple[str, ...], options: tuple[str, ...], setup: tuple[str, ...]) -> str:
     """The script's text. `exec`: signals of Slurm to the script reach the coordinator itself."""
-    program = [sys.executable, "-m", "esper_ab.commands.cli"]
     where = ("--name", experiment_dir.name, "--out", str(experiment_dir.parent))
-    resume = shlex.join([*program, "resume", str(experiment_dir), "--launcher", "slurm", "--quiet"])
-    launch = shlex.join([*program, "launch", *flags, *where, "--launcher", "slurm", "--quiet", "--yes"])
+    common = ("--launcher", "slurm", "--quiet")
+    resume = shlex.join(child_command(_PROGRAM, "resume", str(experiment_dir), *common, outlives=True))
+    launch = shlex.join(child_command(_PROGRAM, "launch", *flags, *where, *common, "--yes", outlives=True))
     journal = shlex.quote(str(experiment_dir / "events.jsonl"))
     lines = (
         "#!/bin/bash", *(f"#SBATCH {option}" for option in options),

@@ -46,6 +46,7 @@ ALLOWED: dict[str, set[str]] = {
     "query": {"duckdb"},
     "report": {"numpy", "scipy", "matplotlib", "jinja2"},
     "rewards": set(),
+    "slurm-script": set(),
     "status": set(),
     "stop": set(),
     "track": set(),
@@ -66,6 +67,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "power": ("power", "--experiment", "EXPERIMENT"),  # which has one replicate: refused, when everything is loaded
     "query": ("query", "EXPERIMENT", "SELECT 1"),
     "rewards": ("rewards", "--task", "nothing"),
+    "slurm-script": ("slurm-script", "--name", "x", "--nodes", "1", "--cores", "1", "--groups", "wait,random"),
     "track": ("track", "EXPERIMENT", "--mlflow", "--uri", "https://me:secret@nowhere"),
 }
 LOADED = (
@@ -104,7 +106,7 @@ def test_help_of_the_group_loads_no_command(tmp_path: Path) -> None:
 
 def test_the_table_lists_the_commands_of_the_folder() -> None:
     """Only what is private to the room has another kind of name."""
-    files = {path.stem for path in COMMANDS.glob("*.py") if not path.stem.startswith("_")}
+    files = {path.stem.replace("_", "-") for path in COMMANDS.glob("*.py") if not path.stem.startswith("_")}
     assert set(TABLE) == files - {"cli"}
     assert sum(map(len, SECTIONS.values())) == len(TABLE), "each under one heading"
 
