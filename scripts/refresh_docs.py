@@ -83,7 +83,14 @@ PRODUCTS = {
     "flips": _numbers("flips", "flips", "esper_ab/journal", "esper_ab/commands"),
     "recovery": _numbers("recovery", "recovery", *_CONTROL),
     "learning": _numbers("learning", "learn", *_TRAINING),
-    "looking": _numbers("looking", "looking", *_TRAINING),
+    "looking": Product(
+        files=("docs/benchmarks/looking.json", "docs/looking.png", "docs/examples/looking/report.html"),
+        code=("esper_ab/report", *_TRAINING), command=("scripts/looking",), table=("scripts/looking.py", "--table"),
+    ),
+    "field": Product(
+        files=("docs/benchmarks/field.json",), code=("scripts/peers", "workers/gymnasium_task", "workers/ppo"),
+        command=("scripts/field",),
+    ),
     "open questions": _numbers("open-questions", "open_questions", *_TRAINING, *_CONTROL),
 }
 
