@@ -27,7 +27,7 @@ def table(found: dict[str, Any]) -> str:
         f"| scored by | {names} | rank correlation with accuracy: over {cross.meanings[0].runs.n} runs | over "
         f"{cross.meanings[0].episodes.n} hosts |",
         "|---|" + "---|" * (len(cross.rows) + 2),
-        f"| held-out accuracy, % | {' | '.join(_number(row.accuracy) for row in cross.rows)} | | |",
+        f"| held-out accuracy, % | {' | '.join(_number(row.outcome) for row in cross.rows)} | | |",
     ]
     for meaning in cross.meanings:
         scores = " | ".join(_number(row.rewards[meaning.mode]) for row in cross.rows)
@@ -48,7 +48,7 @@ def _said(cross: CrossEvaluation) -> list[str]:
     first, second = (next(row for row in cross.rows if row.group == group) for group in GROUPS)
     ahead = [mode for mode in cross.modes if (first.rewards[mode] or 0.0) > (second.rewards[mode] or 0.0)]
     behind = [mode for mode in cross.modes if mode not in ahead]
-    more_accurate = first.group if (first.accuracy or 0.0) > (second.accuracy or 0.0) else second.group
+    more_accurate = first.group if (first.outcome or 0.0) > (second.outcome or 0.0) else second.group
     good = [one.mode for one in cross.meanings if (one.runs.spearman or 0.0) >= _MEANS_SOMETHING]
     poor = [one.mode for one in cross.meanings if one.mode not in good]
     told = (

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from open_questions import DATA, QUESTIONS
 from questions import lockstep
 from questions.sd_ratio import sd_ratio
 from scipy import stats
@@ -52,3 +55,8 @@ def test_the_advice_on_the_barrier_follows_the_numbers(identical, best, advice):
     times = {"lockstep": [{"wall_s": 10.0, "waiting": 0.2}], "independent": [{"wall_s": 9.9, "waiting": 0.2}]}
     said = lockstep.table({"identical": identical, "modes": times, "at_best": [best]})
     assert advice in said
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_the_numbers_that_are_kept_still_make_their_table(name):
+    assert QUESTIONS[name].table(json.loads(DATA.read_text())[name]).count("\n|") >= 2
