@@ -89,27 +89,25 @@ def _of_comparisons(history: History, pairs: Pairs) -> Iterator[Finding]:
         yield Finding(kind="hardware", weight="notes", groups=(), sentence=sentence)
 
 
-def _places(blocks: Sequence[Block], contrast: Contrast, replicates: set[int] | None) -> list[Place]:
-    """Return the places of both runs of every pair; `replicates` None: of all planned blocks."""
+def _places(blocks: Sequence[Block], contrast: Contrast, replicates: set[int]) -> list[Place]:
+    """Return the places of both runs of every pair of `replicates`."""
     signs = {contrast.a: 1, contrast.b: -1}
     return [
         Place(replicate=block.replicate, lane=spec.ref.lane, order=order, sign=signs[spec.ref.group_id])
         for block in blocks
-        if replicates is None or block.replicate in replicates
+        if block.replicate in replicates
         for order, spec in enumerate(block.runs)
         if spec.ref.group_id in signs
     ]
 
 
 def _aliased(history: History, contrast: Contrast, places: Sequence[Place], pairs: int) -> Iterator[Finding]:
-    """Report an aliased design; with few pairs so far only if the whole plan cannot do better.
+    """Report an aliased design; not of pairs too few for any inference, which the verdict says by itself.
 
     Where positions were drawn by lot their effects are noise like any other. While replicates are to come that can tell
     the groups from positions it blocks nothing: no look decides before.
     """
-    if pairs < 2 or history.design.positions_drawn or places_estimable(places):
-        return
-    if pairs < LEAST_PAIRS and places_estimable(_places(history.blocks, contrast, None)):
+    if pairs < LEAST_PAIRS or history.design.positions_drawn or places_estimable(places):
         return
     a, b = contrast.a, contrast.b
     if not history.design.positions_matter:

@@ -73,6 +73,12 @@ def test_groups_that_keep_their_lane_cannot_be_told_from_it():
     assert "6 analysed replicates" in sentence
 
 
+@pytest.mark.parametrize("replicates", [2, 5])
+def test_pairs_too_few_for_any_inference_are_not_called_aliased_beside_that(replicates: int):
+    events = Synthetic(replicates=replicates, episodes=1, n_envs=1).events()
+    assert not any(kind == "aliased" for kind, _, _ in found(planned(events, as_fixed)))
+
+
 def test_seven_groups_on_six_replicates_are_not_blocked_where_their_positions_are_drawn():
     """Their pairs' positions are aliased, all 21 of them; in a square that was not drawn that blocks."""
     events = Synthetic(groups={name: Shape() for name in "abcdefg"}, replicates=6, episodes=1, n_envs=1).events()
