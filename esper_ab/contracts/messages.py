@@ -85,6 +85,14 @@ class WorkerOrder(Message, frozen=True, kw_only=True, tag="WorkerOrder"):
     lost_after_s: float = 0.0  # without a connection for so long the worker ends; 0: the end of its parent tells it
 
     @property
+    def writer(self) -> int:
+        """Number in the names of this worker's checkpoints: 1 where a worker that was given up cannot write any more.
+
+        It can where its parent's end is not its own: on a node that cannot be reached for a while.
+        """
+        return self.incarnation if self.lost_after_s else 1
+
+    @property
     def identity(self) -> str:
         """Name on the wire; the incarnation distinguishes this worker's messages from those of its predecessors."""
         return f"{self.worker}/{self.incarnation}"

@@ -33,7 +33,7 @@ def load(task: Task, tmp_path: Path) -> tuple[Splits, tuple[int, int, int]]:
         if not folder.exists():
             write_tiny_cifar(folder)
         return cifar10.read(folder, TINY), TINY
-    train, validation, test = (size * max(1, len(task.kinds)) for size in task.sizes)
+    train, validation, test = (size * max(1, len(task.contexts)) for size in task.sizes)
     return task.load(""), (train, validation, test)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from html.parser import HTMLParser
 from io import StringIO
@@ -31,7 +32,7 @@ from esper_ab.plan.experiment_directory import check_name
 from esper_ab.query.sql import VIEWS
 from esper_ab.report.content import content
 from esper_ab.report.markdown import render_markdown
-from esper_ab.report.page import render_page
+from esper_ab.report.page import read_part, render_page
 from esper_ab.report.text import render_text
 from esper_ab.settings.parse import Catalogue, FileSettings, Request, parse
 
@@ -86,7 +87,10 @@ class Tags(HTMLParser):
 def test_a_page_has_no_markup_but_its_own(page):
     tags = Tags()
     tags.feed(page)
-    assert not {tag for tag, _ in tags.found} & {"script", "img", "iframe", "a", "object", "form"}
+    assert not {tag for tag, _ in tags.found} & {"img", "iframe", "object", "form"}
+    assert [attributes for tag, attributes in tags.found if tag == "script"] == [{}]
+    assert f"<script>{read_part('page.js')}</script>" in page  # the only one, which the policy names by its hash
+    assert all(attributes["href"].startswith("#") for tag, attributes in tags.found if tag == "a")
     assert not [name for _, attributes in tags.found for name in attributes if name.startswith("on")]
     assert "&lt;script&gt;" in page
     assert acts(page) == set()
@@ -102,8 +106,8 @@ def test_a_summary_is_shown_not_obeyed(events):
 def test_markdown_has_no_markup_but_its_own(events):
     text = render_markdown(content(fold(events)))
     assert acts(text) == set()
-    fence = text[text.index("```sh") :]
-    outside = text.replace(fence[: fence.index("```\n\n", 5)], "")
+    outside = re.sub(r"^( *)```sh\n.*?^\1```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    assert "```" not in outside
     for markup in ("<script", "<img", "://evil", "www.evil", "@every"):
         assert markup not in outside
     assert not [line for line in text.splitlines() if line.startswith("# Verdict")]

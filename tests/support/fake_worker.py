@@ -124,7 +124,7 @@ def _run(link, order: WorkerOrder, assign: Assign) -> bool:
         if milestone == start:
             report = Ready(run=spec.ref, warm_up_s=0.0, milestone=start, damaged=damaged)
         else:
-            report = report_of(spec, milestone, save(experiment_dir, spec, milestone, order.incarnation), brought)
+            report = report_of(spec, milestone, save(experiment_dir, spec, milestone, order.writer), brought)
         for kind, run, at in sorted(_planted(order)):
             if (run, at) == (spec.ref.name, milestone) and (milestone > start or start == 0):
                 report = _FAULTS[kind](link, report)
@@ -157,9 +157,9 @@ def state(spec, milestone):
     return f"{spec.ref.name} at {milestone}".encode()
 
 
-def save(experiment_dir, spec, milestone, incarnation):
+def save(experiment_dir, spec, milestone, writer):
     if learns(spec) and 0 < milestone <= spec.episodes:
-        return checkpoint.store(experiment_dir, spec.ref, milestone, state(spec, milestone), incarnation)
+        return checkpoint.store(experiment_dir, spec.ref, milestone, state(spec, milestone), writer)
     return None
 
 

@@ -134,9 +134,8 @@ def _save(link: Link, session: AnySession, order: messages.WorkerOrder, mileston
         return None
     link.send(messages.Progress(run=spec.ref, milestone=milestone, step=spec.steps, phase="save"))
     store = functools.partial(
-        checkpoint.store, Path(order.experiment_dir), spec.ref, milestone, state_bytes.to_bytes(state),
-        order.incarnation,
-    )  # fmt: skip
+        checkpoint.store, Path(order.experiment_dir), spec.ref, milestone, state_bytes.to_bytes(state), order.writer
+    )
     return _when_there_is_room(link, spec, milestone, store)
 
 

@@ -1,7 +1,7 @@
 """Generations of a run's checkpoints, as bytes: checkpoints/<group>/<replicate>/<milestone>.pt.
 
-A worker that was started in the place of another writes <milestone>.<incarnation>.pt: one that is given up for lost and
-is not, on a node that cannot be reached for a while, overwrites nothing of its successor's.
+On other machines a worker that was started in the place of another writes <milestone>.<writer>.pt: one that is given
+up for lost and is not, on a node that cannot be reached for a while, overwrites nothing of its successor's.
 
 A checkpoint is written before the record of its milestone is sent, so a recorded episode never has to be run again.
 """
@@ -21,9 +21,9 @@ _NAME = re.compile(r"(\d+)(\.\d+)?\.pt")
 GENERATIONS = 2  # number kept: the newest, and the one before in case the newest gets damaged
 
 
-def file_of(run: RunRef, milestone: int, incarnation: int = 1) -> str:
+def file_of(run: RunRef, milestone: int, writer: int = 1) -> str:
     """Return the path of a worker's checkpoint of `milestone`, relative to the experiment directory."""
-    again = f".{incarnation}" if incarnation > 1 else ""
+    again = f".{writer}" if writer > 1 else ""
     return f"{_folder(run)}/{milestone}{again}.pt"
 
 
@@ -31,12 +31,12 @@ def _folder(run: RunRef) -> str:
     return f"checkpoints/{run.name}"
 
 
-def store(experiment_dir: Path, run: RunRef, milestone: int, data: bytes, incarnation: int = 1) -> Checkpoint:
+def store(experiment_dir: Path, run: RunRef, milestone: int, data: bytes, writer: int = 1) -> Checkpoint:
     """Write a generation, then remove those that are too old. OSError leaves all previous ones unchanged.
 
-    `incarnation`: how often the worker that writes has been started.
+    `writer`: that of the worker's order.
     """
-    file = file_of(run, milestone, incarnation)
+    file = file_of(run, milestone, writer)
     sha256 = durable.write(experiment_dir, file, data)
     for old in (experiment_dir / file).parent.glob("*.pt"):
         named = _NAME.fullmatch(old.name)
