@@ -80,7 +80,8 @@ def test_the_commands_run(demo, capsys):
         assert invoke(group, shlex.split(line)[1:], "esper-ab") == 0, capsys.readouterr().err
     assert {path.name for path in Path("tables").iterdir()} == {"episodes.parquet", "pairs.parquet"}
     assert len(list(Path("experiments/demo/export").iterdir())) == 9
-    assert "base in experiments/other  equal in 6 replicates" in capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())
+    assert "base in experiments/other; records of equal settings: equal in 6 replicates" in said
 
 
 @pytest.mark.parametrize("table", ["comparisons", "pairs"])

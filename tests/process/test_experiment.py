@@ -108,8 +108,8 @@ def test_what_a_run_leaves_behind(same_twice: Path) -> None:
 def test_a_report_is_rebuilt_from_the_journal_alone_to_the_same_bytes(same_twice: Path, tmp_path: Path) -> None:
     (tmp_path / "events.jsonl").write_bytes((same_twice / "events.jsonl").read_bytes())
     done("report", str(tmp_path))
-    for name in ("summary.txt", "verdict.json", "report.html"):
-        assert (tmp_path / name).read_bytes() == (same_twice / name).read_bytes()
+    for name in ("summary.txt", "verdict.json", "report.html"):  # whose commands name the directory
+        assert (tmp_path / name).read_text().replace(str(tmp_path), str(same_twice)) == (same_twice / name).read_text()
 
 
 def test_saved_policies_are_evaluated_later(same_twice: Path, capfd: pytest.CaptureFixture[str]) -> None:

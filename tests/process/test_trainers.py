@@ -35,7 +35,7 @@ def test_a_python_trainer_comes_to_a_verdict_in_its_own_words(tmp_path: Path) ->
         "--group", "slow:trainer.lr=0.1", "--group", "fast:trainer.lr=0.2", "--episodes", "2",
     )  # fmt: skip
     text = (tmp_path / "runs/own/summary.txt").read_text()
-    assert "fast is better than slow" in text
+    assert "slow is worse than fast" in text
     assert "repeats to the bit; resumes exactly" in text
     assert [word for word in OWN_WORDS if word in text.lower()] == ["host"]  # of the machine's name
     assert history.plan.trainer is not None

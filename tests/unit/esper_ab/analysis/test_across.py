@@ -213,9 +213,10 @@ def folders(tmp_path, monkeypatch):
 
 
 def test_the_command_says_all_of_it(folders):
-    text = CliRunner().invoke(command, ["a", "b"], catch_exceptions=False).output
+    text = " ".join(CliRunner().invoke(command, ["a", "b"], catch_exceptions=False).output.split())
     for words in (
-        "a: finished, shaped, wait, 6 replicates planned", "shaped in a; base in b  equal in 6 replicates",
+        "a: finished, shaped, wait, 6 replicates planned",
+        "groups: shaped in a; base in b; records of equal settings: equal in 6 replicates",
         "a: shaped is better than wait by", "EXPLORATORY, between experiment directories", "wait - simplified = -35.31 "
         "points",
         "! Not declared before the runs", "under another --rng-seed",
