@@ -118,7 +118,10 @@ def test_no_worker_outlives_its_coordinator(allocation, cluster, tmp_path, on_on
     command = [sys.executable, "-c", COORDINATOR, str(run), str(Path(__file__).parent)]
     coordinator = subprocess.Popen(command, env=environment(FAKE_FAULT="hang:a/1:2:1"))
     journal = run / "events.jsonl"
-    cluster.wait(lambda: journal.exists() and b'"episode"' in journal.read_bytes())
+    cluster.wait(
+        lambda: journal.exists() and b'"episode"' in journal.read_bytes()
+        and journal.read_bytes().count(b'"worker_started"') == len(PLAN.lanes)
+    )  # fmt: skip
     pids = [one.pid for one in conducted.of(WorkerStarted, conducted.events_of(run))]
     coordinator.kill()
     coordinator.wait()
