@@ -122,6 +122,10 @@ class Launcher(Protocol):
         """Machines that its workers run on; empty: this one. Those of others are lost without a word of theirs."""
 
     @property
+    def shares_files(self) -> bool:
+        """Whether its workers see the experiment directory at the same path; else files travel over the link."""
+
+    @property
     def child_processes(self) -> bool:
         """Whether every worker is a child process of this one, which a signal can stop or end."""
 
