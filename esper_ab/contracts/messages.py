@@ -190,7 +190,7 @@ class Upload(Message, frozen=True, kw_only=True, tag="Upload"):
 
 
 class Fetch(Message, frozen=True, kw_only=True, tag="Fetch"):
-    """Ask for a piece of a checkpoint that was offered, or of a copy of code; answered by a Piece, empty at the end.
+    """Ask for a piece of a checkpoint that was offered, or of a copy of code; answered by a Fetched, empty at the end.
 
     It says, too, that all before `offset` has arrived. A folder of copies is read as the list of its files, by lines.
     """
@@ -201,12 +201,11 @@ class Fetch(Message, frozen=True, kw_only=True, tag="Fetch"):
 
 
 class Piece(Message, frozen=True, kw_only=True, tag="Piece"):
-    """Bytes of a file, either way: of an upload as they were granted, or as they were fetched."""
+    """Bytes of an upload, as they were granted."""
 
     number: Number
     offset: Number
     data: Annotated[bytes, Meta(max_length=PIECE_BYTES)]
-    lack: Annotated[str, Meta(max_length=200)] = ""  # from the coordinator: why it cannot be read
 
 
 class Chunk(Message, frozen=True, kw_only=True, tag="Chunk"):
@@ -265,6 +264,15 @@ class Stored(Message, frozen=True, kw_only=True, tag="Stored"):
     number: Number
 
 
+class Fetched(Message, frozen=True, kw_only=True, tag="Fetched"):
+    """What a Fetch asked for; no bytes at the end of the file."""
+
+    number: Number
+    offset: Number
+    data: Annotated[bytes, Meta(max_length=PIECE_BYTES)]
+    lack: Annotated[str, Meta(max_length=200)] = ""  # why it cannot be read
+
+
 class NoRoom(Message, frozen=True, kw_only=True, tag="NoRoom"):
     """The disk is full, and nothing of an upload was kept: announce it again in a while."""
 
@@ -278,6 +286,6 @@ class Stop(Message, frozen=True, kw_only=True, tag="Stop"):
 
 
 FileMessage = Upload | Fetch | Piece  # of a worker
-FileAnswer = Grant | Stored | NoRoom | Piece
+FileAnswer = Grant | Stored | NoRoom | Fetched
 WorkerMessage = Hello | Ready | Progress | EpisodeFinished | Evaluated | Failed | Pong | Upload | Fetch | Piece | Chunk
-CoordinatorMessage = Assign | Release | Cancel | Ping | Grant | Stored | NoRoom | Piece | Stop
+CoordinatorMessage = Assign | Release | Cancel | Ping | Grant | Stored | NoRoom | Fetched | Stop

@@ -11,6 +11,7 @@ import signal
 import time
 from collections.abc import Iterable
 
+from esper_ab.contracts.messages import FileMessage
 from esper_ab.control.crowding import crowding
 from esper_ab.control.event_sink import EventSink
 from esper_ab.control.file_store import FileStore
@@ -56,6 +57,14 @@ class Coordinator:
             self._perform(machine.end_round(time.monotonic()))
         if (error := machine.error_at_end()) is not None:
             raise error
+
+    def while_leaving(self, signals: CaughtSignals) -> bool:
+        """Take what workers that were told to leave still send of files; whether somebody does not want to wait."""
+        for incoming in self._hub.poll(0.0):
+            is_of_file = isinstance(incoming, Received) and isinstance(incoming.message, FileMessage)
+            if is_of_file or incoming == Readable(self._store.descriptor):
+                self._take(incoming, signals)
+        return signals.ctrl_c()
 
     def _take(self, incoming: Incoming, signals: CaughtSignals) -> None:
         machine, now = self._machine, time.monotonic()

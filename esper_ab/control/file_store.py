@@ -19,7 +19,7 @@ from queue import SimpleQueue
 from esper_ab.contracts.below import NewFile, open_below
 from esper_ab.contracts.checkpoint_files import remove_older
 from esper_ab.contracts.errors import NO_ROOM
-from esper_ab.contracts.messages import PIECE_BYTES, Fetch, Piece
+from esper_ab.contracts.messages import PIECE_BYTES, Fetch, Fetched
 from esper_ab.control.rules.transfers import Arrival, DropFile, Filed, Read, ReadPiece, Result, Taken, TakePiece
 
 _THREADS = 4
@@ -171,13 +171,13 @@ class _Desk:
         if coming is not None:
             coming.discard()
 
-    def _read(self, asked: Fetch) -> Piece:
+    def _read(self, asked: Fetch) -> Fetched:
         try:
             data = self._bytes(asked)
         except OSError as error:
             lack = (error.strerror or "it cannot be read")[:_WHY_CHARS]
-            return Piece(number=asked.number, offset=asked.offset, data=b"", lack=lack)
-        return Piece(number=asked.number, offset=asked.offset, data=data)
+            return Fetched(number=asked.number, offset=asked.offset, data=b"", lack=lack)
+        return Fetched(number=asked.number, offset=asked.offset, data=data)
 
     def _bytes(self, asked: Fetch) -> bytes:
         folder = self._root / asked.file

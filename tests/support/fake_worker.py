@@ -94,6 +94,7 @@ def _work(order: WorkerOrder) -> None:
         _serve(link, order, files)
         files.finish()
     except Exception as error:
+        files.finish(error)
         link.send(failure(order, link, error))
         raise
     finally:
@@ -262,7 +263,8 @@ def evaluation(spec, brought=None):
         for env in range(size)
     )
     return EvaluationRecord(
-        run=spec.ref, hosts=episodes, policy_file=spec.policy_file, policy_sha256=hashlib.sha256(policy(spec)).hexdigest(), timing=TIMING,
+        run=spec.ref, hosts=episodes, policy_file=spec.policy_file,
+        policy_sha256=hashlib.sha256(policy(spec)).hexdigest(), timing=TIMING,
         digest=_digest(episodes, brought),
     )
 

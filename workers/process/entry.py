@@ -72,9 +72,7 @@ def _serve(
         serve(link, order, files, log_to)
         files.finish()
     except Exception as error:
-        if not order.shares_files:  # else it is in the log when it leaves this function
-            traceback.print_exception(error)
-            files.finish()
+        files.finish(error)
         link.send(failure(order, link, error))
         raise
     finally:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -73,8 +74,8 @@ class Files(Protocol):
     def logs_to(self, spec: messages.RunSpec) -> None:
         """From now on console output goes to the log of this run, below the worker's folder."""
 
-    def finish(self) -> None:
-        """Nothing is written any more."""
+    def finish(self, error: Exception | None = None) -> None:
+        """Nothing is written any more. `error`: with which the worker ends, which will write it when it is gone."""
 
 
 class SharedFiles:
@@ -98,8 +99,8 @@ class SharedFiles:
     def logs_to(self, spec: messages.RunSpec) -> None:
         """It is there."""
 
-    def finish(self) -> None:
-        """All is there."""
+    def finish(self, error: Exception | None = None) -> None:
+        """All is there, or will be."""
 
 
 @dataclass(kw_only=True)
@@ -135,7 +136,7 @@ class LinkedFiles:
         self._again_after_s = again_after_s
         self._numbers = 0
         self._outgoing: _Outgoing | None = None
-        self._fetched: messages.Piece | None = None
+        self._fetched: messages.Fetched | None = None
         self._logs = [_Log(path=self._root / order.log_file, run=None)]
         self._log_sent: _Log | None = None  # whose block is the outgoing file
         self._log_at = 0.0
@@ -173,8 +174,10 @@ class LinkedFiles:
             path = self._root / spec.log_file
             self._logs.append(_Log(path=path, run=spec.ref, position=_size(path)))
 
-    def finish(self) -> None:
-        """Send what there is of console output, as long as somebody takes it."""
+    def finish(self, error: Exception | None = None) -> None:
+        """Send what there is of console output, with the error, as long as somebody takes it."""
+        if error is not None:
+            traceback.print_exception(error)
         deadline = time.monotonic() + _LAST_WORDS_S
         while self._unsent() and time.monotonic() < deadline:
             self._log_at = 0.0
@@ -213,7 +216,7 @@ class LinkedFiles:
         return self._outgoing
 
     def _hear(self, message: messages.FileAnswer) -> None:
-        if isinstance(message, messages.Piece):
+        if isinstance(message, messages.Fetched):
             self._fetched = message
             return
         outgoing = self._outgoing
@@ -273,7 +276,7 @@ class LinkedFiles:
                 break
         return bytes(found[: most_bytes + 1])
 
-    def _piece(self, asked: messages.Fetch, wait: Wait) -> messages.Piece:
+    def _piece(self, asked: messages.Fetch, wait: Wait) -> messages.Fetched:
         self._link.send(asked)
         asked_at = time.monotonic()
         while True:

@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from esper_ab.contracts.messages import PIECE_BYTES, Fetch, FileAnswer, Grant, NoRoom, Piece, Stored
+from esper_ab.contracts.messages import PIECE_BYTES, Fetch, Fetched, FileAnswer, Grant, NoRoom, Piece, Stored
 from esper_ab.control.rules.validation import Rejected
 
 UNDER_WAY_BYTES = 4 << 20  # of uploads; and as much of downloads
@@ -52,7 +52,7 @@ class Read(msgspec.Struct, frozen=True, kw_only=True):
     """A piece of a file that a worker fetches."""
 
     worker: str
-    piece: Piece
+    piece: Fetched
 
 
 Result = Taken | Filed | Read
