@@ -86,11 +86,6 @@ def large(order):
         fake_worker.main(order)
 
 
-def large_in_thread(order):
-    with _large_states():
-        fake_worker.main_in_thread(order)
-
-
 @contextmanager
 def _large_states():
     short = fake_worker.state
