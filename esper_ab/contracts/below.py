@@ -160,12 +160,17 @@ class NewFile:
         """It is whole: file, name and folder are on the disk afterwards."""
         self._unnamed.name(synced=True)
         os.fsync(self._folder)
-        os.close(self._folder)
+        self._close()
 
     def discard(self) -> None:
-        """Nothing of it is left."""
-        self._unnamed.discard()
+        """Nothing of it is left, unless it was kept."""
+        if self._folder >= 0:
+            self._unnamed.discard()
+            self._close()
+
+    def _close(self) -> None:
         os.close(self._folder)
+        self._folder = -1
 
 
 class _Unnamed:
