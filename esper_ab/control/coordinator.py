@@ -23,7 +23,7 @@ from esper_ab.control.rules.liveness import Limits
 from esper_ab.control.rules.machine import CTRL_C, LAST_WORDS_S, ExperimentMachine
 from esper_ab.control.signals import CaughtSignals
 
-_POLL_S = 0.5
+_POLL_S, _ENDING_POLL_S = 0.5, 0.02  # the end of a worker that was told to is looked for
 _STACKS_S = 1.0  # for a hung worker to write its stacks
 
 
@@ -33,6 +33,7 @@ class Coordinator:
     def __init__(self, sink: EventSink, hub: Hub, fleet: Fleet, store: FileStore, limits: Limits) -> None:
         self._sink, self._hub, self._fleet, self._store = sink, hub, fleet, store
         self._limits = limits
+        self._endings: dict[str, tuple[commands.EndWorker, str]] = {}  # by lane, with how the worker ended
         self._machine = ExperimentMachine(sink.history, limits, time.monotonic())
 
     def work(self, signals: CaughtSignals) -> None:
@@ -48,10 +49,12 @@ class Coordinator:
             self._report_start(handle)
         self._perform(machine.take_over())
         while machine.in_progress:
-            for incoming in self._hub.poll(_POLL_S):
+            for incoming in self._hub.poll(_ENDING_POLL_S if self._fleet.any_ending else _POLL_S):
                 self._take(incoming, signals)
             self._perform(machine.check_ended(time.monotonic()))
             self._perform(machine.check_silent(time.monotonic(), crowding(lanes)))
+            for handle in self._fleet.ended(time.monotonic()):
+                self._report_end(handle)
             for handle in self._fleet.try_again(time.monotonic(), self._limits.start_up_s):
                 self._report_start(handle)
             self._perform(machine.end_round(time.monotonic()))
@@ -115,14 +118,18 @@ class Coordinator:
         match command:
             case commands.DumpStacks():
                 handle.worker.dump_stacks()
-            case commands.EndWorker(lane, reason, hung, run_log):
-                how = reason or ending(handle)
-                self._fleet.end(handle, _STACKS_S if hung else LAST_WORDS_S)  # its log is complete now
-                log = self._fleet.log_end(handle, LAST_WORDS_LINES if hung else LOG_LINES, run_log)
-                self._perform(self._machine.lost(lane, how, log, hung=hung))
+            case commands.EndWorker(lane, reason, hung):
+                self._endings[lane] = (command, reason or ending(handle))
+                self._fleet.end(handle, _STACKS_S if hung else LAST_WORDS_S)
             case commands.RestartWorker():
                 self._fleet.restart(handle)
                 self._report_start(handle)
+
+    def _report_end(self, handle: WorkerHandle) -> None:
+        """Its log is complete now."""
+        asked, how = self._endings.pop(handle.order.lane.name)
+        log = self._fleet.log_end(handle, LAST_WORDS_LINES if asked.hung else LOG_LINES, asked.run_log)
+        self._perform(self._machine.lost(asked.lane, how, log, hung=asked.hung))
 
     def _report_start(self, handle: WorkerHandle) -> None:
         if handle.delay is not None:

@@ -68,6 +68,15 @@ class WorkerHandle:
         return self.order.identity
 
 
+@dataclass(kw_only=True, eq=False)
+class _Ending:
+    """A worker that was told to end."""
+
+    handle: WorkerHandle
+    deadline: float  # monotonic, s: for its own end, then for that of what was killed
+    killed: bool = False
+
+
 class Fleet:
     """The workers of an experiment, by lane."""
 
@@ -76,6 +85,7 @@ class Fleet:
         self._hub = hub
         self._launcher: Launcher | None = None
         self._handles: dict[str, WorkerHandle] = {}  # by lane
+        self._endings: list[_Ending] = []
         self._stuck: list[Worker] = []  # killed and not gone yet
 
     def start(self, plan: Plan, launcher: Launcher, incarnations: Mapping[str, int]) -> None:
@@ -96,13 +106,34 @@ class Fleet:
             self._start(handle, time.monotonic())
 
     def end(self, handle: WorkerHandle, grace_s: float) -> None:
-        """Have the worker ended: by itself within `grace_s`, or killed."""
+        """Have the worker ended: by itself within `grace_s`, or killed. `ended` tells when it is; nobody waits here."""
         self._hub.send(handle.identity, Stop(reason="another worker takes the place of this one"))
         self._unwatch(handle)
-        if not handle.worker.join(grace_s):
-            handle.worker.kill()
-            if not handle.worker.join(_KILL_S):
-                self._stuck.append(handle.worker)
+        self._endings.append(_Ending(handle=handle, deadline=time.monotonic() + grace_s))
+
+    @property
+    def any_ending(self) -> bool:
+        """Whether `ended` has to be asked again soon."""
+        return bool(self._endings)
+
+    def ended(self, now: float) -> list[WorkerHandle]:
+        """The workers that are gone since the last time; one that cannot be killed counts as gone, too."""
+        gone = [ending for ending in self._endings if self._is_over(ending, now)]
+        self._endings = [ending for ending in self._endings if ending not in gone]
+        return [ending.handle for ending in gone]
+
+    def _is_over(self, ending: _Ending, now: float) -> bool:
+        worker = ending.handle.worker
+        if worker.join(0.0):
+            return True
+        if now < ending.deadline:
+            return False
+        if ending.killed:
+            self._stuck.append(worker)
+            return True
+        worker.kill()
+        ending.killed, ending.deadline = True, now + _KILL_S
+        return False
 
     def restart(self, handle: WorkerHandle) -> None:
         """Start the next incarnation of a worker that was ended. It may be delayed, as in `start`."""

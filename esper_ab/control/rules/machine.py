@@ -100,7 +100,7 @@ class ExperimentMachine:
     def heard(self, identity: str, message: messages.WorkerMessage, now: float) -> tuple[Command, ...]:
         """A worker sent a message. Those of an earlier incarnation and of a worker about to be ended do not count."""
         worker = self._workers.of(identity)
-        if worker is None or worker.fault:
+        if worker is None or worker.fault or worker.ending:
             return ()
         try:
             match message:
@@ -166,7 +166,7 @@ class ExperimentMachine:
     def check_silent(self, now: float, crowding: float = 1.0) -> tuple[Command, ...]:
         """Have the workers that are silent for too long write where they are stuck, then end them."""
         late = {laggard.worker: laggard for laggard in self._liveness.late(now, crowding)}
-        silent = [worker for worker in self._workers if worker.identity in late]
+        silent = [worker for worker in self._workers if worker.identity in late and not worker.ending]
         for worker in silent:
             self._out.do(commands.DumpStacks(worker.lane))
         for worker in silent:
@@ -177,6 +177,9 @@ class ExperimentMachine:
         return self._out.taken()
 
     def _end(self, worker: WorkerState, reason: str, *, hung: bool) -> None:
+        if worker.ending:
+            return
+        worker.ending = True
         run_log = worker.run.log_file if worker.run else ""
         self._out.do(commands.EndWorker(worker.lane, reason=reason, hung=hung, run_log=run_log))
 
@@ -331,7 +334,7 @@ class ExperimentMachine:
                 break
             block = looks.remaining(self._history, planned)
             workers = [self._workers.on_lane(spec.ref.lane) for spec in block.runs]
-            if all(worker.greeted and worker.run is None for worker in workers):
+            if all(worker.greeted and worker.run is None and not worker.ending for worker in workers):
                 self._to_start.remove(planned)
                 if block.runs:
                     self._blocks.begin(block, self._history.plan)

@@ -17,6 +17,7 @@ class WorkerState:
     run: RunSpec | None = None  # assigned and not done; the next incarnation takes it up
     exited_at: float | None = None  # s, monotonic: when the worker was seen to have ended by itself
     fault: str = ""  # why it is to be ended; nothing that it says counts any more
+    ending: bool = False  # it was told to end and is not gone yet; nothing that it says counts any more
     traceback: str = ""  # as it reported it, in case it leaves no log
 
     @property
