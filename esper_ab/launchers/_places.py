@@ -27,17 +27,21 @@ class LanePlaces:
         self._devices = {device.name: device for device in devices}
 
     def check_lanes(self, lanes: Sequence[Lane]) -> None:
-        """UsageError unless each lane's devices are there, of the kind that was planned, and on one node."""
+        """UsageError unless each lane's devices are there, of the kind that was planned, and on one node.
+
+        Without nodes, a lane on the CPU is not bound to a core: this machine shares its cores among all of them.
+        """
         if not self._devices:
             return
         for lane in lanes:
             where = f"launcher {self.name} on {lane.name}"
-            lacking = [device for device in lane.devices if device not in self._devices]
+            bound = [device for device in lane.devices if self.nodes or not device.startswith("cpu:")]
+            lacking = [device for device in bound if device not in self._devices]
             if lacking:
                 there = [name for name in self._devices if name.partition(":")[0] == lacking[0].partition(":")[0]]
                 span = f"{there[0]} to {there[-1]}" if there else "none such"
                 raise UsageError(f"{where}: there is no {lacking[0]} now, only {span}; go on with as many")
-            found = [self._devices[device] for device in lane.devices]
+            found = [self._devices[device] for device in lane.devices if device in self._devices]
             for planned, device in zip(lane.titles, found, strict=False):
                 if planned != device.title:
                     raise UsageError(
