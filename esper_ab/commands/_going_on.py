@@ -18,6 +18,7 @@ def detach_command(name: str, experiment_dir: Path, *args: str, options: dict[st
     """Run the command `name` for `experiment_dir` detached, with `args` and the flags of `options` about workers."""
     allowed = ("--allow-changed-code",) if options["allow_changed_code"] else ()
     transport = ("--transport", options["transport"]) if options["transport"] else ()
-    workers = ("--launcher", options["launcher"], *transport, *allowed)
+    files = ("--files", options["files"]) if options["files"] else ()
+    workers = ("--launcher", options["launcher"], *transport, *files, *allowed)
     detached = detach("esper_ab.commands.cli", [name, str(experiment_dir), *args, *workers], experiment_dir)
     click.echo(detached.shown(as_json=options["json"]))

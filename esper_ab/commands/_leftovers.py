@@ -11,7 +11,7 @@ from pathlib import Path
 CHECKPOINTS = "checkpoints"
 _OF_REPORTS = re.compile(r"\.(summary\.txt|verdict\.json|report\.html)\..+")  # report/build
 _OF_TRACKERS = re.compile(r"\..+\.json\..+")  # trackers/state
-_OF_WORKERS = re.compile(r"\..+\.pt\.\d+-\d+")  # workers/durable
+_OF_WORKERS = re.compile(r"\..+\.pt\.\d+-\d+")  # contracts/below, for workers and for what they send
 _AT_WORK_S = 60.0  # reports and trackers write while nobody has the experiment directory
 
 

@@ -97,6 +97,8 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "transport": _takes(None, "How workers talk to the coordinator: a private socket file, or TCP with keys of this "
                         "run only. [default: ipc; tcp for workers on other machines]",
                         type=click.Choice(["ipc", "tcp"]), default=None),
+    "files": _takes(None, "Whether workers see the experiment directory, or send and fetch files over the connection. "
+                    "[default: what the launcher takes]", type=click.Choice(["shared", "link"]), default=None),
     "out": _takes("DIR", "Where experiment directories go.", type=click.Path(path_type=Path),
                   default=Path("experiments"), show_default=True),
     "name": _takes("NAME", "Name of the experiment directory. [default: task and time]"),
@@ -120,7 +122,7 @@ _SECTIONS = {
     ),
     "Where it runs": (
         "devices_per_run", "max_parallel", "placement", "order", "sync", "share_observation_norm", "threads", "amp",
-        "kernel", "deterministic", "launcher", "transport", "chaos",
+        "kernel", "deterministic", "launcher", "transport", "files", "chaos",
     ),
     "What comes out": (
         "out", "name", "json", "quiet", "yes", "track", "wandb_mode", "wandb_entity", "wandb_project", "detach",

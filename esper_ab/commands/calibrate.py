@@ -38,7 +38,7 @@ _NO_MARGIN = 1.0  # of an A/A plan where nobody has named one: it decides nothin
 @experiment_options(without=_OWN)
 def command(mode: str | None, runs: int, replicates: int, **options: Any) -> None:
     """Train one condition again and again, and show how often each rule would find a difference in it."""
-    launcher = execution.make_launcher(options["launcher"], options["transport"])
+    launcher = execution.make_launcher(options["launcher"], options["transport"], options["files"])
     planned = _plan(mode, runs, launcher, options)
     if not options["json"]:
         click.echo(execution.format_plan(planned))

@@ -12,9 +12,9 @@ import msgspec
 from esper_ab.commands._exit_status import epilog
 from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.machine import Machine, Questions
+from esper_ab.contracts.private_folder import PrivateFolder
 from esper_ab.contracts.visible import visible_line
 from esper_ab.control.preflight import examine, expected_bytes
-from esper_ab.control.private_folder import PrivateFolder
 from esper_ab.health import devices, processor, storage, system
 from esper_ab.health.diagnosis import Diagnosis, problem
 from esper_ab.settings.experiment import AskedExperiment
@@ -57,7 +57,7 @@ def examine_machine(out: Path) -> Iterator[Diagnosis]:
     yield from processor.processor_diagnoses()
     yield from storage.storage_diagnoses(out, expected_bytes(1))
     try:
-        folder = PrivateFolder()
+        folder = PrivateFolder(for_sockets=True)
     except OSError as error:
         yield problem("socket", f"no folder for sockets can be made: {error}", "set TMPDIR to a folder of yours")
         return

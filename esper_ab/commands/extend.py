@@ -24,7 +24,7 @@ from esper_ab.report.build import printed
 ))  # fmt: skip
 @click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
 @click.option("--replicates", type=click.IntRange(min=1), required=True, metavar="N", help="How many in all.")
-@shared_options("launcher", "transport")
+@shared_options("launcher", "transport", "files")
 @click.option("--dry-run", is_flag=True, help="Print what would be added and by which rule, and stop.")
 @allow_changed_code
 @shared_options("quiet", "json")
@@ -49,6 +49,6 @@ def command(experiment_dir: Path, replicates: int, dry_run: bool, detach: bool, 
         detach_command("extend", experiment_dir, "--replicates", str(replicates), options=options)
         return
     outlive_terminal(experiment_dir)
-    launcher = make_launcher(options["launcher"], options["transport"])
+    launcher = make_launcher(options["launcher"], options["transport"], options["files"])
     extend_run(experiment_dir, replicates, launcher, watched=not (quiet or json), allow_changed_code=allowed)
     click.echo(printed(write_report(experiment_dir), "json" if json else "brief"))

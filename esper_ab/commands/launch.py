@@ -70,7 +70,7 @@ def command(**options: Any) -> None:
         raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
     known, tracking = _load_known(options), tracking_of(options)
     asked = parse_flags(options)
-    launcher = execution.make_launcher(options["launcher"], options["transport"])
+    launcher = execution.make_launcher(options["launcher"], options["transport"], options["files"])
     planned = replace(execution.plan_experiment(
         asked, options["out"], launcher, known=known, only_plan=options["dry_run"] or options["detach"],
     ), tracking=tracking)  # fmt: skip

@@ -21,7 +21,7 @@ from esper_ab.verdict.requirement import parse_requirement, require
     epilog=epilog("esper-ab resume experiments/EXPERIMENT", "esper-ab resume experiments/EXPERIMENT --detach")
 )
 @click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
-@shared_options("launcher", "transport", "quiet", "json")
+@shared_options("launcher", "transport", "files", "quiet", "json")
 @click.option("--fail-unless", "requirements", multiple=True, metavar="REQUIREMENT",
               help="Exit status 12 unless the verdict supports it, as in 'simplified better-than shaped'. Repeatable.")
 @allow_changed_code
@@ -43,7 +43,7 @@ def command(experiment_dir: Path, requirements: tuple[str, ...], detach: bool, *
         detach_command("resume", experiment_dir, options=options)
         return
     outlive_terminal(experiment_dir)
-    launcher = make_launcher(options["launcher"], options["transport"])
+    launcher = make_launcher(options["launcher"], options["transport"], options["files"])
     resume_run(experiment_dir, launcher, watched=not (quiet or json), allow_changed_code=allowed)
     paths = write_report(experiment_dir)
     click.echo(printed(paths, "json" if json else "brief"))

@@ -13,7 +13,8 @@ from esper_ab.contracts.own_packages import child_command
 from esper_ab.plan.experiment_directory import check_name
 
 _OWN = (
-    "--launcher", "--name", "--out", "--detach", "--dry-run", "--transport", "--chaos", "--quiet", "--json", "--yes",
+    "--launcher", "--name", "--out", "--detach", "--dry-run", "--transport", "--files", "--chaos", "--quiet", "--json",
+    "--yes",
 )  # fmt: skip
 _PROGRAM = "esper_ab.commands.cli"
 _WARNING_S = 120  # before the time limit: to finish the barrier in progress
@@ -28,7 +29,9 @@ _WARNING_S = 120  # before the time limit: to finish the barrier in progress
 )
 @click.option("--name", required=True, metavar="NAME", help="Name of the experiment directory, and of the job.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("experiments"), show_default=True, metavar="DIR",
-              help="Where experiment directories go; all nodes have to see it.")
+              help="Where experiment directories go; all nodes have to see it, unless --files is link.")
+@click.option("--files", type=click.Choice(["shared", "link"]), default="shared", show_default=True,
+              help="link: workers send and fetch files over the connection; the batch script's node alone sees --out.")
 @click.option("--nodes", type=click.IntRange(min=1), required=True, metavar="N", help="Nodes, of one kind.")
 @click.option("--cores", type=click.IntRange(min=1), required=True, metavar="N", help="Cores on each node.")
 @click.option("--gpus", type=click.IntRange(min=0), default=0, metavar="N", help="GPUs on each node.")
@@ -38,14 +41,16 @@ _WARNING_S = 120  # before the time limit: to finish the barrier in progress
 @click.option("--setup", multiple=True, metavar="COMMAND", help="A command before ours, as in --setup 'module load "
               "cuda'. Repeatable.")
 @click.argument("launch_flags", nargs=-1, type=click.UNPROCESSED, metavar="FLAGS OF LAUNCH…")
-def command(name: str, out: Path, launch_flags: tuple[str, ...], setup: tuple[str, ...], **asked: object) -> None:
+def command(
+    name: str, out: Path, files: str, launch_flags: tuple[str, ...], setup: tuple[str, ...], **asked: object
+) -> None:
     """Print a script for sbatch that launches an experiment, and resumes it wherever it was interrupted.
 
     Requeued after a preemption, or submitted again, it goes on from the journal.
     """
     check_name(name)
     _check_flags(launch_flags)
-    click.echo(batch_script(out / name, launch_flags, _options(name, out, asked), setup), nl=False)
+    click.echo(batch_script(out / name, files, launch_flags, _options(name, out, asked), setup), nl=False)
 
 
 def _check_flags(flags: tuple[str, ...]) -> None:
@@ -71,10 +76,12 @@ def _options(name: str, out: Path, asked: dict[str, object]) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def batch_script(experiment_dir: Path, flags: tuple[str, ...], options: tuple[str, ...], setup: tuple[str, ...]) -> str:
+def batch_script(
+    experiment_dir: Path, files: str, flags: tuple[str, ...], options: tuple[str, ...], setup: tuple[str, ...]
+) -> str:
     """The script's text. `exec`: signals of Slurm to the script reach the coordinator itself."""
     where = ("--name", experiment_dir.name, "--out", str(experiment_dir.parent))
-    common = ("--launcher", "slurm", "--quiet")
+    common = ("--launcher", "slurm", "--files", files, "--quiet")
     resume = shlex.join(child_command(_PROGRAM, "resume", str(experiment_dir), *common, outlives=True))
     launch = shlex.join(child_command(_PROGRAM, "launch", *flags, *where, *common, "--yes", outlives=True))
     journal = shlex.quote(str(experiment_dir / "events.jsonl"))

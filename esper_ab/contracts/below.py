@@ -41,9 +41,7 @@ def write_synced_below(root: Path, name: str | PurePath, data: bytes) -> None:
     """
     path = root / name
     with _above(root, name, make=True) as folder:
-        for leftover in [entry.name for entry in os.scandir(folder) if entry.name.startswith(f".{path.name}.")]:
-            with suppress(FileNotFoundError):
-                os.unlink(leftover, dir_fd=folder)
+        _remove_leftovers(folder, path)
         _replace(folder, path, data, synced=True)
         os.fsync(folder)
 
@@ -137,22 +135,92 @@ def _enter(above: int, path: Path, *, make: bool) -> int:
     raise AssertionError("the second try returns or raises")
 
 
-def _replace(folder: int, path: Path, data: bytes, *, synced: bool) -> None:
-    temporary = f".{path.name}.{os.getpid()}-{int.from_bytes(os.urandom(6))}"
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILES_MODE, dir_fd=folder)
+class NewFile:
+    """A file below a folder that comes in pieces, and gets its name when it is whole. One writer per file at a time.
+
+    OSError from any method leaves a file that had the name before as it was; then, or else to give it up: `discard`.
+    """
+
+    def __init__(self, root: Path, name: str | PurePath) -> None:
+        """What a killed writer of this file left behind is removed."""
+        with _above(root, name, make=True) as folder:
+            _remove_leftovers(folder, root / name)
+            self._folder = os.dup(folder)
         try:
-            rest = memoryview(data)
+            self._unnamed = _Unnamed(self._folder, root / name)
+        except BaseException:
+            os.close(self._folder)
+            raise
+
+    def write(self, data: bytes) -> None:
+        """Append to what it has."""
+        self._unnamed.write(data)
+
+    def keep(self) -> None:
+        """It is whole: file, name and folder are on the disk afterwards."""
+        self._unnamed.name(synced=True)
+        os.fsync(self._folder)
+        os.close(self._folder)
+
+    def discard(self) -> None:
+        """Nothing of it is left."""
+        self._unnamed.discard()
+        os.close(self._folder)
+
+
+class _Unnamed:
+    """A temporary file beside the one whose place it will take."""
+
+    def __init__(self, folder: int, path: Path) -> None:
+        self._folder, self._path = folder, path
+        self._temporary = f".{path.name}.{os.getpid()}-{int.from_bytes(os.urandom(6))}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with self._named():
+            self._descriptor = os.open(self._temporary, flags, _FILES_MODE, dir_fd=folder)
+
+    def write(self, data: bytes) -> None:
+        rest = memoryview(data)
+        with self._named():
             while rest:
-                rest = rest[os.write(descriptor, rest) :]  # a full disk shortens a write without an error
+                rest = rest[os.write(self._descriptor, rest) :]  # a full disk shortens a write without an error
+
+    def name(self, *, synced: bool) -> None:
+        with self._named():
             if synced:
-                os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        os.replace(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
-    except BaseException as error:
+                os.fsync(self._descriptor)
+            os.replace(self._temporary, self._path.name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        self._close()
+
+    def discard(self) -> None:
+        self._close()
         with suppress(OSError):
-            os.unlink(temporary, dir_fd=folder)
-        if isinstance(error, OSError):
-            error.filename = str(path)  # unset when a write fails, else that of the temporary file
+            os.unlink(self._temporary, dir_fd=self._folder)
+
+    def _close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            error.filename = str(self._path)  # unset when a write fails, else that of the temporary file
+            raise
+
+
+def _remove_leftovers(folder: int, path: Path) -> None:
+    for leftover in [entry.name for entry in os.scandir(folder) if entry.name.startswith(f".{path.name}.")]:
+        with suppress(FileNotFoundError):
+            os.unlink(leftover, dir_fd=folder)
+
+
+def _replace(folder: int, path: Path, data: bytes, *, synced: bool) -> None:
+    unnamed = _Unnamed(folder, path)
+    try:
+        unnamed.write(data)
+        unnamed.name(synced=synced)
+    except BaseException:
+        unnamed.discard()
         raise

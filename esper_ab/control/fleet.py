@@ -152,7 +152,7 @@ class Fleet:
         endpoint = self._hub.endpoint_of(who) if own else self._hub.endpoint
         handle.order = msgspec.structs.replace(
             launcher.bound(handle.order), server_key=self._hub.admit(who), endpoint=endpoint,
-            lost_after_s=_LOST_AFTER_S if launcher.nodes else 0.0,
+            lost_after_s=_LOST_AFTER_S if launcher.nodes else 0.0, shares_files=launcher.shares_files,
         )
         worker = launcher.start(handle.order)
         try:

@@ -20,8 +20,8 @@ import zmq
 
 from esper_ab.contracts.codec import FRAME_LIMIT_BYTES, Assembler, ProtocolError, decode_from_worker, encode
 from esper_ab.contracts.messages import Chunk, CoordinatorMessage, WorkerMessage
+from esper_ab.contracts.private_folder import PrivateFolder
 from esper_ab.control.keys import DOMAIN, Guard, Keys
-from esper_ab.control.private_folder import PrivateFolder
 from esper_ab.launchers import Transport
 
 BAD_MESSAGES_TOLERATED = 3
@@ -65,7 +65,7 @@ class Hub:
 
     def __init__(self, transport: Transport = "ipc", address: str = "127.0.0.1") -> None:
         """`address`: with tcp, of the interface to listen at; the port is whichever is free."""
-        self._private = PrivateFolder()
+        self._private = PrivateFolder(for_sockets=True)
         self._folder = self._private.path
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._socket = self._context.socket(zmq.ROUTER)

@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.kinds import GYMNASIUM, kind_of_task
 from esper_ab.contracts.machine import Device, Machine, Questions
 from esper_ab.control.preflight import examine
 from esper_ab.launchers import Launcher, Node
@@ -34,18 +35,27 @@ def examine_nodes(machine: Machine, questions: Questions, launcher: Launcher, sh
     """
     if not launcher.nodes:
         return machine
-    with tempfile.NamedTemporaryFile(prefix=".seen-by-all-nodes-", dir=_existing(shared)) as seen:
-        of_node = msgspec.structs.replace(questions, shared_file=seen.name, trainer=None, trainer_outcome=None)
-        ask = partial(_examine_on, of_node, launcher)
-        with ThreadPoolExecutor(_AT_ONCE) as asking:
-            found = list(asking.map(ask, launcher.nodes))
+    of_node = msgspec.structs.replace(questions, trainer=None, trainer_outcome=None)
+    if launcher.shares_files:
+        with tempfile.NamedTemporaryFile(prefix=".seen-by-all-nodes-", dir=_existing(shared)) as seen:
+            found = _ask_all(msgspec.structs.replace(of_node, shared_file=seen.name), launcher)
+    else:  # users' files are not there yet
+        own = kind_of_task(questions.task) == GYMNASIUM and ".py:" in questions.task
+        task = "" if own else questions.task
+        found = _ask_all(msgspec.structs.replace(of_node, task=task, user_rewards=(), rewards={}, outcome=""), launcher)
     for node, there in zip(launcher.nodes, found, strict=True):
         if not there.sees_shared_file:
-            raise UsageError(f"node {node.name} does not see {_existing(shared)}: all nodes need it at the same path")
+            where = f"node {node.name} does not see {_existing(shared)}"
+            raise UsageError(f"{where}: all nodes need it at the same path, or take --files link")
         if problem := there.task_problem or there.gpu_problem:
             raise UsageError(f"node {node.name}: {problem}")
     check_alike({node.name: there for node, there in zip(launcher.nodes, found, strict=True)})
     return msgspec.structs.replace(machine, devices=pool(launcher.nodes, found))
+
+
+def _ask_all(questions: Questions, launcher: Launcher) -> list[Machine]:
+    with ThreadPoolExecutor(_AT_ONCE) as asking:
+        return list(asking.map(partial(_examine_on, questions, launcher), launcher.nodes))
 
 
 def _examine_on(questions: Questions, launcher: Launcher, node: Node) -> Machine:

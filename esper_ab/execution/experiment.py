@@ -53,7 +53,7 @@ from esper_ab.trackers.state import read_settings, save_settings
 if TYPE_CHECKING:
     from esper_ab.design.calibration_file import Calibration
     from esper_ab.journal.fold import History
-    from esper_ab.launchers import Launcher, LauncherFactory, Transport
+    from esper_ab.launchers import Launcher, LauncherFactory, Sharing, Transport
     from esper_ab.plan.blocks import Plan
     from esper_ab.report.build import ReportPaths
     from esper_ab.settings.experiment import AskedExperiment
@@ -261,12 +261,15 @@ def make_observers(
     return told
 
 
-def make_launcher(name: str, transport: Transport | None = None) -> Launcher:
-    """Make the launcher `name`, whose workers talk over `transport`, or what the launcher takes by itself.
+def make_launcher(name: str, transport: Transport | None = None, files: Sharing | None = None) -> Launcher:
+    """Make the launcher `name`, whose workers talk over `transport` and have their files by `files`.
 
-    UsageError with the catalogue for another name.
+    None is what the launcher takes by itself. UsageError with the catalogue for another name.
     """
     if name not in catalog.names(LAUNCHERS):
         raise UsageError(f"launcher {name!r}: no such launcher; there are {', '.join(catalog.names(LAUNCHERS))}")
     make: LauncherFactory = catalog.entry(LAUNCHERS, name, "LAUNCHER")
-    return make() if transport is None else make(transport=transport)
+    launcher = make() if transport is None else make(transport=transport)
+    if files is not None:
+        launcher.shares_files = files == "shared"
+    return launcher

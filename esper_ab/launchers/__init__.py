@@ -23,6 +23,7 @@ from esper_ab.contracts.own_packages import add_working_directory, end_with_pare
 # Connection of workers to the coordinator. ipc: a socket that only this user of this machine can open; tcp: CURVE,
 # with keys for these workers only. No result depends on it.
 Transport = Literal["ipc", "tcp"]
+Sharing = Literal["shared", "link"]  # of files: by a file system, or over the connection
 _LINE_BYTES = 256  # more than a public key has, less than a pipe takes at once
 
 
@@ -108,6 +109,10 @@ class Worker(Protocol):
 
 class Launcher(Protocol):
     """Starts workers; each calls the entry point with its order."""
+
+    # Whether its workers see the experiment directory, at the same path; else files travel over the link. To be set by
+    # who knows better, before the first start.
+    shares_files: bool
 
     @property
     def transport(self) -> Transport:

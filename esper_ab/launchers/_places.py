@@ -18,6 +18,7 @@ class LanePlaces:
     name = ""
     address = "127.0.0.1"
     nodes: tuple[Node, ...] = ()
+    shares_files = True
 
     def __init__(self) -> None:
         self._devices: dict[str, Device] = {}

@@ -140,7 +140,8 @@ OPEN_SAFELY = ("os.O_EXCL", "os.O_DIRECTORY", "os.O_NONBLOCK", "os.O_NOFOLLOW", 
 # Who changes files by themselves: those that others go through, and those whose files are in no experiment directory.
 WRITES_ITSELF = {
     "contracts/below.py": "the one place",
-    "control/private_folder.py": "a folder for sockets", "control/nodes.py": "an empty temporary file",
+    "contracts/private_folder.py": "a folder in the temporary place that goes with its process",
+    "control/nodes.py": "an empty temporary file",
     "design/boundary_cache.py": "the user's cache",
     "commands/init.py": "the file that the user names", "external/plan.py": "likewise",
     "commands/_external.py": "likewise",

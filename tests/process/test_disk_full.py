@@ -5,6 +5,7 @@ Each test runs the function of the same name under `SCENARIOS` in such a child; 
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -19,12 +20,14 @@ if __name__ == "__main__":  # the child is not started by pytest, which puts thi
     sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
 
 import msgspec
-from support import fake_plans
+from support import fake_plans, fake_worker
+from support.apart import ThreadsApart
 
 from esper_ab.analysis.audit_conduct import findings
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.commands.fsck import examine
 from esper_ab.contracts.errors import DiskFull, Interrupted
+from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings
 from esper_ab.control import experiment_run
 from esper_ab.control.rules.liveness import Limits
@@ -66,11 +69,11 @@ class Neighbour:
     def __init__(self, folder, then=lambda: None):
         self.notices = []
         self._folder, self._then = folder, then
-        self._filled = False
+        self.filled = False
 
     def observe(self, event):
-        if isinstance(event, MilestoneReleased) and event.milestone == 1 and not self._filled:
-            self._filled = True
+        if isinstance(event, MilestoneReleased) and event.milestone == 1 and not self.filled:
+            self.filled = True
             fill(self._folder)
         if isinstance(event, str):
             self.notices.append(event)
@@ -154,6 +157,39 @@ def a_run_waits_for_room_and_goes_on(folder):
     sys.stdout.writelines(f"warning: {notice}\n" for notice in neighbour.notices)
 
 
+def a_checkpoint_over_the_link_waits_for_room(folder):
+    """The disk is full when the second one comes; its worker is told, says so, and announces it again."""
+    save = fake_worker.save
+
+    def fill_before(files, spec, milestone, wait):
+        if (spec.ref.name, milestone) == ("a/0", 2) and not (folder / "ballast").exists():
+            fill(folder)
+        while True:  # as the real worker does, without torch
+            try:
+                return save(files, spec, milestone, wait)
+            except OSError as error:
+                assert error.errno == errno.ENOSPC
+            link = wait.func.__self__
+            link.send(Progress(run=spec.ref, milestone=milestone, step=0, phase="disk full"))
+            wait()
+
+    fake_worker.save = fill_before
+    neighbour = Neighbour(folder, lambda: make_room(folder))
+    neighbour.filled = True
+    learning = fake_plans.plan(episodes=4)
+    experiment_dir = new(folder)
+    experiment_run.run(learning, experiment_dir, ThreadsApart("support.fake_worker:main_in_thread"), (neighbour,))
+    assert any("for a checkpoint of a/0: waiting" in notice for notice in neighbour.notices)
+    assert "no room on the disk for a checkpoint" in {
+        entry.detail.partition(": ")[2] for entry in load(experiment_dir).history.ledger
+    }
+    assert not list(experiment_dir.rglob(".*.pt.*"))
+    fake_worker.save = save
+    alone = new(folder.parent, "alone")
+    experiment_run.run(learning, alone, LAUNCHER, ())
+    assert hash_of(experiment_dir) == hash_of(alone)
+
+
 def a_run_gives_up_after_a_while_and_resumes(folder):
     experiment_dir = new(folder)
     neighbour = Neighbour(folder)
@@ -221,7 +257,8 @@ def a_torn_tail_is_not_cut_without_room_to_keep_it(folder):
 SCENARIOS = {
     function.__name__: function
     for function in (
-        the_journal_keeps_whole_lines, a_run_waits_for_room_and_goes_on, a_run_gives_up_after_a_while_and_resumes,
+        the_journal_keeps_whole_lines, a_checkpoint_over_the_link_waits_for_room, a_run_waits_for_room_and_goes_on,
+        a_run_gives_up_after_a_while_and_resumes,
         ctrl_c_ends_the_wait, a_report_is_whole_or_not_at_all, a_torn_tail_is_not_cut_without_room_to_keep_it,
     )
 }  # fmt: skip

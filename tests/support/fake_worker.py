@@ -24,6 +24,7 @@ import socket
 import sys
 import threading
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -58,8 +59,9 @@ from esper_ab.contracts.rng import run_path
 from workers.growth.measures import MEASURES
 from workers.process import setup as process
 from workers.process.entry import failure
+from workers.process.files import files_of, in_own_folder
 from workers.process.link import Link
-from workers.storage import checkpoint
+from workers.storage import checkpoint, durable
 from workers.storage.durable import Damaged
 
 FAULT_VARIABLE, SCRIBBLE_VARIABLE = "FAKE_FAULT", "SCRIBBLE_IN"
@@ -69,21 +71,30 @@ TIMING = Timing(total_s=0.0, train_s=0.0, validate_s=0.0, decide_s=0.0, update_s
 def main(order: WorkerOrder) -> None:
     """Entry point of a process: everything the real one does except torch."""
     process.die_with_parent()
-    process.redirect_output(Path(order.experiment_dir), order.log_file)
-    process.obey_the_coordinator_only()
-    process.set_environment(order.lane, order.arithmetic)
-    main_in_thread(order)
+    with in_own_folder(order) as own:
+        process.redirect_output(Path(own.experiment_dir), own.log_file)
+        process.obey_the_coordinator_only()
+        process.set_environment(own.lane, own.arithmetic)
+        _work(own)
 
 
 def main_in_thread(order: WorkerOrder) -> None:
+    with in_own_folder(order) as own:
+        _work(own)
+
+
+def _work(order: WorkerOrder) -> None:
     link = Link(
         order.endpoint, order.identity, resend_after_s=0.2, keys=link_keys.take(order.identity),
         lost_after_s=order.lost_after_s,
     )
+    files = files_of(link, order)
     try:
         link.send(hello(order))
-        _serve(link, order)
+        _serve(link, order, files)
+        files.finish()
     except Exception as error:
+        files.finish(error)
         link.send(failure(order, link, error))
         raise
     finally:
@@ -107,24 +118,29 @@ def _planted(order):
     }
 
 
-def _serve(link, order):
+def _serve(link, order, files):
     while True:
         message = link.receive()
-        if isinstance(message, Stop) or (isinstance(message, Assign) and not _run(link, order, message)):
+        if isinstance(message, Stop) or (isinstance(message, Assign) and not _run(link, order, message, files)):
             return
 
 
-def _run(link, order: WorkerOrder, assign: Assign) -> bool:
+def _run(link, order: WorkerOrder, assign: Assign, files) -> bool:
     """False when told to stop."""
-    spec, experiment_dir = assign.spec, Path(order.experiment_dir)
-    start, damaged = take_up(experiment_dir, assign)
+    spec = assign.spec
+    wait = partial(link.receive, 1.0)
+    files.logs_to(spec)
+    start, damaged = take_up(files, assign, wait)
     brought = None  # by the last release
     for milestone in range(start, spec.episodes + 2):
         link.send(Progress(run=spec.ref, milestone=milestone, step=1, phase=phase_of(spec, milestone)))
         if milestone == start:
             report = Ready(run=spec.ref, warm_up_s=0.0, milestone=start, damaged=damaged)
         else:
-            report = report_of(spec, milestone, save(experiment_dir, spec, milestone, order.writer), brought)
+            report = report_of(spec, milestone, save(files, spec, milestone, wait), brought)
+            if milestone == spec.episodes + 1 and not order.shares_files:
+                durable.write(Path(order.experiment_dir), spec.policy_file, policy(spec))
+                files.store_policy(spec, wait)
         for kind, run, at in sorted(_planted(order)):
             if (run, at) == (spec.ref.name, milestone) and (milestone > start or start == 0):
                 report = _FAULTS[kind](link, report)
@@ -157,13 +173,17 @@ def state(spec, milestone):
     return f"{spec.ref.name} at {milestone}".encode()
 
 
-def save(experiment_dir, spec, milestone, writer):
+def save(files, spec, milestone, wait):
     if learns(spec) and 0 < milestone <= spec.episodes:
-        return checkpoint.store(experiment_dir, spec.ref, milestone, state(spec, milestone), writer)
+        return files.store_checkpoint(spec.ref, milestone, state(spec, milestone), wait)
     return None
 
 
-def take_up(experiment_dir, assign):
+def policy(spec):
+    return f"the policy of {spec.ref.name}".encode()
+
+
+def take_up(files, assign, wait):
     """Where the run stands, and what was damaged: as in workers/process/loop.py."""
     spec = assign.spec
 
@@ -172,7 +192,7 @@ def take_up(experiment_dir, assign):
             raise Damaged("is no checkpoint of this run")
 
     return (
-        checkpoint.take_up(experiment_dir, spec.ref, assign.checkpoints, resume)
+        checkpoint.take_up(spec.ref, assign.checkpoints, partial(files.read, wait=wait), resume)
         if learns(spec)
         else (assign.milestone, ())
     )
@@ -243,7 +263,8 @@ def evaluation(spec, brought=None):
         for env in range(size)
     )
     return EvaluationRecord(
-        run=spec.ref, hosts=episodes, policy_file=spec.policy_file, policy_sha256="0" * 64, timing=TIMING,
+        run=spec.ref, hosts=episodes, policy_file=spec.policy_file,
+        policy_sha256=hashlib.sha256(policy(spec)).hexdigest(), timing=TIMING,
         digest=_digest(episodes, brought),
     )
 

@@ -13,12 +13,14 @@ from esper_ab.contracts.installed_code import sources_imported
 from esper_ab.contracts.messages import PROTOCOL, Failed, Hello, Lane, WorkerOrder
 from esper_ab.contracts.settings import Arithmetic
 from workers.process import setup as process
+from workers.process.files import files_of, in_own_folder
 from workers.process.link import Link
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+_STDERR = 2  # a descriptor
 _DRIVER, _DRIVER_CHARS = Path("/proc/driver/nvidia/version"), 200
 _SUMMARY_CHARS = 500
 _TRACEBACK_CHARS = 20_000
@@ -31,17 +33,21 @@ class WrongDevice(RuntimeError):
 def main(order: WorkerOrder) -> None:
     """Run a worker in a process of its own."""
     process.die_with_parent()
-    process.redirect_output(Path(order.experiment_dir), order.log_file)
-    process.obey_the_coordinator_only()
-    process.set_environment(order.lane, order.arithmetic)
-    process.keep_freed_memory()
-    process.forked_children_end_with_it()
-    _serve(order, _pin_torch, process.redirect_output)
+    with in_own_folder(order) as own:
+        # A worker that is stuck sends nothing: where it is has to go where its launcher looks.
+        stacks_to = _STDERR if order.shares_files else os.dup(_STDERR)
+        process.redirect_output(Path(own.experiment_dir), own.log_file)
+        process.obey_the_coordinator_only(stacks_to)
+        process.set_environment(own.lane, own.arithmetic)
+        process.keep_freed_memory()
+        process.forked_children_end_with_it()
+        _serve(own, _pin_torch, process.redirect_output)
 
 
 def main_in_thread(order: WorkerOrder) -> None:
     """Run a worker in a thread; of the process's settings it changes only the number of threads."""
-    _serve(order, _set_threads, lambda experiment_dir, log_file: None)
+    with in_own_folder(order) as own:
+        _serve(own, _set_threads, lambda experiment_dir, log_file: None)
 
 
 def _serve(
@@ -51,6 +57,7 @@ def _serve(
     link = Link(
         order.endpoint, order.identity, keys=link_keys.take(order.identity), lost_after_s=order.lost_after_s
     )
+    files = files_of(link, order)
     try:
         titles = prepare(order.lane, order.arithmetic)
         import torch
@@ -62,8 +69,10 @@ def _serve(
             uuids=order.lane.uuids, torch_version=str(torch.__version__), sources=sources_imported(),
             host=platform.node(), titles=titles, driver=_driver() if any(titles) else "",
         ))
-        serve(link, order, log_to)
+        serve(link, order, files, log_to)
+        files.finish()
     except Exception as error:
+        files.finish(error)
         link.send(failure(order, link, error))
         raise
     finally:

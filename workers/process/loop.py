@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +20,7 @@ from esper_ab.contracts import catalog, messages
 from esper_ab.contracts.errors import NO_ROOM
 from esper_ab.contracts.kinds import kind_of_task
 from esper_ab.contracts.records import Checkpoint
+from workers.process.files import Files, Wait
 from workers.process.link import Link
 from workers.run.session import OnStep, Session
 from workers.storage import checkpoint, state_bytes
@@ -26,6 +28,7 @@ from workers.storage.durable import Damaged
 from workers.trainer.session import TrainerSession
 
 _ASK_FOR_ROOM_S = 2.0  # time between two attempts to write to a full disk
+_SAY_S, _LISTEN_S = 5.0, 1.0  # between two signs of life while a file is under way; between two looks at it
 
 T = TypeVar("T")
 AnySession = Session | TrainerSession
@@ -43,7 +46,8 @@ class Makers:
     """Makes runs of every kind; what a kind keeps between runs stays on this worker."""
 
     def __init__(self, order: messages.WorkerOrder) -> None:
-        self._order = order
+        self.folder = Path(order.experiment_dir)
+        self._lane = order.lane
         self._of_kind: dict[str, Any] = {}
 
     def session(self, spec: messages.RunSpec) -> AnySession:
@@ -51,14 +55,14 @@ class Makers:
         kind = kind_of_task(spec.task)
         if kind not in self._of_kind:
             runs = catalog.entry("workers.kinds", kind, "RUNS")
-            self._of_kind[kind] = runs(self._order.lane, Path(self._order.experiment_dir))
+            self._of_kind[kind] = runs(self._lane, self.folder)
         session: AnySession = self._of_kind[kind].session(spec)
         return session
 
 
-def serve(link: Link, order: messages.WorkerOrder, log_to: Callable[[Path, str], None]) -> None:
+def serve(link: Link, order: messages.WorkerOrder, files: Files, log_to: Callable[[Path, str], None]) -> None:
     """Execute runs until Stop, each with a log of its own. Errors are raised, for the entry to report."""
-    makers, experiment_dir = Makers(order), Path(order.experiment_dir)
+    makers = Makers(order)
     while True:
         message = link.receive(None)
         if isinstance(message, messages.Stop):
@@ -67,9 +71,10 @@ def serve(link: Link, order: messages.WorkerOrder, log_to: Callable[[Path, str],
         if isinstance(message, messages.Assign):
             spec = message.spec
             try:
-                open_log = functools.partial(log_to, experiment_dir, spec.log_file)
+                open_log = functools.partial(log_to, makers.folder, spec.log_file)
                 _when_there_is_room(link, spec, message.milestone, open_log)
-                _run(link, order, message, makers)
+                files.logs_to(spec)
+                _run(link, files, message, makers)
             except _Cancelled as cancelled:
                 _say(f"{spec.ref.name}: given up: {cancelled}")
             except _Stopped as stop:
@@ -77,12 +82,13 @@ def serve(link: Link, order: messages.WorkerOrder, log_to: Callable[[Path, str],
                 return
 
 
-def _run(link: Link, order: messages.WorkerOrder, assigned: messages.Assign, makers: Makers) -> None:
+def _run(link: Link, files: Files, assigned: messages.Assign, makers: Makers) -> None:
     """Execute one run from its warm-up, or from the end of its records, to its evaluation."""
-    spec, experiment_dir = assigned.spec, Path(order.experiment_dir)
+    spec = assigned.spec
     _say(f"{spec.ref.name}: {spec.episodes} episodes of {spec.n_envs} environments on {spec.ref.lane}")
+    files.bring_code(spec, _waiting(link, spec, assigned.milestone, "warm-up"))
     session = makers.session(spec)
-    start, damaged = _take_up(session, experiment_dir, assigned)
+    start, damaged = _take_up(link, session, files, assigned)
     warm_up_s = session.warm_up(_progress(link, spec, start, "warm-up"))
     link.send(messages.Ready(run=spec.ref, warm_up_s=round(warm_up_s, 3), milestone=start, damaged=damaged))
     _go_on(link, session, start)
@@ -90,21 +96,23 @@ def _run(link: Link, order: messages.WorkerOrder, assigned: messages.Assign, mak
         milestone = episode + 1
         on_step, on_update = _progress(link, spec, milestone, "train"), _progress(link, spec, milestone, "update")
         record = session.train(episode, on_step, on_update)
-        saved = _save(link, session, order, milestone)
+        saved = _save(link, session, files, milestone)
         link.send(messages.EpisodeFinished(
             run=spec.ref, seq=milestone, record=record, checkpoint=saved, observations=session.observations()
         ))
         _go_on(link, session, milestone)
     milestone = spec.episodes + 1
     on_step = _progress(link, spec, milestone, "evaluate")
-    evaluation = _when_there_is_room(link, spec, milestone, lambda: session.evaluate(experiment_dir, on_step))
+    evaluation = _when_there_is_room(link, spec, milestone, lambda: session.evaluate(makers.folder, on_step))
+    keep_policy = functools.partial(files.store_policy, spec, _waiting(link, spec, milestone, "save"))
+    _when_there_is_room(link, spec, milestone, keep_policy)
     link.send(messages.Evaluated(run=spec.ref, seq=milestone, record=evaluation))
     _await_release(link, spec, milestone)
     _say(f"{spec.ref.name}: done")
 
 
 def _take_up(
-    session: AnySession, experiment_dir: Path, assigned: messages.Assign
+    link: Link, session: AnySession, files: Files, assigned: messages.Assign
 ) -> tuple[int, tuple[str, ...]]:
     """Restore `session` to the end of its records, or as far back as intact checkpoints reach.
 
@@ -119,7 +127,8 @@ def _take_up(
 
     if session.stateless:
         return assigned.milestone, ()
-    milestone, damaged = checkpoint.take_up(experiment_dir, assigned.spec.ref, assigned.checkpoints, resume)
+    read = functools.partial(files.read, wait=_waiting(link, assigned.spec, assigned.milestone, "warm-up"))
+    milestone, damaged = checkpoint.take_up(assigned.spec.ref, assigned.checkpoints, read, resume)
     for sentence in damaged:
         _say(sentence)
     if assigned.milestone > 0:
@@ -127,14 +136,15 @@ def _take_up(
     return milestone, damaged
 
 
-def _save(link: Link, session: AnySession, order: messages.WorkerOrder, milestone: int) -> Checkpoint | None:
+def _save(link: Link, session: AnySession, files: Files, milestone: int) -> Checkpoint | None:
     """Save the session's state, if it has any, before the record is sent, so that no record is without checkpoint."""
     state, spec = session.state(), session.spec
     if state is None:
         return None
     link.send(messages.Progress(run=spec.ref, milestone=milestone, step=spec.steps, phase="save"))
     store = functools.partial(
-        checkpoint.store, Path(order.experiment_dir), spec.ref, milestone, state_bytes.to_bytes(state), order.writer
+        files.store_checkpoint, spec.ref, milestone, state_bytes.to_bytes(state),
+        _waiting(link, spec, milestone, "save"),
     )
     return _when_there_is_room(link, spec, milestone, store)
 
@@ -172,6 +182,20 @@ def _listen(link: Link, spec: messages.RunSpec, timeout_s: float | None) -> mess
     if isinstance(message, messages.Cancel) and message.run_name == spec.ref.name:
         raise _Cancelled(message.reason)
     return message
+
+
+def _waiting(link: Link, spec: messages.RunSpec, milestone: int, phase: str) -> Wait:
+    """Return what waits for messages while a file is under way: for long only as long as others' files are first."""
+    said_at = time.monotonic()
+
+    def wait() -> None:
+        nonlocal said_at
+        if time.monotonic() - said_at > _SAY_S:
+            said_at = time.monotonic()
+            link.send(messages.Progress(run=spec.ref, milestone=milestone, step=0, phase=phase))
+        _listen(link, spec, _LISTEN_S)
+
+    return wait
 
 
 def _progress(link: Link, spec: messages.RunSpec, milestone: int, phase: str) -> OnStep:

@@ -18,6 +18,7 @@ from esper_ab.contracts.settings import Arithmetic
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 _ORPHANED = 70
+_STDERR = 2  # a descriptor, whatever it leads to
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # mallopt(3)
 _LARGEST_FROM_HEAP = 32 << 20  # bytes; the maximum of glibc
 _KEPT_BYTES = 1 << 30
@@ -51,15 +52,15 @@ def keep_freed_memory() -> None:
         mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
 
 
-def obey_the_coordinator_only() -> None:
-    """Ignore signals that a terminal sends to all processes; dump all stacks to the log on SIGUSR1.
+def obey_the_coordinator_only(stacks_to: int = _STDERR) -> None:
+    """Ignore signals that a terminal sends to all processes; dump all stacks to a descriptor on SIGUSR1.
 
     Ending workers is left to the coordinator, which uses SIGUSR1 to find where this process is stuck.
     """
     for sent_to_everybody in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(sent_to_everybody, signal.SIG_IGN)
     faulthandler.enable()
-    faulthandler.register(signal.SIGUSR1, all_threads=True)
+    faulthandler.register(signal.SIGUSR1, file=stacks_to, all_threads=True)
 
 
 def die_with_parent() -> None:

@@ -6,6 +6,7 @@ import msgspec
 
 from esper_ab.contracts.errors import EsperError
 from esper_ab.contracts.messages import CoordinatorMessage, Progress
+from esper_ab.control.rules.transfers import DropFile, ReadPiece, TakePiece
 from esper_ab.journal.events import AnyEvent
 
 
@@ -30,6 +31,12 @@ class Send(msgspec.Struct, frozen=True):
     message: CoordinatorMessage
 
 
+class MoveFile(msgspec.Struct, frozen=True):
+    """Write or read a piece of a file that travels over the link; what comes of it is reported as `filed`."""
+
+    step: TakePiece | DropFile | ReadPiece
+
+
 class Show(msgspec.Struct, frozen=True):
     """Tell the observers of a sign of life, which is not journalled."""
 
@@ -49,7 +56,7 @@ class DumpStacks(msgspec.Struct, frozen=True):
 
 
 class EndWorker(msgspec.Struct, frozen=True):
-    """End the worker of a lane and report it as `lost`, with the end of its log."""
+    """End the worker of a lane; once it is gone it is reported as `lost`, with the end of its log."""
 
     lane: str
     reason: str  # "": it ended by itself, and its exit status says how
@@ -69,4 +76,4 @@ class Fail(msgspec.Struct, frozen=True):
     error: EsperError
 
 
-Command = Append | Sync | Flush | Send | Show | Warn | DumpStacks | EndWorker | RestartWorker | Fail
+Command = Append | Sync | Flush | Send | MoveFile | Show | Warn | DumpStacks | EndWorker | RestartWorker | Fail

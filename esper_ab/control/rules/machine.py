@@ -16,11 +16,14 @@ from esper_ab.contracts.visible import visible_line
 from esper_ab.control.rules import commands, ledger_entries, looks, pooling, runs
 from esper_ab.control.rules.blocks import BlocksInProgress
 from esper_ab.control.rules.commands import Command
+from esper_ab.control.rules.files import Files
 from esper_ab.control.rules.liveness import ASSIGNED, START_UP, Limits, Liveness, Sign
+from esper_ab.control.rules.outbox import Outbox
 from esper_ab.control.rules.recovery import Deaths, any_complete, nothing_left
+from esper_ab.control.rules.transfers import Result
 from esper_ab.control.rules.validation import Rejected, Report, check_hello, milestone_of
 from esper_ab.control.rules.worker_state import Workers, WorkerState
-from esper_ab.journal.events import AnyEvent, MilestoneReleased, PlanExtended
+from esper_ab.journal.events import MilestoneReleased, PlanExtended
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.plan.blocks import Block
 
@@ -43,7 +46,8 @@ class ExperimentMachine:
         self._to_start = [block for block in history.blocks if not runs.begun(history, block)]
         self._stopped_by = ""  # the signal; "" while nobody wants to stop
         self._say_at = math.inf  # when to say whom the stop waits for
-        self._commands: list[Command] = []  # of the call in progress
+        self._files = Files(history, self._workers)
+        self._out = Outbox(history)
 
     # --- where the experiment is ---
 
@@ -68,14 +72,14 @@ class ExperimentMachine:
         worker, is_first = self._workers.ordered(order)
         self._liveness.sign(worker.identity, Sign(phase=START_UP), now)
         if not is_first:
-            self._record(ledger_entries.restart(worker, self._run_of(worker)))
-        return self._taken()
+            self._out.record(ledger_entries.restart(worker, self._run_of(worker)))
+        return self._out.taken()
 
     def start_delayed(self, order: messages.WorkerOrder, lack: str) -> tuple[Command, ...]:
         """A worker could not be started, for want of something that may be there later: it owes nothing until then."""
         worker, _ = self._workers.ordered(order)
-        self._record(ledger_entries.start_delayed(worker, lack, self._limits.start_up_s))
-        return self._taken()
+        self._out.record(ledger_entries.start_delayed(worker, lack, self._limits.start_up_s))
+        return self._out.taken()
 
     def take_over(self) -> tuple[Command, ...]:
         """Go on where the history ends, once every lane has its worker; a new experiment has nothing to go on with."""
@@ -91,7 +95,7 @@ class ExperimentMachine:
                     self._workers.on_lane(run.ref.lane).run = run.spec
         if not self._blocks or looks.look_due(history):
             self._look()
-        return self._taken()
+        return self._out.taken()
 
     def heard(self, identity: str, message: messages.WorkerMessage, now: float) -> tuple[Command, ...]:
         """A worker sent a message. Those of an earlier incarnation and of a worker about to be ended do not count."""
@@ -106,6 +110,8 @@ class ExperimentMachine:
                     self._note_progress(worker, message, now)
                 case messages.Ready() | messages.EpisodeFinished() | messages.Evaluated():
                     self._take_report(worker, message, now)
+                case messages.Upload() | messages.Fetch() | messages.Piece():
+                    self._out.go_on(self._files.heard(worker, message))
                 case messages.Pong():
                     self._liveness.pong(worker.identity, now)
                 case messages.Failed():
@@ -113,7 +119,12 @@ class ExperimentMachine:
                     worker.traceback = message.traceback
         except Rejected as error:
             worker.fault = str(error)
-        return self._taken()
+        return self._out.taken()
+
+    def filed(self, result: Result) -> tuple[Command, ...]:
+        """A piece of a file was written or read, or a file is complete."""
+        self._out.go_on(self._files.done(result))
+        return self._out.taken()
 
     def heard_garbage(
         self, identity: str, reason: str, *, known: bool, new: bool, cut_off: bool
@@ -124,10 +135,10 @@ class ExperimentMachine:
             return ()
         if new:
             name = worker.run.ref.name if worker and worker.run else ""
-            self._record(ledger_entries.bad_message(name, f"{identity!r}: {reason}"))
+            self._out.record(ledger_entries.bad_message(name, f"{identity!r}: {reason}"))
         if worker and cut_off:
             worker.fault = f"keeps sending what is no message ({reason})"
-        return self._taken()
+        return self._out.taken()
 
     def exited(self, lane: str, now: float) -> tuple[Command, ...]:
         """The worker of a lane has ended by itself; its last message may still be on its way."""
@@ -139,34 +150,35 @@ class ExperimentMachine:
         if not self._stopped_by:
             self._stopped_by = by
             self._say_at = now + self._limits.say_s
-            self._record(ledger_entries.stop_begins(by))
+            self._out.record(ledger_entries.stop_begins(by))
         elif by == CTRL_C:
-            self._do(commands.Fail(Interrupted("stopped at once by a second Ctrl-C; what was recorded before is kept")))
-        return self._taken()
+            text = "stopped at once by a second Ctrl-C; what was recorded before is kept"
+            self._out.do(commands.Fail(Interrupted(text)))
+        return self._out.taken()
 
     def check_ended(self, now: float) -> tuple[Command, ...]:
         """End the workers that are at fault, and report those that ended by themselves a moment ago."""
         for worker in self._workers:
             if worker.fault or (worker.exited_at is not None and now - worker.exited_at >= LAST_WORDS_S):
                 self._end(worker, worker.fault, hung=False)
-        return self._taken()
+        return self._out.taken()
 
     def check_silent(self, now: float, crowding: float = 1.0) -> tuple[Command, ...]:
         """Have the workers that are silent for too long write where they are stuck, then end them."""
         late = {laggard.worker: laggard for laggard in self._liveness.late(now, crowding)}
         silent = [worker for worker in self._workers if worker.identity in late]
         for worker in silent:
-            self._do(commands.DumpStacks(worker.lane))
+            self._out.do(commands.DumpStacks(worker.lane))
         for worker in silent:
             silent_s, limit_s = late[worker.identity].silent_s, late[worker.identity].limit_s
             self._end(worker, f"gave no sign of life for {silent_s:.0f} s (limit {limit_s:.0f} s)", hung=True)
         for identity in self._liveness.ping(now):
-            self._do(commands.Send(identity, messages.Ping()))
-        return self._taken()
+            self._out.do(commands.Send(identity, messages.Ping()))
+        return self._out.taken()
 
     def _end(self, worker: WorkerState, reason: str, *, hung: bool) -> None:
         run_log = worker.run.log_file if worker.run else ""
-        self._do(commands.EndWorker(worker.lane, reason=reason, hung=hung, run_log=run_log))
+        self._out.do(commands.EndWorker(worker.lane, reason=reason, hung=hung, run_log=run_log))
 
     def lost(self, lane: str, how: str, log: str, *, hung: bool) -> tuple[Command, ...]:
         """A worker is gone: its run goes on with another one, unless recovery says that this is no use.
@@ -179,13 +191,14 @@ class ExperimentMachine:
         where = ledger_entries.whereabouts(worker, run, stands, self._liveness.last(worker.identity))
         if self._stopped_by and self._limits.ended_together:  # who has stopped it does not wait: no failure of a run
             text = f"stopped by {self._stopped_by}, which ended {worker.title}, too, {where}; what was recorded is kept"
-            self._do(commands.Fail(Interrupted(text)))
-            return self._taken()
+            self._out.do(commands.Fail(Interrupted(text)))
+            return self._out.taken()
         line, log = f"{worker.title} {how}, {where}", log or worker.traceback
-        self._record(ledger_entries.death(worker, run, line, log, hung=hung))
+        self._out.record(ledger_entries.death(worker, run, line, log, hung=hung))
         account = f"{line}\n{log}" if log else line
-        self._do(commands.Warn(account))
+        self._out.do(commands.Warn(account))
         self._liveness.forget(worker.identity)
+        self._out.go_on(self._files.lost(worker))
         kind = WorkerHung if hung else WorkerFailed
         failure: EsperError | None = None
         if run is None or not worker.greeted:
@@ -197,16 +210,16 @@ class ExperimentMachine:
             self._blocks.died(run)
             if self._deaths.in_run(run.ref.name, run.recorded):
                 failure = self._drop(run, how, kind(account))
-        self._do(commands.RestartWorker(lane) if failure is None else commands.Fail(failure))
-        return self._taken()
+        self._out.do(commands.RestartWorker(lane) if failure is None else commands.Fail(failure))
+        return self._out.taken()
 
     def end_round(self, now: float) -> tuple[Command, ...]:
         """Everything that came in is taken: release who may go on, and start the blocks whose lanes are free."""
         self._release_due(now)
         self._start_blocks(now)
-        self._do(commands.Flush())
+        self._out.do(commands.Flush())
         self._say_whom_it_waits_for(now)
-        return self._taken()
+        return self._out.taken()
 
     # --- reports ---
 
@@ -217,11 +230,11 @@ class ExperimentMachine:
         worker.greeted = True
         self._liveness.rest(worker.identity, now)
         if moved := ledger_entries.moved(hello, worker, self._history):
-            self._record(moved)
-        self._record(ledger_entries.worker_started(hello, worker.order))
+            self._out.record(moved)
+        self._out.record(ledger_entries.worker_started(hello, worker.order))
         warning = ledger_entries.other_code(hello, worker.lane, self._history)
         if warning:
-            self._do(commands.Warn(warning))
+            self._out.do(commands.Warn(warning))
         if worker.run is not None and not self._stopped_by:
             self._assign(worker, worker.run, now)
 
@@ -230,7 +243,7 @@ class ExperimentMachine:
             return  # overtaken by the run's own report
         sign = Sign(phase=progress.phase, run_name=progress.run.name, milestone=progress.milestone, step=progress.step)
         self._liveness.sign(worker.identity, sign, now)
-        self._do(commands.Show(progress))
+        self._out.do(commands.Show(progress))
 
     def _take_report(self, worker: WorkerState, report: Report, now: float) -> None:
         name = report.run.name
@@ -245,21 +258,22 @@ class ExperimentMachine:
         if heard == "repeat":
             self._take_repeat(worker, run, milestone, report)
             return
+        self._files.check_stored(worker, report)
         self._deaths.got_on(worker.lane)
         if heard == "new" or isinstance(report, messages.Ready):
             for event in ledger_entries.reported(report, run):
-                self._record(event)
+                self._out.record(event)
         elif not runs.same_record(run, milestone, report):
-            self._record(ledger_entries.inexact(run, milestone, "done again after a restart and had"))
+            self._out.record(ledger_entries.inexact(run, milestone, "done again after a restart and had"))
         self._liveness.rest(worker.identity, now)
         self._blocks.arrived(run, milestone)
 
     def _take_repeat(self, worker: WorkerState, run: RunHistory, milestone: int, report: Report) -> None:
         """Nothing new; a worker that has missed its release gets it again. One that is due comes in this round."""
         if not runs.same_record(run, milestone, report):
-            self._record(ledger_entries.inexact(run, milestone, "reported again with"))
+            self._out.record(ledger_entries.inexact(run, milestone, "reported again with"))
         if self._blocks.may_pass(run, milestone):
-            self._send(worker, self._release(run, milestone))
+            self._out.send(worker, self._release(run, milestone))
 
     # --- releases and looks ---
 
@@ -271,8 +285,8 @@ class ExperimentMachine:
         for block, release in released:
             at = release.milestone
             moments = pooling.to_release(self._history, block, at, self._blocks.runs(block))
-            self._record(MilestoneReleased(replicate=block, milestone=at, runs=release.runs, observations=moments))
-        self._do(commands.Sync())
+            self._out.record(MilestoneReleased(replicate=block, milestone=at, runs=release.runs, observations=moments))
+        self._out.do(commands.Sync())
         for _, release in released:
             for name in release.runs:
                 self._send_on(self._history.runs[name], release.milestone, now)
@@ -290,7 +304,7 @@ class ExperimentMachine:
     def _send_on(self, run: RunHistory, milestone: int, now: float) -> None:
         """A worker that is gone meanwhile gets the release again when another one stands there."""
         worker = self._workers.on_lane(run.ref.lane)
-        self._send(worker, self._release(run, milestone))
+        self._out.send(worker, self._release(run, milestone))
         if milestone > run.spec.episodes:
             if worker.run == run.spec:
                 worker.run = None
@@ -301,10 +315,10 @@ class ExperimentMachine:
     def _look(self) -> None:
         """Some block is complete or given up: record what the plan's rule says now."""
         for event in looks.due(self._history):
-            self._record(event)
+            self._out.record(event)
             if isinstance(event, PlanExtended):
                 self._to_start.extend(event.extension.blocks)
-        self._do(commands.Sync())
+        self._out.do(commands.Sync())
 
     # --- blocks ---
 
@@ -329,8 +343,8 @@ class ExperimentMachine:
         """Have the worker begin the run, or take it up where its records end."""
         run = self._history.runs[spec.ref.name]
         if not run.started:
-            self._record(ledger_entries.run_started(worker, spec))
-        self._send(worker, runs.assignment(run))
+            self._out.record(ledger_entries.run_started(worker, spec))
+        self._out.send(worker, runs.assignment(run))
         self._liveness.sign(worker.identity, Sign(phase=ASSIGNED, run_name=spec.ref.name), now)
 
     def _drop(self, run: RunHistory, what: str, error: WorkerFailed | WorkerHung) -> EsperError | None:
@@ -339,7 +353,7 @@ class ExperimentMachine:
         where = f"after milestone {run.recorded}" if run.recorded > runs.NOWHERE else "before milestone 0"
         block = next(block for block in self._history.blocks if block.replicate == run.ref.replicate)
         self._give_up(block, f"{run.ref.name} died {times} {where}: {what}", failed=run.ref.name)
-        self._do(commands.Sync())
+        self._out.do(commands.Sync())
         if self._deaths.gave_up(what) and not any_complete(self._history):
             return type(error)(f"{error}\nno replicate was complete before several were given up for the same reason")
         if nothing_left(self._history):
@@ -355,14 +369,15 @@ class ExperimentMachine:
         reason = f"replicate {block.replicate} was given up: {why}"
         for spec in sorted(block.runs, key=lambda spec: spec.ref.name != failed):  # the one to blame is on record first
             if self._history.runs[spec.ref.name].expected:
-                self._record(ledger_entries.run_given_up(spec, reason, failed=spec.ref.name == failed))
+                self._out.record(ledger_entries.run_given_up(spec, reason, failed=spec.ref.name == failed))
             worker = self._workers.on_lane(spec.ref.lane)
             if worker.run != spec:
                 continue
             worker.run = None
             if worker.greeted:
-                self._send(worker, messages.Cancel(run_name=spec.ref.name, reason=reason))
+                self._out.send(worker, messages.Cancel(run_name=spec.ref.name, reason=reason))
                 self._liveness.forget(worker.identity)
+                self._out.go_on(self._files.cancelled(worker))
 
     def _say_whom_it_waits_for(self, now: float) -> None:
         if now < self._say_at:
@@ -372,23 +387,7 @@ class ExperimentMachine:
             run = self._history.runs[name]
             worker = self._workers.on_lane(run.ref.lane)
             silence = self._liveness.silence(worker.identity, now)
-            self._do(commands.Warn(ledger_entries.stop_waits(worker, run, self._blocks.stands(run), silence)))
-
-    # --- commands ---
+            self._out.do(commands.Warn(ledger_entries.stop_waits(worker, run, self._blocks.stands(run), silence)))
 
     def _run_of(self, worker: WorkerState) -> RunHistory | None:
         return self._history.runs[worker.run.ref.name] if worker.run else None
-
-    def _record(self, event: AnyEvent) -> None:
-        self._history.add(event)
-        self._do(commands.Append(event))
-
-    def _send(self, worker: WorkerState, message: messages.CoordinatorMessage) -> None:
-        self._do(commands.Send(worker.identity, message))
-
-    def _do(self, command: Command) -> None:
-        self._commands.append(command)
-
-    def _taken(self) -> tuple[Command, ...]:
-        taken, self._commands = tuple(self._commands), []
-        return taken

@@ -1,4 +1,4 @@
-"""A folder in the system's temporary place for sockets, which nobody else may enter and which goes with us.
+"""A folder in the system's temporary place, which nobody else may enter and which goes with us.
 
 A process that is killed cannot remove its own; the next one does. Whose owner lives is told by a lock that the kernel
 lets go of however a process ends: process numbers say nothing across containers that share the temporary place.
@@ -25,8 +25,10 @@ _SHORT_TMP = 60  # characters: a path of a unix socket holds 107 bytes
 class PrivateFolder:
     """Made 0700; `close` removes it with everything in it."""
 
-    def __init__(self) -> None:
-        place = Path(tempfile.gettempdir() if len(tempfile.gettempdir()) <= _SHORT_TMP else "/tmp")
+    def __init__(self, *, for_sockets: bool) -> None:
+        """`for_sockets`: where its path is short enough for those."""
+        long = for_sockets and len(tempfile.gettempdir()) > _SHORT_TMP
+        place = Path("/tmp" if long else tempfile.gettempdir())
         _sweep(place)
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
         unnamed = self.path / f"{_OWNER}.new"

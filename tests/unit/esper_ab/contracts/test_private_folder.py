@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from esper_ab.control.private_folder import PrivateFolder
+from esper_ab.contracts.private_folder import PrivateFolder
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def place(monkeypatch):
 
 
 def test_only_its_owner_may_enter_and_it_goes_with_everything_in_it(place):
-    folder = PrivateFolder()
+    folder = PrivateFolder(for_sockets=True)
     assert stat.S_IMODE(folder.path.stat().st_mode) == 0o700
     (folder.path / "key").write_text("secret")
     folder.close()
@@ -33,15 +33,15 @@ def test_only_its_owner_may_enter_and_it_goes_with_everything_in_it(place):
 
 def test_what_a_killed_owner_left_is_removed_and_what_others_use_is_not(place):
     left = subprocess.run(
-        [sys.executable, "-c", "import os; from esper_ab.control.private_folder import PrivateFolder\n"
-         "print(PrivateFolder().path, flush=True); os._exit(9)"],
+        [sys.executable, "-c", "import os; from esper_ab.contracts.private_folder import PrivateFolder\n"
+         "print(PrivateFolder(for_sockets=True).path, flush=True); os._exit(9)"],
         env=os.environ | {"TMPDIR": str(place)}, capture_output=True, text=True, check=False,
     ).stdout.strip()
     assert Path(left).is_dir()
-    mine = PrivateFolder()
+    mine = PrivateFolder(for_sockets=True)
     foreign = place / "esper-of-somebody"
     foreign.mkdir()
-    other = PrivateFolder()
+    other = PrivateFolder(for_sockets=True)
     assert sorted(place.iterdir()) == sorted([mine.path, other.path, foreign])
     for folder in (mine, other):
         folder.close()
@@ -80,7 +80,8 @@ def test_nothing_that_stands_in_for_an_owner_is_waited_for_or_believed(place, ma
     if foreign:
         os.chown(place / "esper-evil" / ".owner", SOMEBODY_ELSE, SOMEBODY_ELSE, follow_symlinks=False)
     ours = subprocess.run(
-        [sys.executable, "-c", "from esper_ab.control.private_folder import PrivateFolder; PrivateFolder().close()"],
+        [sys.executable, "-c", "from esper_ab.contracts.private_folder import PrivateFolder\n"
+         "PrivateFolder(for_sockets=True).close()"],
         env=os.environ | {"TMPDIR": str(place)}, capture_output=True, text=True, timeout=30, check=False,
     )
     assert (ours.returncode, ours.stderr) == (0, "")
@@ -96,7 +97,7 @@ def test_a_folder_of_somebody_else_is_left_alone_whatever_is_in_it(place):
     (place / "esper-link").symlink_to(place / "mine")
     (place / "mine").mkdir()
     (place / "mine" / ".owner").write_text("")
-    PrivateFolder().close()
+    PrivateFolder(for_sockets=True).close()
     assert {path.name for path in place.iterdir()} == {"esper-evil", "esper-link", "mine"}
     assert (place / "esper-evil" / ".owner").exists()
     assert (place / "mine" / ".owner").exists()

@@ -1,0 +1,192 @@
+"""Writes the files that workers send, and reads those that they fetch, in threads: a sync takes tens of milliseconds.
+
+What belongs to one path is done by one thread, in the order in which it was asked for. Results are fetched when
+`descriptor` is readable.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import threading
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from queue import SimpleQueue
+
+from esper_ab.contracts.below import NewFile, open_below
+from esper_ab.contracts.checkpoint_files import remove_older
+from esper_ab.contracts.errors import NO_ROOM
+from esper_ab.contracts.messages import PIECE_BYTES, Fetch, Fetched
+from esper_ab.control.rules.transfers import Arrival, DropFile, Filed, Read, ReadPiece, Result, Taken, TakePiece
+
+_THREADS = 4
+_WHY_CHARS = 150
+
+Job = TakePiece | DropFile | ReadPiece
+
+
+class FileStore:
+    """The only writer of what travels over the link. One thread owns it; `close` waits for its threads."""
+
+    def __init__(self, experiment_dir: Path) -> None:
+        self.descriptor = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._results: SimpleQueue[Result] = SimpleQueue()
+        self._jobs: list[SimpleQueue[Job | None]] = [SimpleQueue() for _ in range(_THREADS)]
+        self._threads = [
+            threading.Thread(target=_Desk(experiment_dir, self._tell).work, args=(jobs,), name="files", daemon=True)
+            for jobs in self._jobs
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def do(self, job: Job) -> None:
+        """Have it done; returns at once."""
+        path = job.asked.file if isinstance(job, ReadPiece) else job.arrival.path
+        self._jobs[zlib.crc32(path.encode()) % _THREADS].put(job)
+
+    def results(self) -> list[Result]:
+        """What was done since the last time."""
+        with suppress(BlockingIOError):
+            os.eventfd_read(self.descriptor)
+        found = []
+        while not self._results.empty():
+            found.append(self._results.get())
+        return found
+
+    def close(self) -> None:
+        """Nothing of what is not complete is left."""
+        for jobs in self._jobs:
+            jobs.put(None)
+        for thread in self._threads:
+            thread.join()
+        os.close(self.descriptor)
+
+    def _tell(self, result: Result) -> None:
+        self._results.put(result)
+        os.eventfd_write(self.descriptor, 1)
+
+
+class _Coming:
+    """A file that is not complete."""
+
+    def __init__(self, root: Path, arrival: Arrival) -> None:
+        self.file = NewFile(root, arrival.path) if arrival.position is None else None
+        self.log = b""
+        self.size_bytes = 0
+        self.sha = hashlib.sha256()
+
+    def write(self, data: bytes) -> None:
+        self.size_bytes += len(data)
+        self.sha.update(data)
+        if self.file is None:
+            self.log += data
+        else:
+            self.file.write(data)
+
+    def discard(self) -> None:
+        if self.file is not None:
+            self.file.discard()
+
+
+class _Desk:
+    """What one thread has before it."""
+
+    def __init__(self, root: Path, tell: Callable[[Result], None]) -> None:
+        self._root, self._tell = root, tell
+        self._coming: dict[tuple[str, int], _Coming] = {}
+        self._closed: dict[str, int] = {}  # worker -> number of its last file of which no piece is wanted
+        self._logged: dict[tuple[str, str], int] = {}  # worker and path -> bytes of its log that are there
+
+    def work(self, jobs: SimpleQueue[Job | None]) -> None:
+        while (job := jobs.get()) is not None:
+            match job:
+                case TakePiece(arrival, data):
+                    self._take(arrival, data)
+                    self._tell(Taken(worker=arrival.worker, number=arrival.number, length=len(data)))
+                case DropFile(arrival):
+                    self._close(arrival)
+                case ReadPiece(worker, asked):
+                    self._tell(Read(worker=worker, piece=self._read(asked)))
+        for coming in self._coming.values():
+            coming.discard()
+
+    def _take(self, arrival: Arrival, data: bytes) -> None:
+        if arrival.number <= self._closed.get(arrival.worker, 0):
+            return
+        key = (arrival.worker, arrival.number)
+        try:
+            if key not in self._coming:
+                self._coming[key] = _Coming(self._root, arrival)
+            coming = self._coming[key]
+            coming.write(data)
+            if coming.size_bytes < arrival.size_bytes:
+                return
+            if coming.sha.hexdigest() != arrival.sha256:
+                self._give_up(arrival, "failed", "came with other bytes than were announced")
+                return
+            self._keep(arrival, coming)
+        except OSError as error:
+            if error.errno in NO_ROOM:
+                self._give_up(arrival, "no room")
+            else:
+                self._give_up(arrival, "failed", f"cannot be stored: {error.strerror}"[:_WHY_CHARS])
+
+    def _keep(self, arrival: Arrival, coming: _Coming) -> None:
+        if coming.file is None:
+            self._append(arrival, coming.log)
+        else:
+            coming.file.keep()
+            if arrival.checkpoint:
+                remove_older(self._root, arrival.path)
+        del self._coming[arrival.worker, arrival.number]
+        self._closed[arrival.worker] = arrival.number
+        self._tell(Filed(arrival=arrival, outcome="stored"))
+
+    def _append(self, arrival: Arrival, data: bytes) -> None:
+        """Unless it is there: a worker that was not told so sends it again."""
+        assert arrival.position is not None, "it is a log"
+        key = (arrival.worker, arrival.path)
+        if arrival.position < self._logged.get(key, 0):
+            return
+        log = open_below(self._root, arrival.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        try:
+            before = os.fstat(log).st_size
+            if os.write(log, data) < len(data):  # a full disk shortens a write without an error
+                os.ftruncate(log, before)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        finally:
+            os.close(log)
+        self._logged[key] = arrival.position + len(data)
+
+    def _give_up(self, arrival: Arrival, outcome: str, why: str = "") -> None:
+        self._close(arrival)
+        self._tell(Filed(arrival=arrival, outcome=outcome, why=why))  # type: ignore[arg-type]  # one of the three
+
+    def _close(self, arrival: Arrival) -> None:
+        self._closed[arrival.worker] = max(arrival.number, self._closed.get(arrival.worker, 0))
+        coming = self._coming.pop((arrival.worker, arrival.number), None)
+        if coming is not None:
+            coming.discard()
+
+    def _read(self, asked: Fetch) -> Fetched:
+        try:
+            data = self._bytes(asked)
+        except OSError as error:
+            lack = (error.strerror or "it cannot be read")[:_WHY_CHARS]
+            return Fetched(number=asked.number, offset=asked.offset, data=b"", lack=lack)
+        return Fetched(number=asked.number, offset=asked.offset, data=data)
+
+    def _bytes(self, asked: Fetch) -> bytes:
+        folder = self._root / asked.file
+        if folder.is_dir():
+            files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix != ".pyc")
+            listed = "\n".join(path.relative_to(folder).as_posix() for path in files).encode()
+            return listed[asked.offset : asked.offset + PIECE_BYTES]
+        descriptor = open_below(self._root, asked.file, os.O_RDONLY)
+        try:
+            return os.pread(descriptor, PIECE_BYTES, asked.offset)
+        finally:
+            os.close(descriptor)

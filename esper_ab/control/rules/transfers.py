@@ -1,0 +1,252 @@
+"""Which piece of which file travels next between workers and coordinator, and when a file is complete.
+
+Of all uploads together, and of all downloads, there is never more under way than a fixed number of bytes: asked for and
+not written, or sent and not confirmed. Whose turn it is goes round, so that a large file holds up nobody for long.
+Files are known by their worker and their number; what a worker that was withdrawn still sends is a stranger's.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+
+from esper_ab.contracts.messages import PIECE_BYTES, Fetch, Fetched, FileAnswer, Grant, NoRoom, Piece, Stored
+from esper_ab.control.rules.validation import Rejected
+
+UNDER_WAY_BYTES = 4 << 20  # of uploads; and as much of downloads
+_AHEAD_BYTES = 4 * PIECE_BYTES  # of one file, asked for before those before them are written
+
+
+class Arrival(msgspec.Struct, frozen=True, kw_only=True):
+    """A file on its way to the coordinator."""
+
+    worker: str  # identity
+    number: int
+    path: str  # below the experiment directory; made by the coordinator
+    size_bytes: int
+    sha256: str
+    checkpoint: bool = False  # older ones go when it is whole
+    position: int | None = None  # of a log, to which it is appended: where it begins in the worker's
+
+
+class Taken(msgspec.Struct, frozen=True, kw_only=True):
+    """A piece was written, or thrown away with its file."""
+
+    worker: str
+    number: int
+    length: int
+
+
+class Filed(msgspec.Struct, frozen=True, kw_only=True):
+    """A file is complete and on disk, or nothing of it was kept."""
+
+    arrival: Arrival
+    outcome: Literal["stored", "no room", "failed"]
+    why: str = ""  # it failed, in words after the file's name
+
+
+class Read(msgspec.Struct, frozen=True, kw_only=True):
+    """A piece of a file that a worker fetches."""
+
+    worker: str
+    piece: Fetched
+
+
+Result = Taken | Filed | Read
+
+
+class TakePiece(msgspec.Struct, frozen=True):
+    """Write the next bytes of a file; `Taken` tells when, and after the last ones `Filed`."""
+
+    arrival: Arrival
+    data: bytes
+
+
+class DropFile(msgspec.Struct, frozen=True):
+    """Keep nothing of a file that is not complete; none of its pieces comes any more."""
+
+    arrival: Arrival
+
+
+class ReadPiece(msgspec.Struct, frozen=True):
+    """Read a piece, which `Read` has."""
+
+    worker: str
+    asked: Fetch
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """Send a worker a message about a file."""
+
+    worker: str
+    message: FileAnswer
+
+
+Step = TakePiece | DropFile | ReadPiece | Answer
+
+
+@dataclass(kw_only=True)
+class _Upload:
+    arrival: Arrival
+    asked: int = 0  # bytes: asked for, ...
+    came: int = 0  # ... arrived ...
+    written: int = 0
+
+    @property
+    def left(self) -> int:
+        return self.arrival.size_bytes - self.asked
+
+
+class Uploads:
+    """Files on their way to the coordinator, one of each worker at most."""
+
+    def __init__(self) -> None:
+        self.under_way_bytes = 0
+        self._of: dict[str, _Upload] = {}
+        self._last: dict[str, int] = {}  # worker -> number of its last upload
+        self._turns: OrderedDict[str, None] = OrderedDict()  # workers whose next piece may be asked for, in turn
+        self._stored: dict[str, dict[str, Arrival]] = {}  # worker -> path -> what was stored there
+
+    def announce(self, arrival: Arrival) -> list[Step]:
+        """Begin a file; it takes the place of the worker's one before. Rejected for a number that was used before."""
+        worker = arrival.worker
+        if arrival.number <= self._last.get(worker, 0):
+            raise Rejected(f"announces a file as number {arrival.number} after {self._last[worker]}")
+        dropped = self._void(worker)
+        self._last[worker] = arrival.number
+        self._of[worker] = _Upload(arrival=arrival)
+        if not arrival.size_bytes:
+            return [*dropped, TakePiece(arrival, b"")]
+        self._turns[worker] = None
+        return [*dropped, *self._ask()]
+
+    def came(self, worker: str, piece: Piece) -> list[Step]:
+        """Take a piece; none of a file that another took the place of. Rejected when it is not the one asked for."""
+        upload = self._of.get(worker)
+        if piece.number < self._last.get(worker, 0) or (upload is None and piece.number == self._last.get(worker, 0)):
+            return []
+        if upload is None or piece.number != upload.arrival.number:
+            raise Rejected(f"sends a piece of file {piece.number}, which it has not announced")
+        due = min(PIECE_BYTES, upload.arrival.size_bytes - upload.came)
+        if upload.came >= upload.asked or piece.offset != upload.came or len(piece.data) != due:
+            what = f"{len(piece.data)} bytes at {piece.offset} of {upload.arrival.path}"
+            raise Rejected(f"sends {what}, which nobody asked for")
+        upload.came += due
+        return [TakePiece(upload.arrival, piece.data)]
+
+    def taken(self, taken: Taken) -> list[Step]:
+        """Go on after a piece was written."""
+        self.under_way_bytes -= taken.length
+        upload = self._of.get(taken.worker)
+        if upload is not None and upload.arrival.number == taken.number:
+            upload.written += taken.length
+            if upload.left:
+                self._turns[taken.worker] = None  # who is there already keeps its turn
+        return self._ask()
+
+    def filed(self, filed: Filed) -> list[Step]:
+        """Tell the worker what became of its file, if it is still the one it waits for."""
+        arrival = filed.arrival
+        upload = self._of.get(arrival.worker)
+        if upload is None or upload.arrival != arrival:
+            return []
+        steps = self._void(arrival.worker, dropped=False)
+        if filed.outcome == "no room":
+            return [*steps, Answer(arrival.worker, NoRoom(number=arrival.number))]
+        if filed.outcome == "failed":
+            return steps
+        self._stored.setdefault(arrival.worker, {})[arrival.path] = arrival
+        return [*steps, Answer(arrival.worker, Stored(number=arrival.number))]
+
+    def withdraw(self, worker: str) -> list[Step]:
+        """Forget what the worker has under way; it begins anew, or is gone."""
+        return self._void(worker)
+
+    def forget(self, worker: str) -> list[Step]:
+        """The worker is gone, and nothing that it sends counts any more."""
+        self._stored.pop(worker, None)
+        self._last.pop(worker, None)
+        return self._void(worker)
+
+    def has(self, worker: str, path: str, sha256: str) -> bool:
+        """Whether this worker has had these bytes stored there."""
+        stored = self._stored.get(worker, {}).get(path)
+        return stored is not None and stored.sha256 == sha256
+
+    def keep_only(self, worker: str, paths: frozenset[str]) -> None:
+        """Forget what else the worker has had stored."""
+        self._stored[worker] = {path: one for path, one in self._stored.get(worker, {}).items() if path in paths}
+
+    def _ask(self) -> list[Step]:
+        steps: list[Step] = []
+        while self._turns:
+            worker = next(iter(self._turns))
+            upload = self._of[worker]
+            length = min(PIECE_BYTES, upload.left)
+            if self.under_way_bytes + length > UNDER_WAY_BYTES:
+                break  # who is first stays first
+            del self._turns[worker]
+            grant = Grant(number=upload.arrival.number, offset=upload.asked, length=length)
+            self.under_way_bytes += length
+            upload.asked += length
+            steps.append(Answer(worker, grant))
+            if upload.left and upload.asked - upload.written < _AHEAD_BYTES:
+                self._turns[worker] = None
+        return steps
+
+    def _void(self, worker: str, *, dropped: bool = True) -> list[Step]:
+        """What was asked for and has not come is not under way any more; what has come is until it is written."""
+        upload = self._of.pop(worker, None)
+        if upload is None:
+            return []
+        self._turns.pop(worker, None)
+        self.under_way_bytes -= upload.asked - upload.came
+        return [*([DropFile(upload.arrival)] if dropped else []), *self._ask()]
+
+
+class Downloads:
+    """Pieces on their way to workers: one for each at most, which its next question confirms."""
+
+    def __init__(self) -> None:
+        self._waiting: OrderedDict[str, ReadPiece] = OrderedDict()  # by worker, in turn
+        self._under_way: set[str] = set()  # workers: a piece is being read for them, or was sent and is not confirmed
+
+    @property
+    def under_way_bytes(self) -> int:
+        """At most, as a piece may be short."""
+        return PIECE_BYTES * len(self._under_way)
+
+    def asked(self, worker: str, fetch: Fetch) -> list[Step]:
+        """Have a piece read, when it is the worker's turn."""
+        self._remove(worker)
+        self._waiting[worker] = ReadPiece(worker, fetch)
+        return self._read()
+
+    def read(self, read: Read) -> list[Step]:
+        """Send what was read, unless its worker is gone."""
+        if read.worker not in self._under_way:
+            return []
+        if read.piece.data:
+            return [Answer(read.worker, read.piece)]
+        self._under_way.remove(read.worker)  # the end, which nobody confirms
+        return [Answer(read.worker, read.piece), *self._read()]
+
+    def forget(self, worker: str) -> list[Step]:
+        """The worker asks for nothing more of what it asked for."""
+        self._remove(worker)
+        return self._read()
+
+    def _remove(self, worker: str) -> None:
+        self._under_way.discard(worker)
+        self._waiting.pop(worker, None)
+
+    def _read(self) -> list[Step]:
+        steps: list[Step] = []
+        while self._waiting and self.under_way_bytes + PIECE_BYTES <= UNDER_WAY_BYTES:
+            _, due = self._waiting.popitem(last=False)
+            self._under_way.add(due.worker)
+            steps.append(due)
+        return steps

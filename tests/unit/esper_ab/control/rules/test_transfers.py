@@ -1,0 +1,247 @@
+"""Pieces of files under any order of events: a bound on what is under way, every byte once, and nobody is forgotten."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from esper_ab.contracts.messages import PIECE_BYTES, Fetch, Fetched, Grant, NoRoom, Piece, Stored
+from esper_ab.control.rules.transfers import (
+    UNDER_WAY_BYTES,
+    Answer,
+    Arrival,
+    Downloads,
+    DropFile,
+    Filed,
+    Read,
+    ReadPiece,
+    Taken,
+    TakePiece,
+    Uploads,
+)
+from esper_ab.control.rules.validation import Rejected
+
+WORKERS = tuple(f"w{number:02d}/1" for number in range(24))
+SIZES = (0, 1, PIECE_BYTES, PIECE_BYTES + 1, 5 * PIECE_BYTES - 7, 20 * PIECE_BYTES)
+
+
+def arrival(worker="w00/1", number=1, size_bytes=3 * PIECE_BYTES, sha256="0" * 64):
+    return Arrival(worker=worker, number=number, path=f"policies/{worker}", size_bytes=size_bytes, sha256=sha256)
+
+
+class World:
+    """Workers that answer grants, a store that writes pieces, and a bound that holds after every step."""
+
+    def __init__(self):
+        self.uploads = Uploads()
+        self.grants = {}  # worker -> grants that it has not answered
+        self.store = []  # what is to be written, in order
+        self.files = {}  # (worker, number) -> bytes written
+        self.asked = {}  # (worker, number) -> bytes asked for
+        self.stored = set()
+
+    def perform(self, steps):
+        for step in steps:
+            match step:
+                case Answer(worker, Grant() as grant):
+                    key = (worker, grant.number)
+                    assert grant.offset == self.asked.get(key, 0), "every byte is asked for once, in order"
+                    assert 0 < grant.length <= PIECE_BYTES
+                    self.asked[key] = grant.offset + grant.length
+                    self.grants.setdefault(worker, []).append(grant)
+                case Answer(worker, Stored() as said):
+                    self.stored.add((worker, said.number))
+                case TakePiece() | DropFile():
+                    self.store.append(step)
+        unanswered = sum(grant.length for grants in self.grants.values() for grant in grants if self.alive(grant))
+        unwritten = sum(len(one.data) for one in self.store if isinstance(one, TakePiece))
+        assert unwritten <= self.uploads.under_way_bytes <= UNDER_WAY_BYTES
+        assert unanswered <= UNDER_WAY_BYTES
+
+    def alive(self, grant):
+        return True
+
+    def announce(self, one):
+        self.grants.pop(one.worker, None)  # a worker answers for its present file only
+        self.perform(self.uploads.announce(one))
+
+    def answer(self, worker):
+        grants = self.grants.get(worker)
+        if grants:
+            grant = grants.pop(0)
+            data = bytes(grant.length)
+            self.perform(self.uploads.came(worker, Piece(number=grant.number, offset=grant.offset, data=data)))
+
+    def write(self):
+        if not self.store:
+            return
+        step = self.store.pop(0)
+        key = (step.arrival.worker, step.arrival.number)
+        if isinstance(step, DropFile):
+            self.files.pop(key, None)
+            return
+        self.files[key] = self.files.get(key, 0) + len(step.data)
+        if self.files[key] == step.arrival.size_bytes:
+            self.perform(self.uploads.filed(Filed(arrival=step.arrival, outcome="stored")))
+        self.perform(self.uploads.taken(Taken(worker=key[0], number=key[1], length=len(step.data))))
+
+    def settle(self):
+        for _ in range(10_000):
+            if not self.store and not any(self.grants.values()):
+                return
+            for worker in WORKERS:
+                self.answer(worker)
+            self.write()
+        raise AssertionError("it does not come to rest")
+
+
+EVENTS = st.lists(
+    st.tuples(st.sampled_from(("announce", "announce", "answer", "answer", "write", "write", "withdraw", "forget")),
+              st.sampled_from(WORKERS), st.sampled_from(SIZES)), max_size=120,
+)  # fmt: skip
+
+
+@settings(deadline=None)
+@given(EVENTS)
+def test_whatever_happens_what_is_under_way_is_bounded_and_every_file_left_is_stored(events):
+    world, numbers, present = World(), dict.fromkeys(WORKERS, 0), {}
+    for event, worker, size_bytes in events:
+        match event:
+            case "announce":
+                numbers[worker] += 1
+                present[worker] = numbers[worker]
+                world.announce(arrival(worker, numbers[worker], size_bytes))
+            case "answer":
+                world.answer(worker)
+            case "write":
+                world.write()
+            case "withdraw":
+                present.pop(worker, None)
+                world.grants.pop(worker, None)
+                world.perform(world.uploads.withdraw(worker))
+            case "forget":
+                present.pop(worker, None)
+                world.grants.pop(worker, None)
+                world.perform(world.uploads.forget(worker))
+    world.settle()
+    assert world.stored >= set(present.items())
+    assert world.uploads.under_way_bytes == 0
+
+
+def test_a_large_file_does_not_hold_up_a_small_one():
+    world = World()
+    world.announce(arrival(WORKERS[0], size_bytes=400 * PIECE_BYTES))
+    for worker in WORKERS[1:]:
+        world.announce(arrival(worker, size_bytes=PIECE_BYTES))
+    for _ in range(40):
+        for worker in WORKERS:
+            world.answer(worker)
+        world.write()
+    assert {worker for worker, _ in world.stored} >= set(WORKERS[1:])
+    assert (WORKERS[0], 1) not in world.stored
+
+
+@pytest.mark.parametrize("piece", [
+    Piece(number=1, offset=PIECE_BYTES, data=bytes(PIECE_BYTES)),
+    Piece(number=1, offset=0, data=b"short"),
+    Piece(number=2, offset=0, data=bytes(PIECE_BYTES)),
+])
+def test_what_nobody_asked_for_is_refused(piece):
+    uploads = Uploads()
+    uploads.announce(arrival())
+    with pytest.raises(Rejected):
+        uploads.came("w00/1", piece)
+
+
+def test_a_piece_beyond_what_was_asked_for_is_refused():
+    uploads = Uploads()
+    steps = uploads.announce(arrival(size_bytes=40 * PIECE_BYTES))
+    asked = [step.message for step in steps]
+    assert 1 < len(asked) < 40
+    for grant in asked:
+        uploads.came("w00/1", Piece(number=1, offset=grant.offset, data=bytes(grant.length)))
+    with pytest.raises(Rejected, match="which nobody asked for"):
+        uploads.came("w00/1", Piece(number=1, offset=len(asked) * PIECE_BYTES, data=bytes(PIECE_BYTES)))
+
+
+def test_pieces_of_a_file_that_was_announced_again_are_void():
+    uploads = Uploads()
+    uploads.announce(arrival(number=1))
+    (dropped, *_) = uploads.announce(arrival(number=2))
+    assert dropped == DropFile(arrival(number=1))
+    assert uploads.came("w00/1", Piece(number=1, offset=0, data=bytes(PIECE_BYTES))) == []
+    with pytest.raises(Rejected, match="announces a file as number 2 after 2"):
+        uploads.announce(arrival(number=2))
+
+
+def test_a_full_disk_is_told_and_the_file_is_not_there():
+    uploads, one = Uploads(), arrival(size_bytes=0)
+    uploads.announce(one)
+    assert uploads.filed(Filed(arrival=one, outcome="no room")) == [Answer("w00/1", NoRoom(number=1))]
+    assert not uploads.has("w00/1", one.path, one.sha256)
+
+
+def test_a_file_counts_as_stored_for_its_worker_and_its_bytes():
+    uploads, one = Uploads(), arrival(size_bytes=0)
+    uploads.announce(one)
+    assert uploads.filed(Filed(arrival=one, outcome="stored")) == [Answer("w00/1", Stored(number=1))]
+    assert uploads.has("w00/1", one.path, one.sha256)
+    assert not uploads.has("w00/2", one.path, one.sha256)
+    assert not uploads.has("w00/1", one.path, "1" * 64)
+    uploads.forget("w00/1")
+    assert not uploads.has("w00/1", one.path, one.sha256)
+
+
+def test_what_a_withdrawn_worker_has_had_stored_since_counts_for_nobody():
+    uploads, one = Uploads(), arrival(size_bytes=0)
+    uploads.announce(one)
+    uploads.forget("w00/1")
+    assert uploads.filed(Filed(arrival=one, outcome="stored")) == []
+    assert not uploads.has("w00/1", one.path, one.sha256)
+
+
+class Reader:
+    """Reads what downloads have read, and knows who waits for an answer."""
+
+    def __init__(self):
+        self.downloads, self.reading, self.waits = Downloads(), [], set()
+
+    def perform(self, steps):
+        for step in steps:
+            if isinstance(step, ReadPiece):
+                self.reading.append(step)
+            else:
+                self.waits.discard(step.worker)
+        assert self.downloads.under_way_bytes <= UNDER_WAY_BYTES
+
+    def ask(self, worker):
+        self.waits.add(worker)
+        self.perform(self.downloads.asked(worker, Fetch(number=1, file="checkpoints/a/0/1.pt", offset=0)))
+
+    def forget(self, worker):
+        self.waits.discard(worker)
+        self.perform(self.downloads.forget(worker))
+
+    def read(self, data):
+        if self.reading:
+            due = self.reading.pop(0)
+            piece = Fetched(number=due.asked.number, offset=due.asked.offset, data=data)
+            self.perform(self.downloads.read(Read(worker=due.worker, piece=piece)))
+
+
+@given(st.lists(st.tuples(st.sampled_from(("ask", "ask", "read", "end", "forget")), st.sampled_from(WORKERS)),
+                max_size=150))
+def test_downloads_are_bounded_and_everybody_who_asks_gets_an_answer(events):
+    reader = Reader()
+    acts = {"ask": reader.ask, "forget": reader.forget}
+    for event, worker in events:
+        if event in acts:
+            acts[event](worker)
+        else:
+            reader.read(b"" if event == "end" else b"x")
+    for worker in set(WORKERS) - reader.waits:  # who has got a piece confirms it
+        reader.forget(worker)
+    while reader.reading:
+        reader.read(b"")
+    assert not reader.waits
