@@ -97,6 +97,12 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "transport": _takes(None, "How workers talk to the coordinator: a private socket file, or TCP with keys of this "
                         "run only. [default: ipc; tcp for workers on other machines]",
                         type=click.Choice(["ipc", "tcp"]), default=None),
+    "ray_address": _takes("HOST:PORT", "Of the cluster, with --launcher ray; auto: of which this machine is a node. "
+                          "[default: RAY_ADDRESS, else a cluster that it starts on this machine]"),
+    "ray_label": _takes("KEY=VALUE", "Of the nodes of the cluster that count, with --launcher ray. Repeatable.",
+                        multiple=True),
+    "ray_wait": _takes("SECONDS", "How long to wait until Ray has room for all lanes. [default: 600]",
+                       type=click.FloatRange(min=0)),
     "out": _takes("DIR", "Where experiment directories go.", type=click.Path(path_type=Path),
                   default=Path("experiments"), show_default=True),
     "name": _takes("NAME", "Name of the experiment directory. [default: task and time]"),
@@ -120,7 +126,7 @@ _SECTIONS = {
     ),
     "Where it runs": (
         "devices_per_run", "max_parallel", "placement", "order", "sync", "share_observation_norm", "threads", "amp",
-        "kernel", "deterministic", "launcher", "transport", "chaos",
+        "kernel", "deterministic", "launcher", "transport", "ray_address", "ray_label", "ray_wait", "chaos",
     ),
     "What comes out": (
         "out", "name", "json", "quiet", "yes", "track", "wandb_mode", "wandb_entity", "wandb_project", "detach",

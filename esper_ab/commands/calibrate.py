@@ -8,6 +8,7 @@ import click
 
 from esper_ab.commands import _completing as completing
 from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._launcher import launcher_of
 from esper_ab.commands._options import ExperimentCommand, experiment_options
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.kinds import ENV_REWARD, GYMNASIUM, kind_of_task
@@ -38,7 +39,7 @@ _NO_MARGIN = 1.0  # of an A/A plan where nobody has named one: it decides nothin
 @experiment_options(without=_OWN)
 def command(mode: str | None, runs: int, replicates: int, **options: Any) -> None:
     """Train one condition again and again, and show how often each rule would find a difference in it."""
-    launcher = execution.make_launcher(options["launcher"], options["transport"])
+    launcher = launcher_of(options)
     planned = _plan(mode, runs, launcher, options)
     if not options["json"]:
         click.echo(execution.format_plan(planned))

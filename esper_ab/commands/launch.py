@@ -11,6 +11,7 @@ import click
 
 from esper_ab.commands import _completing as completing
 from esper_ab.commands._exit_status import epilog, invoke
+from esper_ab.commands._launcher import launcher_of
 from esper_ab.commands._options import ARGUMENTS, ExperimentCommand, experiment_options
 from esper_ab.contracts.errors import UsageError
 from esper_ab.control.chaos import Chaos, plan_faults
@@ -70,7 +71,7 @@ def command(**options: Any) -> None:
         raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
     known, tracking = _load_known(options), tracking_of(options)
     asked = parse_flags(options)
-    launcher = execution.make_launcher(options["launcher"], options["transport"])
+    launcher = launcher_of(options)
     planned = replace(execution.plan_experiment(
         asked, options["out"], launcher, known=known, only_plan=options["dry_run"] or options["detach"],
     ), tracking=tracking)  # fmt: skip

@@ -49,7 +49,7 @@ def examine_nodes(machine: Machine, questions: Questions, launcher: Launcher, sh
 
 
 def _examine_on(questions: Questions, launcher: Launcher, node: Node) -> Machine:
-    return examine(questions, on=partial(launcher.command_on, node.name), node=node.name)
+    return examine(questions, on=partial(launcher.begin, node.name), node=node.name)
 
 
 def _existing(folder: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import re
 import shutil
@@ -26,7 +27,7 @@ from esper_ab.control import provenance
 from esper_ab.control.chaos import LIMITS, Chaos
 from esper_ab.control.nodes import examine_nodes
 from esper_ab.control.observers import Observer
-from esper_ab.control.preflight import check_experiment_dir, check_launcher, examine, expected_bytes
+from esper_ab.control.preflight import check_experiment_dir, examine, expected_bytes, reserve_lanes
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.control.run_folders import RunFolders
 from esper_ab.design.boundary_cache import calibrate
@@ -194,7 +195,7 @@ def claim_directory(planned: PlannedExperiment, take: Callable[[Path], None]) ->
 
 def make_directory(planned: PlannedExperiment, launcher: Launcher) -> PlannedExperiment:
     """Claim the experiment directory by making it, after what `carry_out` would refuse was refused."""
-    check_launcher(launcher, planned.plan.lanes, planned.machine.devices)
+    reserve_lanes(launcher, planned.plan.lanes, planned.machine.devices)
     return claim_directory(planned, partial(make_folder, exist_ok=False))
 
 
@@ -223,7 +224,7 @@ def carry_out(
     # Here, so that --help, plans and reports wait for no zmq, numpy or scipy.
     from esper_ab.control import experiment_run
 
-    check_launcher(launcher, planned.plan.lanes, planned.machine.devices)
+    reserve_lanes(launcher, planned.plan.lanes, planned.machine.devices)
     plan, experiment_dir = planned.plan, planned.experiment_dir
     make_experiment_directory(experiment_dir, plan, planned.machine, planned.about, claimed=bool(planned.generated))
     if planned.tracking not in (None, Tracking()):  # with tags and no tracker: `esper-ab track` may be called later
@@ -261,12 +262,16 @@ def make_observers(
     return told
 
 
-def make_launcher(name: str, transport: Transport | None = None) -> Launcher:
+def make_launcher(name: str, transport: Transport | None = None, **own: Any) -> Launcher:
     """Make the launcher `name`, whose workers talk over `transport`, or what the launcher takes by itself.
 
-    UsageError with the catalogue for another name.
+    `own`: arguments that only some launchers have. UsageError with the catalogue for another name, and for what this
+    launcher does not have.
     """
     if name not in catalog.names(LAUNCHERS):
         raise UsageError(f"launcher {name!r}: no such launcher; there are {', '.join(catalog.names(LAUNCHERS))}")
     make: LauncherFactory = catalog.entry(LAUNCHERS, name, "LAUNCHER")
-    return make() if transport is None else make(transport=transport)
+    for key in own:
+        if key not in inspect.signature(make).parameters:
+            raise UsageError(f"launcher {name} has no --{key.replace('_', '-')}")
+    return make(**own) if transport is None else make(transport=transport, **own)

@@ -12,7 +12,7 @@ from esper_ab.contracts.machine import Questions
 from esper_ab.contracts.regular_file import NotRegular
 from esper_ab.control import experiment_run
 from esper_ab.control.nodes import examine_nodes
-from esper_ab.control.preflight import check_launcher, examine
+from esper_ab.control.preflight import examine, reserve_lanes
 from esper_ab.control.rules.looks import all_settled
 from esper_ab.design.design import rule
 from esper_ab.execution.experiment import make_observers
@@ -58,14 +58,14 @@ def _check_here(history: History, launcher: Launcher, experiment_dir: Path) -> N
     own_kernel = experiment.arithmetic.kernel != "torch"  # torch's version is the audit's business
     placed = bool(launcher.nodes) or any(any(lane.titles) for lane in lanes)
     if not (own_kernel or placed):
-        check_launcher(launcher, lanes)
+        reserve_lanes(launcher, lanes)
         return
     questions = Questions(task=experiment.task, data_dir=experiment.data_dir, user_rewards=())
     with waiting("looking at this machine"):
         machine = examine_nodes(examine(questions), questions, launcher, experiment_dir)
-    check_launcher(launcher, lanes, machine.devices if placed else ())
     if own_kernel:
         check_kernel(experiment.arithmetic, machine)
+    reserve_lanes(launcher, lanes, machine.devices if placed else ())
 
 
 def extension(experiment_dir: Path, history: History, replicates: int) -> Extension:
