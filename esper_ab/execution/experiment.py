@@ -32,8 +32,9 @@ from esper_ab.control.rules.liveness import Limits
 from esper_ab.control.run_folders import RunFolders
 from esper_ab.design.boundary_cache import calibrate
 from esper_ab.execution.detach import reserved, settle_console
+from esper_ab.execution.notify import Notify
 from esper_ab.journal.fold import History
-from esper_ab.launchers import Launcher, LauncherFactory, Transport
+from esper_ab.launchers import Launcher, Transport
 from esper_ab.live.console import rich_console, waiting
 from esper_ab.live.on_stderr import Warnings
 from esper_ab.plan.appraised import belonging
@@ -54,7 +55,7 @@ from esper_ab.trackers.state import read_settings, save_settings
 if TYPE_CHECKING:
     from esper_ab.design.calibration_file import Calibration
     from esper_ab.journal.fold import History
-    from esper_ab.launchers import Launcher, LauncherFactory, Transport
+    from esper_ab.launchers import Launcher, Transport
     from esper_ab.plan.blocks import Plan
     from esper_ab.report.build import ReportPaths
     from esper_ab.settings.experiment import AskedExperiment
@@ -83,6 +84,7 @@ class PlannedExperiment:
     generated: str = ""  # the name of the experiment directory without suffix, when nobody asked for one
     known: Beforehand = Beforehand()
     tracking: Tracking | None = None  # what follows the run, after `check_tracking`; no result depends on it
+    notify: tuple[str, ...] = ()  # words of the command that tells of its end, a pause and a loss
     about: dict[str, Any] = field(default_factory=dict)  # what its author says of it, for [record] of experiment.toml
 
 
@@ -231,8 +233,8 @@ def carry_out(
         save_settings(experiment_dir, planned.tracking)  # `make_observers` reads them, now and when it goes on later
     settle_console(experiment_dir)
     with ExitStack() as stack:
-        told = [*make_observers(stack, experiment_dir, plan, None, watched=watched), *also]
-        experiment_run.run(plan, experiment_dir, launcher, told, limits or (LIMITS if chaos else None), chaos)
+        told = make_observers(stack, experiment_dir, plan, None, watched=watched, notify=planned.notify)
+        experiment_run.run(plan, experiment_dir, launcher, [*told, *also], limits or (LIMITS if chaos else None), chaos)
 
 
 def write_report(experiment_dir: Path) -> ReportPaths:
@@ -242,15 +244,19 @@ def write_report(experiment_dir: Path) -> ReportPaths:
 
 
 def make_observers(
-    stack: ExitStack, experiment_dir: Path, plan: Plan, history: History | None, *, watched: bool
-) -> list[Observer]:
+    stack: ExitStack, experiment_dir: Path, plan: Plan, history: History | None, *, watched: bool,
+    notify: tuple[str, ...],
+) -> list[Observer]:  # fmt: skip
     """Start what follows an experiment: the folder of each run, warnings on stderr, trackers, the live view.
 
-    `stack` closes the view and then, after a run that succeeded, waits a little for the trackers. `history`: of an
-    experiment that goes on.
+    `stack` closes the view and then waits a little: after a run that succeeded for the trackers, after any for the
+    command of `notify`. `history`: of an experiment that goes on.
     """
     blocks = plan.blocks if history is None else history.blocks
     told: list[Observer] = [RunFolders(experiment_dir, plan, blocks), Warnings(ledger=not watched)]
+    if notify:
+        told.append(notifier := Notify(experiment_dir, notify))
+        stack.callback(notifier.settle)
     if (tracking := read_settings(experiment_dir)).anything:
         trackers = Trackers(experiment_dir, tracking)
         stack.push(trackers.settle)
@@ -270,7 +276,7 @@ def make_launcher(name: str, transport: Transport | None = None, **own: Any) -> 
     """
     if name not in catalog.names(LAUNCHERS):
         raise UsageError(f"launcher {name!r}: no such launcher; there are {', '.join(catalog.names(LAUNCHERS))}")
-    make: LauncherFactory = catalog.entry(LAUNCHERS, name, "LAUNCHER")
+    make: Callable[..., Launcher] = catalog.entry(LAUNCHERS, name, "LAUNCHER")
     for key in own:
         if key not in inspect.signature(make).parameters:
             raise UsageError(f"launcher {name} has no --{key.replace('_', '-')}")

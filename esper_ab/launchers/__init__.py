@@ -192,10 +192,10 @@ def begin_here(command: Sequence[str]) -> subprocess.Popen[bytes]:
 class LauncherFactory(Protocol):
     """Type of `LAUNCHER`: makes a launcher; the default of `entry` is the entry point that suits its workers."""
 
-    def __call__(self, entry: str = ..., transport: Transport = ..., **own: Any) -> Launcher:
+    def __call__(self, entry: str = ..., transport: Transport = ...) -> Launcher:
         """`entry`: "module:function", called with the WorkerOrder. UsageError when it cannot start workers here.
 
-        `own`: arguments that this launcher alone has, by the names of their flags.
+        It may have further arguments, by the names of the flags that are its alone.
         """
 
 
