@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from esper_ab.commands._options import LAUNCHER_FLAGS
 from esper_ab.contracts.errors import UsageError
 from esper_ab.execution.experiment import make_launcher
 from esper_ab.launchers import Launcher
-
-LAUNCHER_FLAGS = ("launcher", "transport", "ray_address", "ray_label", "ray_wait")
 
 
 def launcher_of(options: dict[str, Any]) -> Launcher:

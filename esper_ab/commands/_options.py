@@ -113,6 +113,8 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "quiet": _switch("No live view."),
 }
 
+LAUNCHER_FLAGS = ("launcher", "transport", "ray_address", "ray_label", "ray_wait")
+
 # Heading -> flags of an experiment, the ten first that people need first; what stands nowhere comes under "More".
 _SECTIONS = {
     "What most experiments need": (
@@ -128,7 +130,7 @@ _SECTIONS = {
     ),
     "Where it runs": (
         "devices_per_run", "max_parallel", "placement", "order", "sync", "share_observation_norm", "threads", "amp",
-        "kernel", "deterministic", "launcher", "transport", "ray_address", "ray_label", "ray_wait", "chaos",
+        "kernel", "deterministic", *LAUNCHER_FLAGS, "chaos",
     ),
     "What comes out": (
         "out", "name", "json", "quiet", "yes", "track", "wandb_mode", "wandb_entity", "wandb_project", "notify",

@@ -10,8 +10,8 @@ import click
 from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._going_on import allow_changed_code, detach_command, detach_flag
-from esper_ab.commands._launcher import LAUNCHER_FLAGS, launcher_of
-from esper_ab.commands._options import shared_options
+from esper_ab.commands._launcher import launcher_of
+from esper_ab.commands._options import LAUNCHER_FLAGS, shared_options
 from esper_ab.execution.experiment import write_report
 from esper_ab.live.console import outlive_terminal
 from esper_ab.report.build import printed

@@ -7,14 +7,14 @@ settled anew whenever an experiment begins or goes on; the plan knows only the p
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.machine import Device, Machine, Questions
 from esper_ab.control.preflight import examine
 from esper_ab.launchers import Launcher, Node
@@ -34,22 +34,38 @@ def examine_nodes(machine: Machine, questions: Questions, launcher: Launcher, sh
     """
     if not launcher.nodes:
         return machine
+    found: dict[str, Machine] = {}
+    for name, there in ask_nodes(questions, launcher, shared).items():
+        if isinstance(there, EsperError):
+            raise there
+        if problem := unfit(there, shared):
+            raise UsageError(f"node {name}: {problem}")
+        found[name] = there
+    check_alike(found)
+    return msgspec.structs.replace(machine, devices=pool(launcher.nodes, list(found.values())))
+
+
+def ask_nodes(questions: Questions, launcher: Launcher, shared: Path) -> dict[str, Machine | EsperError]:
+    """What every node of `launcher` answers, or why it gave no answer, by its name."""
     with tempfile.NamedTemporaryFile(prefix=".seen-by-all-nodes-", dir=_existing(shared)) as seen:
         of_node = msgspec.structs.replace(questions, shared_file=seen.name, trainer=None, trainer_outcome=None)
-        ask = partial(_examine_on, of_node, launcher)
         with ThreadPoolExecutor(_AT_ONCE) as asking:
-            found = list(asking.map(ask, launcher.nodes))
-    for node, there in zip(launcher.nodes, found, strict=True):
-        if not there.sees_shared_file:
-            raise UsageError(f"node {node.name} does not see {_existing(shared)}: all nodes need it at the same path")
-        if problem := there.task_problem or there.gpu_problem:
-            raise UsageError(f"node {node.name}: {problem}")
-    check_alike({node.name: there for node, there in zip(launcher.nodes, found, strict=True)})
-    return msgspec.structs.replace(machine, devices=pool(launcher.nodes, found))
+            answers = list(asking.map(partial(_examine_on, of_node, launcher), launcher.nodes))
+    return {node.name: there for node, there in zip(launcher.nodes, answers, strict=True)}
 
 
-def _examine_on(questions: Questions, launcher: Launcher, node: Node) -> Machine:
-    return examine(questions, on=partial(launcher.begin, node.name), node=node.name)
+def _examine_on(questions: Questions, launcher: Launcher, node: Node) -> Machine | EsperError:
+    try:
+        return examine(questions, on=partial(launcher.begin, node.name), node=node.name)
+    except EsperError as error:
+        return error
+
+
+def unfit(machine: Machine, shared: Path) -> str:
+    """Why no worker can run on a node that is as `machine`; "" when one can."""
+    if not machine.sees_shared_file:
+        return f"it does not see {_existing(shared)}, which all nodes need at the same path"
+    return machine.task_problem or machine.gpu_problem
 
 
 def _existing(folder: Path) -> Path:
@@ -59,17 +75,23 @@ def _existing(folder: Path) -> Path:
 
 def check_alike(found: Mapping[str, Machine]) -> None:
     """UsageError unless all nodes compute alike; names the first one that does not, and in what."""
+    for difference in differences(found):
+        raise UsageError(difference)
+
+
+def differences(found: Mapping[str, Machine]) -> Iterator[str]:
+    """In what nodes differ from the first one, a sentence each."""
     names = list(found)
     for name in names[1:]:
         for key, words in _COMMON.items():
             first, there = (_shown(getattr(found[node], key)) for node in (names[0], name))
             if first != there:
-                raise UsageError(f"{words} is {there} on node {name}, {first} on {names[0]}: all nodes need the same")
-        first, there = (_kinds(found[node].devices) for node in (names[0], name))
+                yield f"{words} is {there} on node {name}, {first} on {names[0]}: all nodes need the same"
+        first, there = (kinds(found[node].devices) for node in (names[0], name))
         if there != first:
-            raise UsageError(
+            yield (
                 f"node {name} has {there}, {names[0]} has {first}: an experiment is trained on one kind of GPU; ask "
-                "for nodes of one kind (sbatch --constraint)"
+                "for nodes of one kind (sbatch --constraint, --ray-label)"
             )
 
 
@@ -80,9 +102,10 @@ def _shown(value: object) -> str:
     return str(value) or "none"
 
 
-def _kinds(devices: Iterable[Device]) -> str:
-    kinds = sorted({f"{device.title} ({device.capability})" for device in devices if device.name.startswith("cuda:")})
-    return ", ".join(kinds) or "no GPU"
+def kinds(devices: Iterable[Device]) -> str:
+    """The kinds of GPU among devices, in words."""
+    found = sorted({f"{device.title} ({device.capability})" for device in devices if device.name.startswith("cuda:")})
+    return ", ".join(found) or "no GPU"
 
 
 def pool(nodes: Sequence[Node], found: Sequence[Machine]) -> tuple[Device, ...]:

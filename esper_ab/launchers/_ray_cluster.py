@@ -140,6 +140,7 @@ def _connect(ray: Any, address: str) -> None:
         ("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0"),
     ):  # fmt: skip
         os.environ.setdefault(name, value)
+    _keep_quiet(ray)
     own = {"include_dashboard": False, "object_store_memory": _STORE_BYTES} if address in ("", "local") else {}
     try:
         ray.init(address or "local", log_to_driver=False, logging_level="ERROR", **own)
@@ -148,6 +149,15 @@ def _connect(ray: Any, address: str) -> None:
         raise UsageError(
             f"launcher ray: no cluster of Ray {where} ({_line(error)}); `ray start` begins one, --ray-address names it"
         ) from None
+
+
+def _keep_quiet(ray: Any) -> None:
+    """Ray prints what it finds wrong with its nodes to standard output, pages of it, which is the command's own.
+
+    It has no setting for that. What concerns an experiment shows in its own words, and the rest is in Ray's logs.
+    """
+    if hasattr(ray._private.worker, "print_to_stdstream"):
+        ray._private.worker.print_to_stdstream = lambda *_, **__: None
 
 
 def _line(error: BaseException) -> str:

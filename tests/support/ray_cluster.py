@@ -6,6 +6,7 @@ has to be reaped, or the workers of its node take it for alive (`lose`).
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import time
 from collections.abc import Callable
@@ -23,11 +24,8 @@ _SETTINGS = {
 
 def missing() -> str:
     """Why there can be no such cluster here; "" when there can."""
-    try:
-        import ray  # noqa: F401
-    except ImportError:
-        return "Ray is not installed; scripts/test_cluster installs it"
-    return ""
+    there = importlib.util.find_spec("ray")  # not imported: that reads its settings
+    return "" if there else "Ray is not installed; scripts/test_cluster installs it"
 
 
 class RayNodes:
