@@ -17,7 +17,8 @@ CORES = 2  # that each node claims to have
 _STORE_BYTES = 80 << 20
 _POLL_S = 0.05
 _SETTINGS = {
-    "RAY_raylet_start_wait_time_s": "240",  # on a crowded machine the default of 30 s is not enough
+    # On a crowded machine the defaults of 30 and 60 s are not enough.
+    "RAY_raylet_start_wait_time_s": "240", "RAY_gcs_server_request_timeout_seconds": "240",
     "RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }  # fmt: skip
 
