@@ -159,7 +159,7 @@ class RayWorker:
         self._begun = self._nanny.begin.remote(self.name, list(command), text, child_environment({}))
         self._hear(self._begun, self._started)
         if order.server_key:
-            self._hear(self._nanny.line.remote(self.name, self._begun), self._said_key)
+            self._ask_for_key()
         self._ask_for_end()
 
     def _hear(self, call: Any, then: Callable[[Any, Exception | None], None]) -> None:
@@ -168,7 +168,13 @@ class RayWorker:
     def _started(self, pid: int | None, error: Exception | None) -> None:
         self.pid = pid or 0
 
+    def _ask_for_key(self) -> None:
+        self._hear(self._nanny.line.remote(self.name, self._begun), self._said_key)
+
     def _said_key(self, line: bytes | None, error: Exception | None) -> None:
+        if isinstance(error, NotYet) and self.exitcode is None:
+            self._clerk.do(self._ask_for_key, _AGAIN_S)
+            return
         with suppress(OSError):  # nobody may wait for it any more
             os.write(self._key, line or b"")
         os.close(self._key)

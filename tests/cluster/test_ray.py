@@ -220,7 +220,10 @@ def test_a_client_of_ray_is_refused():
 
 
 def test_what_was_on_a_lost_node_goes_on_where_there_is_room(cluster, tmp_path, capfd):
-    """The raylet is killed: its nannies and their workers end. Ray moves the lanes, and says nothing on stdout."""
+    """The raylet is killed: its nannies and their workers end. Ray moves the lanes, and says nothing on stdout.
+
+    The last test of the file: the node is not replaced.
+    """
     import ray
 
     def lose(worker):
@@ -231,14 +234,15 @@ def test_what_was_on_a_lost_node_goes_on_where_there_is_room(cluster, tmp_path, 
 
     lost: list[float] = []
     watcher = Striking(lose)
-    try:
-        events = conducted.run(tmp_path / "run", LONGER, watcher, launcher=launcher(), limits=Limits(floor_s=30.0))
-    finally:
-        cluster.add()
+    events = conducted.run(tmp_path / "run", LONGER, watcher, launcher=launcher(), limits=Limits(floor_s=30.0))
     assert capfd.readouterr().out == ""
     assert result_hash(fold(events)) == result_hash(fold(conducted.run(tmp_path / "alone", LONGER)))
     assert conducted.counts(events)["worker_death"] in (1, 2), "as many lanes as were on the node"
     again = [one for one in conducted.of(WorkerStarted, events) if one.incarnation > 1]
     assert again
     assert watcher.struck.node not in {one.node for one in again}
+    assert {entry.category for entry in conducted.ledger(events)} <= {
+        "worker_death", "start_delayed", "restart", "moved",
+    }  # fmt: skip
+    assert len(conducted.ledger(events, "moved")) == len(again)
     assert time.monotonic() - lost[0] < 240

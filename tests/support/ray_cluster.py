@@ -41,19 +41,15 @@ class RayNodes:
         self._cluster = Cluster(initialize_head=True, head_node_args=head)
         self.address: str = self._cluster.address
         self.nodes: list[Any] = []
+        labels = {"kind": "tested"}
         for _ in range(nodes):
-            self.add()
+            self.nodes.append(self._cluster.add_node(num_cpus=CORES, object_store_memory=_STORE_BYTES, labels=labels))
 
     def __enter__(self) -> RayNodes:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def add(self) -> None:
-        """One more node."""
-        labels = {"kind": "tested"}
-        self.nodes.append(self._cluster.add_node(num_cpus=CORES, object_store_memory=_STORE_BYTES, labels=labels))
 
     def lose(self, number: str) -> None:
         """End the raylet of the node that Ray has numbered so, which its nannies see at once."""
