@@ -99,6 +99,14 @@ _FLAGS: dict[str, dict[str, Any]] = {
                         type=click.Choice(["ipc", "tcp"]), default=None),
     "files": _takes(None, "Whether workers see the experiment directory, or send and fetch files over the connection. "
                     "[default: what the launcher takes]", type=click.Choice(["shared", "link"]), default=None),
+    "ray_address": _takes("HOST:PORT", "Of the cluster, with --launcher ray; auto: of which this machine is a node. "
+                          "[default: RAY_ADDRESS, else a cluster that it starts on this machine]"),
+    "ray_label": _takes("KEY=VALUE", "Of the nodes of the cluster that count, with --launcher ray. Repeatable.",
+                        multiple=True),
+    "ray_wait": _takes("SECONDS", "How long to wait until Ray has room for all lanes. [default: 600]",
+                       type=click.FloatRange(min=0)),
+    "notify": _takes("COMMAND", "Run at the end, at a pause and at a loss, without a shell; in it {event}, {text} and "
+                     "{experiment} are replaced, else the text is its last word."),
     "out": _takes("DIR", "Where experiment directories go.", type=click.Path(path_type=Path),
                   default=Path("experiments"), show_default=True),
     "name": _takes("NAME", "Name of the experiment directory. [default: task and time]"),
@@ -106,6 +114,8 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "json": _switch("Machine-readable output, nothing else on stdout."),
     "quiet": _switch("No live view."),
 }
+
+LAUNCHER_FLAGS = ("launcher", "transport", "files", "ray_address", "ray_label", "ray_wait")
 
 # Heading -> flags of an experiment, the ten first that people need first; what stands nowhere comes under "More".
 _SECTIONS = {
@@ -122,10 +132,11 @@ _SECTIONS = {
     ),
     "Where it runs": (
         "devices_per_run", "max_parallel", "placement", "order", "sync", "share_observation_norm", "threads", "amp",
-        "kernel", "deterministic", "launcher", "transport", "files", "chaos",
+        "kernel", "deterministic", *LAUNCHER_FLAGS, "chaos",
     ),
     "What comes out": (
-        "out", "name", "json", "quiet", "yes", "track", "wandb_mode", "wandb_entity", "wandb_project", "detach",
+        "out", "name", "json", "quiet", "yes", "track", "wandb_mode", "wandb_entity", "wandb_project", "notify",
+        "detach",
     ),
 }  # fmt: skip
 

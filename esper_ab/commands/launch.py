@@ -11,6 +11,7 @@ import click
 
 from esper_ab.commands import _completing as completing
 from esper_ab.commands._exit_status import epilog, invoke
+from esper_ab.commands._launcher import launcher_of
 from esper_ab.commands._options import ARGUMENTS, ExperimentCommand, experiment_options
 from esper_ab.contracts.errors import UsageError
 from esper_ab.control.chaos import Chaos, plan_faults
@@ -19,6 +20,7 @@ from esper_ab.execution import experiment as execution
 from esper_ab.execution.affordable import confirm
 from esper_ab.execution.appraisal import load_appraisal
 from esper_ab.execution.detach import detach, reserve
+from esper_ab.execution.notify import parse_notify
 from esper_ab.launchers import Launcher
 from esper_ab.live.console import outlive_terminal
 from esper_ab.report.build import printed
@@ -68,12 +70,12 @@ def command(**options: Any) -> None:
     """
     if options["detach"] and options["fail_unless"]:
         raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
-    known, tracking = _load_known(options), tracking_of(options)
+    known, tracking, notify = _load_known(options), tracking_of(options), parse_notify(options["notify"])
     asked = parse_flags(options)
-    launcher = execution.make_launcher(options["launcher"], options["transport"], options["files"])
+    launcher = launcher_of(options)
     planned = replace(execution.plan_experiment(
         asked, options["out"], launcher, known=known, only_plan=options["dry_run"] or options["detach"],
-    ), tracking=tracking)  # fmt: skip
+    ), tracking=tracking, notify=notify)  # fmt: skip
     groups = [group.name for group in planned.plan.experiment.groups]
     requirements = [parse_requirement(text, groups, planned.plan.design.comparisons) for text in options["fail_unless"]]
     check_launcher(launcher, planned.plan.lanes, planned.machine.devices)

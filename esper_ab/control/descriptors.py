@@ -21,6 +21,7 @@ _OWN = 64  # of a coordinator beside its workers: it has about 20, and observers
 PASSING = {
     errno.EMFILE: "no file descriptor was free (ulimit -n)", errno.ENFILE: "the system had no file descriptor free",
     errno.EAGAIN: "no process could be added (ulimit -u)", errno.ENOMEM: "there was no memory",
+    errno.EHOSTUNREACH: "no node had room for its lane",
 }
 
 

@@ -34,6 +34,7 @@ class _Nobody:
     name, pid, sentinel = "", 0, -1
     exitcode: int | None = None
     keys: KeyExchange | None = None
+    ended_how = ""
 
     def dump_stacks(self) -> None: ...
 
@@ -249,6 +250,8 @@ class Fleet:
 def ending(handle: WorkerHandle) -> str:
     """How a worker ended, in words; out of memory is named where the kernel says that it was."""
     exitcode = handle.worker.exitcode
+    if handle.worker.ended_how:
+        return handle.worker.ended_how
     if exitcode is None or exitcode >= 0:
         return f"ended with exit status {exitcode or 0}"
     name = signal.Signals(-exitcode).name

@@ -32,6 +32,7 @@ LOCK_NAME, JOURNAL_NAME = ".lock", "events.jsonl"
 _MODE = 0o600  # of `.lock`: whoever may read it can lock it
 _TRIES = 10  # somebody who only asks holds the lock for an instant
 _TRY_S = 0.02
+_RAY_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"  # the variable that is called so
 _FLOCK = "hhqqi4x"  # struct flock of fcntl(2): kind, whence, start, length (0: all of it), process
 _STARTED_FIELD = 19  # starttime in /proc/PID/stat, counted from the field after the name: proc(5)
 
@@ -44,9 +45,22 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
     started: int  # start time, clock ticks since boot; with `pid` it identifies the process on `host`
     since: str  # when it took the experiment directory, ISO 8601
     slurm_job: str = ""  # that it belongs to; "" for none
+    ray_job: str = ""  # likewise, as `ray job submit` has numbered it
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host} since {self.since}" if self.pid else "another process"
+
+
+def ray_job(told: str) -> str:
+    """The number of the job in what Ray tells a job's command in its environment; "" where it has told nothing."""
+    try:
+        return msgspec.json.decode(told, type=_RayJob).metadata.get("job_submission_id", "") if told else ""
+    except msgspec.MsgspecError:
+        return ""
+
+
+class _RayJob(msgspec.Struct):
+    metadata: dict[str, str] = {}
 
 
 _UNKNOWN = Holder(pid=0, host="", started=0, since="")
@@ -108,6 +122,7 @@ class Lock:
         own = Holder(
             pid=os.getpid(), host=socket.gethostname(), started=process_started(os.getpid()) or 0,
             since=datetime.now(UTC).isoformat(timespec="seconds"), slurm_job=os.environ.get("SLURM_JOB_ID", ""),
+            ray_job=ray_job(os.environ.get(_RAY_JOB, "")),
         )  # fmt: skip
         line = msgspec.json.encode(own) + b"\n"
         os.pwrite(self._held[0], line, 0)  # before the rest of an older line is cut off: the first is always whole

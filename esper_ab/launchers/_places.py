@@ -9,7 +9,8 @@ import msgspec
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Device
 from esper_ab.contracts.messages import Lane, WorkerOrder
-from esper_ab.launchers import Node
+from esper_ab.contracts.own_packages import child_command
+from esper_ab.launchers import Errand, Node, begin_here
 
 
 class LanePlaces:
@@ -53,9 +54,14 @@ class LanePlaces:
                 across = " and ".join(f"{device.name}{_on(device.node)}" for device in found)
                 raise UsageError(f"{where}: one run would be on two nodes ({across}); choose the devices by --devices")
 
-    def command_on(self, node: str, command: Sequence[str]) -> list[str]:
-        """The command itself: there is no node but this machine."""
-        return list(command)
+    def begin(self, node: str, module: str, *arguments: str) -> Errand:
+        """Run it here: there is no node but this machine."""
+        return begin_here(child_command(module, *arguments))
+
+    def reserve(self, lanes: Sequence[Lane]) -> None:
+        """Nothing: the devices are this process's."""
+
+    def release(self) -> None: ...
 
     def bound(self, order: WorkerOrder) -> WorkerOrder:
         """The order with the devices that its lane stands for now, and their node."""

@@ -25,6 +25,8 @@ DEFAULT_ENTRY = "workers.process.entry:main_in_thread"
 class InlineWorker:
     """A worker on a daemon thread; its sentinel is a pipe whose other end closes when the thread ends."""
 
+    ended_how = ""
+
     def __init__(self, order: WorkerOrder, entry: str) -> None:
         self._order, self._entry = order, entry
         self.name = order.identity
