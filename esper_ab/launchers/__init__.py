@@ -129,6 +129,10 @@ class Launcher(Protocol):
     def descriptors(self) -> int:
         """File descriptors of this process that one of its workers takes, with that of its connection."""
 
+    @property
+    def processes(self) -> int:
+        """Processes of this machine, threads included, that one of its workers takes at least."""
+
     def command_on(self, node: str, command: Sequence[str]) -> list[str]:
         """A command that runs `command` on a node of `nodes`, with this one's output, environment and folder."""
 
