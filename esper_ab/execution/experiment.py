@@ -33,6 +33,7 @@ from esper_ab.control.run_folders import RunFolders
 from esper_ab.design.boundary_cache import calibrate
 from esper_ab.execution.detach import reserved, settle_console
 from esper_ab.execution.notify import Notify
+from esper_ab.health.processor import room
 from esper_ab.journal.fold import History
 from esper_ab.launchers import Launcher, Transport
 from esper_ab.live.console import rich_console, waiting
@@ -205,7 +206,10 @@ def format_plan(planned: PlannedExperiment) -> str:
     """Write what will be done and what it costs, in sentences that fit a terminal."""
     plan = planned.plan
     width = min(WIDTH, max(_NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns))
-    return plan_text(plan, estimate(plan.experiment, plan.lanes, planned.machine), planned.experiment_dir, width)
+    there = room()
+    left = f"{there.bytes / 2**30:.1f} that are left by {there.by}" if there.by else ""
+    cost = estimate(plan.experiment, plan.lanes, planned.machine)
+    return plan_text(plan, cost, planned.experiment_dir, width, left)
 
 
 def encode_plan(planned: PlannedExperiment, **more: Any) -> bytes:

@@ -152,7 +152,8 @@ class Journal:
         try:
             self.commit()
         finally:
-            os.close(self._file)
+            with suppress(OSError):  # NFS writes when a file is closed; what counts was synced
+                os.close(self._file)
             self._lock.close()
 
     def _take_back(self) -> None:

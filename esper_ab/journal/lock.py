@@ -19,6 +19,7 @@ import socket
 import stat
 import struct
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -116,7 +117,8 @@ class Lock:
     def close(self) -> None:
         """Let go of it."""
         while self._held:
-            os.close(self._held.pop())
+            with suppress(OSError):  # the descriptor is gone even so, and the lock with it
+                os.close(self._held.pop())
 
     def _sign(self) -> None:
         own = Holder(

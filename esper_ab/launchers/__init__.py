@@ -160,6 +160,10 @@ class Launcher(Protocol):
         """File descriptors of this process that one of its workers takes, with that of its connection."""
 
     @property
+    def processes(self) -> int:
+        """Processes of this machine, threads included, that one of its workers takes at least."""
+
+    @property
     def shares_files(self) -> bool:
         """Whether its workers see the files of this machine at the same paths."""
 

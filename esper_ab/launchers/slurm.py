@@ -106,6 +106,7 @@ class SlurmLauncher(LanePlaces):
 
     name = "slurm"
     child_processes = False
+    processes = 1  # srun; how many threads it has is its own affair
     descriptors = 5  # a pidfd, two pipes, a connection and, for a moment, a log
 
     def __init__(self, entry: str = DEFAULT_ENTRY, transport: Transport = "tcp") -> None:

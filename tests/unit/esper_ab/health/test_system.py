@@ -16,8 +16,8 @@ from esper_ab.health.memory import LIMITS
 @pytest.mark.parametrize(
     ("soft", "levels"),
     [
-        ({"NOFILE": 20000, "NPROC": -1, "CORE": 0}, ["ok", "ok", "ok"]),
-        ({"NOFILE": 256, "NPROC": 100, "CORE": -1}, ["warning", "warning", "warning"]),
+        ({"NOFILE": 20000, "CORE": 0}, ["ok", "ok"]),
+        ({"NOFILE": 256, "CORE": -1}, ["warning", "warning"]),
     ],
 )
 def test_limits(soft: dict[str, int], levels: list[str]) -> None:
