@@ -12,12 +12,11 @@ import numpy as np
 from marks import between
 
 from peers.learner import EPISODES, MATCHED, RNG_SEEDS, STEPS
-from peers.pieces import FIRST_RNG_SEED, LEARNERS, SETTINGS, Piece, key
+from peers.pieces import FIRST_RNG_SEED, LEARNERS, OURS, SETTINGS, Piece, key
 from peers.tasks import TASKS, Task
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA, PAGE = ROOT / "docs" / "benchmarks" / "field.json", ROOT / "docs" / "field.md"
-OURS = {"none": "ours", "lstm": "ours, LSTM"}
 Runs = dict[Piece, dict[str, Any]]
 
 

@@ -12,7 +12,7 @@ import torch
 from peers import ours, reference
 from peers.field_table import difference, margins_table, not_worse, recorded, returns_table, state
 from peers.learner import RNG_SEEDS
-from peers.pieces import ALL, LEARNERS, SETTINGS, TASK_NAMES, append, key, pieces, read
+from peers.pieces import ALL, LEARNERS, OURS, SETTINGS, TASK_NAMES, append, key, pieces, read, stage_of
 from peers.tasks import NO_VELOCITY, TASKS, make
 
 from workers.ppo.gae import gae
@@ -30,14 +30,26 @@ def runs_of(levels: dict[str, list[float]], task: str = "CartPole-v1") -> dict:
     return {key(one): one for one in found}
 
 
-def test_a_stop_leaves_cells_with_equal_runs() -> None:
+def test_a_stop_leaves_cells_of_a_stage_with_equal_runs_and_no_stage_begins_before_the_last() -> None:
     order = list(pieces(TASK_NAMES, LEARNERS, SETTINGS, RNG_SEEDS))
     assert len(order) == len(ALL) == len(TASKS) * len(LEARNERS) * len(SETTINGS) * RNG_SEEDS
+    stages = [stage_of(*piece[:3]) for piece in order]
+    assert stages == sorted(stages)
     for stop in range(0, len(order), 7):
         counts = {cell: 0 for cell in {piece[:3] for piece in order}}
         for piece in order[:stop]:
             counts[piece[:3]] += 1
-        assert max(counts.values()) - min(counts.values()) <= 1
+        for stage in set(stages):
+            of_stage = [count for cell, count in counts.items() if stage_of(*cell) == stage]
+            assert max(of_stage) - min(of_stage) <= 1
+
+
+def test_what_statements_need_comes_first() -> None:
+    first = {piece[:2] for piece in ALL if stage_of(*piece[:3]) == 0}
+    assert {(task.name, OURS[task.memory]) for task in TASKS} < first
+    assert {(task.name, peer) for task in TASKS for peer in ("SB3", "reference")} < first
+    assert [task for task, learner in first if learner == "SB3, LSTM"] == [NO_VELOCITY]
+    assert {piece[2] for piece in ALL if stage_of(*piece[:3]) == 2} == {"default"}
 
 
 def test_what_is_appended_is_read_again_after_a_kill_anywhere(tmp_path: Path) -> None:
