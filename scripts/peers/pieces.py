@@ -47,7 +47,7 @@ def pieces(tasks: Iterable[str], learners: Iterable[str], settings: Iterable[Set
 
 
 def stage_of(task: str, learner: str, settings: Settings) -> int:
-    """Return when a cell's runs are made: 0 for the statements of non-inferiority, 1 for what is matched, 2 for all else.
+    """Return when a cell's runs are made: 0 for the statements of non-inferiority, 1 for what is matched, 2 for defaults.
 
     RecurrentPPO is slow: of the tasks whose own learner has no memory its runs come with the second part.
     """
