@@ -47,7 +47,7 @@ def pieces(tasks: Iterable[str], learners: Iterable[str], settings: Iterable[Set
 
 
 def stage_of(task: str, learner: str, settings: Settings) -> int:
-    """Return when a cell's runs are made: 0 for the statements of non-inferiority, 1 for what is matched, 2 for defaults.
+    """Return when runs of a cell are made: 0 for the statements of not worse, 1 for the other matched, 2 for defaults.
 
     RecurrentPPO is slow: of the tasks whose own learner has no memory its runs come with the second part.
     """
@@ -83,7 +83,7 @@ def perform(piece: Piece, steps: int = STEPS) -> dict[str, Any]:
     return {
         "task": task, "learner": learner, "settings": settings, "rng_seed": rng_seed, "steps": trained.steps,
         "sampled": round(sampled, 3), "greedy": round(greedy, 3), "cpu_s": round(trained.cpu_s, 2),
-        "machine": machine(), "versions": {name: version(name) for name in PACKAGES},
+        "machine": machine(), "versions": versions(),
     }  # fmt: skip
 
 
@@ -91,6 +91,11 @@ def machine() -> str:
     """Return what a run ran on, in words."""
     about = processor()
     return f"{about['processor']} (family {about['family']}, model {about['model']})"
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what decides returns and speeds."""
+    return {name: version(name) for name in PACKAGES}
 
 
 def append(file: Path, run: dict[str, Any]) -> None:
