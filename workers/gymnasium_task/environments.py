@@ -47,6 +47,7 @@ class GymSpec:
     make: Callable[[], Env]
     codec: Codec
     outcome: Callable[[GymEpisode], float]
+    worst: float | None = None  # what stands for an outcome that is not finite; None: nothing does
     measures: Callable[[GymEpisode], dict[str, float | None]]
     steps: int  # of a rollout
     resets: bool = False  # a rollout has resets inside; else an environment that ended has ended
@@ -198,16 +199,18 @@ class GymEnvironments:
     def _end_of(self, env: int) -> EnvEpisode:
         spec, episodes = self._spec, self._ended[env] or [self._places[env].episode]
         outcomes = [float(spec.outcome(episode)) for episode in episodes]
-        if not np.isfinite(outcomes).all():
+        failed = not np.isfinite(outcomes).all()
+        if failed and spec.worst is None:
             raise ValueError(
-                f"the outcome of environment {env} is not finite: {outcomes}; only an --outcome of your own, "
-                "path.py:function, can say what such an episode is worth"
+                f"the outcome of environment {env} is not finite: {outcomes}; with --outcome-range LOW..HIGH the worse "
+                "end stands for it, or an --outcome of your own, path.py:function, says what such an episode is worth"
             )
+        known = [spec.worst if not np.isfinite(outcome) else outcome for outcome in outcomes]
         measures = [spec.measures(episode) for episode in episodes]
         means = {name: _mean([one[name] for one in measures]) for name in measures[0]}
         return EnvEpisode(
-            env=env, device=spec.devices[env], steps=self._steps_done[env], outcome=float(np.mean(outcomes)),
-            reward_sum=None, failed=False, measures=means,
+            env=env, device=spec.devices[env], steps=self._steps_done[env], outcome=float(np.mean(known)),
+            reward_sum=None, failed=failed, measures=means,
         )
 
     def _observed(self) -> NDArray[np.float32]:
@@ -229,5 +232,6 @@ def _where(alive: Bools, values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
+    """Return the mean of the numbers among `values`; None where there is none."""
+    known = [value for value in values if value is not None and np.isfinite(value)]
     return float(np.mean(known)) if known else None
