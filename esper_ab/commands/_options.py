@@ -49,7 +49,8 @@ _FLAGS: dict[str, dict[str, Any]] = {
                       "wandb:KEY, with PATH in {out}."),
     "outcome_better": _takes("higher|lower", "Which outcome is the better one; a trainer's has to say it."),
     "outcome_unit": _takes("UNIT", "Unit of a trainer's outcome."),
-    "outcome_range": _takes("LOW..HIGH", "Possible outcomes of a trainer; the worse end stands for what is no number."),
+    "outcome_range": _takes("LOW..HIGH", "Possible outcomes, of Gymnasium or a trainer; the worse end stands for one "
+                            "that is no number."),
     "rehearsal": _takes("NAME=VALUE,…", "Settings of the preflight's rehearsal of a trainer alone, which shorten it."),
     "slots": _takes("A B …", "Slots that may grow, in network order. [default: all]"),
     "episodes": _takes("N", "Training episodes per run.", type=int),

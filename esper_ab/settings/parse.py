@@ -40,6 +40,7 @@ from esper_ab.settings.assignments import (
 from esper_ab.settings.exam import as_exam
 from esper_ab.settings.experiment import AskedExperiment, Group
 from esper_ab.settings.foreign_keys import foreign
+from esper_ab.settings.outcome_range import read_range
 from esper_ab.settings.trainer import trained
 
 DEFAULT_GROUPS = ("shaped", "simplified")
@@ -376,6 +377,7 @@ def parse(request: Request, file: FileSettings, catalogue: Catalogue) -> AskedEx
         values |= trained(values, groups, [*file.common, *sets, *flags, *chain.from_iterable(own_layers)])
     else:
         _refuse_reward_as_outcome(values.get("outcome", ""), groups)
+        read_range(values.get("outcome_range", ""))
     if len(groups) < 2:
         only = groups[0].name
         raise UsageError(
