@@ -27,6 +27,7 @@ from esper_ab.journal.fold import History, begin, fold
 from esper_ab.launchers import Launcher
 from esper_ab.plan.blocks import Extension, Plan
 from esper_ab.plan.experiment_directory import versions
+from esper_ab.stats import distributions
 
 _LEAVE_S = 10.0
 _LEAVE_NOW_S = 1.0
@@ -168,6 +169,7 @@ def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: 
         fleet = Fleet(experiment_dir, hub)
         try:
             fleet.start(plan, launcher, started_before)
+            distributions.load()  # for the looks; while the workers import torch, before anybody changes what is installed
             Coordinator(sink, hub, fleet, limits.of_steps(plan.step_s)).work(signals)
         except BaseException as error:
             hurried = fleet.stop(str(error).partition("\n")[0], _LEAVE_NOW_S, signals.ctrl_c)
