@@ -169,7 +169,7 @@ def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: 
         fleet = Fleet(experiment_dir, hub)
         try:
             fleet.start(plan, launcher, started_before)
-            distributions.load()  # for the looks; while the workers import torch, before anybody changes what is installed
+            distributions.load()  # for the looks, while workers import torch: later what is installed could be another
             Coordinator(sink, hub, fleet, limits.of_steps(plan.step_s)).work(signals)
         except BaseException as error:
             hurried = fleet.stop(str(error).partition("\n")[0], _LEAVE_NOW_S, signals.ctrl_c)
