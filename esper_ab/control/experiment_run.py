@@ -29,6 +29,7 @@ from esper_ab.journal.fold import History, begin, fold
 from esper_ab.launchers import Launcher
 from esper_ab.plan.blocks import Extension, Plan
 from esper_ab.plan.experiment_directory import versions
+from esper_ab.stats import distributions
 
 _LEAVE_S = 10.0
 _LEAVE_NOW_S = 1.0
@@ -183,6 +184,7 @@ def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: 
         leaving = partial(coordinator.while_leaving, signals)
         try:
             fleet.start(plan, launcher, started_before)
+            distributions.load()  # for the looks, while workers import torch: later what is installed could be another
             coordinator.work(signals)
         except BaseException as error:
             hurried = fleet.stop(str(error).partition("\n")[0], _LEAVE_NOW_S, leaving)
