@@ -50,10 +50,11 @@ FLAGS = (
     "--task synthetic --episodes 10 --steps 15 --n-envs 1 --set ppo.minibatches=1 --set ppo.epochs=4 "
     "--set growth.batch_size=32 --eval-hosts 1"
 )
-TREATMENT = "`growth.host_lr` 0.01 in a, 0.003 in b"
+TREATMENT = "b starts without the op head's bias"
+_NO_BIAS = ",".join(f"policy.bias_{op}=0" for op in ("germinate", "set_alpha_target", "prune", "advance"))
 GROUPS = {
     "same": ("--groups", "a=shaped,b=shaped", "--unpaired"),
-    "treated": ("--groups", "a=shaped,b=shaped", "--group", "b:growth.host_lr=0.003"),
+    "treated": ("--groups", "a=shaped,b=shaped", "--group", f"b:{_NO_BIAS}"),
 }
 
 
