@@ -160,12 +160,17 @@ class NewFile:
         """It is whole: file, name and folder are on the disk afterwards."""
         self._unnamed.name(synced=True)
         os.fsync(self._folder)
-        os.close(self._folder)
+        self._close()
 
     def discard(self) -> None:
-        """Nothing of it is left."""
-        self._unnamed.discard()
+        """Nothing of it is left, unless it was kept."""
+        if self._folder >= 0:
+            self._unnamed.discard()
+            self._close()
+
+    def _close(self) -> None:
         os.close(self._folder)
+        self._folder = -1
 
 
 class _Unnamed:
@@ -174,9 +179,10 @@ class _Unnamed:
     def __init__(self, folder: int, path: Path) -> None:
         self._folder, self._path = folder, path
         self._temporary = f".{path.name}.{os.getpid()}-{int.from_bytes(os.urandom(6))}"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         with self._named():
-            self._descriptor = os.open(self._temporary, flags, _FILES_MODE, dir_fd=folder)
+            self._descriptor = os.open(
+                self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILES_MODE, dir_fd=folder
+            )
 
     def write(self, data: bytes) -> None:
         rest = memoryview(data)

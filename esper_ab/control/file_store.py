@@ -20,7 +20,7 @@ from esper_ab.contracts.below import NewFile, open_below
 from esper_ab.contracts.checkpoint_files import remove_older
 from esper_ab.contracts.errors import NO_ROOM
 from esper_ab.contracts.messages import PIECE_BYTES, Fetch, Fetched
-from esper_ab.control.rules.transfers import Arrival, DropFile, Filed, Read, ReadPiece, Result, Taken, TakePiece
+from esper_ab.control.rules.transfers import Arrival, DropFile, Filed, Read, ReadPiece, Result, TakePiece, Written
 
 _THREADS = 4
 _WHY_CHARS = 150
@@ -35,15 +35,13 @@ class FileStore:
         self.descriptor = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._results: SimpleQueue[Result] = SimpleQueue()
         self._jobs: list[SimpleQueue[Job | None]] = [SimpleQueue() for _ in range(_THREADS)]
-        self._threads = [
-            threading.Thread(target=_Desk(experiment_dir, self._tell).work, args=(jobs,), name="files", daemon=True)
-            for jobs in self._jobs
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._experiment_dir = experiment_dir
+        self._threads: list[threading.Thread] = []
 
     def do(self, job: Job) -> None:
         """Have it done; returns at once."""
+        if not self._threads:  # where files are shared there is nothing to do, ever
+            self._begin()
         path = job.asked.file if isinstance(job, ReadPiece) else job.arrival.path
         self._jobs[zlib.crc32(path.encode()) % _THREADS].put(job)
 
@@ -55,6 +53,12 @@ class FileStore:
         while not self._results.empty():
             found.append(self._results.get())
         return found
+
+    def _begin(self) -> None:
+        for jobs in self._jobs:
+            desk = _Desk(self._experiment_dir, self._tell)
+            self._threads.append(threading.Thread(target=desk.work, args=(jobs,), name="files", daemon=True))
+            self._threads[-1].start()
 
     def close(self) -> None:
         """Nothing of what is not complete is left."""
@@ -105,7 +109,7 @@ class _Desk:
             match job:
                 case TakePiece(arrival, data):
                     self._take(arrival, data)
-                    self._tell(Taken(worker=arrival.worker, number=arrival.number, length=len(data)))
+                    self._tell(Written(worker=arrival.worker, number=arrival.number, length=len(data)))
                 case DropFile(arrival):
                     self._close(arrival)
                 case ReadPiece(worker, asked):
@@ -141,8 +145,7 @@ class _Desk:
             coming.file.keep()
             if arrival.checkpoint:
                 remove_older(self._root, arrival.path)
-        del self._coming[arrival.worker, arrival.number]
-        self._closed[arrival.worker] = arrival.number
+        self._close(arrival)
         self._tell(Filed(arrival=arrival, outcome="stored"))
 
     def _append(self, arrival: Arrival, data: bytes) -> None:
