@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from support.slurm_cluster import free_ports
+
 PATIENCE_S = 120.0
 CORES = 2  # that each node claims to have
 _STORE_BYTES = 80 << 20
@@ -37,13 +39,15 @@ class RayNodes:
         # Here, because Ray is only installed where clusters are tested.
         from ray.cluster_utils import Cluster
 
-        head = {"num_cpus": 0, "object_store_memory": _STORE_BYTES, "include_dashboard": False}
+        head = {"num_cpus": 0, "object_store_memory": _STORE_BYTES, "include_dashboard": False, **_ports()}
         self._cluster = Cluster(initialize_head=True, head_node_args=head)
         self.address: str = self._cluster.address
         self.nodes: list[Any] = []
         labels = {"kind": "tested"}
         for _ in range(nodes):
-            self.nodes.append(self._cluster.add_node(num_cpus=CORES, object_store_memory=_STORE_BYTES, labels=labels))
+            self.nodes.append(
+                self._cluster.add_node(num_cpus=CORES, object_store_memory=_STORE_BYTES, labels=labels, **_ports())
+            )
 
     def __enter__(self) -> RayNodes:
         return self
@@ -59,6 +63,12 @@ class RayNodes:
 
     def close(self) -> None:
         self._cluster.shutdown()
+
+
+def _ports() -> dict[str, int]:
+    """Of a node's agents: a raylet waits 15 s for ports that they choose, and no longer (Ray's issue 65983)."""
+    names = ("metrics_agent_port", "metrics_export_port", "runtime_env_agent_port", "dashboard_agent_listen_port")
+    return dict(zip(names, free_ports(len(names)), strict=True))
 
 
 def wait(is_so: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:
