@@ -19,10 +19,9 @@ _STORE_BYTES = 80 << 20  # of a cluster that is started here: orders and answers
 _AT_ONCE = 16  # calls of one nanny: two or three per worker of its lane, of which one is alive
 _ID_CHARACTERS = 8
 # Unless the user has others. Ray reads them when it is imported. It would report to its makers, warn of answers that
-# nobody asked for, hide GPUs from actors that have none, and give a cluster on a crowded machine up while it starts.
+# nobody asked for, and hide GPUs from actors that have none.
 _SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0", "RAY_IGNORE_UNHANDLED_ERRORS": "1", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    "RAY_raylet_start_wait_time_s": "240", "RAY_gcs_server_request_timeout_seconds": "240",
 }  # fmt: skip
 
 

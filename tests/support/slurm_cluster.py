@@ -101,7 +101,7 @@ class SlurmCluster:
         self.close()
 
     def _configure(self) -> None:
-        host, ports = socket.gethostname(), free_ports(1 + len(NODES))
+        host, ports = socket.gethostname(), _free_ports(1 + len(NODES))
         (self.folder / "state").mkdir()
         text = _CONF.format(folder=self.folder, host=host, controller=ports[0], socket=self.folder / "munge.socket")
         for name, port in zip(NODES, ports[1:], strict=True):
@@ -199,8 +199,7 @@ class SlurmCluster:
         self._daemons.clear()
 
 
-def free_ports(count: int) -> list[int]:
-    """Of this machine, for whoever takes them soon."""
+def _free_ports(count: int) -> list[int]:
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [int(one.getsockname()[1]) for one in sockets]
     for one in sockets:
