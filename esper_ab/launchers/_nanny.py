@@ -11,19 +11,16 @@ import subprocess
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import IO, NamedTuple
+from typing import IO
 
 _RAYS_OWN = ("OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES")  # that Ray sets in an actor; what is started here sets its own
 _OUTPUT_BYTES, _COMPLAINT_BYTES = 16 << 20, 64 << 10  # that are kept of an output: the last ones
 _REST_S = 1.0  # for what a command has written and a child of it may keep open
 
 
-class Ended(NamedTuple):
-    """How a command ended: as subprocess has its status, and what it wrote."""
-
-    status: int
-    output: bytes
-    complaint: bytes
+# How a command ended: its status as subprocess has it, its output, the end of its standard error. A plain tuple, which
+# the other side can read whatever this process can import.
+Ending = tuple[int, bytes, bytes]
 
 
 class _Stream:
@@ -126,8 +123,8 @@ class Nanny:
         """Send it a signal; nothing once it has ended."""
         self._children[name].process.send_signal(number)
 
-    def wait(self, name: str, _begun: object) -> Ended:
+    def wait(self, name: str, _begun: object) -> Ending:
         """Its end. May be asked again by whoever did not get the answer."""
         child = self._children[name]
         status = child.process.wait()
-        return Ended(status, child.output.rest(), child.complaint.rest())
+        return status, child.output.rest(), child.complaint.rest()

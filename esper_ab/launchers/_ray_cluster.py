@@ -18,6 +18,11 @@ _INSTALL = "pip install 'esper-ab[ray]'"
 _STORE_BYTES = 80 << 20  # of a cluster that is started here: orders and answers are short
 _AT_ONCE = 16  # calls of one nanny: two or three per worker of its lane, of which one is alive
 _ID_CHARACTERS = 8
+# Unless the user has others. Ray reads them when it is imported. It would report to its makers, warn of answers that
+# nobody asked for, and hide GPUs from actors that have none.
+_SETTINGS = {
+    "RAY_USAGE_STATS_ENABLED": "0", "RAY_IGNORE_UNHANDLED_ERRORS": "1", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+}  # fmt: skip
 
 
 class NannyEnded(Exception):
@@ -32,6 +37,8 @@ class RayCluster:
     """Connected on construction; the process's one connection, which another launcher may have made before."""
 
     def __init__(self, address: str, labels: Mapping[str, str]) -> None:
+        for name, value in _SETTINGS.items():
+            os.environ.setdefault(name, value)
         try:
             import ray
         except ImportError as error:
@@ -134,17 +141,11 @@ def _connect(ray: Any, address: str) -> None:
             f"--ray-address {address}: workers cannot reach the coordinator through Ray's client; begin on a node of "
             "the cluster, as `ray job submit` does, with the address `auto`"
         )
-    # Ray would report to its makers, warn of answers that nobody asked for, and number GPUs anew for actors without.
-    for name, value in (
-        ("RAY_USAGE_STATS_ENABLED", "0"), ("RAY_IGNORE_UNHANDLED_ERRORS", "1"),
-        ("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0"),
-    ):  # fmt: skip
-        os.environ.setdefault(name, value)
     _keep_quiet(ray)
     own = {"include_dashboard": False, "object_store_memory": _STORE_BYTES} if address in ("", "local") else {}
     try:
         ray.init(address or "local", log_to_driver=False, logging_level="ERROR", **own)
-    except (ConnectionError, RuntimeError, ValueError, OSError, TimeoutError) as error:
+    except Exception as error:  # noqa: BLE001  Ray raises all kinds, the base class among them
         where = f"at {address}" if address else "could be started on this machine"
         raise UsageError(
             f"launcher ray: no cluster of Ray {where} ({_line(error)}); `ray start` begins one, --ray-address names it"

@@ -27,7 +27,7 @@ from esper_ab.contracts.errors import WorkerFailed
 from esper_ab.contracts.messages import WorkerOrder
 from esper_ab.contracts.own_packages import child_environment
 from esper_ab.launchers import KeyExchange
-from esper_ab.launchers._nanny import Ended
+from esper_ab.launchers._nanny import Ending
 from esper_ab.launchers._ray_cluster import NannyEnded, NotYet, RayCluster
 from esper_ab.launchers._sentinel import wait_for
 
@@ -185,13 +185,13 @@ class RayWorker:
     def _ask_for_end(self) -> None:
         self._hear(self._nanny.wait.remote(self.name, self._begun), self._ended)
 
-    def _ended(self, how: Ended | None, error: Exception | None) -> None:
+    def _ended(self, ending: Ending | None, error: Exception | None) -> None:
         if isinstance(error, NotYet):
             self._clerk.do(self._ask_for_end, _AGAIN_S)
             return
-        exitcode = how.status if how is not None else -signal.SIGKILL
-        if how is not None and how.complaint:
-            self._note(how.complaint)
+        exitcode, _, complaint = ending or (-signal.SIGKILL, b"", b"")
+        if complaint:
+            self._note(complaint)
         elif isinstance(error, NannyEnded):
             self.ended_how = f"was lost with the process beside it on {self._order.node}: {error}"
             self._lane.ended(self._nanny)
@@ -247,13 +247,12 @@ class RayErrand:
     def communicate(self, *, timeout: float) -> tuple[bytes, bytes]:
         """WorkerFailed, too, when the node is lost."""
         try:
-            how = self._cluster.answer(self._end, timeout)
+            self.returncode, output, complaint = self._cluster.answer(self._end, timeout)
         except TimeoutError:
             raise subprocess.TimeoutExpired("errand", timeout, stderr=self._so_far()) from None
         except (NannyEnded, NotYet, OSError) as error:
             raise WorkerFailed(f"node {self._node} gives no answer: {error}") from None
-        self.returncode = how.status
-        return how.output, how.complaint
+        return output, complaint
 
     def _so_far(self) -> bytes:
         with suppress(TimeoutError, NannyEnded, NotYet, OSError):

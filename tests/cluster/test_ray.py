@@ -210,13 +210,20 @@ def test_the_preflight_asks_every_node(cluster, tmp_path):
     assert len(names) == 3
 
 
-def test_a_client_of_ray_is_refused():
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("ray://somewhere:10001", "workers cannot reach the coordinator through Ray's client"),
+        ("nonsense", "launcher ray: no cluster of Ray at nonsense"),
+    ],
+)
+def test_an_address_without_a_cluster_is_refused_in_a_line(address, said):
     pytest.importorskip("ray")
-    code = "from esper_ab.launchers.ray import RayLauncher; RayLauncher(ray_address='ray://somewhere:10001')"
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=False
-    )
-    assert "workers cannot reach the coordinator through Ray's client" in done.stderr
+    command = [sys.executable, "-m", "esper_ab.commands.cli", "launch", "--launcher", "ray", "--ray-address", address]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_what_was_on_a_lost_node_goes_on_where_there_is_room(cluster, tmp_path, capfd):
