@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts.errors import EsperError, Setting, UsageError, WorkerFailed, WorkerHung
+from esper_ab.contracts.errors import UNREADABLE, EsperError, Setting, UsageError, WorkerFailed, WorkerHung
 from esper_ab.contracts.machine import DOING, Device, Machine, Questions
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.own_packages import child_command
@@ -61,7 +61,7 @@ def examine(
     try:
         # A user's reward may print while it is imported: the answer is the last line.
         found = msgspec.json.decode(answer.strip().splitlines()[-1], type=Machine)
-    except (msgspec.MsgspecError, IndexError) as error:
+    except (*UNREADABLE, IndexError) as error:
         raise EsperError(f"{what} answered something else: {error}") from None
     return msgspec.structs.replace(found, start_s=took_s)
 

@@ -11,7 +11,7 @@ import msgspec
 
 from esper_ab.contracts.appraisal import SCHEMA, Appraisal, AppraisalAnswer, AppraisalQuestion
 from esper_ab.contracts.below import make_folder, write_below
-from esper_ab.contracts.errors import EsperError, UsageError
+from esper_ab.contracts.errors import UNREADABLE, EsperError, UsageError
 from esper_ab.contracts.installed_code import sources
 from esper_ab.execution.child import answer_of
 from esper_ab.settings.option_file import load_option_file
@@ -35,7 +35,7 @@ def appraise(question: AppraisalQuestion) -> Appraisal:
     try:
         # A user's reward may print: the answer is the last line.
         answer = msgspec.json.decode(lines[-1], type=AppraisalAnswer)
-    except (msgspec.MsgspecError, IndexError) as error:
+    except (*UNREADABLE, IndexError) as error:
         raise EsperError(f"{_MODULE} answered something else: {error}") from None
     code = sources()
     made_from = (

@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.errors import UNREADABLE, Setting, UsageError
 from esper_ab.contracts.regular_file import open_regular
 from esper_ab.contracts.settings import Settings
 from esper_ab.design.boundary_cache import calibrate
@@ -149,7 +149,7 @@ def read_plan(path: Path) -> ExternalPlan:
         content = opened.read(_LARGEST_BYTES)
     try:
         file = msgspec.json.decode(content, type=_PlanFile)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise UsageError(f"{path} is no plan of `esper-ab design`: {error}") from None
     if file.sha256 != file.plan.digest:
         raise UsageError(f"{path} was changed after it was written: its sha256 is not that of its content")

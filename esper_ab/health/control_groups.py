@@ -29,13 +29,10 @@ class Allowance(NamedTuple):
         return max(0, self.limit - self.used)
 
 
-def folders(process: int | str = "self") -> list[Path]:
-    """Return the folders of the process's control groups, by hierarchy, the innermost first; none for one that ended.
-
-    On the first generation a process that has ended and is not reaped is in no group any more.
-    """
+def folders() -> list[Path]:
+    """Return the folders of this process's control groups, in which its children begin; the innermost first."""
     found: list[Path] = []
-    for line in text_of(Path(f"/proc/{process}/cgroup")).splitlines():
+    for line in text_of(Path("/proc/self/cgroup")).splitlines():
         _, controllers, path = line.split(":", 2)
         root = _ROOT / controllers if controllers else _ROOT
         inner = root / path.lstrip("/")

@@ -80,20 +80,20 @@ def refuse_few_processes(name: str, args: Sequence[str]) -> None:
     """UsageError when the command `name` needs more processes and threads than may be started."""
     if {"--help", "-h"} & {*args}:
         return
-    _refuse(f"`{name}` needs", needed(name), "fewer with OMP_NUM_THREADS=1")
+    _refuse(f"`{name}` needs", needed(name), "raise the limit or end something; OMP_NUM_THREADS=1 needs fewer")
 
 
 def check(workers: int, each: int) -> None:
     """UsageError unless a coordinator and so many workers may be started; `each`: of one worker."""
-    _refuse(f"{workers} lanes need", _BESIDE_WORKERS + workers * each, "or name fewer devices")
+    count = _BESIDE_WORKERS + workers * each
+    _refuse(f"{workers} lanes need", count, "raise the limit, end something, or name fewer devices")
 
 
 def _refuse(who: str, count: int, remedy: str) -> None:
     least = tightest() if count else None
     if least is not None and least.left < count:
         raise UsageError(
-            f"{who} {count} more processes and threads, and {least.left} may be started: {described(least)}; raise "
-            f"the limit, end something, {remedy}"
+            f"{who} {count} more processes and threads, and {least.left} may be started: {described(least)}; {remedy}"
         )
 
 

@@ -26,7 +26,7 @@ from pathlib import Path
 import msgspec
 
 from esper_ab.contracts.below import remove_below
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.errors import UNREADABLE, UsageError
 from esper_ab.contracts.regular_file import NotRegular, open_regular
 
 LOCK_NAME, JOURNAL_NAME = ".lock", "events.jsonl"
@@ -206,5 +206,5 @@ def _whole_file(kind: int) -> bytes:
 def _named(descriptor: int) -> Holder:
     try:
         return msgspec.json.decode(os.pread(descriptor, 1000, 0).partition(b"\n")[0], type=Holder)
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         return _UNKNOWN

@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from esper_ab.contracts.below import open_below, write_below
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.errors import UNREADABLE, UsageError
 from esper_ab.contracts.regular_file import open_regular
 from esper_ab.trackers.settings import Tracking
 from esper_ab.trackers.subject import Name
@@ -60,7 +60,7 @@ def read_settings(experiment_dir: Path) -> Tracking:
         return Tracking()
     try:
         return msgspec.json.decode(path.read_bytes(), type=Tracking)
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         raise UsageError(f"{path}: {error}; remove it, and no tracker follows, or see docs/trackers.md") from None
 
 
@@ -73,7 +73,7 @@ def read_progress(experiment_dir: Path, name: Name) -> TrackerProgress | None:
     """Read a tracker's progress file; None when it is missing or invalid."""
     try:
         return msgspec.json.decode((experiment_dir / FOLDER / f"{name}.json").read_bytes(), type=TrackerProgress)
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, *UNREADABLE):
         return None
 
 

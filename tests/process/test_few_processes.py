@@ -18,7 +18,7 @@ from support.children import environment
 from support.groups import few_processes, inside
 
 USER = 65_432  # nobody's: what others of a name have started does not count
-PATIENCE_S = 240
+PATIENCE_S = 280  # of a machine that may be crowded
 LANES = 2
 LAUNCH = ("launch", "--groups", "wait,random", "--task", "synthetic", "--devices", "cpu:0,cpu:1")
 TINY = ("--episodes", "1", "--steps", "2", "--replicates", "1", "--quiet")

@@ -33,7 +33,7 @@ def test_threads_of_a_user_are_counted_and_those_of_others_are_not(tmp_path: Pat
 
 
 def test_a_thread_more_counts() -> None:
-    done, before = threading.Event(), os.listdir("/proc/self/task")
+    done, before = threading.Event(), list(Path("/proc/self/task").iterdir())
     thread = threading.Thread(target=done.wait)
     thread.start()
     try:
