@@ -41,8 +41,8 @@ def test_what_the_page_prints_is_in_the_summary() -> None:
     for line in filter(None, map(str.strip, quoted.splitlines()[1:])):
         assert " ".join(line.split()) in printed
     assert "energy's own reward rose" in quoted
-    assert "3          -139.75  -115.30" in summary
-    assert "-139.75 against -115.30" in page
+    assert "4          -152.80  -130.95" in summary
+    assert "-152.80 against -130.95" in page
 
 
 def test_the_code_of_the_page_is_that_of_the_example() -> None:
