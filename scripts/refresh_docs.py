@@ -99,6 +99,10 @@ PRODUCTS = {
         files=("docs/benchmarks/field.json",), code=("scripts/peers", "workers/gymnasium_task", "workers/ppo"),
         command=("scripts/field",),
     ),
+    "speeds of the field": Product(
+        files=("docs/benchmarks/field_speed.json",), code=("scripts/peers", "workers/gymnasium_task", "workers/ppo"),
+        command=("scripts/field", "--speed"),
+    ),
     "open questions": _numbers("open-questions", "open_questions", *_TRAINING, *_CONTROL),
 }
 
@@ -189,14 +193,16 @@ def keep_shaping(experiment_dir: Path) -> None:
 
     from esper_ab.journal.load import load
     from esper_ab.report.content import content
-    from esper_ab.report.figures.curves import outcome
-    from esper_ab.report.figures.kinds.gymnasium import own_reward
+    from esper_ab.report.figures import style
+    from esper_ab.report.figures.catalogue import figure
 
     keep(experiment_dir, ROOT / SHAPING, _SHOWN)
     found, parts = content(load(experiment_dir).history), []
-    for drawing in (own_reward(found), outcome(found)):
-        buffer = io.BytesIO()
-        drawing.figure.savefig(buffer, format="png", dpi=90, facecolor="white")
+    for name in ("own-reward", "curves"):
+        drawn, buffer = figure(name, found), io.BytesIO()
+        assert drawn is not None, "every run has ended"
+        with style.look():
+            drawn.savefig(buffer, format="png", dpi=90, transparent=False)
         buffer.seek(0)
         parts.append(image.imread(buffer)[..., :3])
     width = max(part.shape[1] for part in parts)

@@ -75,5 +75,5 @@ def test_the_reward_that_rises_further_is_worse_by_the_outcome(tmp_path: Path) -
     done("launch", "--config", EXAMPLE / "experiment.toml", "--out", tmp_path, "--name", "again", "--quiet",
          "--replicates", "6", "--rng-seed", "77")  # fmt: skip
     summary = " ".join((tmp_path / "again" / "summary.txt").read_text().split())
-    assert "gain is better than energy" in summary
+    assert "energy is worse than gain by" in summary
     assert "energy's own reward rose in 6 of 6 runs, and by the outcome it is worse than gain" in summary
