@@ -71,6 +71,7 @@ def test_the_command_of_the_page_plans_the_experiment(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # four minutes on two free cores
 def test_the_reward_that_rises_further_is_worse_by_the_outcome(tmp_path: Path) -> None:
     done("launch", "--config", EXAMPLE / "experiment.toml", "--out", tmp_path, "--name", "again", "--quiet",
          "--replicates", "6", "--rng-seed", "77")  # fmt: skip
