@@ -128,6 +128,11 @@ def _more_pairs(content: Content) -> Iterator[Step]:
             "margin.", command=_anew(content, "larger", "--replicates", str(LEAST_EQUIVALENCE_PAIRS)),
         )  # fmt: skip
         return
+    if any(item.degenerate for item in open_ones):
+        yield Step(
+            sentence="Most pairs came out alike, and more of them would too: compare after less training (--episodes), "
+            "on a harder task, or training itself (--endpoint curve-mean)."
+        )
     needed = [pairs for item in open_ones if (pairs := _pairs(item)) is not None]
     if not needed:
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 
+import msgspec
 import pytest
 from support.journals import Shape, Synthetic, failed_run, one_replicate, planted_effect, same_twice, three_groups
 
@@ -51,6 +52,15 @@ def test_an_open_comparison_says_how_many_pairs_would_decide_it():
     (needed,) = [item.pairs_needed for item in shown.comparisons]
     said = " ".join(step.sentence + step.command for step in next_steps(shown))
     assert f"--replicates {needed.pairs}" in said or "More than" in said
+
+
+def test_where_most_pairs_came_out_alike_another_question_is_proposed_and_not_more_pairs():
+    shown = found("open")
+    (item,) = shown.comparisons
+    alike = msgspec.structs.replace(item.effect, se=None, t=None, p=None)
+    altered = replace(item, effect=alike, pairs_needed=None, pairs_anew=None)
+    (step,) = next_steps(replace(shown, analysis=replace(shown.analysis, comparisons=(altered,))))
+    assert "--endpoint curve-mean" in step.sentence
 
 
 def test_the_first_step_is_the_one_that_trains_fewer_pairs():
