@@ -163,10 +163,6 @@ class Launcher(Protocol):
     def processes(self) -> int:
         """Processes of this machine, threads included, that one of its workers takes at least."""
 
-    @property
-    def shares_files(self) -> bool:
-        """Whether its workers see the files of this machine at the same paths."""
-
     def begin(self, node: str, module: str, *arguments: str) -> Errand:
         """Run a module of ours as a program on a node of `nodes`, as `begin_here` does on this machine."""
 
