@@ -20,7 +20,7 @@ from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.flags import read_request
 from esper_ab.settings.parse import FileSettings, Request, assemble
 
-_LONGEST_FOLDER = 60
+_LONGEST_FOLDER = 50  # with a hash, below the 64 characters of a name
 _SAME = ("replicates", "rng_seed", "alpha", "control", "test", "untested", "endpoint", "name", "task")
 # What belongs to an experiment by itself, and why it has no place in a question over several parts.
 _ALONE = {
@@ -59,7 +59,7 @@ class Parts:
 
 def folder_of(name: str) -> str:
     """Return a folder's name for a part: its own, and a hash where that cannot be one."""
-    plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-._")[:_LONGEST_FOLDER]
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-._")[:_LONGEST_FOLDER] or "part"
     return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
