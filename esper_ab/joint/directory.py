@@ -70,12 +70,17 @@ def read_joint(directory: Path) -> tuple[Joint, ExternalPlan]:
     return joint, read_plan(directory / PLAN_NAME)
 
 
+def folders_of(directory: Path) -> list[Path]:
+    """Return the experiment directories of the parts."""
+    joint, _ = read_joint(directory)
+    return [directory / part.folder for part in joint.parts]
+
+
 def refuse_joint(directory: Path, command: str) -> None:
     """UsageError where `directory` is that of a joint experiment, which `command` does not take: its parts it does."""
     if not is_joint(directory):
         return
-    joint, _ = read_joint(directory)
-    parts = [directory / part.folder for part in joint.parts]
+    parts = folders_of(directory)
     one = next((part for part in parts if part.is_dir() and holder(part) is not None), parts[0])
     raise UsageError(
         f"{directory} holds {len(parts)} experiments with one answer, and {command} takes one of them: "
