@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,7 @@ from esper_ab.control.preflight import check_experiment_dir, check_launcher
 from esper_ab.execution import experiment as execution
 from esper_ab.joint.directory import Joint, JointPart, begun, read_joint, write_joint
 from esper_ab.launchers import Launcher
-from esper_ab.plan.experiment_directory import check_name, experiment_toml
+from esper_ab.plan.experiment_directory import experiment_toml
 from esper_ab.settings.flags import parse_flags
 from esper_ab.settings.parts import Part, Parts
 from esper_ab.settings.resolve import collect_questions
@@ -48,8 +47,8 @@ def plan_joint(asked: Parts, out: Path, launcher: Launcher, *, only_plan: bool =
     from esper_ab.external.plan import Rule, make_external_plan  # with scipy, which --help does not wait for
     from esper_ab.external.scales import Scale
 
-    directory = out / (asked.name or _generated(asked))
-    check_name(directory.name)
+    pattern = f"{{task}}-and-{len(asked.parts) - 1}-more-{{time}}"
+    directory = out / execution.choose_name(msgspec.structs.replace(asked.parts[0].asked, name=asked.name), pattern)
     check_experiment_dir(directory, 0)
     machines: dict[bytes, Machine] = {}
     parts = []
@@ -89,12 +88,6 @@ def _plan_part(
         asked=asked, machine=machine, plan=execution.plan_on(machine, asked, part.folder),
         experiment_dir=experiment_dir,
     )
-
-
-def _generated(asked: Parts) -> str:
-    """Name a directory nobody named: by its first part and the time."""
-    more = len(asked.parts) - 1
-    return f"{asked.parts[0].folder}-and-{more}-more-{datetime.now(UTC).astimezone():%Y%m%d-%H%M%S}"
 
 
 def _scores(asked: Parts, plan: ExternalPlan) -> dict[str, tuple[float, float]]:

@@ -26,7 +26,7 @@ Courses = Mapping[Contrast, Course]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
+class AuditedTask:
     """What is known of the runs of one task beside their endpoints, where experiments of our own recorded them."""
 
     findings: tuple[Finding, ...]  # of its audit
@@ -34,7 +34,7 @@ class Known:
     same_records: frozenset[tuple[str, str]]  # comparisons whose runs have the same records in every pair
 
 
-def judge(plan: ExternalPlan, endpoints: Endpoints, known: Mapping[str, Known] | None = None) -> ExternalResult:
+def judge(plan: ExternalPlan, endpoints: Endpoints, known: Mapping[str, AuditedTask] | None = None) -> ExternalResult:
     """Judge `endpoints` by `plan`. A look is taken where all runs that it asks for are there, lost ones included.
 
     `known`: by task, of runs that have records. UsageError where no run is of the plan, unless they are `known`, and
@@ -62,7 +62,7 @@ def judge(plan: ExternalPlan, endpoints: Endpoints, known: Mapping[str, Known] |
 
 
 def _judged(
-    plan: ExternalPlan, endpoints: Endpoints, at: str = "", known: Mapping[str, Known] | None = None
+    plan: ExternalPlan, endpoints: Endpoints, at: str = "", known: Mapping[str, AuditedTask] | None = None
 ) -> ExternalResult:
     """`at`: in which settings, in words."""
     records = known or {}
@@ -96,7 +96,7 @@ def _tasks_of(plan: ExternalPlan, contrast: Contrast) -> tuple[str, ...]:
     return plan.tasks if contrast.task == MEAN else (contrast.task,)
 
 
-def _scope(plan: ExternalPlan, endpoints: Endpoints, task: str, known: Mapping[str, Known]) -> str:
+def _scope(plan: ExternalPlan, endpoints: Endpoints, task: str, known: Mapping[str, AuditedTask]) -> str:
     """Describe what the answer is conditional on; where records are known, as an experiment of its own does."""
     if not known:
         return scope_of(endpoints, task, plan.scales)
@@ -105,7 +105,7 @@ def _scope(plan: ExternalPlan, endpoints: Endpoints, task: str, known: Mapping[s
     return f"the named tasks and no others: {', '.join(plan.tasks)}"
 
 
-def _audited(plan: ExternalPlan, contrast: Contrast, known: Mapping[str, Known]) -> Iterator[Finding]:
+def _audited(plan: ExternalPlan, contrast: Contrast, known: Mapping[str, AuditedTask]) -> Iterator[Finding]:
     """Yield what the audits found; what blocks or caps one task does so for the mean that it is part of."""
     for task in _tasks_of(plan, contrast):
         for finding in known[task].findings if task in known else ():
@@ -113,7 +113,7 @@ def _audited(plan: ExternalPlan, contrast: Contrast, known: Mapping[str, Known])
             yield msgspec.structs.replace(finding, sentence=f"{where}{finding.sentence}")
 
 
-def _same_records(plan: ExternalPlan, contrast: Contrast, known: Mapping[str, Known]) -> bool:
+def _same_records(plan: ExternalPlan, contrast: Contrast, known: Mapping[str, AuditedTask]) -> bool:
     """Return whether the two groups were one computation, twice, in every task that is compared."""
     pair = (contrast.a, contrast.b)
     return all(task in known and pair in known[task].same_records for task in _tasks_of(plan, contrast))

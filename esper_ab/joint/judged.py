@@ -10,7 +10,7 @@ from esper_ab.analysis.audit import audit
 from esper_ab.analysis.pairs import all_pairs, same_records
 from esper_ab.external.endpoints import Endpoints
 from esper_ab.external.experiments import rows_of
-from esper_ab.external.judge import Known, judge
+from esper_ab.external.judge import AuditedTask, judge
 from esper_ab.external.plan import ExternalPlan
 from esper_ab.external.profiles import profiles_of
 from esper_ab.external.result import ExternalResult
@@ -72,10 +72,10 @@ def judge_directory(directory: Path, joint: Joint, plan: ExternalPlan) -> JointR
     )
 
 
-def _known(history: History) -> Known:
+def _known(history: History) -> AuditedTask:
     """Return what a part's records say beside its endpoints."""
     pairs = all_pairs(history)
-    return Known(
+    return AuditedTask(
         findings=audit(history, pairs).findings, scope=conditions(history),
         same_records=frozenset((one.a, one.b) for one in pairs if same_records(history, one, pairs[one])),
     )
