@@ -22,7 +22,6 @@ from esper_ab.plan.experiment_directory import experiment_toml
 from esper_ab.settings.flags import parse_flags
 from esper_ab.settings.parts import Part, Parts
 from esper_ab.settings.resolve import collect_questions
-from esper_ab.verdict.sentences import rule_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -197,6 +196,8 @@ def _resumed_as_a_whole(directory: Path, part: JointPart) -> Iterator[None]:
 
 def describe(planned: PlannedJoint) -> str:
     """Say what is asked over all parts, for the head of their plans."""
+    from esper_ab.verdict.sentences import rule_sentence  # with scipy
+
     margins = "; ".join(
         f"{scale.task}: {scale.outcome.difference(f'{scale.margin:g}')}" for scale in planned.plan.scales
     )
