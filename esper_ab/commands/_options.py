@@ -29,6 +29,15 @@ def _takes(metavar: str | None, words: str, **how: Any) -> dict[str, Any]:
     return {"metavar": metavar, "help": words, **how}
 
 
+class Margin(click.types.FloatParamType):
+    """The type of a margin: a number, or a text with the margins of several tasks, read by settings/parts.py."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number, or the text."""
+        several = isinstance(value, str) and "=" in value
+        return value if several else super().convert(value, param, ctx)
+
+
 def _switch(words: str) -> dict[str, Any]:
     return {"is_flag": True, "help": words}
 
@@ -39,8 +48,8 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "group": _takes("NAME:KEY=VALUE,…", "Alter NAME, or create it. Repeatable.", multiple=True),
     "set": _takes("KEY=VALUE", "Any setting, for all groups. Repeatable.", multiple=True),
     "config": _takes("FILE.toml", "The same settings; flags win.", type=click.Path(path_type=Path)),
-    "task": _takes("NAME", "What hosts learn; gym:ID, or path/env.py:make, is an environment of Gymnasium. [default: "
-                   "digits]"),
+    "task": _takes("NAME[,NAME…]", "What hosts learn; gym:ID, or path/env.py:make, is an environment of Gymnasium. Of "
+                   "several: an answer on each and on their mean. [default: digits]"),
     "data_dir": _takes("DIR", "Where a task's data is, if it does not ship."),
     "trainer": _takes("FILE.py|COMMAND", "Your own: a Python file with train(run), or a command with {seed}, as "
                       "'python train.py --seed {seed} --lr {lr} --out {out}'; docs/your-trainer.md."),
@@ -72,8 +81,9 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "alpha": _takes("P", "Error rate of the whole experiment. [default: 0.05]", type=float),
     "eval_hosts": _takes("N|auto", "Hosts that each trained policy is evaluated on; auto: by a calibration, the number "
                          "with the least variance x cost. [default: auto]"),
-    "margin": _takes("SIZE", "The smallest difference in outcome worth acting on, in its unit. [default: that of the "
-                     "task, where it declares one: 2 points for the tasks of growth]", type=float),
+    "margin": _takes("SIZE", "The smallest difference in outcome worth acting on, in its unit; of several tasks also "
+                     "TASK=SIZE,…. [default: that of the task, where it declares one: 2 points for the tasks of "
+                     "growth]", type=Margin()),
     "rng_seed": _takes("N", "Root of all randomness.", type=int),
     "unpaired": _switch("Own randomness per group, for calibration."),
     "devices": _takes("A B …", "cuda:0, cpu:1, or cuda, cpu for all. [default: all GPUs, or cores]"),
@@ -129,7 +139,7 @@ _SECTIONS = {
     ),
     "What is compared, and by which rule": (
         "max", "looks", "no_early_stop", "futility", "control", "untested", "exam", "endpoint", "test", "alpha",
-        "eval_hosts", "unpaired", "calibration", "appraisal", "fail_unless",
+        "grid", "scores", "eval_hosts", "unpaired", "calibration", "appraisal", "fail_unless",
     ),
     "Where it runs": (
         "devices_per_run", "max_parallel", "placement", "order", "sync", "share_observation_norm", "threads", "amp",

@@ -103,15 +103,21 @@ def plan_experiment(
     if generated:
         experiment_dir = _find_free(experiment_dir)
     check_new(asked, experiment_dir, known.calibration)
-    machine = examine_machine(asked, examine if only_plan else partial(examine, meanwhile=_import_control))
-    if launcher.nodes:
-        with waiting(f"looking at {len(launcher.nodes)} nodes"):
-            machine = examine_nodes(machine, collect_questions(asked), launcher, out)
+    machine = look_around(asked, out, launcher, only_plan=only_plan)
     return PlannedExperiment(
         asked=asked, machine=machine, experiment_dir=experiment_dir,
         plan=plan_on(machine, asked, experiment_dir.name, known),
         generated=generated, known=known,
     )  # fmt: skip
+
+
+def look_around(asked: AskedExperiment, out: Path, launcher: Launcher, *, only_plan: bool) -> Machine:
+    """Ask this machine and the launcher's nodes what the experiment needs to know; as `plan_experiment` does."""
+    machine = examine_machine(asked, examine if only_plan else partial(examine, meanwhile=_import_control))
+    if launcher.nodes:
+        with waiting(f"looking at {len(launcher.nodes)} nodes"):
+            machine = examine_nodes(machine, collect_questions(asked), launcher, out)
+    return machine
 
 
 def _import_control() -> None:
