@@ -205,7 +205,7 @@ class GymEnvironments:
                 f"the outcome of environment {env} is not finite: {outcomes}; with --outcome-range LOW..HIGH the worse "
                 "end stands for it, or an --outcome of your own, path.py:function, says what such an episode is worth"
             )
-        known = [spec.worst if not np.isfinite(outcome) else outcome for outcome in outcomes]
+        known = outcomes if spec.worst is None else [one if np.isfinite(one) else spec.worst for one in outcomes]
         measures = [spec.measures(episode) for episode in episodes]
         means = {name: _mean([one[name] for one in measures]) for name in measures[0]}
         return EnvEpisode(
