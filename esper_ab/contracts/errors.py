@@ -16,9 +16,6 @@ import errno
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import msgspec
-
-UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError)  # what msgspec raises for bytes that are not what was written
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})  # errno values of an OSError that goes away when space is freed
 
 

@@ -15,10 +15,11 @@ from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts.errors import UNREADABLE, EsperError, Setting, UsageError, WorkerFailed, WorkerHung
+from esper_ab.contracts.errors import EsperError, Setting, UsageError, WorkerFailed, WorkerHung
 from esper_ab.contracts.machine import DOING, Device, Machine, Questions
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.own_packages import child_command
+from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.contracts.visible import visible_line
 from esper_ab.control import descriptors
 from esper_ab.control.crowding import crowding

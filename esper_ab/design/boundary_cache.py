@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts.errors import UNREADABLE
+from esper_ab.contracts.unreadable import UNREADABLE
 
 _METHOD = 1  # part of the seed and of the file's name; increment when the computation changes
 

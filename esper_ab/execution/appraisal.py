@@ -11,8 +11,9 @@ import msgspec
 
 from esper_ab.contracts.appraisal import SCHEMA, Appraisal, AppraisalAnswer, AppraisalQuestion
 from esper_ab.contracts.below import make_folder, write_below
-from esper_ab.contracts.errors import UNREADABLE, EsperError, UsageError
+from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.installed_code import sources
+from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.execution.child import answer_of
 from esper_ab.settings.option_file import load_option_file
 

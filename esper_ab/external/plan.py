@@ -14,9 +14,10 @@ from typing import Literal
 
 import msgspec
 
-from esper_ab.contracts.errors import UNREADABLE, Setting, UsageError
+from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.regular_file import open_regular
 from esper_ab.contracts.settings import Settings
+from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.design.boundary_cache import calibrate
 from esper_ab.design.design import (
     LEAST_KEPT,

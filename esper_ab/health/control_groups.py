@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from esper_ab.health.diagnosis import text_of
+from esper_ab.health.system_file import text_of
 
 _ROOT = Path("/sys/fs/cgroup")
 _KILLS = "oom_kill"

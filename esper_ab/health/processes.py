@@ -15,14 +15,13 @@ from pathlib import Path
 from esper_ab.contracts.errors import UsageError
 from esper_ab.health import control_groups
 from esper_ab.health.control_groups import Allowance
-from esper_ab.health.diagnosis import Diagnosis, ok, problem, text_of, warning
 from esper_ab.health.memory import LOADING
+from esper_ab.health.system_file import text_of
 
 _MOST_BLAS = 64  # threads for which OpenBLAS is built where numpy and scipy bring it
 _BLAS_IN_COORDINATOR = 2  # numpy's and scipy's
 _BESIDE_WORKERS = 4  # of a coordinator: two threads of libzmq, one that commits, and the tracker of resources
-_LANES = 2  # of the smallest launch: a group on each
-_FEW = 64  # left: more lanes than two, or the threads of a user's own code, may find none
+FEW = 64  # left: more lanes than two, or the threads of a user's own code, may find none
 _UNBOUND = 1 << 24 | 1 << 21  # CAP_SYS_RESOURCE, CAP_SYS_ADMIN
 _ALL_USERS = ["0", "0", "4294967295"]  # /proc/self/uid_map of the first user namespace
 _CHILDREN = frozenset(("launch", "run", "resume", "extend", "calibrate", "evaluate", "heuristic", "rewards"))
@@ -109,19 +108,12 @@ def described(found: Allowance) -> str:
     return f"{found.used} of {found.limit} are in use, threads included ({found.by})"
 
 
+def needed_to_train(workers: int, each: int) -> int:
+    """Processes and threads, beside this one, of a command that trains with so many workers; `each`: of one."""
+    return _BLAS_IN_COORDINATOR * blas_threads(os.environ) + _BESIDE_WORKERS + workers * each
+
+
 def limited() -> str:
     """Return the limit on processes that leaves few; "" where none does."""
     least = tightest()
-    return described(least) if least is not None and least.left < _FEW else ""
-
-
-def diagnosis(each: int) -> Diagnosis:
-    """Report how many processes may be started, and whether two lanes would be refused; `each`: of a worker."""
-    least = tightest()
-    if least is None:
-        return ok("processes", "no limit")
-    count = _BLAS_IN_COORDINATOR * blas_threads(os.environ) + _BESIDE_WORKERS + _LANES * each
-    said, remedy = described(least), "ulimit -u 4096, or raise pids.max of the control group"
-    if least.left < count:
-        return problem("processes", f"{said}; `launch` on {_LANES} lanes needs {count} more", remedy)
-    return warning("processes", said, remedy) if least.left < _FEW else ok("processes", said)
+    return described(least) if least is not None and least.left < FEW else ""

@@ -10,7 +10,8 @@ from typing import NamedTuple
 from esper_ab.contracts.machine import Kernel
 from esper_ab.health import control_groups
 from esper_ab.health.control_groups import Allowance
-from esper_ab.health.diagnosis import Diagnosis, ok, text_of, warning
+from esper_ab.health.diagnosis import Diagnosis, ok, warning
+from esper_ab.health.system_file import text_of
 
 _FEATURES = ("avx2", "avx512f", "avx512_bf16", "amx_tile", "amx_bf16", "asimd", "bf16")  # names of /proc/cpuinfo
 _LITTLE_BYTES = 2 << 30  # for two workers and the report

@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 from esper_ab.contracts.below import remove_below
-from esper_ab.contracts.errors import NO_ROOM, UNREADABLE, DiskFull, JournalError, UsageError
+from esper_ab.contracts.errors import NO_ROOM, DiskFull, JournalError, UsageError
 from esper_ab.contracts.regular_file import open_regular
 from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.journal.events import AnyEvent
 from esper_ab.journal.line import FIRST_PREV, Line, decode, lost_newline, other_writer, written, wrong_tail
 from esper_ab.journal.lock import JOURNAL_NAME as JOURNAL_NAME

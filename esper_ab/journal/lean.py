@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import msgspec
 
-from esper_ab.contracts.errors import UNREADABLE
 from esper_ab.contracts.records import Checkpoint, Moments, PPOUpdate
+from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.journal.events import MilestoneReleased
 
 

@@ -9,7 +9,7 @@ import zlib
 
 import msgspec
 
-from esper_ab.contracts.errors import UNREADABLE
+from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.journal.events import SCHEMA, AnyEvent, ExperimentStarted
 
 FIRST_PREV = "00000000"  # `prev` of the first line

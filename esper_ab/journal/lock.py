@@ -26,8 +26,9 @@ from pathlib import Path
 import msgspec
 
 from esper_ab.contracts.below import remove_below
-from esper_ab.contracts.errors import UNREADABLE, UsageError
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.regular_file import NotRegular, open_regular
+from esper_ab.contracts.unreadable import UNREADABLE
 
 LOCK_NAME, JOURNAL_NAME = ".lock", "events.jsonl"
 _MODE = 0o600  # of `.lock`: whoever may read it can lock it

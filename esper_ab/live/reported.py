@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts.errors import UNREADABLE
 from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.journal.fold import History
 from esper_ab.verdict.word import Verdict
 

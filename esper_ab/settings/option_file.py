@@ -7,7 +7,8 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from esper_ab.contracts.errors import UNREADABLE, UsageError
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.unreadable import UNREADABLE
 
 
 class _Numbered(Protocol):

@@ -11,8 +11,9 @@ from typing import Literal
 import msgspec
 
 from esper_ab.contracts.below import open_below, write_below
-from esper_ab.contracts.errors import UNREADABLE, UsageError
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.regular_file import open_regular
+from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.trackers.settings import Tracking
 from esper_ab.trackers.subject import Name
 

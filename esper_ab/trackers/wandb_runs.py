@@ -17,7 +17,7 @@ import msgspec
 import wandb
 
 from esper_ab.contracts.below import folder_below, write_below
-from esper_ab.contracts.errors import UNREADABLE
+from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.trackers.numbers import identity
 from esper_ab.trackers.settings import NOT_IN_A_PROJECT, PROJECT_CHARS, Tracking
 from esper_ab.trackers.state import FOLDER as STATE_FOLDER

@@ -71,7 +71,6 @@ def test_without_a_limit_nothing_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     processes.require(1 << 20)
     processes.check(1 << 20, 4)
     assert processes.limited() == ""
-    assert processes.diagnosis(4).level == "ok"
 
 
 @pytest.mark.parametrize("name", sorted(TABLE))
@@ -92,12 +91,3 @@ def test_a_command_is_refused_exactly_where_it_loads_libraries(monkeypatch: pyte
 ])  # fmt: skip
 def test_threads_of_the_library(environment: dict[str, str], most: int) -> None:
     assert processes.blas_threads(environment) == min(len(os.sched_getaffinity(0)) - 1, most)
-
-
-@pytest.mark.parametrize(("left", "level"), [(0, "problem"), (11, "problem"), (63, "warning"), (64, "ok")])
-def test_what_the_doctor_says(monkeypatch: pytest.MonkeyPatch, left: int, level: str) -> None:
-    monkeypatch.setattr(processes, "blas_threads", lambda environment: 1)
-    allow(monkeypatch, Allowance("ulimit -u of user 7", 100, 100 - left))
-    found = processes.diagnosis(4)
-    assert found.level == level
-    assert f"{100 - left} of 100 are in use, threads included (ulimit -u of user 7)" in found.what
