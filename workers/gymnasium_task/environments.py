@@ -199,17 +199,18 @@ class GymEnvironments:
     def _end_of(self, env: int) -> EnvEpisode:
         spec, episodes = self._spec, self._ended[env] or [self._places[env].episode]
         outcomes = [float(spec.outcome(episode)) for episode in episodes]
-        failed = not np.isfinite(outcomes).all()
-        if failed and spec.worst is None:
+        worst, failed = spec.worst, not np.isfinite(outcomes).all()
+        if failed and worst is None:
             raise ValueError(
                 f"the outcome of environment {env} is not finite: {outcomes}; with --outcome-range LOW..HIGH the worse "
                 "end stands for it, or an --outcome of your own, path.py:function, says what such an episode is worth"
             )
-        known = outcomes if spec.worst is None else [one if np.isfinite(one) else spec.worst for one in outcomes]
+        if failed and worst is not None:
+            outcomes = [outcome if np.isfinite(outcome) else worst for outcome in outcomes]
         measures = [spec.measures(episode) for episode in episodes]
         means = {name: _mean([one[name] for one in measures]) for name in measures[0]}
         return EnvEpisode(
-            env=env, device=spec.devices[env], steps=self._steps_done[env], outcome=float(np.mean(known)),
+            env=env, device=spec.devices[env], steps=self._steps_done[env], outcome=float(np.mean(outcomes)),
             reward_sum=None, failed=failed, measures=means,
         )
 
