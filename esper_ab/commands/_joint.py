@@ -84,6 +84,7 @@ def report_joint(directory: Path, form: str, texts: Sequence[str]) -> None:
     if form == "md":
         raise UsageError("--format md: one experiment's report has it; of several together there are text and json")
     result = joint.judge_joint(directory)
+    # With scipy, which --help does not wait for.
     from esper_ab.report.joint import PAGE, comparisons_on_mean, render_joint, render_joint_brief, render_joint_json
 
     _, plan = read_joint(directory)

@@ -44,7 +44,7 @@ class PlannedJoint:
 def plan_joint(asked: Parts, out: Path, launcher: Launcher, *, only_plan: bool = False) -> PlannedJoint:
     """Plan every part; whatever can be refused is refused here, before anything is written or starts."""
     from esper_ab.external.plan import Rule, make_external_plan  # with scipy, which --help does not wait for
-    from esper_ab.external.scales import Scale
+    from esper_ab.external.scales import Scale  # likewise
 
     pattern = f"{{task}}-and-{len(asked.parts) - 1}-more-{{time}}"
     directory = out / execution.choose_name(msgspec.structs.replace(asked.parts[0].asked, name=asked.name), pattern)
@@ -91,7 +91,7 @@ def _plan_part(
 
 def _scores(asked: Parts, plan: ExternalPlan) -> dict[str, tuple[float, float]]:
     """Worst and target outcome by part: as told, or the ends of the declared ranges where every part has both."""
-    from esper_ab.external.scales import ranges_of, told_by_task
+    from esper_ab.external.scales import ranges_of, told_by_task  # with scipy
 
     if asked.scores:
         return ranges_of(plan.tasks, told_by_task(asked.scores))
@@ -129,8 +129,8 @@ def resume_joint(
     begin: Callable[[str], None],
 ) -> None:  # fmt: skip
     """Go on with the parts that are not finished, and launch those that never began; UsageError: all are finished."""
-    from esper_ab.execution.going_on import resume_run
-    from esper_ab.journal.load import load
+    from esper_ab.execution.going_on import resume_run  # with numpy, which --help does not wait for
+    from esper_ab.journal.load import load  # likewise
 
     joint, _ = read_joint(directory)
     to_do = [
@@ -171,7 +171,7 @@ def _launch_again(
 def judge_joint(directory: Path) -> JointResult:
     """Judge what is recorded now, and write summary.txt, verdict.json and report.html."""
     from esper_ab.joint.judged import judge_directory  # with scipy
-    from esper_ab.live.console import waiting
+    from esper_ab.live.console import waiting  # likewise
     from esper_ab.report.joint import write_joint_report
 
     with waiting("writing the report"):

@@ -19,6 +19,7 @@ from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.contracts.records import GroupName, Sha256
 from esper_ab.contracts.settings import Settings
 from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.external.plan import ExternalPlan, read_plan, save_plan
 from esper_ab.journal.lock import JOURNAL_NAME, holder
 
@@ -65,7 +66,7 @@ def read_joint(directory: Path) -> tuple[Joint, ExternalPlan]:
         raise UsageError(f"{directory} is no joint experiment: it has no {JOINT_NAME}")
     try:
         joint = msgspec.json.decode((directory / JOINT_NAME).read_bytes(), type=Joint)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise JournalError(f"{directory / JOINT_NAME}: {error}") from None
     return joint, read_plan(directory / PLAN_NAME)
 

@@ -57,7 +57,7 @@ def ray_job(told: str) -> str:
     """The number of the job in what Ray tells a job's command in its environment; "" where it has told nothing."""
     try:
         return msgspec.json.decode(told, type=_RayJob).metadata.get("job_submission_id", "") if told else ""
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         return ""
 
 
