@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 import msgspec
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -12,9 +10,10 @@ from esper_ab.contracts.unreadable import UNREADABLE
 
 
 @given(st.binary())
-@example(b'"\xf6"')
+@example(b"\xf6")
 def test_damage_has_one_name(data):
-    with suppress(*UNREADABLE):
-        msgspec.json.decode(data)
-    with suppress(*UNREADABLE):
-        msgspec.json.decode(b'{"name":"' + data + b'"}', type=dict[str, str])
+    try:
+        found = msgspec.json.decode(b'{"name":"' + data + b'"}', type=dict[str, str])
+    except UNREADABLE:
+        return
+    assert isinstance(found, dict)
