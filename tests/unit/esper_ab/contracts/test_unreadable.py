@@ -10,11 +10,10 @@ from esper_ab.contracts.unreadable import UNREADABLE
 
 
 @given(st.binary())
-@example(b'"\xf6"')
+@example(b"\xf6")
 def test_damage_has_one_name(data):
-    for content, kind in ((data, object), (b'{"name":"' + data + b'"}', dict[str, str])):
-        try:
-            found = msgspec.json.decode(content, type=kind)
-        except UNREADABLE:
-            continue
-        assert isinstance(found, object if kind is object else dict)
+    try:
+        found = msgspec.json.decode(b'{"name":"' + data + b'"}', type=dict[str, str])
+    except UNREADABLE:
+        return
+    assert isinstance(found, dict)
