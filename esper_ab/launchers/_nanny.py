@@ -11,6 +11,7 @@ import subprocess
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import IO
 
 _RAYS_OWN = ("OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES")  # that Ray sets in an actor; what is started here sets its own
@@ -80,8 +81,15 @@ class _Child:
             if self.process.stdin is not None:
                 self.process.stdin.write(text)
                 self.process.stdin.flush()
-        except OSError:
+        except (OSError, ValueError):
             pass  # it has ended, which shows by its status
+
+    def wait(self) -> Ending:
+        status = self.process.wait()
+        if self.process.stdin is not None:
+            with suppress(OSError):  # what it has not read
+                self.process.stdin.close()
+        return status, self.output.rest(), self.complaint.rest()
 
 
 class Nanny:
@@ -125,6 +133,4 @@ class Nanny:
 
     def wait(self, name: str, _begun: object) -> Ending:
         """Its end. May be asked again by whoever did not get the answer."""
-        child = self._children[name]
-        status = child.process.wait()
-        return status, child.output.rest(), child.complaint.rest()
+        return self._children[name].wait()
