@@ -19,6 +19,7 @@ import platform
 import shutil
 import sys
 import tempfile
+import textwrap
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -28,6 +29,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "tests"))
 
+from benchmarks.machine import processor  # noqa: E402
 from marks import between  # noqa: E402
 from support import fault_crew, fault_world  # noqa: E402
 from support.fault_crew import Crew  # noqa: E402
@@ -123,7 +125,7 @@ def table(found: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def told(name: str, piece: Piece) -> str:
+def told(name: str, piece: Piece, machine: dict[str, Any]) -> str:
     """What goes into the page."""
     signals = ", ".join(f"{count} {signal}" for signal, count in piece["signals"].items())
     what = "hash" if name == "fake" else "hash, policies and checkpoints"
@@ -134,10 +136,12 @@ def told(name: str, piece: Piece) -> str:
         else f"{len(piece['failed'])} did not end as the undisturbed one: rng seeds {', '.join(piece['failed'])}."
     )
     seeds = piece["rng_seeds"]
-    return (
+    said = (
         f"{piece['faults']} faults ({signals}) in {piece['worlds']} experiments, rng seeds {seeds[0]} to "
-        f"{seeds[-1]}, which took {piece['coordinator_lives']} coordinators. {outcome}\n\n{table(piece['rows'])}"
+        f"{seeds[-1]}, which took {piece['coordinator_lives']} coordinators, on {machine['cores']} cores of an "
+        f"{machine['processor']}, family {machine['family']}, model {machine['model']}. {outcome}"
     )
+    return f"{textwrap.fill(said, 118)}\n\n{table(piece['rows'])}"
 
 
 def main() -> int:
@@ -152,7 +156,7 @@ def main() -> int:
     piece = everything.get(asked.workers)
     behind = piece["rng_seeds"][-1] + 1 if piece else FIRST_RNG_SEED[asked.workers]
     crew, end = crew_of(asked.workers), time.monotonic() + 60 * asked.minutes
-    machine = {"processor": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()}
+    machine = {**processor(), "cores": os.cpu_count(), "python": platform.python_version()}
     with tempfile.TemporaryDirectory() as folder:
         came = worlds(crew, Path(folder), behind if asked.rng_seed is None else asked.rng_seed)
         while (not piece or piece["faults"] < asked.points) and time.monotonic() < end:
@@ -165,8 +169,9 @@ def main() -> int:
             DATA.write_text(json.dumps(everything, indent=1) + "\n", encoding="utf-8")
     if piece:
         page, mark = PAGE.read_text(encoding="utf-8"), f"injected faults: {asked.workers}"
-        PAGE.write_text(between(page, mark, told(asked.workers, piece)), encoding="utf-8")
-        print(told(asked.workers, piece))
+        said = told(asked.workers, piece, machine)
+        PAGE.write_text(between(page, mark, said), encoding="utf-8")
+        print(said)
     return 1 if piece and piece["failed"] else 0
 
 

@@ -1,5 +1,6 @@
 """PPO of ours beside PPO and RecurrentPPO of others: returns after 100,000 steps, and steps per second of CPU time.
 
+    scripts/field --speed                          measure speeds, of all learners in turn, on this machine
     scripts/field                                  do what is missing of all, then write the table and its data
     scripts/field --tasks Acrobot-v1 --learners ours SB3 --settings matched --runs 3     a part of it
     scripts/field --table                          write them from what there is
@@ -15,7 +16,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from peers.field_table import DATA, recorded, write
+from peers import speed
+from peers.field_table import DATA, SPEEDS, recorded, write
 from peers.learner import RNG_SEEDS
 from peers.pieces import ALL, LEARNERS, SETTINGS, TASK_NAMES, append, missing, perform, pieces, read
 
@@ -30,7 +32,9 @@ def main() -> int:
     parser.add_argument("--learners", nargs="+", choices=LEARNERS, default=tuple(LEARNERS))
     parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=SETTINGS)
     parser.add_argument("--runs", type=int, choices=range(1, RNG_SEEDS + 1), default=RNG_SEEDS, metavar="N")
-    parser.add_argument("--table", action="store_true", help="only write the table")
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument("--speed", action="store_true", help="measure speeds instead of returns, of all learners")
+    instead.add_argument("--table", action="store_true", help="only write the table")
     arguments = parser.parse_args()
     if not arguments.table:
         if absent := missing():
@@ -39,6 +43,9 @@ def main() -> int:
         import torch
 
         torch.set_num_threads(1)
+    if arguments.speed:
+        speed.write(SPEEDS, speed.measure(TASK_NAMES, lambda line: print(line, flush=True)))
+    elif not arguments.table:
         for piece in pieces(arguments.tasks, arguments.learners, arguments.settings, arguments.runs):
             if piece not in recorded(DATA) and piece not in read(arguments.out):
                 run = perform(piece)

@@ -12,6 +12,7 @@ A file is older when a commit after its own touched the code that it measures. N
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import shutil
 import subprocess
@@ -21,7 +22,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-EXAMPLE = "docs/examples/demo"
+EXAMPLE, SHAPING = "docs/examples/demo", "docs/examples/shaping"
+_SHOWN = ("report.html", "summary.txt")
+_KEPT = (*_SHOWN, "verdict.json")
 _TRAINING = ("workers/growth", "workers/native", "workers/ppo", "workers/rewards", "workers/run")
 _STATISTICS = ("esper_ab/design", "esper_ab/stats", "esper_ab/verdict")
 _CONTROL = ("esper_ab/control", "esper_ab/journal", "workers/process")
@@ -49,8 +52,13 @@ def _numbers(name: str, script: str, *code: str, table: bool = False) -> Product
 
 PRODUCTS = {
     "example": Product(
-        files=("docs/report.png", *(f"{EXAMPLE}/{name}" for name in ("report.html", "summary.txt", "verdict.json"))),
+        files=("docs/report.png", *(f"{EXAMPLE}/{name}" for name in _KEPT)),
         code=("esper_ab/report", "esper_ab/verdict", "esper_ab/analysis"), command=("scripts/refresh_docs",),
+    ),
+    "shaping": Product(
+        files=tuple(f"{SHAPING}/{name}" for name in (*_SHOWN, "curves.png")),
+        code=("esper_ab/report", "esper_ab/verdict", "esper_ab/analysis", "workers/gymnasium_task", "workers/ppo"),
+        command=("scripts/refresh_docs",),
     ),
     "exam": Product(
         files=("docs/examples/exam-digits/report.html", "docs/examples/exam-digits/summary.txt"),
@@ -90,6 +98,10 @@ PRODUCTS = {
     "field": Product(
         files=("docs/benchmarks/field.json",), code=("scripts/peers", "workers/gymnasium_task", "workers/ppo"),
         command=("scripts/field",),
+    ),
+    "speeds of the field": Product(
+        files=("docs/benchmarks/field_speed.json",), code=("scripts/peers", "workers/gymnasium_task", "workers/ppo"),
+        command=("scripts/field", "--speed"),
     ),
     "open questions": _numbers("open-questions", "open_questions", *_TRAINING, *_CONTROL),
 }
@@ -135,7 +147,7 @@ def example() -> None:
         picture(kept / "report.html", ROOT / "docs" / "report.png", Path(folder))
 
 
-def keep(experiment_dir: Path, to: Path) -> None:
+def keep(experiment_dir: Path, to: Path, names: tuple[str, ...] = _KEPT) -> None:
     """Write what an experiment came to into the folder `to` of examples, as if it lay in `experiments`."""
     from esper_ab.journal.load import load
     from esper_ab.report.content import content
@@ -146,9 +158,12 @@ def keep(experiment_dir: Path, to: Path) -> None:
     history = load(experiment_dir).history
     found = content(history, place=f"experiments/{history.plan.experiment.name}")
     to.mkdir(parents=True, exist_ok=True)
-    (to / "report.html").write_text(render_page(found), encoding="utf-8")
-    (to / "summary.txt").write_text(render_text(found), encoding="utf-8")
-    (to / "verdict.json").write_bytes(render_verdict(found))
+    made = {
+        "report.html": lambda: render_page(found).encode(), "summary.txt": lambda: render_text(found).encode(),
+        "verdict.json": lambda: render_verdict(found),
+    }  # fmt: skip
+    for name in names:
+        (to / name).write_bytes(made[name]())
 
 
 def other_numbers() -> None:
@@ -159,7 +174,44 @@ def other_numbers() -> None:
                    stdout=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": str(ROOT)})  # fmt: skip
 
 
-DRAWN = {"example": example, "other numbers": other_numbers}  # made here
+def shaping() -> None:
+    """Run the experiment of docs/shaping.md, minutes, and keep its report and curves. The page quotes the summary."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "esper_ab.launch", "--config", f"{SHAPING}/experiment.toml", "--out", folder]
+        subprocess.run([*command, "--name", "shaping", "--quiet", "--json"], check=True, cwd=ROOT,
+                       stdout=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": str(ROOT)})  # fmt: skip
+        keep_shaping(Path(folder) / "shaping")
+
+
+def keep_shaping(experiment_dir: Path) -> None:
+    """Keep the report of the experiment of docs/shaping.md, and draw rewards above outcomes.
+
+    Its verdict.json would name the folder in which the rewards lie here.
+    """
+    import numpy as np
+    from matplotlib import image
+
+    from esper_ab.journal.load import load
+    from esper_ab.report.content import content
+    from esper_ab.report.figures import style
+    from esper_ab.report.figures.catalogue import figure
+
+    keep(experiment_dir, ROOT / SHAPING, _SHOWN)
+    found, parts = content(load(experiment_dir).history), []
+    for name in ("own-reward", "curves"):
+        drawn, buffer = figure(name, found), io.BytesIO()
+        assert drawn is not None, "every run has ended"
+        with style.look():
+            drawn.savefig(buffer, format="png", dpi=90, transparent=False)
+        buffer.seek(0)
+        parts.append(image.imread(buffer)[..., :3])
+    width = max(part.shape[1] for part in parts)
+    wide = [np.pad(part, ((0, 0), (0, width - part.shape[1]), (0, 0)), constant_values=1.0) for part in parts]
+    image.imsave(ROOT / SHAPING / "curves.png", np.concatenate(wide))
+
+
+DRAWN = {"example": example, "other numbers": other_numbers}  # made here without being asked for by name
+MADE = {**DRAWN, "shaping": shaping}  # made here
 
 
 def picture(page: Path, to: Path, scratch: Path) -> None:
@@ -189,8 +241,8 @@ def main() -> int:
         return 0
     if not asked.check:
         for name in asked.only or DRAWN:
-            if name in DRAWN:
-                DRAWN[name]()
+            if name in MADE:
+                MADE[name]()
             else:
                 subprocess.run(PRODUCTS[name].command, check=True, cwd=ROOT)
         for product in () if asked.only else PRODUCTS.values():

@@ -24,6 +24,7 @@ from esper_ab.plan.blocks import Block, positions
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.verdict.finding import Audit, Finding
 
+_ROUNDING = 1e-9  # of singular values of halves and ones, which are 0 or near 1 and above
 _WEIGHTS = ("blocks", "caps", "caps equivalence", "notes")
 
 
@@ -53,17 +54,25 @@ def audit(history: History, pairs: Pairs) -> Audit:
 def places_estimable(places: Sequence[Place]) -> bool:
     """Return whether the group difference is identifiable beside replicate, lane and start order.
 
-    The column of the group must raise the rank of the others: exact for these small matrices of 0, 1 and -1.
+    The column of the group must raise the rank of the others: exact for these small matrices of 0, 1 and -1. Columns of
+    replicates are taken out beforehand, by each one's mean: there may be thousands of them.
     """
     if not places:
         return False
-    others = np.concatenate([
-        _indicators([place.replicate for place in places]),
+    _, block, runs = np.unique([place.replicate for place in places], return_inverse=True, return_counts=True)
+    columns = np.concatenate([
         _indicators([place.lane for place in places]),
         _indicators([place.order for place in places]),
+        np.array([[float(place.sign)] for place in places]),
     ], axis=1)  # fmt: skip
-    group = np.array([[float(place.sign)] for place in places])
-    return int(np.linalg.matrix_rank(np.concatenate([others, group], axis=1))) > int(np.linalg.matrix_rank(others))
+    sums = np.zeros((runs.size, columns.shape[1]))
+    np.add.at(sums, block, columns)
+    within = columns - sums[block] / runs[block, None]
+    return _rank(within) > _rank(within[:, :-1])
+
+
+def _rank(matrix: NDArray[np.float64]) -> int:
+    return int(np.linalg.matrix_rank(matrix, tol=_ROUNDING))
 
 
 def _indicators(values: Sequence[int] | Sequence[str]) -> NDArray[np.float64]:

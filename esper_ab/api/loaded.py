@@ -23,6 +23,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.own_packages import ForeignPackage, import_own
 from esper_ab.contracts.visible import visible
+from esper_ab.joint.directory import folders_of, is_joint
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.load import Loaded, load
 from esper_ab.journal.lock import holder
@@ -60,6 +61,12 @@ def load_experiment(path: str | Path) -> LoadedExperiment:
     UsageError when there is no journal or nothing in it yet; JournalError when it is damaged.
     """
     experiment_dir = Path(path)
+    if is_joint(experiment_dir):
+        parts = ", ".join(map(str, folders_of(experiment_dir)))
+        raise UsageError(
+            f"{experiment_dir} holds several experiments with one answer; load one of them: {parts}; judge_endpoints "
+            "with its plan.json and these folders by task has the answer"
+        )
     held = holder(experiment_dir) is not None  # before reading: what ends in between is then seen as finished
     return LoadedExperiment(experiment_dir, load(experiment_dir), held=held)
 

@@ -17,6 +17,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from esper_ab.contracts import catalog
+from esper_ab.joint.directory import is_joint, refuse_joint
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.plan.experiment_directory import FOLDER_OF_RUNS
 from esper_ab.settings.assignments import EXPERIMENT_KEYS, GROUP_KEYS, SHORT
@@ -29,10 +30,21 @@ _CATALOGUES = {"reward.mode": "workers.rewards", "controller.name": "workers.con
 
 
 class ExperimentDirectory(click.Path):
-    """The type of an argument that names an experiment directory; it need not exist."""
+    """The type of an argument that names an experiment directory; it need not exist.
 
-    def __init__(self) -> None:
+    `joint`: whether the command takes that of a joint experiment, too; else it is refused with the parts that it takes.
+    """
+
+    def __init__(self, *, joint: bool = False) -> None:
         super().__init__(path_type=Path)
+        self._joint = joint
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path."""
+        path = super().convert(value, param, ctx)
+        if not self._joint and isinstance(path, Path):
+            refuse_joint(path, ctx.info_name if ctx and ctx.info_name else "this command")
+        return path
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
         """Experiment directories below the folder that is typed, the newest first, and folders to look into."""
@@ -54,8 +66,8 @@ def _runs(above: str, incomplete: str) -> list[str]:
                 continue
             with suppress(OSError):
                 journal = Path(entry.path, JOURNAL_NAME)
-                if journal.exists():
-                    runs.append((journal.stat().st_mtime, name))
+                if journal.exists() or is_joint(Path(entry.path)):
+                    runs.append(((journal if journal.exists() else Path(entry.path)).stat().st_mtime, name))
                 else:
                     folders.append(f"{name}/")
     return [name for _, name in sorted(runs, reverse=True)] + sorted(folders)

@@ -19,10 +19,12 @@ import click
 
 from esper_ab.contracts.errors import NO_ROOM, ConditionNotMet, DiskFull, EsperError, Interrupted, UsageError
 from esper_ab.contracts.visible import visible
+from esper_ab.health import processes
 from esper_ab.health.memory import limited, refuse_little_memory
 
 _HEADING = "Examples:"
 _STDOUT, _STDERR = 1, 2
+_NO_THREAD = "can't start new thread"  # what Python says, as a RuntimeError
 # What a system says no with, to a file that the user chose.
 _REFUSED = frozenset({
     errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP,
@@ -53,11 +55,17 @@ def _report(message: str, status: int, args: Sequence[str]) -> int:
     return status
 
 
-def _of_the_system(error: OSError) -> str:
+def _of_the_system(error: OSError, args: Sequence[str]) -> int:
     """An error of the system in one line; anything else that has its type is raised again, as a mistake of ours."""
+    if error.errno in NO_ROOM:
+        where = f" for {error.filename}" if error.filename else ""  # a report, say: a journal's writer raises DiskFull
+        said = f"no room on the disk{where}; no journal is harmed: make room and give the command again"
+        return _report(said, DiskFull.exit_code, args)
+    if error.errno == errno.EAGAIN and error.filename is None:  # of fork
+        return _report(_out_of_processes(error), UsageError.exit_code, args)
     if error.filename is None or error.errno not in _REFUSED:
         raise error
-    return f"{error.filename}: {error.strerror}"
+    return _report(f"{error.filename}: {error.strerror}", UsageError.exit_code, args)
 
 
 def _open_standard_streams() -> None:
@@ -78,10 +86,23 @@ def _name(args: Sequence[str], program: str) -> str:
     return program.rpartition(".")[2] if "." in program else next((arg for arg in args if not arg.startswith("-")), "")
 
 
-def _out_of_memory(error: BaseException) -> str:
+def _lacking(error: Exception) -> str:
+    """What Python or a library says where memory or a thread is lacking; any other is raised again, as a mistake."""
+    if isinstance(error, RuntimeError):
+        if str(error) != _NO_THREAD:
+            raise error
+        return _out_of_processes(error)
+    if not isinstance(error, MemoryError) and not limited():
+        raise error
     what = " ".join(str(error).split())
     remedy = limited() or "free some, or ask for less at the same time, as with --max-parallel"
     return f"out of memory{f' ({what})' if what else ''}; {remedy}; no journal is harmed"
+
+
+def _out_of_processes(error: BaseException) -> str:
+    found = processes.tightest()
+    limit = f"{processes.described(found)}; raise the limit or end something" if found else "end something"
+    return f"no process or thread could be added ({error}): {limit}; no journal is harmed"
 
 
 def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
@@ -89,17 +110,14 @@ def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
     _open_standard_streams()
     try:
         refuse_little_memory(_name(args, program), args)
+        processes.refuse_few_processes(_name(args, program), args)
         status = command.main(args=list(args), prog_name=program, standalone_mode=False)
     except ConditionNotMet as error:
         return _report(str(error), error.exit_code, ())  # stdout has the verdict already
     except EsperError as error:
         return _report(str(error), error.exit_code, args)
     except OSError as error:
-        if error.errno not in NO_ROOM:
-            return _report(_of_the_system(error), UsageError.exit_code, args)
-        where = f" for {error.filename}" if error.filename else ""  # a report, say: a journal's writer raises DiskFull
-        said = f"no room on the disk{where}; no journal is harmed: make room and give the command again"
-        return _report(said, DiskFull.exit_code, args)
+        return _of_the_system(error, args)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return UsageError.exit_code
@@ -110,8 +128,6 @@ def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
         return _report(" ".join(error.format_message().split()) + hint, UsageError.exit_code, args)
     except (KeyboardInterrupt, click.Abort):
         return _report("interrupted", Interrupted.exit_code, args)
-    except (MemoryError, ImportError, SystemError) as error:
-        if not isinstance(error, MemoryError) and not limited():
-            raise
-        return _report(_out_of_memory(error), UsageError.exit_code, args)
+    except (MemoryError, ImportError, SystemError, RuntimeError) as error:
+        return _report(_lacking(error), UsageError.exit_code, args)
     return status if isinstance(status, int) else 0

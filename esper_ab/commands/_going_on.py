@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from esper_ab.commands._launcher import launcher_words
 from esper_ab.execution.detach import detach
 
 allow_changed_code = click.option("--allow-changed-code", is_flag=True, help="Go on with another state of the code "
@@ -17,8 +18,6 @@ detach_flag = click.option("--detach", is_flag=True, help="Go on without this te
 def detach_command(name: str, experiment_dir: Path, *args: str, options: dict[str, Any]) -> None:
     """Run the command `name` for `experiment_dir` detached, with `args` and the flags of `options` about workers."""
     allowed = ("--allow-changed-code",) if options["allow_changed_code"] else ()
-    transport = ("--transport", options["transport"]) if options["transport"] else ()
-    files = ("--files", options["files"]) if options["files"] else ()
-    workers = ("--launcher", options["launcher"], *transport, *files, *allowed)
-    detached = detach("esper_ab.commands.cli", [name, str(experiment_dir), *args, *workers], experiment_dir)
+    workers = launcher_words(options) + (["--notify", options["notify"]] if options["notify"] else [])
+    detached = detach("esper_ab.commands.cli", [name, str(experiment_dir), *args, *workers, *allowed], experiment_dir)
     click.echo(detached.shown(as_json=options["json"]))

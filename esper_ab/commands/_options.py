@@ -29,6 +29,15 @@ def _takes(metavar: str | None, words: str, **how: Any) -> dict[str, Any]:
     return {"metavar": metavar, "help": words, **how}
 
 
+class Margin(click.types.FloatParamType):
+    """The type of a margin: a number, or a text with the margins of several tasks, read by settings/parts.py."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number, or the text."""
+        several = isinstance(value, str) and "=" in value
+        return value if several else super().convert(value, param, ctx)
+
+
 def _switch(words: str) -> dict[str, Any]:
     return {"is_flag": True, "help": words}
 
@@ -39,8 +48,8 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "group": _takes("NAME:KEY=VALUE,…", "Alter NAME, or create it. Repeatable.", multiple=True),
     "set": _takes("KEY=VALUE", "Any setting, for all groups. Repeatable.", multiple=True),
     "config": _takes("FILE.toml", "The same settings; flags win.", type=click.Path(path_type=Path)),
-    "task": _takes("NAME", "What hosts learn; gym:ID, or path/env.py:make, is an environment of Gymnasium. [default: "
-                   "digits]"),
+    "task": _takes("NAME[,NAME…]", "What hosts learn; gym:ID, or path/env.py:make, is an environment of Gymnasium. Of "
+                   "several: an answer on each and on their mean. [default: digits]"),
     "data_dir": _takes("DIR", "Where a task's data is, if it does not ship."),
     "trainer": _takes("FILE.py|COMMAND", "Your own: a Python file with train(run), or a command with {seed}, as "
                       "'python train.py --seed {seed} --lr {lr} --out {out}'; docs/your-trainer.md."),
@@ -49,7 +58,8 @@ _FLAGS: dict[str, dict[str, Any]] = {
                       "wandb:KEY, with PATH in {out}."),
     "outcome_better": _takes("higher|lower", "Which outcome is the better one; a trainer's has to say it."),
     "outcome_unit": _takes("UNIT", "Unit of a trainer's outcome."),
-    "outcome_range": _takes("LOW..HIGH", "Possible outcomes of a trainer; the worse end stands for what is no number."),
+    "outcome_range": _takes("LOW..HIGH", "Possible outcomes, of Gymnasium or a trainer; the worse end stands for one "
+                            "that is no number."),
     "rehearsal": _takes("NAME=VALUE,…", "Settings of the preflight's rehearsal of a trainer alone, which shorten it."),
     "slots": _takes("A B …", "Slots that may grow, in network order. [default: all]"),
     "episodes": _takes("N", "Training episodes per run.", type=int),
@@ -71,8 +81,9 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "alpha": _takes("P", "Error rate of the whole experiment. [default: 0.05]", type=float),
     "eval_hosts": _takes("N|auto", "Hosts that each trained policy is evaluated on; auto: by a calibration, the number "
                          "with the least variance x cost. [default: auto]"),
-    "margin": _takes("SIZE", "The smallest difference in outcome worth acting on, in its unit. [default: that of the "
-                     "task, where it declares one: 2 points for the tasks of growth]", type=float),
+    "margin": _takes("SIZE", "The smallest difference in outcome worth acting on, in its unit; of several tasks also "
+                     "TASK=SIZE,…. [default: that of the task, where it declares one: 2 points for the tasks of "
+                     "growth]", type=Margin()),
     "rng_seed": _takes("N", "Root of all randomness.", type=int),
     "unpaired": _switch("Own randomness per group, for calibration."),
     "devices": _takes("A B …", "cuda:0, cpu:1, or cuda, cpu for all. [default: all GPUs, or cores]"),
@@ -99,6 +110,14 @@ _FLAGS: dict[str, dict[str, Any]] = {
                         type=click.Choice(["ipc", "tcp"]), default=None),
     "files": _takes(None, "Whether workers see the experiment directory, or send and fetch files over the connection. "
                     "[default: what the launcher takes]", type=click.Choice(["shared", "link"]), default=None),
+    "ray_address": _takes("HOST:PORT", "Of the cluster, with --launcher ray; auto: of which this machine is a node. "
+                          "[default: RAY_ADDRESS, else a cluster that it starts on this machine]"),
+    "ray_label": _takes("KEY=VALUE", "Of the nodes of the cluster that count, with --launcher ray. Repeatable.",
+                        multiple=True),
+    "ray_wait": _takes("SECONDS", "How long to wait until Ray has room for all lanes. [default: 600]",
+                       type=click.FloatRange(min=0)),
+    "notify": _takes("COMMAND", "Run at the end, at a pause and at a loss, without a shell; in it {event}, {text} and "
+                     "{experiment} are replaced, else the text is its last word."),
     "out": _takes("DIR", "Where experiment directories go.", type=click.Path(path_type=Path),
                   default=Path("experiments"), show_default=True),
     "name": _takes("NAME", "Name of the experiment directory. [default: task and time]"),
@@ -106,6 +125,8 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "json": _switch("Machine-readable output, nothing else on stdout."),
     "quiet": _switch("No live view."),
 }
+
+LAUNCHER_FLAGS = ("launcher", "transport", "files", "ray_address", "ray_label", "ray_wait")
 
 # Heading -> flags of an experiment, the ten first that people need first; what stands nowhere comes under "More".
 _SECTIONS = {
@@ -118,14 +139,15 @@ _SECTIONS = {
     ),
     "What is compared, and by which rule": (
         "max", "looks", "no_early_stop", "futility", "control", "untested", "exam", "endpoint", "test", "alpha",
-        "eval_hosts", "unpaired", "calibration", "appraisal", "fail_unless",
+        "grid", "scores", "eval_hosts", "unpaired", "calibration", "appraisal", "fail_unless",
     ),
     "Where it runs": (
         "devices_per_run", "max_parallel", "placement", "order", "sync", "share_observation_norm", "threads", "amp",
-        "kernel", "deterministic", "launcher", "transport", "files", "chaos",
+        "kernel", "deterministic", *LAUNCHER_FLAGS, "chaos",
     ),
     "What comes out": (
-        "out", "name", "json", "quiet", "yes", "track", "wandb_mode", "wandb_entity", "wandb_project", "detach",
+        "out", "name", "json", "quiet", "yes", "track", "wandb_mode", "wandb_entity", "wandb_project", "notify",
+        "detach",
     ),
 }  # fmt: skip
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from esper_ab.commands import _completing as completing
 from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._launcher import launcher_of
 from esper_ab.commands._options import ExperimentCommand, experiment_options
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.kinds import ENV_REWARD, GYMNASIUM, kind_of_task
 from esper_ab.design.design import LEAST_RUNS
 from esper_ab.execution import experiment as execution
+from esper_ab.execution.notify import parse_notify
 from esper_ab.launchers import Launcher
 from esper_ab.settings.flags import parse_flags
 from esper_ab.settings.parse import read_toml
@@ -38,8 +41,9 @@ _NO_MARGIN = 1.0  # of an A/A plan where nobody has named one: it decides nothin
 @experiment_options(without=_OWN)
 def command(mode: str | None, runs: int, replicates: int, **options: Any) -> None:
     """Train one condition again and again, and show how often each rule would find a difference in it."""
-    launcher = execution.make_launcher(options["launcher"], options["transport"], options["files"])
-    planned = _plan(mode, runs, launcher, options)
+    launcher = launcher_of(options)
+    notify = parse_notify(options["notify"])
+    planned = replace(_plan(mode, runs, launcher, options), notify=notify)
     if not options["json"]:
         click.echo(execution.format_plan(planned))
     elif options["dry_run"]:

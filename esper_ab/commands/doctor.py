@@ -5,35 +5,42 @@ from __future__ import annotations
 import json as json_module
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
 
 from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._options import LAUNCHER_FLAGS, shared_options
 from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.machine import Machine, Questions
 from esper_ab.contracts.private_folder import PrivateFolder
 from esper_ab.contracts.visible import visible_line
+from esper_ab.control.nodes import ask_nodes, differences, kinds, unfit
 from esper_ab.control.preflight import examine, expected_bytes
 from esper_ab.health import devices, processor, storage, system
-from esper_ab.health.diagnosis import Diagnosis, problem
+from esper_ab.health.diagnosis import Diagnosis, ok, problem
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kernel import lacking_kernel
 
 _NAMED = ("torch", "numpy", "pyzmq", "msgspec", "duckdb")  # packages whose version is shown
 
 
-@click.command(epilog=epilog("esper-ab doctor", "esper-ab doctor --out experiments --json"))
+@click.command(epilog=epilog(
+    "esper-ab doctor", "esper-ab doctor --out experiments --json", "esper-ab doctor --launcher slurm",
+))  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), default=Path("experiments"), show_default=True, metavar="DIR",
               help="Where experiment directories are to go.")
-@click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
-def command(out: Path, json: bool) -> int:
+@shared_options(*LAUNCHER_FLAGS, "json")
+def command(out: Path, json: bool, **options: Any) -> int:
     """Look at devices, driver, cores, memory, disk, limits and packages; each diagnosis has its remedy.
+
+    With a launcher for several nodes it asks each of them, and names what differs.
 
     Exit status 2 when there is a problem, which is something with which `launch` is refused or fails here; warnings
     leave it 0. It trains nothing and leaves nothing behind.
     """
-    diagnoses = list(examine_machine(out))
+    diagnoses = [*examine_machine(out), *_examine_nodes(out, options)]
     problems = sum(diagnosis.level == "problem" for diagnosis in diagnoses)
     if json:
         tree = {"problems": problems, "warnings": _warnings(diagnoses), "diagnoses": msgspec.to_builtins(diagnoses)}
@@ -68,11 +75,40 @@ def examine_machine(out: Path) -> Iterator[Diagnosis]:
     yield from system.terminal_diagnoses()
 
 
+def _examine_nodes(out: Path, options: dict[str, Any]) -> Iterator[Diagnosis]:
+    """Findings about each node of the launcher that is asked for, and in what they differ; none for this machine."""
+    # Here, because only launchers for several nodes need it: it imports what plans an experiment.
+    from esper_ab.commands._launcher import launcher_of
+
+    try:
+        launcher = launcher_of(options)
+    except UsageError as error:
+        yield problem("launcher", str(error), "docs/cluster.md has what each launcher needs")
+        return
+    alike: dict[str, Machine] = {}
+    for name, there in ask_nodes(_questions(), launcher, out).items() if launcher.nodes else ():
+        topic = f"node {name}"
+        if isinstance(there, EsperError):
+            yield problem(topic, str(there), "`esper-ab doctor` there shows what is wrong")
+        elif why := unfit(there, out):
+            yield problem(topic, why, "mend it there, or leave the node out")
+        else:
+            alike[name] = there
+            cores = _count(len(there.names("cpu")), "core")
+            yield ok(topic, f"{cores}, {kinds(there.devices)}, torch {there.torch_version}")
+    for difference in differences(alike):
+        yield problem("nodes", difference, "install the same on all nodes, or choose nodes of one kind")
+
+
+def _questions() -> Questions:
+    usual = AskedExperiment(groups=())
+    return Questions(task=usual.task, data_dir=usual.data_dir, user_rewards=())
+
+
 def _machine() -> Machine | str:
     """The machine as the preflight child finds it, or why it gave no answer."""
-    usual = AskedExperiment(groups=())
     try:
-        return examine(Questions(task=usual.task, data_dir=usual.data_dir, user_rewards=()))
+        return examine(_questions())
     except EsperError as error:
         return str(error)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,10 +13,9 @@ import click
 from esper_ab.analysis.trained_by import code_states, named, telling
 from esper_ab.commands._exit_status import epilog
 from esper_ab.contracts.errors import EsperError, UsageError
-from esper_ab.contracts.own_packages import child_command
+from esper_ab.contracts.own_packages import child_command, child_environment
 from esper_ab.contracts.visible import visible_line
 from esper_ab.control import provenance
-from esper_ab.execution.child import child_environment
 from esper_ab.journal.load import load
 
 
@@ -43,7 +43,7 @@ def command(policies: tuple[str, ...], hosts: int | None, rng_seed: int | None, 
     arguments += [] if rng_seed is None else ["--rng-seed", str(rng_seed)]
     arguments += ["--json"] if json else []
     child = child_command("workers.commands.evaluate", *arguments, "--", *policies)
-    return subprocess.run(child, check=False, env=child_environment()).returncode
+    return subprocess.run(child, check=False, env=child_environment(os.environ)).returncode
 
 
 def check_whole(policies: Sequence[str]) -> None:

@@ -12,8 +12,9 @@ import click
 from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._going_on import allow_changed_code, detach_command, detach_flag
-from esper_ab.commands._options import shared_options
-from esper_ab.execution.experiment import make_launcher, write_report
+from esper_ab.commands._launcher import launcher_of
+from esper_ab.commands._options import LAUNCHER_FLAGS, shared_options
+from esper_ab.execution.experiment import write_report
 from esper_ab.live.console import outlive_terminal
 from esper_ab.report.build import printed
 
@@ -24,7 +25,7 @@ from esper_ab.report.build import printed
 ))  # fmt: skip
 @click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
 @click.option("--replicates", type=click.IntRange(min=1), required=True, metavar="N", help="How many in all.")
-@shared_options("launcher", "transport", "files")
+@shared_options(*LAUNCHER_FLAGS, "notify")
 @click.option("--dry-run", is_flag=True, help="Print what would be added and by which rule, and stop.")
 @allow_changed_code
 @shared_options("quiet", "json")
@@ -36,8 +37,10 @@ def command(experiment_dir: Path, replicates: int, dry_run: bool, detach: bool, 
     """
     # Here, so that --help and completion wait for no numpy, scipy or zmq.
     from esper_ab.execution.going_on import extend_run, preview
+    from esper_ab.execution.notify import parse_notify
 
     quiet, json, allowed = options["quiet"], options["json"], options["allow_changed_code"]
+    told = parse_notify(options["notify"])
     shown = preview(experiment_dir, replicates, allow_changed_code=allowed)
     if not json:
         click.echo(shown)
@@ -49,6 +52,7 @@ def command(experiment_dir: Path, replicates: int, dry_run: bool, detach: bool, 
         detach_command("extend", experiment_dir, "--replicates", str(replicates), options=options)
         return
     outlive_terminal(experiment_dir)
-    launcher = make_launcher(options["launcher"], options["transport"], options["files"])
-    extend_run(experiment_dir, replicates, launcher, watched=not (quiet or json), allow_changed_code=allowed)
+    launcher = launcher_of(options)
+    watched = not (quiet or json)
+    extend_run(experiment_dir, replicates, launcher, watched=watched, notify=told, allow_changed_code=allowed)
     click.echo(printed(write_report(experiment_dir), "json" if json else "brief"))

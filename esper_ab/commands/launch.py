@@ -11,6 +11,8 @@ import click
 
 from esper_ab.commands import _completing as completing
 from esper_ab.commands._exit_status import epilog, invoke
+from esper_ab.commands._joint import launch_joint
+from esper_ab.commands._launcher import launcher_of
 from esper_ab.commands._options import ARGUMENTS, ExperimentCommand, experiment_options
 from esper_ab.contracts.errors import UsageError
 from esper_ab.control.chaos import Chaos, plan_faults
@@ -19,11 +21,13 @@ from esper_ab.execution import experiment as execution
 from esper_ab.execution.affordable import confirm
 from esper_ab.execution.appraisal import load_appraisal
 from esper_ab.execution.detach import detach, reserve
+from esper_ab.execution.notify import parse_notify
 from esper_ab.launchers import Launcher
 from esper_ab.live.console import outlive_terminal
 from esper_ab.report.build import printed
 from esper_ab.settings.assignments import split_commas
 from esper_ab.settings.flags import parse_flags
+from esper_ab.settings.parts import parse_parts
 from esper_ab.trackers.settings import Tracking, check_tracking, wandb_mode
 from esper_ab.trackers.subject import NAMES
 from esper_ab.verdict.requirement import parse_requirement, require
@@ -49,6 +53,11 @@ if TYPE_CHECKING:
               "the journal and the report include it, for the groups' rewards.")
 @click.option("--chaos", type=int, metavar="RNG_SEED", help="Rehearse faults: kill and stop workers on the way, at "
               "places drawn from RNG_SEED. The result is that of an experiment without.")
+@click.option("--grid", multiple=True, metavar="KEY=V1,V2,…", help="Ask over a grid: every group runs at every value, "
+              "and the answer is on the mean over them. Repeatable: all combinations.")
+@click.option("--scores", metavar="WORST..TARGET", help="Of several tasks: outcomes that are scores of 0 and of 1, for "
+              "performance profiles and the optimality gap; one, or TASK=WORST..TARGET,…. [default: the ends of their "
+              "ranges, where all have both]")
 @click.option("--fail-unless", multiple=True, metavar="REQUIREMENT", help='"simplified better-than shaped": exit '
               "status 12 when the verdict is another. Repeatable.")
 @click.option("--track", metavar="A,B,…", shell_complete=completing.trackers, help="What follows the experiment: "
@@ -68,12 +77,15 @@ def command(**options: Any) -> None:
     """
     if options["detach"] and options["fail_unless"]:
         raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
-    known, tracking = _load_known(options), tracking_of(options)
+    if (several := parse_parts(options)) is not None:
+        launch_joint(several, options, tracking_of(options))
+        return
+    known, tracking, notify = _load_known(options), tracking_of(options), parse_notify(options["notify"])
     asked = parse_flags(options)
-    launcher = execution.make_launcher(options["launcher"], options["transport"], options["files"])
+    launcher = launcher_of(options)
     planned = replace(execution.plan_experiment(
         asked, options["out"], launcher, known=known, only_plan=options["dry_run"] or options["detach"],
-    ), tracking=tracking)  # fmt: skip
+    ), tracking=tracking, notify=notify)  # fmt: skip
     groups = [group.name for group in planned.plan.experiment.groups]
     requirements = [parse_requirement(text, groups, planned.plan.design.comparisons) for text in options["fail_unless"]]
     check_launcher(launcher, planned.plan.lanes, planned.machine.devices)

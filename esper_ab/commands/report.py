@@ -8,8 +8,10 @@ import click
 
 from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._joint import report_joint
 from esper_ab.commands._options import shared_options
 from esper_ab.execution.experiment import write_report
+from esper_ab.joint.directory import is_joint
 from esper_ab.report.build import printed
 from esper_ab.verdict.requirement import parse_requirement, require
 
@@ -18,7 +20,7 @@ from esper_ab.verdict.requirement import parse_requirement, require
     "esper-ab report experiments/EXPERIMENT", "esper-ab report experiments/EXPERIMENT --format md",
     "esper-ab report experiments/EXPERIMENT --fail-unless 'simplified better-than shaped'",
 ))
-@click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
+@click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory(joint=True))
 @shared_options("json")
 @click.option("--format", "form", type=click.Choice(("text", "md", "json")),
               help="What is printed; md: Markdown for a pull request. [default: text]")
@@ -29,6 +31,9 @@ def command(experiment_dir: Path, json: bool, form: str | None, requirements: tu
     """Rebuild summary.txt, verdict.json and report.html of EXPERIMENT from its journal."""
     if json and form not in (None, "json"):
         raise click.UsageError(f"--json and --format {form} exclude each other")
+    if is_joint(experiment_dir):
+        report_joint(experiment_dir, "json" if json else form or "text", requirements)
+        return
     paths = write_report(experiment_dir)
     history = paths.content.history
     asked = [parse_requirement(text, history.groups, history.design.comparisons) for text in requirements]

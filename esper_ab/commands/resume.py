@@ -10,8 +10,11 @@ import click
 from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._going_on import allow_changed_code, detach_command, detach_flag
-from esper_ab.commands._options import shared_options
-from esper_ab.execution.experiment import make_launcher, write_report
+from esper_ab.commands._joint import resume_all_parts
+from esper_ab.commands._launcher import launcher_of
+from esper_ab.commands._options import LAUNCHER_FLAGS, shared_options
+from esper_ab.execution.experiment import write_report
+from esper_ab.joint.directory import is_joint
 from esper_ab.live.console import outlive_terminal
 from esper_ab.report.build import printed
 from esper_ab.verdict.requirement import parse_requirement, require
@@ -20,8 +23,8 @@ from esper_ab.verdict.requirement import parse_requirement, require
 @click.command(
     epilog=epilog("esper-ab resume experiments/EXPERIMENT", "esper-ab resume experiments/EXPERIMENT --detach")
 )
-@click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
-@shared_options("launcher", "transport", "files", "quiet", "json")
+@click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory(joint=True))
+@shared_options(*LAUNCHER_FLAGS, "notify", "quiet", "json")
 @click.option("--fail-unless", "requirements", multiple=True, metavar="REQUIREMENT",
               help="Exit status 12 unless the verdict supports it, as in 'simplified better-than shaped'. Repeatable.")
 @allow_changed_code
@@ -33,18 +36,23 @@ def command(experiment_dir: Path, requirements: tuple[str, ...], detach: bool, *
     """
     # Here, so that --help and completion wait for no numpy, scipy or zmq.
     from esper_ab.execution.going_on import resume_run, unfinished
+    from esper_ab.execution.notify import parse_notify
 
     quiet, json, allowed = options["quiet"], options["json"], options["allow_changed_code"]
+    told = parse_notify(options["notify"])
     if detach and requirements:
         raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
+    if is_joint(experiment_dir):
+        resume_all_parts(experiment_dir, requirements, detach=detach, options=options)
+        return
     history = unfinished(experiment_dir, allow_changed_code=allowed)
     asked = [parse_requirement(text, history.groups, history.design.comparisons) for text in requirements]
     if detach:
         detach_command("resume", experiment_dir, options=options)
         return
     outlive_terminal(experiment_dir)
-    launcher = make_launcher(options["launcher"], options["transport"], options["files"])
-    resume_run(experiment_dir, launcher, watched=not (quiet or json), allow_changed_code=allowed)
+    launcher = launcher_of(options)
+    resume_run(experiment_dir, launcher, watched=not (quiet or json), notify=told, allow_changed_code=allowed)
     paths = write_report(experiment_dir)
     click.echo(printed(paths, "json" if json else "brief"))
     require(asked, paths.content.comparisons)

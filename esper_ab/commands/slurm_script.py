@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._options import shared_options
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.plan.experiment_directory import check_name
@@ -40,17 +41,22 @@ _WARNING_S = 120  # before the time limit: to finish the barrier in progress
               "--sbatch --constraint=h100. Repeatable.")
 @click.option("--setup", multiple=True, metavar="COMMAND", help="A command before ours, as in --setup 'module load "
               "cuda'. Repeatable.")
+@shared_options("notify")
 @click.argument("launch_flags", nargs=-1, type=click.UNPROCESSED, metavar="FLAGS OF LAUNCH…")
 def command(
-    name: str, out: Path, files: str, launch_flags: tuple[str, ...], setup: tuple[str, ...], **asked: object
-) -> None:
+    name: str, out: Path, files: str, launch_flags: tuple[str, ...], setup: tuple[str, ...], notify: str | None,
+    **asked: object,
+) -> None:  # fmt: skip
     """Print a script for sbatch that launches an experiment, and resumes it wherever it was interrupted.
 
     Requeued after a preemption, or submitted again, it goes on from the journal.
     """
     check_name(name)
     _check_flags(launch_flags)
-    click.echo(batch_script(out / name, files, launch_flags, _options(name, out, asked), setup), nl=False)
+    told = ("--notify", notify) if notify else ()
+    click.echo(
+        batch_script(out / name, launch_flags, _options(name, out, asked), setup, ("--files", files, *told)), nl=False
+    )
 
 
 def _check_flags(flags: tuple[str, ...]) -> None:
@@ -77,11 +83,15 @@ def _options(name: str, out: Path, asked: dict[str, object]) -> tuple[str, ...]:
 
 
 def batch_script(
-    experiment_dir: Path, files: str, flags: tuple[str, ...], options: tuple[str, ...], setup: tuple[str, ...]
-) -> str:
-    """The script's text. `exec`: signals of Slurm to the script reach the coordinator itself."""
+    experiment_dir: Path, flags: tuple[str, ...], options: tuple[str, ...], setup: tuple[str, ...],
+    both: tuple[str, ...],
+) -> str:  # fmt: skip
+    """The script's text; `both`: flags of `launch` and `resume`.
+
+    `exec`: signals of Slurm to the script reach the coordinator itself.
+    """
     where = ("--name", experiment_dir.name, "--out", str(experiment_dir.parent))
-    common = ("--launcher", "slurm", "--files", files, "--quiet")
+    common = ("--launcher", "slurm", *both, "--quiet")
     resume = shlex.join(child_command(_PROGRAM, "resume", str(experiment_dir), *common, outlives=True))
     launch = shlex.join(child_command(_PROGRAM, "launch", *flags, *where, *common, "--yes", outlives=True))
     journal = shlex.quote(str(experiment_dir / "events.jsonl"))

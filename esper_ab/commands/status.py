@@ -8,16 +8,21 @@ import click
 
 from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._joint import status_joint
 from esper_ab.commands._options import shared_options
+from esper_ab.joint.directory import is_joint
 from esper_ab.live.status import status_json, status_text
 from esper_ab.trackers.now import tracking_now, tracking_text
 
 
 @click.command(epilog=epilog("esper-ab status experiments/EXPERIMENT", "esper-ab status experiments/EXPERIMENT --json"))
-@click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
+@click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory(joint=True))
 @shared_options("json")
 def command(experiment_dir: Path, json: bool) -> None:
     """Show how far EXPERIMENT is, from its journal, and what became of its trackers."""
+    if is_joint(experiment_dir):
+        status_joint(experiment_dir, json=json)
+        return
     trackers = tracking_now(experiment_dir)
     if json:
         click.echo(status_json(experiment_dir, trackers=trackers))

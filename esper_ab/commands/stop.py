@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as json_module
 import os
 import select
+import shlex
 import signal
 import socket
 from contextlib import suppress
@@ -81,6 +82,8 @@ def _process(experiment_dir: Path, by: Holder) -> int:
         there = "stop it there"
         if by.slurm_job.isdecimal():
             there = f"`scancel --batch --signal=TERM {by.slurm_job}` stops it from here"
+        elif by.ray_job:
+            there = f"`ray job stop {shlex.quote(by.ray_job)}` stops it from here"
         raise UsageError(f"{experiment_dir} is carried out by {by}: {there}")
     if not by.pid:
         raise UsageError(f"{experiment_dir} is carried out by a process that its .lock does not name: end it there")

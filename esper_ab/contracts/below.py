@@ -179,9 +179,10 @@ class _Unnamed:
     def __init__(self, folder: int, path: Path) -> None:
         self._folder, self._path = folder, path
         self._temporary = f".{path.name}.{os.getpid()}-{int.from_bytes(os.urandom(6))}"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         with self._named():
-            self._descriptor = os.open(self._temporary, flags, _FILES_MODE, dir_fd=folder)
+            self._descriptor = os.open(
+                self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILES_MODE, dir_fd=folder
+            )
 
     def write(self, data: bytes) -> None:
         rest = memoryview(data)

@@ -11,7 +11,7 @@ _WORDS = {GROWTH: "growing networks", GYMNASIUM: "Gymnasium environments", TRAIN
 _READ_BY_ALL = ("reward.mode",)
 _READERS: dict[tuple[str, ...], tuple[str, ...]] = {  # beginnings of keys, the first that fits -> kinds that read them
     ("gym.", "reward.params"): (GYMNASIUM,),
-    ("rehearsal", "trainer_folder", "outcome_unit", "outcome_range"): (TRAINER,),
+    ("rehearsal", "trainer_folder", "outcome_unit"): (TRAINER,),
     ("outcome",): (GYMNASIUM, TRAINER),
     ("growth.", "reward.", "policy.bias_", "controller.schedule", "slots", "data_dir", "exam", "arithmetic.kernel"):
         (GROWTH,),

@@ -2,7 +2,7 @@
 
 It is also the program that every child process begins with, `python -P own_packages.py PARENT MODULE ARGUMENT…`: -P
 keeps the working directory from the front of the child's sys.path, and the packages are those of the parent. The child
-ends when process PARENT does, and with 0 by itself.
+ends when process PARENT does, with 0 by itself, and with -1 when the process does that has started it, whichever it is.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import runpy
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -24,6 +24,7 @@ _ROOT = Path(__file__).absolute().parents[2]
 _SAFE_PATH = "PYTHONSAFEPATH"
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _ORPHANED = 70
+_WHOEVER = -1  # in the place of a parent's number: whoever starts the process
 _CLAIMING = threading.Lock()  # workers may be threads of one process, and its module table is one
 
 
@@ -54,13 +55,19 @@ def import_own(module: str) -> ModuleType:
     return importlib.import_module(module)
 
 
-def child_command(module: str, *arguments: str, outlives: bool = False) -> list[str]:
+def child_command(module: str, *arguments: str, outlives: bool = False, elsewhere: bool = False) -> list[str]:
     """What `python -m module arguments` would be if the working directory could get in the way of nothing.
 
     It has to be started by the thread that waits for it, with which it ends; not if it `outlives` this process.
+    `elsewhere`: another process than this one will start it and be its parent, perhaps on another machine.
     """
-    parent = 0 if outlives else os.getpid()
+    parent = 0 if outlives else _WHOEVER if elsewhere else os.getpid()
     return [sys.executable, "-P", str(Path(__file__).absolute()), str(parent), module, *arguments]
+
+
+def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """`environment` with GPUs numbered as torch has them in the preflight, unless the user sets another order."""
+    return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **environment}
 
 
 def alone_command(file: str, *arguments: str) -> list[str]:
@@ -147,5 +154,5 @@ def _main(module: str) -> None:
 
 if __name__ == "__main__":
     if (_parent := int(sys.argv.pop(1))) != 0:
-        end_with_parent(_parent)
+        end_with_parent(os.getppid() if _parent == _WHOEVER else _parent)
     _main(sys.argv.pop(1))

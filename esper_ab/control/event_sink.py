@@ -9,7 +9,7 @@ from esper_ab.contracts.errors import DiskFull, JournalError
 from esper_ab.contracts.messages import Progress
 from esper_ab.control.chaos import Chaos
 from esper_ab.control.disk import DiskSpaceWait
-from esper_ab.control.observers import Observer, ObserverThread
+from esper_ab.control.observers import Observer, ObserverThread, Pause
 from esper_ab.control.signals import CaughtSignals
 from esper_ab.journal.events import AnyEvent, ExperimentStarted, Ledger
 from esper_ab.journal.file import Journal
@@ -30,7 +30,7 @@ class EventSink:
         self.history = history
         self._observers = ObserverThread(observers)
         self._chaos = chaos
-        self._disk = DiskSpaceWait(journal.experiment_dir, self.warn)
+        self._disk = DiskSpaceWait(journal.experiment_dir, self._say_of_pause)
 
     def heeding(self, signals: CaughtSignals, disk_full_s: float) -> AbstractContextManager[None]:
         """While entered, a wait for room ends at a signal; from now on it ends after `disk_full_s` seconds."""
@@ -77,6 +77,9 @@ class EventSink:
     def warn(self, text: str) -> None:
         """Tell the observers only, and of nothing else: what goes on in spite of it."""
         self._observers.tell_at_once(text)
+
+    def _say_of_pause(self, text: str) -> None:
+        self._observers.tell_at_once(Pause(text))
 
     def close(self) -> None:
         """Commit and let go of the experiment; what did not find room before is not waited for again."""

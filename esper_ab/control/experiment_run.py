@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
 
 from esper_ab.analysis.trained_by import code_states, named, telling
 from esper_ab.contracts.errors import DiskFull, EsperError, Interrupted, UsageError
+from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.control import descriptors, provenance
 from esper_ab.control.chaos import Chaos
@@ -28,6 +29,7 @@ from esper_ab.journal.fold import History, begin, fold
 from esper_ab.launchers import Launcher
 from esper_ab.plan.blocks import Extension, Plan
 from esper_ab.plan.experiment_directory import versions
+from esper_ab.stats import distributions
 
 _LEAVE_S = 10.0
 _LEAVE_NOW_S = 1.0
@@ -157,21 +159,32 @@ def _say_how_to_go_on(error: BaseException, experiment_dir: Path, history: Histo
         error.add_note(line)
 
 
+@contextmanager
+def reserved(launcher: Launcher, lanes: Sequence[Lane]) -> Iterator[None]:
+    """While entered, the launcher has what the lanes take; it may have it already, and has nothing afterwards."""
+    try:
+        launcher.reserve(lanes)
+        yield
+    finally:
+        launcher.release()
+
+
 def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: Limits) -> None:
     plan, limits = sink.history.plan, limits.across_nodes() if launcher.nodes else limits
     started_before: dict[str, int] = {}
     for worker in sink.history.workers:
         started_before[worker.worker] = max(worker.incarnation, started_before.get(worker.worker, 0))
     with (
-        descriptors.room_for(len(plan.lanes), launcher.descriptors), CaughtSignals() as signals,
-        sink.heeding(signals, limits.disk_full_s), closing(Hub(launcher.transport, launcher.address)) as hub,
-        closing(FileStore(experiment_dir)) as store,
+        reserved(launcher, plan.lanes), descriptors.room_for(len(plan.lanes), launcher.descriptors),
+        CaughtSignals() as signals, sink.heeding(signals, limits.disk_full_s),
+        closing(Hub(launcher.transport, launcher.address)) as hub, closing(FileStore(experiment_dir)) as store,
     ):
         fleet = Fleet(experiment_dir, hub)
         coordinator = Coordinator(sink, hub, fleet, store, limits.of_steps(plan.step_s))
         leaving = partial(coordinator.while_leaving, signals)
         try:
             fleet.start(plan, launcher, started_before)
+            distributions.load()  # for the looks, while workers import torch: later what is installed could be another
             coordinator.work(signals)
         except BaseException as error:
             hurried = fleet.stop(str(error).partition("\n")[0], _LEAVE_NOW_S, leaving)

@@ -20,7 +20,7 @@ from esper_ab.contracts.below import NewFile, open_below
 from esper_ab.contracts.checkpoint_files import remove_older
 from esper_ab.contracts.errors import NO_ROOM
 from esper_ab.contracts.messages import PIECE_BYTES, Fetch, Fetched
-from esper_ab.control.rules.transfers import Arrival, DropFile, Filed, Read, ReadPiece, Result, Taken, TakePiece
+from esper_ab.control.rules.transfers import Arrival, DropFile, Filed, PieceWritten, Read, ReadPiece, Result, TakePiece
 
 _THREADS = 4
 _WHY_CHARS = 150
@@ -109,7 +109,7 @@ class _Desk:
             match job:
                 case TakePiece(arrival, data):
                     self._take(arrival, data)
-                    self._tell(Taken(worker=arrival.worker, number=arrival.number, length=len(data)))
+                    self._tell(PieceWritten(worker=arrival.worker, number=arrival.number, length=len(data)))
                 case DropFile(arrival):
                     self._close(arrival)
                 case ReadPiece(worker, asked):

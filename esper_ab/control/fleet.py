@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +14,8 @@ from esper_ab.contracts.errors import WorkerFailed
 from esper_ab.contracts.messages import Stop, WorkerOrder
 from esper_ab.control import descriptors
 from esper_ab.control.hub import Hub
-from esper_ab.control.memory_kills import memory_kills
+from esper_ab.control.shortages import Shortages
+from esper_ab.health import processes
 from esper_ab.launchers import KeyExchange, Launcher, Worker
 from esper_ab.plan.blocks import Plan
 
@@ -34,6 +34,7 @@ class _Nobody:
     name, pid, sentinel = "", 0, -1
     exitcode: int | None = None
     keys: KeyExchange | None = None
+    ended_how = ""
 
     def dump_stacks(self) -> None: ...
 
@@ -61,7 +62,7 @@ class WorkerHandle:
     worker: Worker = field(default_factory=_Nobody)
     delay: Delay | None = None  # None once the worker was started
     watched: bool = False  # the hub reports its end
-    kills_before: int = 0  # for want of memory, anywhere on the machine, when it was started
+    shortages: Shortages = field(default_factory=Shortages)  # since it was started
 
     @property
     def identity(self) -> str:
@@ -157,6 +158,7 @@ class Fleet:
         """Start the worker of the handle's order, or have its start delayed for twice as long as the last time."""
         assert self._launcher is not None, "the fleet has been started"
         try:
+            processes.require(self._launcher.processes)  # which would end the worker in its libraries
             if self._launcher.transport == "ipc":  # where a connection that finds no descriptor ends this process
                 descriptors.require(self._launcher.descriptors + _SPARE_DESCRIPTORS)
             with descriptors.reserve():
@@ -167,7 +169,7 @@ class Fleet:
             before = handle.delay or Delay(lack="", since=now, pause_s=_FIRST_PAUSE_S / 2, due=now)
             pause_s = min(2 * before.pause_s, _LONGEST_PAUSE_S)
             handle.worker = _Nobody()
-            lack = descriptors.PASSING[error.errno]
+            lack = descriptors.lacking(error)
             handle.delay = Delay(lack=lack, since=before.since, pause_s=pause_s, due=now + pause_s)
             return
         handle.delay = None
@@ -178,7 +180,7 @@ class Fleet:
 
     def _started(self, handle: WorkerHandle, launcher: Launcher) -> Worker:
         """A worker with the handle's order that is listened to, or nothing of one; OSError."""
-        handle.kills_before = memory_kills()
+        handle.shortages = Shortages()
         who, own = handle.identity, launcher.child_processes
         endpoint = self._hub.endpoint_of(who) if own else self._hub.endpoint
         handle.order = msgspec.structs.replace(
@@ -278,13 +280,10 @@ class Fleet:
 
 
 def ending(handle: WorkerHandle) -> str:
-    """How a worker ended, in words; out of memory is named where the kernel says that it was."""
+    """How a worker ended, in words; a lack of memory or processes is named where the kernel says that it was."""
     exitcode = handle.worker.exitcode
+    if handle.worker.ended_how:
+        return handle.worker.ended_how
     if exitcode is None or exitcode >= 0:
-        return f"ended with exit status {exitcode or 0}"
-    name = signal.Signals(-exitcode).name
-    if name != "SIGKILL":
-        return f"was killed by {name}"
-    if memory_kills() > handle.kills_before:
-        return "was killed by SIGKILL: since it started the kernel has ended a process for want of memory"
-    return "was killed by SIGKILL (the kernel does that when memory runs out, and has not said so)"
+        return f"ended with exit status {exitcode or 0}{handle.shortages.of_processes() if exitcode else ''}"
+    return handle.shortages.ending(-exitcode)

@@ -7,14 +7,14 @@ settled anew whenever an experiment begins or goes on; the plan knows only the p
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.kinds import GYMNASIUM, kind_of_task
 from esper_ab.contracts.machine import Device, Machine, Questions
 from esper_ab.control.preflight import examine
@@ -35,31 +35,47 @@ def examine_nodes(machine: Machine, questions: Questions, launcher: Launcher, sh
     """
     if not launcher.nodes:
         return machine
+    found: dict[str, Machine] = {}
+    for name, there in ask_nodes(questions, launcher, shared).items():
+        if isinstance(there, EsperError):
+            raise there
+        if problem := unfit(there, shared):
+            raise UsageError(f"node {name}: {problem}")
+        found[name] = there
+    check_alike(found)
+    return msgspec.structs.replace(machine, devices=pool(launcher.nodes, list(found.values())))
+
+
+def ask_nodes(questions: Questions, launcher: Launcher, shared: Path) -> dict[str, Machine | EsperError]:
+    """What every node of `launcher` answers, or why it gave no answer, by its name."""
     of_node = msgspec.structs.replace(questions, trainer=None, trainer_outcome=None)
     if launcher.shares_files:
         with tempfile.NamedTemporaryFile(prefix=".seen-by-all-nodes-", dir=_existing(shared)) as seen:
-            found = _ask_all(msgspec.structs.replace(of_node, shared_file=seen.name), launcher)
-    else:  # users' files are not there yet
-        own = kind_of_task(questions.task) == GYMNASIUM and ".py:" in questions.task
-        task = "" if own else questions.task
-        found = _ask_all(msgspec.structs.replace(of_node, task=task, user_rewards=(), rewards={}, outcome=""), launcher)
-    for node, there in zip(launcher.nodes, found, strict=True):
-        if not there.sees_shared_file:
-            where = f"node {node.name} does not see {_existing(shared)}"
-            raise UsageError(f"{where}: all nodes need it at the same path, or take --files link")
-        if problem := there.task_problem or there.gpu_problem:
-            raise UsageError(f"node {node.name}: {problem}")
-    check_alike({node.name: there for node, there in zip(launcher.nodes, found, strict=True)})
-    return msgspec.structs.replace(machine, devices=pool(launcher.nodes, found))
+            return _ask_all(msgspec.structs.replace(of_node, shared_file=seen.name), launcher)
+    # Users' files are not there yet.
+    own = kind_of_task(questions.task) == GYMNASIUM and ".py:" in questions.task
+    task = "" if own else questions.task
+    return _ask_all(msgspec.structs.replace(of_node, task=task, user_rewards=(), rewards={}, outcome=""), launcher)
 
 
-def _ask_all(questions: Questions, launcher: Launcher) -> list[Machine]:
+def _ask_all(questions: Questions, launcher: Launcher) -> dict[str, Machine | EsperError]:
     with ThreadPoolExecutor(_AT_ONCE) as asking:
-        return list(asking.map(partial(_examine_on, questions, launcher), launcher.nodes))
+        answers = list(asking.map(partial(_examine_on, questions, launcher), launcher.nodes))
+    return {node.name: there for node, there in zip(launcher.nodes, answers, strict=True)}
 
 
-def _examine_on(questions: Questions, launcher: Launcher, node: Node) -> Machine:
-    return examine(questions, on=partial(launcher.command_on, node.name), node=node.name)
+def _examine_on(questions: Questions, launcher: Launcher, node: Node) -> Machine | EsperError:
+    try:
+        return examine(questions, on=partial(launcher.begin, node.name), node=node.name)
+    except EsperError as error:
+        return error
+
+
+def unfit(machine: Machine, shared: Path) -> str:
+    """Why no worker can run on a node that is as `machine`; "" when one can."""
+    if not machine.sees_shared_file:
+        return f"it does not see {_existing(shared)}: all nodes need it at the same path, or take --files link"
+    return machine.task_problem or machine.gpu_problem
 
 
 def _existing(folder: Path) -> Path:
@@ -69,17 +85,23 @@ def _existing(folder: Path) -> Path:
 
 def check_alike(found: Mapping[str, Machine]) -> None:
     """UsageError unless all nodes compute alike; names the first one that does not, and in what."""
+    for difference in differences(found):
+        raise UsageError(difference)
+
+
+def differences(found: Mapping[str, Machine]) -> Iterator[str]:
+    """In what nodes differ from the first one, a sentence each."""
     names = list(found)
     for name in names[1:]:
         for key, words in _COMMON.items():
             first, there = (_shown(getattr(found[node], key)) for node in (names[0], name))
             if first != there:
-                raise UsageError(f"{words} is {there} on node {name}, {first} on {names[0]}: all nodes need the same")
-        first, there = (_kinds(found[node].devices) for node in (names[0], name))
+                yield f"{words} is {there} on node {name}, {first} on {names[0]}: all nodes need the same"
+        first, there = (kinds(found[node].devices) for node in (names[0], name))
         if there != first:
-            raise UsageError(
+            yield (
                 f"node {name} has {there}, {names[0]} has {first}: an experiment is trained on one kind of GPU; ask "
-                "for nodes of one kind (sbatch --constraint)"
+                "for nodes of one kind (sbatch --constraint, --ray-label)"
             )
 
 
@@ -90,9 +112,10 @@ def _shown(value: object) -> str:
     return str(value) or "none"
 
 
-def _kinds(devices: Iterable[Device]) -> str:
-    kinds = sorted({f"{device.title} ({device.capability})" for device in devices if device.name.startswith("cuda:")})
-    return ", ".join(kinds) or "no GPU"
+def kinds(devices: Iterable[Device]) -> str:
+    """The kinds of GPU among devices, in words."""
+    found = sorted({f"{device.title} ({device.capability})" for device in devices if device.name.startswith("cuda:")})
+    return ", ".join(found) or "no GPU"
 
 
 def pool(nodes: Sequence[Node], found: Sequence[Machine]) -> tuple[Device, ...]:

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -18,10 +19,12 @@ from esper_ab.contracts.errors import EsperError, Setting, UsageError, WorkerFai
 from esper_ab.contracts.machine import DOING, Device, Machine, Questions
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.own_packages import child_command
+from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.contracts.visible import visible_line
 from esper_ab.control import descriptors
 from esper_ab.control.crowding import crowding
-from esper_ab.launchers import Launcher
+from esper_ab.health import processes
+from esper_ab.launchers import Errand, Launcher, begin_here
 
 LIMIT_S = 120.0  # on a machine that is not crowded: importing torch from a cold network disk takes tens of seconds
 _WHAT = "the preflight (workers.commands.describe)"
@@ -34,21 +37,18 @@ _SPARE_BYTES = 64 << 20  # policies, report, and room for others
 
 def examine(
     questions: Questions, meanwhile: Callable[[], None] = lambda: None, limit_s: float = LIMIT_S, *,
-    on: Callable[[Sequence[str]], list[str]] = list, node: str = "",
+    on: Callable[[str, str], Errand] | None = None, node: str = "",
 ) -> Machine:  # fmt: skip
     """Answers of the module `workers.commands.describe`; EsperError with the end of its output when it has none.
 
     `meanwhile` is called while the child imports torch, which takes a second or more. `limit_s`: how long it may take
     where every process has a core, and as many times longer as the machine is crowded; then WorkerHung. A trainer of
-    the user's own takes as long as it takes to be rehearsed. `on`: makes of a command the one that runs it on `node`.
+    the user's own takes as long as it takes to be rehearsed. `on`: begins it on `node` in the place of this machine.
     """
-    environment = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **os.environ}
-    command = on(child_command(
-        "workers.commands.describe", msgspec.json.encode(questions).decode(), outlives=node != ""
-    ))  # fmt: skip
+    asked = msgspec.json.encode(questions).decode()
     what = f"the preflight on node {node} (workers.commands.describe)" if node else _WHAT
     began = time.monotonic()
-    with _started(command, environment) as child:
+    with _started(partial(on or _begin_here, "workers.commands.describe", asked)) as child:
         try:
             meanwhile()
             answer, complaint = _awaited(child, began, limit_s if questions.trainer is None else math.inf)
@@ -62,21 +62,25 @@ def examine(
     try:
         # A user's reward may print while it is imported: the answer is the last line.
         found = msgspec.json.decode(answer.strip().splitlines()[-1], type=Machine)
-    except (msgspec.MsgspecError, IndexError) as error:
+    except (*UNREADABLE, IndexError) as error:
         raise EsperError(f"{what} answered something else: {error}") from None
     return msgspec.structs.replace(found, start_s=took_s)
 
 
-def _started(command: Sequence[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
+def _begin_here(module: str, *arguments: str) -> Errand:
+    return begin_here(child_command(module, *arguments))
+
+
+def _started(begin: Callable[[], Errand]) -> Errand:
     """Start the preflight; what is lacking for a moment is waited for, and named. WorkerFailed after a minute."""
     began, pause_s = time.monotonic(), _FIRST_PAUSE_S
     while True:
         try:
-            return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+            return begin()
         except OSError as error:
             if error.errno not in descriptors.PASSING:
                 raise
-            lack = descriptors.PASSING[error.errno]
+            lack = descriptors.lacking(error)
         if time.monotonic() - began > _START_S:
             raise WorkerFailed(f"the preflight could not be started for {_START_S:.0f} s: {lack}")
         if pause_s == _FIRST_PAUSE_S:
@@ -85,7 +89,7 @@ def _started(command: Sequence[str], environment: dict[str, str]) -> subprocess.
         pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
 
-def _awaited(child: subprocess.Popen[bytes], began: float, limit_s: float) -> tuple[bytes, bytes]:
+def _awaited(child: Errand, began: float, limit_s: float) -> tuple[bytes, bytes]:
     """Output and errors of the preflight; WorkerHung, which names what it was doing, after the limit."""
     said, longest_s = False, limit_s
     while True:
@@ -130,10 +134,17 @@ def check_experiment_dir(experiment_dir: Path, needed_bytes: int) -> None:
 
 
 def check_launcher(launcher: Launcher, lanes: Sequence[Lane], devices: Sequence[Device] = ()) -> None:
-    """UsageError unless `launcher` can serve the lanes and this process may have the descriptors of their workers.
+    """UsageError unless `launcher` can serve the lanes and there may be the processes and descriptors of their workers.
 
     `devices`: what lanes stand for from now on; without any, what the plan was made on.
     """
     launcher.use(devices)
     launcher.check_lanes(lanes)
     descriptors.check(len(lanes), launcher.descriptors)
+    processes.check(len(lanes), launcher.processes)
+
+
+def reserve_lanes(launcher: Launcher, lanes: Sequence[Lane], devices: Sequence[Device] = ()) -> None:
+    """The same, and have what the lanes take; UsageError when they cannot all have it."""
+    check_launcher(launcher, lanes, devices)
+    launcher.reserve(lanes)

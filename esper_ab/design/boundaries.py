@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from esper_ab.design.t_process import TProcess, draw, t_process, t_values
+from esper_ab.stats.distributions import norm_isf, norm_sf, t_isf, t_sf
 
 PATHS = 2_000_000
 FUTILITY_PATHS = 500_000  # no claim depends on them
@@ -23,7 +23,7 @@ _CHUNK = 50_000  # paths at a time: fits the cache of a core
 
 def obrien_fleming_spent(alpha: float, share: float) -> float:
     """Two-sided alpha spent when `share` (0..1] of the replicates is there: 4 (1 - Phi(z_{alpha/4} / sqrt(share)))."""
-    return float(4.0 * stats.norm.sf(stats.norm.isf(alpha / 4.0) / math.sqrt(share)))
+    return float(4.0 * norm_sf(norm_isf(alpha / 4.0) / math.sqrt(share)))
 
 
 def beta_spent(beta: float, share: float) -> float:
@@ -92,13 +92,13 @@ def _paths_with_small_p(
     s_k; so c_k <= s_k.)
     """
     looks, df = largest.size, np.asarray(process.df)[: largest.size, None]
-    bounds = stats.t.isf(largest[:, None] / tails, df)
+    bounds = t_isf(largest[:, None] / tails, df)
     kept = []
     for start in range(0, paths, _CHUNK):
         t = t_values(process, draw(process, min(_CHUNK, paths - start), rng))[:looks]
         size = np.abs(t) if tails == 2 else t
         kept.append(size[:, (size >= bounds)[:-1].any(axis=0)])
-    return np.asarray(tails * stats.t.sf(np.concatenate(kept, axis=1), df))
+    return np.asarray(tails * t_sf(np.concatenate(kept, axis=1), df))
 
 
 def _solve(p: NDArray[np.float64], spent: NDArray[np.float64], paths: int) -> NDArray[np.float64]:

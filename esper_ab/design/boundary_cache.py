@@ -15,6 +15,8 @@ from pathlib import Path
 
 import msgspec
 
+from esper_ab.contracts.unreadable import UNREADABLE
+
 _METHOD = 1  # part of the seed and of the file's name; increment when the computation changes
 
 
@@ -81,7 +83,7 @@ def _checksum(nominal_p: tuple[tuple[float, ...], ...]) -> str:
 def _read(path: Path, arguments: _Arguments) -> tuple[tuple[float, ...], ...] | None:
     try:
         file = msgspec.json.decode(path.read_bytes(), type=_File)
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, *UNREADABLE):
         return None
     intact = file.arguments == arguments and file.sha256 == _checksum(file.nominal_p)
     return file.nominal_p if intact else None

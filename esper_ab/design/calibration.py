@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
+from esper_ab.stats.distributions import f_isf, t_isf
 from esper_ab.stats.pair import ROUNDING
 from esper_ab.stats.sd_limits import sd_limits
 
@@ -108,8 +108,8 @@ def intraclass_correlation(curves: ArrayLike) -> Intraclass | None:
     if within <= _rounding(x):
         return Intraclass(r=1.0, low=1.0, high=1.0, episodes=k)
     f, tail = between / within, (1.0 - _LEVEL) / 2.0
-    low = f / float(stats.f.isf(tail, df_between, df_within))
-    high = f * float(stats.f.isf(tail, df_within, df_between))
+    low = f / float(f_isf(tail, df_between, df_within))
+    high = f * float(f_isf(tail, df_within, df_between))
     return Intraclass(
         r=(f - 1.0) / (f + k - 1.0), low=(low - 1.0) / (low + k - 1.0), high=(high - 1.0) / (high + k - 1.0), episodes=k
     )
@@ -146,7 +146,7 @@ def _level_effects(
     inverse = np.linalg.inv(matrix.T @ matrix)
     solution = inverse @ (matrix.T @ y)
     sd = math.sqrt(math.fsum((y - matrix @ solution) ** 2) / df)
-    bound = float(stats.t.isf((1.0 - _LEVEL) / 2.0, df))
+    bound = float(t_isf((1.0 - _LEVEL) / 2.0, df))
     found = []
     for column, level in enumerate(levels[1:], start=first):
         half, mean = bound * sd * math.sqrt(float(inverse[column, column])), float(solution[column])

@@ -8,19 +8,19 @@ import click
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.execution.experiment import PlannedExperiment
-from esper_ab.health.processor import available_bytes
+from esper_ab.health.processor import Room, room
 from esper_ab.plan.estimate import Estimate, estimate
 
 _DAY_S = 24 * 3600.0
 
 
-def excesses(cost: Estimate, room_bytes: int) -> tuple[str, ...]:
-    """Say what of an estimate exceeds a day or the memory that is there; `room_bytes` 0: unknown."""
+def excesses(cost: Estimate, there: Room) -> tuple[str, ...]:
+    """Say what of an estimate exceeds a day or the memory that is there."""
     found = []
     if cost.duration_s > _DAY_S:
         found.append(f"it is estimated to take {cost.duration_s / _DAY_S:.1f} days")
-    if 0 < room_bytes < cost.memory_bytes:
-        has = f"{room_bytes / 2**30:.1f} GiB are available"
+    if there.bytes < cost.memory_bytes and (there.bytes or there.by):
+        has = f"{there.bytes / 2**30:.1f} GiB are available{f' by {there.by}' if there.by else ''}"
         found.append(f"it is estimated to need {cost.memory_bytes / 2**30:.1f} GiB of memory, and {has}")
     return tuple(found)
 
@@ -33,7 +33,7 @@ def confirm(planned: PlannedExperiment, *, yes: bool, dry_run: bool) -> None:
     plan = planned.plan
     on_gpu = any(device.startswith("cuda") for lane in plan.lanes for device in lane.devices)
     cost = estimate(plan.experiment, plan.lanes, planned.machine)
-    found = excesses(cost, 0 if on_gpu else available_bytes())  # a GPU's memory is checked when lanes are planned
+    found = excesses(cost, Room(0, "") if on_gpu else room())  # a GPU's memory is checked when lanes are planned
     for sentence in found:
         click.echo(f"warning: {sentence}", err=True)
     if not found or yes or dry_run:

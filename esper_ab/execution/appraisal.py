@@ -13,6 +13,7 @@ from esper_ab.contracts.appraisal import SCHEMA, Appraisal, AppraisalAnswer, App
 from esper_ab.contracts.below import make_folder, write_below
 from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.installed_code import sources
+from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.execution.child import answer_of
 from esper_ab.settings.option_file import load_option_file
 
@@ -35,7 +36,7 @@ def appraise(question: AppraisalQuestion) -> Appraisal:
     try:
         # A user's reward may print: the answer is the last line.
         answer = msgspec.json.decode(lines[-1], type=AppraisalAnswer)
-    except (msgspec.MsgspecError, IndexError) as error:
+    except (*UNREADABLE, IndexError) as error:
         raise EsperError(f"{_MODULE} answered something else: {error}") from None
     code = sources()
     made_from = (

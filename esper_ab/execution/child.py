@@ -6,13 +6,8 @@ import os
 import subprocess
 
 from esper_ab.contracts.errors import EsperError, UsageError
-from esper_ab.contracts.own_packages import child_command
+from esper_ab.contracts.own_packages import child_command, child_environment
 from esper_ab.contracts.visible import visible_line
-
-
-def child_environment() -> dict[str, str]:
-    """Environment of this process, with GPUs numbered as in the preflight unless the user sets another order."""
-    return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **os.environ}
 
 
 def answer_of(module: str, *arguments: str) -> str:
@@ -21,8 +16,8 @@ def answer_of(module: str, *arguments: str) -> str:
     Its last line on stderr is the message in both cases.
     """
     child = subprocess.run(
-        child_command(module, *arguments), capture_output=True, text=True, errors="replace", env=child_environment(),
-        check=False,
+        child_command(module, *arguments), capture_output=True, text=True, errors="replace",
+        env=child_environment(os.environ), check=False,
     )  # fmt: skip
     if child.returncode == 0:
         return child.stdout

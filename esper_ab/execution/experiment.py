@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import re
 import shutil
@@ -26,13 +27,15 @@ from esper_ab.control import provenance
 from esper_ab.control.chaos import LIMITS, Chaos
 from esper_ab.control.nodes import examine_nodes
 from esper_ab.control.observers import Observer
-from esper_ab.control.preflight import check_experiment_dir, check_launcher, examine, expected_bytes
+from esper_ab.control.preflight import check_experiment_dir, examine, expected_bytes, reserve_lanes
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.control.run_folders import RunFolders
 from esper_ab.design.boundary_cache import calibrate
 from esper_ab.execution.detach import reserved, settle_console
+from esper_ab.execution.notify import Notify
+from esper_ab.health.processor import room
 from esper_ab.journal.fold import History
-from esper_ab.launchers import Launcher, LauncherFactory, Transport
+from esper_ab.launchers import Launcher, Transport
 from esper_ab.live.console import rich_console, waiting
 from esper_ab.live.on_stderr import Warnings
 from esper_ab.plan.appraised import belonging
@@ -53,7 +56,7 @@ from esper_ab.trackers.state import read_settings, save_settings
 if TYPE_CHECKING:
     from esper_ab.design.calibration_file import Calibration
     from esper_ab.journal.fold import History
-    from esper_ab.launchers import Launcher, LauncherFactory, Sharing, Transport
+    from esper_ab.launchers import Launcher, Sharing, Transport
     from esper_ab.plan.blocks import Plan
     from esper_ab.report.build import ReportPaths
     from esper_ab.settings.experiment import AskedExperiment
@@ -82,6 +85,7 @@ class PlannedExperiment:
     generated: str = ""  # the name of the experiment directory without suffix, when nobody asked for one
     known: Beforehand = Beforehand()
     tracking: Tracking | None = None  # what follows the run, after `check_tracking`; no result depends on it
+    notify: tuple[str, ...] = ()  # words of the command that tells of its end, a pause and a loss
     about: dict[str, Any] = field(default_factory=dict)  # what its author says of it, for [record] of experiment.toml
 
 
@@ -99,15 +103,21 @@ def plan_experiment(
     if generated:
         experiment_dir = _find_free(experiment_dir)
     check_new(asked, experiment_dir, known.calibration)
-    machine = examine_machine(asked, examine if only_plan else partial(examine, meanwhile=_import_control))
-    if launcher.nodes:
-        with waiting(f"looking at {len(launcher.nodes)} nodes"):
-            machine = examine_nodes(machine, collect_questions(asked), launcher, out)
+    machine = look_around(asked, out, launcher, only_plan=only_plan)
     return PlannedExperiment(
         asked=asked, machine=machine, experiment_dir=experiment_dir,
         plan=plan_on(machine, asked, experiment_dir.name, known),
         generated=generated, known=known,
     )  # fmt: skip
+
+
+def look_around(asked: AskedExperiment, out: Path, launcher: Launcher, *, only_plan: bool) -> Machine:
+    """Ask this machine and the launcher's nodes what the experiment needs to know; as `plan_experiment` does."""
+    machine = examine_machine(asked, examine if only_plan else partial(examine, meanwhile=_import_control))
+    if launcher.nodes:
+        with waiting(f"looking at {len(launcher.nodes)} nodes"):
+            machine = examine_nodes(machine, collect_questions(asked), launcher, out)
+    return machine
 
 
 def _import_control() -> None:
@@ -194,7 +204,7 @@ def claim_directory(planned: PlannedExperiment, take: Callable[[Path], None]) ->
 
 def make_directory(planned: PlannedExperiment, launcher: Launcher) -> PlannedExperiment:
     """Claim the experiment directory by making it, after what `carry_out` would refuse was refused."""
-    check_launcher(launcher, planned.plan.lanes, planned.machine.devices)
+    reserve_lanes(launcher, planned.plan.lanes, planned.machine.devices)
     return claim_directory(planned, partial(make_folder, exist_ok=False))
 
 
@@ -202,7 +212,10 @@ def format_plan(planned: PlannedExperiment) -> str:
     """Write what will be done and what it costs, in sentences that fit a terminal."""
     plan = planned.plan
     width = min(WIDTH, max(_NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns))
-    return plan_text(plan, estimate(plan.experiment, plan.lanes, planned.machine), planned.experiment_dir, width)
+    there = room()
+    left = f"{there.bytes / 2**30:.1f} that are left by {there.by}" if there.by else ""
+    cost = estimate(plan.experiment, plan.lanes, planned.machine)
+    return plan_text(plan, cost, planned.experiment_dir, width, left)
 
 
 def encode_plan(planned: PlannedExperiment, **more: Any) -> bytes:
@@ -223,15 +236,15 @@ def carry_out(
     # Here, so that --help, plans and reports wait for no zmq, numpy or scipy.
     from esper_ab.control import experiment_run
 
-    check_launcher(launcher, planned.plan.lanes, planned.machine.devices)
+    reserve_lanes(launcher, planned.plan.lanes, planned.machine.devices)
     plan, experiment_dir = planned.plan, planned.experiment_dir
     make_experiment_directory(experiment_dir, plan, planned.machine, planned.about, claimed=bool(planned.generated))
     if planned.tracking not in (None, Tracking()):  # with tags and no tracker: `esper-ab track` may be called later
         save_settings(experiment_dir, planned.tracking)  # `make_observers` reads them, now and when it goes on later
     settle_console(experiment_dir)
     with ExitStack() as stack:
-        told = [*make_observers(stack, experiment_dir, plan, None, watched=watched), *also]
-        experiment_run.run(plan, experiment_dir, launcher, told, limits or (LIMITS if chaos else None), chaos)
+        told = make_observers(stack, experiment_dir, plan, None, watched=watched, notify=planned.notify)
+        experiment_run.run(plan, experiment_dir, launcher, [*told, *also], limits or (LIMITS if chaos else None), chaos)
 
 
 def write_report(experiment_dir: Path) -> ReportPaths:
@@ -241,15 +254,19 @@ def write_report(experiment_dir: Path) -> ReportPaths:
 
 
 def make_observers(
-    stack: ExitStack, experiment_dir: Path, plan: Plan, history: History | None, *, watched: bool
-) -> list[Observer]:
+    stack: ExitStack, experiment_dir: Path, plan: Plan, history: History | None, *, watched: bool,
+    notify: tuple[str, ...],
+) -> list[Observer]:  # fmt: skip
     """Start what follows an experiment: the folder of each run, warnings on stderr, trackers, the live view.
 
-    `stack` closes the view and then, after a run that succeeded, waits a little for the trackers. `history`: of an
-    experiment that goes on.
+    `stack` closes the view and then waits a little: after a run that succeeded for the trackers, after any for the
+    command of `notify`. `history`: of an experiment that goes on.
     """
     blocks = plan.blocks if history is None else history.blocks
     told: list[Observer] = [RunFolders(experiment_dir, plan, blocks), Warnings(ledger=not watched)]
+    if notify:
+        told.append(notifier := Notify(experiment_dir, notify))
+        stack.callback(notifier.settle)
     if (tracking := read_settings(experiment_dir)).anything:
         trackers = Trackers(experiment_dir, tracking)
         stack.push(trackers.settle)
@@ -261,15 +278,21 @@ def make_observers(
     return told
 
 
-def make_launcher(name: str, transport: Transport | None = None, files: Sharing | None = None) -> Launcher:
+def make_launcher(
+    name: str, transport: Transport | None = None, files: Sharing | None = None, **own: Any
+) -> Launcher:
     """Make the launcher `name`, whose workers talk over `transport` and have their files by `files`.
 
-    None is what the launcher takes by itself. UsageError with the catalogue for another name.
+    None is what the launcher takes by itself. `own`: arguments that only some launchers have. UsageError with the
+    catalogue for another name, and for what this launcher does not have.
     """
     if name not in catalog.names(LAUNCHERS):
         raise UsageError(f"launcher {name!r}: no such launcher; there are {', '.join(catalog.names(LAUNCHERS))}")
-    make: LauncherFactory = catalog.entry(LAUNCHERS, name, "LAUNCHER")
-    launcher = make() if transport is None else make(transport=transport)
+    make: Callable[..., Launcher] = catalog.entry(LAUNCHERS, name, "LAUNCHER")
+    for key in own:
+        if key not in inspect.signature(make).parameters:
+            raise UsageError(f"launcher {name} has no --{key.replace('_', '-')}")
+    launcher = make(**own) if transport is None else make(transport=transport, **own)
     if files is not None:
         launcher.shares_files = files == "shared"
     return launcher

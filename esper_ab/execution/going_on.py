@@ -12,7 +12,7 @@ from esper_ab.contracts.machine import Questions
 from esper_ab.contracts.regular_file import NotRegular
 from esper_ab.control import experiment_run
 from esper_ab.control.nodes import examine_nodes
-from esper_ab.control.preflight import check_launcher, examine
+from esper_ab.control.preflight import examine, reserve_lanes
 from esper_ab.control.rules.looks import all_settled
 from esper_ab.design.design import rule
 from esper_ab.execution.experiment import make_observers
@@ -33,13 +33,16 @@ def unfinished(experiment_dir: Path, *, allow_changed_code: bool = False) -> His
     return history
 
 
-def resume_run(experiment_dir: Path, launcher: Launcher, *, watched: bool, allow_changed_code: bool = False) -> None:
+def resume_run(
+    experiment_dir: Path, launcher: Launcher, *, watched: bool, notify: tuple[str, ...] = (),
+    allow_changed_code: bool = False,
+) -> None:  # fmt: skip
     """Train what is left of an interrupted run and journal it in the same experiment directory."""
     history = unfinished(experiment_dir, allow_changed_code=allow_changed_code)
     _check_links(experiment_dir)
     _check_here(history, launcher, experiment_dir)
     with ExitStack() as stack:
-        told = make_observers(stack, experiment_dir, history.plan, history, watched=watched)
+        told = make_observers(stack, experiment_dir, history.plan, history, watched=watched, notify=notify)
         experiment_run.resume(experiment_dir, launcher, told, allow_changed_code=allow_changed_code)
 
 
@@ -58,14 +61,14 @@ def _check_here(history: History, launcher: Launcher, experiment_dir: Path) -> N
     own_kernel = experiment.arithmetic.kernel != "torch"  # torch's version is the audit's business
     placed = bool(launcher.nodes) or any(any(lane.titles) for lane in lanes)
     if not (own_kernel or placed):
-        check_launcher(launcher, lanes)
+        reserve_lanes(launcher, lanes)
         return
     questions = Questions(task=experiment.task, data_dir=experiment.data_dir, user_rewards=())
     with waiting("looking at this machine"):
         machine = examine_nodes(examine(questions), questions, launcher, experiment_dir)
-    check_launcher(launcher, lanes, machine.devices if placed else ())
     if own_kernel:
         check_kernel(experiment.arithmetic, machine)
+    reserve_lanes(launcher, lanes, machine.devices if placed else ())
 
 
 def extension(experiment_dir: Path, history: History, replicates: int) -> Extension:
@@ -85,14 +88,15 @@ def extension(experiment_dir: Path, history: History, replicates: int) -> Extens
 
 
 def extend_run(
-    experiment_dir: Path, replicates: int, launcher: Launcher, *, watched: bool, allow_changed_code: bool = False
-) -> None:
+    experiment_dir: Path, replicates: int, launcher: Launcher, *, watched: bool, notify: tuple[str, ...] = (),
+    allow_changed_code: bool = False,
+) -> None:  # fmt: skip
     """Train replicates up to `replicates` in all and journal them in the same experiment directory."""
     history = load(experiment_dir).history
     _check_links(experiment_dir)
     _check_here(history, launcher, experiment_dir)
     with ExitStack() as stack:
-        told = make_observers(stack, experiment_dir, history.plan, history, watched=watched)
+        told = make_observers(stack, experiment_dir, history.plan, history, watched=watched, notify=notify)
         experiment_run.extend(
             experiment_dir, lambda there: extension(experiment_dir, there, replicates), launcher, told,
             allow_changed_code=allow_changed_code,

@@ -24,12 +24,12 @@ def read_experiments(named: Sequence[tuple[str, Path]], scales: Sequence[Scale])
         if tasks.count(scale.task) != 1:
             what = f"task {scale.task} as TASK=EXPERIMENT" if scale.task else "one experiment directory"
             raise UsageError(f"the plan needs {what}, once; there are {', '.join(f'{t}={f}' for t, f in named)}")
-    rows = [row for task, folder in named for row in _rows(task, folder, scales)]
+    rows = [row for task, folder in named for row in rows_of(task, folder, load(folder).history, scales)]
     return Endpoints(source=", ".join(str(folder) for _, folder in named), pair_column="replicate", rows=tuple(rows))
 
 
-def _rows(task: str, folder: Path, scales: Sequence[Scale]) -> Iterator[Endpoint]:
-    history: History = load(folder).history
+def rows_of(task: str, folder: Path, history: History, scales: Sequence[Scale]) -> Iterator[Endpoint]:
+    """Yield the endpoints of the runs in `history`, which was read in `folder`; a run that is to come has no row."""
     for scale in scales:
         if scale.task == task and scale.outcome.sign != history.outcome.sign:
             raise UsageError(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+
+import msgspec
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.design.design import Contrast
@@ -19,14 +21,27 @@ from esper_ab.verdict.looks import Course, follow
 from esper_ab.verdict.question import Question
 
 _LOOKED = "Whether somebody looked at these endpoints between the planned looks cannot be seen in them."
+_CLUSTERS = "clusters"  # kind of a finding
 Courses = Mapping[Contrast, Course]
 
 
-def judge(plan: ExternalPlan, endpoints: Endpoints) -> ExternalResult:
+@dataclass(frozen=True, kw_only=True)
+class AuditedTask:
+    """What is known of the runs of one task beside their endpoints, where experiments of our own recorded them."""
+
+    findings: tuple[Finding, ...]  # of its audit
+    scope: str  # what its answer is conditional on, in words
+    same_records: frozenset[tuple[str, str]]  # comparisons whose runs have the same records in every pair
+
+
+def judge(plan: ExternalPlan, endpoints: Endpoints, known: Mapping[str, AuditedTask] | None = None) -> ExternalResult:
     """Judge `endpoints` by `plan`. A look is taken where all runs that it asks for are there, lost ones included.
 
-    UsageError where no run is of the plan.
+    `known`: by task, of runs that have records. UsageError where no run is of the plan, unless they are `known`, and
+    so may be to come.
     """
+    if known is not None:
+        return _judged(plan, endpoints, known=known)
     tasks, order = plan.cells or plan.tasks, (*plan.choosing, *plan.replicates)
     if not any(row.group in plan.groups and row.task in tasks and row.replicate in order for row in endpoints.rows):
         named = f", the {'cells' if plan.cells else 'tasks'} {', '.join(tasks)}" if tasks != ("",) else ", no tasks"
@@ -46,8 +61,11 @@ def judge(plan: ExternalPlan, endpoints: Endpoints) -> ExternalResult:
     )  # fmt: skip
 
 
-def _judged(plan: ExternalPlan, endpoints: Endpoints, at: str = "") -> ExternalResult:
+def _judged(
+    plan: ExternalPlan, endpoints: Endpoints, at: str = "", known: Mapping[str, AuditedTask] | None = None
+) -> ExternalResult:
     """`at`: in which settings, in words."""
+    records = known or {}
     cells, order, contrasts = cells_of(endpoints), plan.replicates, plan.design.comparisons
     ready = {contrast: _ready(cells, plan, contrast) for contrast in contrasts}
     paired = {one: pair_up(cells, one, plan.scales, order[: ready[one]], join=False) for one in contrasts}
@@ -56,21 +74,49 @@ def _judged(plan: ExternalPlan, endpoints: Endpoints, at: str = "") -> ExternalR
     for contrast in contrasts:
         question = Question(
             a=contrast.a, b=contrast.b, design=plan.design_of(contrast), planned=len(order),
-            scope=f"{scope_of(endpoints, contrast.task, plan.scales)}{at}", recorded=False,
+            scope=_scope(plan, endpoints, contrast.task, records) + at, recorded=False,
             rng_seed=int(plan.digest[:32], 16),
         )  # fmt: skip
         one = paired[contrast]
         compared = compare(
-            question, one.pairs, courses[contrast], same_records=False, lost=one.lost,
-            findings=tuple(_dependent(endpoints, contrast, one)),
+            question, one.pairs, courses[contrast], same_records=_same_records(plan, contrast, records),
+            lost=one.lost, findings=(*_dependent(endpoints, contrast, one), *_audited(plan, contrast, records)),
         )  # fmt: skip
         found.append(ExternalComparison(task=contrast.task, comparison=compared))
-    capped = [finding.sentence for one in found for finding in one.comparison.findings]
+    capped = [finding.sentence for one in found for finding in one.comparison.findings if finding.kind == _CLUSTERS]
     return ExternalResult(
         endpoints=endpoints, scales=plan.scales, design=plan.design, plan=plan.digest, comparisons=tuple(found),
         departures=(*_foreign(plan, endpoints), *_gaps(plan, endpoints, cells), *_after(plan, cells, courses), *capped),
-        notes=(_LOOKED,), next_step=_next_step(plan, courses, complete),
+        notes=() if known is not None else (_LOOKED,), next_step=_next_step(plan, courses, complete),
     )  # fmt: skip
+
+
+def _tasks_of(plan: ExternalPlan, contrast: Contrast) -> tuple[str, ...]:
+    """Return the tasks that a comparison is about: of the mean all of them."""
+    return plan.tasks if contrast.task == MEAN else (contrast.task,)
+
+
+def _scope(plan: ExternalPlan, endpoints: Endpoints, task: str, known: Mapping[str, AuditedTask]) -> str:
+    """Describe what the answer is conditional on; where records are known, as an experiment of its own does."""
+    if not known:
+        return scope_of(endpoints, task, plan.scales)
+    if task != MEAN:
+        return known[task].scope if task in known else f"task {task}"
+    return f"the named tasks and no others: {', '.join(plan.tasks)}"
+
+
+def _audited(plan: ExternalPlan, contrast: Contrast, known: Mapping[str, AuditedTask]) -> Iterator[Finding]:
+    """Yield what the audits found; what blocks or caps one task does so for the mean that it is part of."""
+    for task in _tasks_of(plan, contrast):
+        for finding in known[task].findings if task in known else ():
+            where = f"{task}: " if contrast.task == MEAN else ""
+            yield msgspec.structs.replace(finding, sentence=f"{where}{finding.sentence}")
+
+
+def _same_records(plan: ExternalPlan, contrast: Contrast, known: Mapping[str, AuditedTask]) -> bool:
+    """Return whether the two groups were one computation, twice, in every task that is compared."""
+    pair = (contrast.a, contrast.b)
+    return all(task in known and pair in known[task].same_records for task in _tasks_of(plan, contrast))
 
 
 def _choices(plan: ExternalPlan, tuned: Tuned) -> Iterator[str]:
@@ -122,7 +168,7 @@ def _dependent(endpoints: Endpoints, contrast: Contrast, one: Pairing) -> Iterat
         more = f", and so do {len(one.clusters) - 1} other sets of them" if one.clusters[1:] else ""
         where = f" in {contrast.task}" if contrast.task else ""
         yield Finding(
-            kind="clusters", weight="caps", groups=(contrast.a, contrast.b),
+            kind=_CLUSTERS, weight="caps", groups=(contrast.a, contrast.b),
             sentence=f"{contrast.a} and {contrast.b}{where}: the plan counts every {endpoints.pair_column} as "
             f"independent, but {listed_short(unit)} share a cluster{more}.",
         )  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +17,7 @@ import msgspec
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.regular_file import open_regular
 from esper_ab.contracts.settings import Settings
+from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.design.boundary_cache import calibrate
 from esper_ab.design.design import (
     LEAST_KEPT,
@@ -45,7 +47,7 @@ class Rule(Settings, frozen=True, kw_only=True):
     futility: float = 0.0
 
 
-class ExternalPlan(Settings, frozen=True, kw_only=True):
+class ExternalPlan(Settings, frozen=True, kw_only=True, dict=True):
     """All that is decided before the first run."""
 
     groups: tuple[str, ...]
@@ -55,10 +57,13 @@ class ExternalPlan(Settings, frozen=True, kw_only=True):
     cells: tuple[str, ...] = ()  # settings of which each group is given its own best; (): there are none to choose from
     choosing: tuple[str, ...] = ()  # seeds on which they are chosen; none of `replicates`
 
-    @property
+    @cached_property
     def digest(self) -> str:
-        """sha256 of everything in it."""
-        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
+        """sha256 of everything in it; of a plan that was read that of its file.
+
+        A field that a later version adds has a default, and no digest of a plan that was written before changes.
+        """
+        return _sha256(msgspec.json.encode(self))
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -74,8 +79,8 @@ class _PlanFile(Settings, frozen=True, kw_only=True):
     """A plan on disk."""
 
     esper_ab_plan: Literal[1] = 1
-    plan: ExternalPlan
-    sha256: str
+    plan: msgspec.Raw  # an ExternalPlan, of this version or of one with fewer fields
+    sha256: str  # of `plan` as it stands there, without spaces
 
 
 def make_external_plan(
@@ -130,7 +135,7 @@ def own_design(design: Design, scales: Sequence[Scale], contrast: Contrast) -> D
 
 def write_plan(plan: ExternalPlan) -> bytes:
     """Return the content of a plan's file."""
-    file = _PlanFile(plan=plan, sha256=plan.digest)
+    file = _PlanFile(plan=msgspec.Raw(msgspec.json.encode(plan)), sha256=plan.digest)
     return msgspec.json.format(msgspec.json.encode(file), indent=1) + b"\n"
 
 
@@ -149,11 +154,18 @@ def read_plan(path: Path) -> ExternalPlan:
         content = opened.read(_LARGEST_BYTES)
     try:
         file = msgspec.json.decode(content, type=_PlanFile)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        plan = msgspec.json.decode(file.plan, type=ExternalPlan)
+        written = msgspec.json.format(bytes(file.plan), indent=-1)
+    except UNREADABLE as error:
         raise UsageError(f"{path} is no plan of `esper-ab design`: {error}") from None
-    if file.sha256 != file.plan.digest:
+    if file.sha256 != _sha256(written):
         raise UsageError(f"{path} was changed after it was written: its sha256 is not that of its content")
-    return file.plan
+    plan.__dict__["digest"] = file.sha256  # what the cached property would compute, of what the file says
+    return plan
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _check_names(what: str, names: Sequence[str], *, least: int) -> None:

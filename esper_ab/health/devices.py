@@ -12,7 +12,8 @@ from pathlib import Path
 import msgspec
 
 from esper_ab.contracts.machine import Machine
-from esper_ab.health.diagnosis import Diagnosis, ok, problem, text_of, warning
+from esper_ab.health.diagnosis import Diagnosis, ok, problem, warning
+from esper_ab.health.system_file import text_of
 
 _DRIVER_FILE = Path("/proc/driver/nvidia/version")
 _FIELDS = "name,driver_version,compute_cap,mig.mode.current"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -17,14 +16,6 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     level: Severity
     what: str
     remedy: str = ""  # one line; "" when none is needed
-
-
-def text_of(path: Path) -> str:
-    """Return the contents of a file of the system; "" where there is none."""
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
 
 
 def ok(topic: str, what: str) -> Diagnosis:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from esper_ab.contracts.machine import Kernel
-from esper_ab.health.diagnosis import Diagnosis, ok, text_of, warning
+from esper_ab.health import control_groups
+from esper_ab.health.control_groups import Allowance
+from esper_ab.health.diagnosis import Diagnosis, ok, warning
+from esper_ab.health.system_file import text_of
 
-_CGROUP = Path("/sys/fs/cgroup")
 _FEATURES = ("avx2", "avx512f", "avx512_bf16", "amx_tile", "amx_bf16", "asimd", "bf16")  # names of /proc/cpuinfo
 _LITTLE_BYTES = 2 << 30  # for two workers and the report
 
@@ -18,9 +21,10 @@ def processor_diagnoses() -> Iterator[Diagnosis]:
     """Check this process's CPU and memory; its workers inherit the limits."""
     usable, there = len(os.sched_getaffinity(0)), os.cpu_count() or 1
     yield cores(usable, there)
-    yield quota(cpu_quota(cgroup_folders()), usable)
+    groups = control_groups.folders()
+    yield quota(cpu_quota(groups), usable)
     yield features(text_of(Path("/proc/cpuinfo")))
-    yield memory(text_of(Path("/proc/meminfo")), memory_limit(cgroup_folders()))
+    yield memory(text_of(Path("/proc/meminfo")), control_groups.memory(groups))
 
 
 def cores(usable: int, there: int) -> Diagnosis:
@@ -31,17 +35,6 @@ def cores(usable: int, there: int) -> Diagnosis:
             "start with a wider `taskset`, or ask the batch system for more cores; lanes are counted by usable cores",
         )  # fmt: skip
     return ok("cores", f"{usable}, all of this machine may be used")
-
-
-def cgroup_folders() -> list[Path]:
-    """Return the folders of this process's control group, v2 and v1, the innermost first."""
-    folders: list[Path] = []
-    for line in text_of(Path("/proc/self/cgroup")).splitlines():
-        _, controllers, path = line.split(":", 2)
-        root = _CGROUP / controllers if controllers else _CGROUP
-        inner = root / path.lstrip("/")
-        folders += [folder for folder in (inner, *inner.parents) if folder.is_relative_to(root)]
-    return folders
 
 
 def cpu_quota(folders: list[Path]) -> float | None:
@@ -87,16 +80,24 @@ def kernel(kernels: Sequence[Kernel], lacking: str, remedy: str) -> Diagnosis:
     return ok("kernel", f"{best.name}, built by {best.build}")
 
 
-def memory_limit(folders: list[Path]) -> int | None:
-    """Return the least limit that a group of `folders` sets, bytes; None without one."""
-    texts = [text_of(folder / name).strip() for folder in folders for name in ("memory.max", "memory.limit_in_bytes")]
-    return min((int(text) for text in texts if text.isdigit() and int(text) < 1 << 60), default=None)
+class Room(NamedTuple):
+    """Memory that new processes may take."""
+
+    bytes: int  # 0 without `by`: unknown
+    by: str  # the limit that leaves no more; "" where the machine has no more
 
 
-def available_bytes() -> int:
-    """Return the memory that new processes may take: what the machine has left, or a control group's limit if lower."""
-    available, limit = _available(text_of(Path("/proc/meminfo"))), memory_limit(cgroup_folders())
-    return available if limit is None else min(available, limit)
+def room() -> Room:
+    """Return what the machine has left, or what the limit of a control group leaves if that is less."""
+    return _room(text_of(Path("/proc/meminfo")), control_groups.memory(control_groups.folders()))
+
+
+def _room(meminfo: str, limit: Allowance | None) -> Room:
+    available = _available(meminfo)
+    if limit is None or limit.left >= available > 0:
+        return Room(available, "")
+    said = f"{limit.by}: {limit.used / 2**30:.1f} of {limit.limit / 2**30:.1f} GiB are in use"
+    return Room(limit.left, said)
 
 
 def _available(meminfo: str) -> int:
@@ -104,13 +105,10 @@ def _available(meminfo: str) -> int:
     return int(words["MemAvailable"][1]) << 10 if "MemAvailable" in words else 0
 
 
-def memory(meminfo: str, limit_bytes: int | None) -> Diagnosis:
-    """Report the machine's available memory, or the control group's limit if lower."""
-    available = _available(meminfo)
-    room = available if limit_bytes is None else min(available, limit_bytes)
-    what = f"{room / 2**30:.1f} GiB available"
-    if limit_bytes is not None and limit_bytes < available:
-        what += " by the control group's limit"
-    if room < _LITTLE_BYTES:
+def memory(meminfo: str, limit: Allowance | None) -> Diagnosis:
+    """Report the machine's available memory, or what the limit of a control group leaves if that is less."""
+    there = _room(meminfo, limit)
+    what = f"{there.bytes / 2**30:.1f} GiB available" + (f" by {there.by}" if there.by else "")
+    if there.bytes < _LITTLE_BYTES:
         return warning("memory", what, "fewer runs at once: --devices cpu:0 --placement sequence")
     return ok("memory", what)

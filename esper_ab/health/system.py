@@ -16,11 +16,14 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 from esper_ab.contracts.own_packages import nothing_of_the_user
+from esper_ab.health import processes
+from esper_ab.health.control_groups import Allowance
 from esper_ab.health.diagnosis import Diagnosis, ok, problem, warning
 from esper_ab.health.memory import LIMITS
+from esper_ab.launchers.local import LocalLauncher
 
 _FEW_FILES = 1024
-_FEW_PROCESSES = 512
+_LANES = 2  # of the smallest launch: a group on each
 _SOCKET_PATH_BYTES = 107  # size of sun_path without the closing zero: unix(7)
 _LITTLE_SHM_BYTES = 64 << 20
 _SPAWN_S = 60.0
@@ -30,7 +33,8 @@ _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)\s*>=\s*([0-9.]+)")
 def system_diagnoses(socket_folder: Path) -> Iterator[Diagnosis]:
     """Check process limits, shared memory, sockets and spawning; `socket_folder`: that of the coordinator's socket."""
     yield from limits({name: resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))[0]
-                       for name in ("NOFILE", "NPROC", "CORE")})  # fmt: skip
+                       for name in ("NOFILE", "CORE")})  # fmt: skip
+    yield process_limit(processes.tightest())
     yield from memory_limits({number: resource.getrlimit(number)[0] for number in LIMITS})
     yield shared_memory(Path("/dev/shm"))
     yield socket_path(socket_folder)
@@ -39,13 +43,22 @@ def system_diagnoses(socket_folder: Path) -> Iterator[Diagnosis]:
 
 def limits(soft: dict[str, int]) -> Iterator[Diagnosis]:
     """Check the limits in `soft`, by the names of resource(2); -1: no limit."""
-    files, processes, core = soft["NOFILE"], soft["NPROC"], soft["CORE"]
+    files, core = soft["NOFILE"], soft["CORE"]
     few = 0 <= files < _FEW_FILES
     yield warning("open files", f"{files} at most", "ulimit -n 4096") if few else ok("open files", _limit(files))
-    few, said = 0 <= processes < _FEW_PROCESSES, f"{processes} at most, threads included"
-    yield warning("processes", said, "ulimit -u 4096") if few else ok("processes", _limit(processes))
     said = f"{_limit(core)}: a worker that crashes may write all its memory"
     yield warning("core files", said, "ulimit -c 0") if core else ok("core files", "none")
+
+
+def process_limit(least: Allowance | None) -> Diagnosis:
+    """Report the limit on processes that leaves the least, and whether a launch on two lanes would be refused."""
+    if least is None:
+        return ok("processes", "no limit")
+    count = processes.needed_to_train(_LANES, LocalLauncher.processes)
+    said, remedy = processes.described(least), "ulimit -u 4096, or raise pids.max of the control group"
+    if least.left < count:
+        return problem("processes", f"{said}; `launch` on {_LANES} lanes needs {count} more", remedy)
+    return warning("processes", said, remedy) if least.left < processes.FEW else ok("processes", said)
 
 
 def memory_limits(soft: Mapping[int, int]) -> Iterator[Diagnosis]:

@@ -18,12 +18,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
-import msgspec
-
 from esper_ab.contracts.below import remove_below
 from esper_ab.contracts.errors import NO_ROOM, DiskFull, JournalError, UsageError
 from esper_ab.contracts.regular_file import open_regular
 from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.journal.events import AnyEvent
 from esper_ab.journal.line import FIRST_PREV, Line, decode, lost_newline, other_writer, written, wrong_tail
 from esper_ab.journal.lock import JOURNAL_NAME as JOURNAL_NAME
@@ -152,7 +151,8 @@ class Journal:
         try:
             self.commit()
         finally:
-            os.close(self._file)
+            with suppress(OSError):  # NFS writes when a file is closed; what counts was synced
+                os.close(self._file)
             self._lock.close()
 
     def _take_back(self) -> None:
@@ -283,7 +283,7 @@ class Reading(Iterator[AnyEvent]):
             raise self._damage(wrong)
         try:
             line = decode(data)
-        except msgspec.MsgspecError as error:
+        except UNREADABLE as error:
             if writer := other_writer(data):
                 raise OtherVersion(f"{self._path} was written by {writer}: read it with that version") from None
             what = f"intact, but no event of this version of esper_ab ({error}): read it with the one that wrote it"

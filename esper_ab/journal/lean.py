@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from esper_ab.contracts.records import Checkpoint, Moments, PPOUpdate
+from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.journal.events import MilestoneReleased
 
 
@@ -74,5 +75,5 @@ def lean_line_of(data: bytes) -> LeanLine | None:
     """Decode a line without checking its CRC; None when it is of another kind or cannot be decoded."""
     try:
         return _decode(data)
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         return None

@@ -9,6 +9,7 @@ import zlib
 
 import msgspec
 
+from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.journal.events import SCHEMA, AnyEvent, ExperimentStarted
 
 FIRST_PREV = "00000000"  # `prev` of the first line
@@ -78,7 +79,7 @@ def other_writer(data: bytes) -> str:
     """Name the version of esper_ab that wrote a first line of another schema; "" for any other line."""
     try:
         origin = _decode_first(data).event
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         return ""
     return "" if origin.schema == SCHEMA else f"esper_ab {origin.versions.get('esper_ab', 'of another version')}"
 
@@ -87,7 +88,7 @@ def line_of(data: bytes) -> Line | None:
     """Decode a line without checking its CRC; None when it is not a line of this version of esper_ab."""
     try:
         return decode(data)
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         return None
 
 

@@ -19,6 +19,7 @@ import socket
 import stat
 import struct
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,11 +28,13 @@ import msgspec
 from esper_ab.contracts.below import remove_below
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.regular_file import NotRegular, open_regular
+from esper_ab.contracts.unreadable import UNREADABLE
 
 LOCK_NAME, JOURNAL_NAME = ".lock", "events.jsonl"
 _MODE = 0o600  # of `.lock`: whoever may read it can lock it
 _TRIES = 10  # somebody who only asks holds the lock for an instant
 _TRY_S = 0.02
+_RAY_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"  # the variable that is called so
 _FLOCK = "hhqqi4x"  # struct flock of fcntl(2): kind, whence, start, length (0: all of it), process
 _STARTED_FIELD = 19  # starttime in /proc/PID/stat, counted from the field after the name: proc(5)
 
@@ -44,9 +47,22 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
     started: int  # start time, clock ticks since boot; with `pid` it identifies the process on `host`
     since: str  # when it took the experiment directory, ISO 8601
     slurm_job: str = ""  # that it belongs to; "" for none
+    ray_job: str = ""  # likewise, as `ray job submit` has numbered it
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host} since {self.since}" if self.pid else "another process"
+
+
+def ray_job(told: str) -> str:
+    """The number of the job in what Ray tells a job's command in its environment; "" where it has told nothing."""
+    try:
+        return msgspec.json.decode(told, type=_RayJob).metadata.get("job_submission_id", "") if told else ""
+    except UNREADABLE:
+        return ""
+
+
+class _RayJob(msgspec.Struct):
+    metadata: dict[str, str] = {}
 
 
 _UNKNOWN = Holder(pid=0, host="", started=0, since="")
@@ -102,12 +118,14 @@ class Lock:
     def close(self) -> None:
         """Let go of it."""
         while self._held:
-            os.close(self._held.pop())
+            with suppress(OSError):  # the descriptor is gone even so, and the lock with it
+                os.close(self._held.pop())
 
     def _sign(self) -> None:
         own = Holder(
             pid=os.getpid(), host=socket.gethostname(), started=process_started(os.getpid()) or 0,
             since=datetime.now(UTC).isoformat(timespec="seconds"), slurm_job=os.environ.get("SLURM_JOB_ID", ""),
+            ray_job=ray_job(os.environ.get(_RAY_JOB, "")),
         )  # fmt: skip
         line = msgspec.json.encode(own) + b"\n"
         os.pwrite(self._held[0], line, 0)  # before the rest of an older line is cut off: the first is always whole
@@ -189,5 +207,5 @@ def _whole_file(kind: int) -> bytes:
 def _named(descriptor: int) -> Holder:
     try:
         return msgspec.json.decode(os.pread(descriptor, 1000, 0).partition(b"\n")[0], type=Holder)
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         return _UNKNOWN

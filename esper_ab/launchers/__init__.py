@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from multiprocessing import parent_process
 from typing import Any, Literal, Protocol
 
@@ -18,7 +19,7 @@ import msgspec
 from esper_ab.contracts import link_keys
 from esper_ab.contracts.machine import Device
 from esper_ab.contracts.messages import Lane, WorkerOrder
-from esper_ab.contracts.own_packages import add_working_directory, end_with_parent, import_own
+from esper_ab.contracts.own_packages import add_working_directory, child_environment, end_with_parent, import_own
 
 # Connection of workers to the coordinator. ipc: a socket that only this user of this machine can open; tcp: CURVE,
 # with keys for these workers only. No result depends on it.
@@ -80,7 +81,10 @@ class Worker(Protocol):
 
     @property
     def pid(self) -> int:
-        """Process of this machine that is the worker or stands for it; this one's for a thread."""
+        """Process that is the worker or, of another machine, stands for it here; this one's for a thread.
+
+        Where nothing here stands for it, its number there, 0 until that is known.
+        """
 
     @property
     def keys(self) -> KeyExchange | None:
@@ -97,6 +101,10 @@ class Worker(Protocol):
         No evidence of what a worker did: Slurm says 0 of one whose node is gone.
         """
 
+    @property
+    def ended_how(self) -> str:
+        """How it ended, in words that follow its name, where its launcher knows more than the exit code; else ""."""
+
     def dump_stacks(self) -> None:
         """Write the stacks of all its threads to its log; returns at once, the log follows shortly."""
 
@@ -105,6 +113,23 @@ class Worker(Protocol):
 
     def join(self, timeout_s: float) -> bool:
         """Wait for its end and free its resources; False when it has not ended in time."""
+
+
+class Errand(AbstractContextManager["Errand"], Protocol):
+    """A command that was begun, as `subprocess.Popen` has it; what it takes is given back when it is left."""
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit status once `communicate` has returned."""
+
+    def communicate(self, *, timeout: float) -> tuple[bytes, bytes]:
+        """All that it wrote to standard output and standard error, when it has ended.
+
+        subprocess.TimeoutExpired, with its standard error so far, when it has not in time; it may be asked again.
+        """
+
+    def kill(self) -> None:
+        """End it now."""
 
 
 class Launcher(Protocol):
@@ -134,8 +159,12 @@ class Launcher(Protocol):
     def descriptors(self) -> int:
         """File descriptors of this process that one of its workers takes, with that of its connection."""
 
-    def command_on(self, node: str, command: Sequence[str]) -> list[str]:
-        """A command that runs `command` on a node of `nodes`, with this one's output, environment and folder."""
+    @property
+    def processes(self) -> int:
+        """Processes of this machine, threads included, that one of its workers takes at least."""
+
+    def begin(self, node: str, module: str, *arguments: str) -> Errand:
+        """Run a module of ours as a program on a node of `nodes`, as `begin_here` does on this machine."""
 
     def use(self, devices: Iterable[Device]) -> None:
         """From now on lanes stand for these devices, as the preflight has found them."""
@@ -143,18 +172,36 @@ class Launcher(Protocol):
     def check_lanes(self, lanes: Sequence[Lane]) -> None:
         """UsageError, naming this launcher, unless each lane's worker can have the devices of its lane."""
 
+    def reserve(self, lanes: Sequence[Lane]) -> None:
+        """Have all that the workers of these lanes take, at once or not at all, in the place of what it had before.
+
+        Waits for it, for a limited time; UsageError, which names what is lacking, after that. Before the first start.
+        """
+
+    def release(self) -> None:
+        """Give back what was reserved, when no worker is left that anybody needs."""
+
     def bound(self, order: WorkerOrder) -> WorkerOrder:
-        """The order with the devices and the node that its lane stands for now."""
+        """The order with the devices and the node that its lane stands for now; OSError when that is open now."""
 
     def start(self, order: WorkerOrder) -> Worker:
         """Return at once; OSError when it cannot be started now. What becomes of it shows in its Hello or its end."""
+
+
+def begin_here(command: Sequence[str]) -> subprocess.Popen[bytes]:
+    """Run `command`, whose output is read, with the environment that `child_environment` makes of this one."""
+    environment = child_environment(os.environ)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
 
 
 class LauncherFactory(Protocol):
     """Type of `LAUNCHER`: makes a launcher; the default of `entry` is the entry point that suits its workers."""
 
     def __call__(self, entry: str = ..., transport: Transport = ...) -> Launcher:
-        """`entry`: "module:function", called with the WorkerOrder. UsageError when it cannot start workers here."""
+        """`entry`: "module:function", called with the WorkerOrder. UsageError when it cannot start workers here.
+
+        It may have further arguments, by the names of the flags that are its alone.
+        """
 
 
 def introduce(order: WorkerOrder, question: int, answer: int) -> bool:

@@ -9,7 +9,8 @@ import msgspec
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Device
 from esper_ab.contracts.messages import Lane, WorkerOrder
-from esper_ab.launchers import Node
+from esper_ab.contracts.own_packages import child_command
+from esper_ab.launchers import Errand, Node, begin_here
 
 
 class LanePlaces:
@@ -28,17 +29,21 @@ class LanePlaces:
         self._devices = {device.name: device for device in devices}
 
     def check_lanes(self, lanes: Sequence[Lane]) -> None:
-        """UsageError unless each lane's devices are there, of the kind that was planned, and on one node."""
+        """UsageError unless each lane's devices are there, of the kind that was planned, and on one node.
+
+        Without nodes, a lane on the CPU is not bound to a core: this machine shares its cores among all of them.
+        """
         if not self._devices:
             return
         for lane in lanes:
             where = f"launcher {self.name} on {lane.name}"
-            lacking = [device for device in lane.devices if device not in self._devices]
+            bound = [device for device in lane.devices if self.nodes or not device.startswith("cpu:")]
+            lacking = [device for device in bound if device not in self._devices]
             if lacking:
                 there = [name for name in self._devices if name.partition(":")[0] == lacking[0].partition(":")[0]]
                 span = f"{there[0]} to {there[-1]}" if there else "none such"
                 raise UsageError(f"{where}: there is no {lacking[0]} now, only {span}; go on with as many")
-            found = [self._devices[device] for device in lane.devices]
+            found = [self._devices[device] for device in lane.devices if device in self._devices]
             for planned, device in zip(lane.titles, found, strict=False):
                 if planned != device.title:
                     raise UsageError(
@@ -49,9 +54,14 @@ class LanePlaces:
                 across = " and ".join(f"{device.name}{_on(device.node)}" for device in found)
                 raise UsageError(f"{where}: one run would be on two nodes ({across}); choose the devices by --devices")
 
-    def command_on(self, node: str, command: Sequence[str]) -> list[str]:
-        """The command itself: there is no node but this machine."""
-        return list(command)
+    def begin(self, node: str, module: str, *arguments: str) -> Errand:
+        """Run it here: there is no node but this machine."""
+        return begin_here(child_command(module, *arguments))
+
+    def reserve(self, lanes: Sequence[Lane]) -> None:
+        """Nothing: the devices are this process's."""
+
+    def release(self) -> None: ...
 
     def bound(self, order: WorkerOrder) -> WorkerOrder:
         """The order with the devices that its lane stands for now, and their node."""

@@ -25,6 +25,8 @@ DEFAULT_ENTRY = "workers.process.entry:main_in_thread"
 class InlineWorker:
     """A worker on a daemon thread; its sentinel is a pipe whose other end closes when the thread ends."""
 
+    ended_how = ""
+
     def __init__(self, order: WorkerOrder, entry: str) -> None:
         self._order, self._entry = order, entry
         self.name = order.identity
@@ -85,6 +87,7 @@ class InlineLauncher(LanePlaces):
 
     name = "inline"
     child_processes = False
+    processes = 3  # the thread, and two of libzmq
     descriptors = 12  # a pipe, both ends of a connection, and what a context of libzmq takes
 
     def __init__(self, entry: str = DEFAULT_ENTRY, transport: Transport = "ipc") -> None:

@@ -7,7 +7,6 @@ death means. The child sets its own environment before it imports torch; nothing
 from __future__ import annotations
 
 import os
-import select
 import signal
 import socket
 from multiprocessing import resource_tracker
@@ -18,6 +17,7 @@ from esper_ab.contracts.messages import WorkerOrder
 from esper_ab.contracts.own_packages import nothing_of_the_user
 from esper_ab.launchers import KeyExchange, LauncherFactory, Transport, call_in_process
 from esper_ab.launchers._places import LanePlaces
+from esper_ab.launchers._sentinel import wait_for
 
 DEFAULT_ENTRY = "workers.process.entry:main"
 
@@ -35,6 +35,8 @@ class LocalWorker:
 
     Its sentinel is a pidfd: multiprocessing's is a pipe, which a forked child of the worker keeps open after its death.
     """
+
+    ended_how = ""
 
     def __init__(self, name: str, process: BaseProcess, keys: KeyExchange | None = None) -> None:
         """OSError, with the process ended, when there is no descriptor to watch it by."""
@@ -69,9 +71,7 @@ class LocalWorker:
 
     def join(self, timeout_s: float) -> bool:
         if self.sentinel >= 0:
-            end = select.poll()
-            end.register(self.sentinel, select.POLLIN)
-            end.poll(timeout_s * 1000)
+            wait_for(self.sentinel, timeout_s)
             if self.exitcode is None:
                 return False
             os.close(self.sentinel)
@@ -85,6 +85,7 @@ class LocalLauncher(LanePlaces):
 
     name = "local"
     child_processes = True
+    processes = 4  # its main thread, one that watches its parent or link, and two of libzmq
     descriptors = 5  # two pipes of multiprocessing, a pidfd, a connection and the socket that it is accepted at
 
     def __init__(self, entry: str = DEFAULT_ENTRY, transport: Transport = "ipc") -> None:

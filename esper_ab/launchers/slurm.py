@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import re
-import select
 import shutil
 import signal
 import socket
@@ -26,8 +25,9 @@ from esper_ab.contracts.below import open_below
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import WorkerOrder
 from esper_ab.contracts.own_packages import child_command
-from esper_ab.launchers import KeyExchange, LauncherFactory, Node, Transport
+from esper_ab.launchers import Errand, KeyExchange, LauncherFactory, Node, Transport, begin_here
 from esper_ab.launchers._places import LanePlaces
+from esper_ab.launchers._sentinel import wait_for
 
 DEFAULT_ENTRY = "workers.process.entry:main"
 _TALK_S = 60.0  # for Slurm's controller to answer
@@ -47,6 +47,8 @@ def as_exitcode(status: int) -> int:
 
 class SlurmWorker:
     """One srun, in a session of its own, so that a terminal's signals do not reach it."""
+
+    ended_how = ""
 
     def __init__(self, order: WorkerOrder, command: Sequence[str]) -> None:
         self.name = order.identity
@@ -88,9 +90,7 @@ class SlurmWorker:
 
     def join(self, timeout_s: float) -> bool:
         if self.sentinel >= 0:
-            end = select.poll()
-            end.register(self.sentinel, select.POLLIN)
-            end.poll(timeout_s * 1000)
+            wait_for(self.sentinel, timeout_s)
             if self.exitcode is None:
                 return False
             os.close(self.sentinel)
@@ -106,6 +106,7 @@ class SlurmLauncher(LanePlaces):
 
     name = "slurm"
     child_processes = False
+    processes = 1  # srun; how many threads it has is its own affair
     descriptors = 5  # a pidfd, two pipes, a connection and, for a moment, a log
 
     def __init__(self, entry: str = DEFAULT_ENTRY, transport: Transport = "tcp") -> None:
@@ -125,8 +126,9 @@ class SlurmLauncher(LanePlaces):
         self.nodes = _nodes(os.environ)
         self.address = _own_address([node.name for node in self.nodes])
 
-    def command_on(self, node: str, command: Sequence[str]) -> list[str]:
-        return [*_SRUN, f"--nodelist={node}", "--input=none", *command]
+    def begin(self, node: str, module: str, *arguments: str) -> Errand:
+        there = child_command(module, *arguments, outlives=True)
+        return begin_here([*_SRUN, f"--nodelist={node}", "--input=none", *there])
 
     def start(self, order: WorkerOrder) -> SlurmWorker:
         node = order.node or self.nodes[0].name

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.journal.fold import History
 from esper_ab.verdict.word import Verdict
 
@@ -35,7 +36,7 @@ def reported(experiment_dir: Path, history: History) -> tuple[tuple[Reported, ..
         document = msgspec.json.decode(path.read_bytes(), type=_Document)
     except OSError:
         return (), ""
-    except (ValueError, msgspec.DecodeError):
+    except UNREADABLE:
         document = _Document(comparisons=())
     found = document.comparisons
     planned = [(comparison.a, comparison.b) for comparison in history.design.comparisons]

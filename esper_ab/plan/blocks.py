@@ -33,6 +33,7 @@ from esper_ab.plan.reward_code import code_of
 from esper_ab.plan.trainer import order_of, out_of
 from esper_ab.settings.differences import Difference, differences
 from esper_ab.settings.experiment import Group, ResolvedExperiment
+from esper_ab.settings.outcome_range import worst_outcome
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 
 LaneSet = tuple[Lane, ...]  # the lanes of one block, by position
@@ -319,6 +320,7 @@ def _run_spec(
         telemetry=experiment.telemetry,
         reward_code=tuple(code_of(reward) for reward in machine.user_rewards if reward.reference in own_code),
         outcome=experiment.outcome,
+        outcome_worst=None if experiment.trainer else worst_outcome(experiment),
         repeats=repeats,
         share_observation_norm=experiment.share_observation_norm and group.settings.controller.name == "ppo",
         trainer=order_of(experiment, machine, ref),

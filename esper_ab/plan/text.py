@@ -18,17 +18,19 @@ _SHORT_S = 10  # an estimate is no better than this
 WIDTH = 100  # characters: sentences are not set wider
 
 
-def plan_text(plan: Plan, estimate: Estimate, experiment_dir: Path, width: int = WIDTH) -> str:
+def plan_text(
+    plan: Plan, estimate: Estimate, experiment_dir: Path, width: int = WIDTH, memory_left: str = ""
+) -> str:  # fmt: skip
     """Format everything decided: groups, differences, blocks, devices, cost, notes.
 
-    `width`: of sentences, characters; columns and paths are not broken.
+    `width`: of sentences, characters; columns and paths are not broken. `memory_left`: what a limit leaves, in words.
     """
     asked = plan.experiment
     n_runs = len(asked.groups) * asked.replicates
     at_first = " at first, more until every comparison is decided" if asked.open_ended else ""
     cost = (
         f"{_duration(estimate.duration_s)} with the start of the workers, "
-        f"{estimate.memory_bytes / 2**30:.1f} GiB of memory"
+        f"{estimate.memory_bytes / 2**30:.1f} GiB of memory{f', of {memory_left}' if memory_left else ''}"
     )
     lines = [
         _sentence(

@@ -11,7 +11,8 @@ from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.source_files import copy_files, source_sha256
 from esper_ab.contracts.trainer import Resumption, TrainerFacts, TrainerOrder, is_command
 from esper_ab.settings.experiment import ResolvedExperiment
-from esper_ab.settings.trainer import DEFAULT_OUTCOME, worst_outcome
+from esper_ab.settings.outcome_range import worst_outcome
+from esper_ab.settings.trainer import DEFAULT_OUTCOME
 
 _FOLDER, _SHOWN = "trainer", 12  # in an experiment directory; characters of a hash that name a folder in it
 RESUMPTIONS: dict[Resumption, str] = {

@@ -128,6 +128,11 @@ def _more_pairs(content: Content) -> Iterator[Step]:
             "margin.", command=_anew(content, "larger", "--replicates", str(LEAST_EQUIVALENCE_PAIRS)),
         )  # fmt: skip
         return
+    if any(item.degenerate for item in open_ones):
+        yield Step(
+            sentence="Most pairs came out alike, and more of them would too: compare after less training (--episodes), "
+            "on a harder task, or training itself (--endpoint curve-mean)."
+        )
     needed = [pairs for item in open_ones if (pairs := _pairs(item)) is not None]
     if not needed:
         return
@@ -139,17 +144,24 @@ def _more_pairs(content: Content) -> Iterator[Step]:
             "evaluate more episodes."
         )
         return
-    if extended > content.history.replicates:
-        command = shell_command("extend", content.place, "--replicates", str(extended))
-        yield Step(sentence=f"Extend it: {extended} pairs in all {said}.", command=command)
-    if anew < extended:
-        yield Step(
-            sentence=f"Or plan it anew, whose rule is less strict: {anew} pairs {said}.",
-            command=_anew(content, "larger", "--replicates", str(anew)),
-        )
+    yield from _larger(content, extended, anew, said)
     if extended <= content.history.replicates:
         yield Step(sentence=f"These pairs suffice for {design.margin_words}: a smaller difference takes a smaller "
                    "margin (--margin) and more pairs.")  # fmt: skip
+
+
+def _larger(content: Content, extended: int, anew: int, said: str) -> Iterator[Step]:
+    """Yield the extension and, where it takes fewer pairs in all, the new plan; first what trains fewer of them."""
+    extend = shell_command("extend", content.place, "--replicates", str(extended))
+    launch = _anew(content, "larger", "--replicates", str(anew))
+    if anew < extended - content.history.replicates:
+        yield Step(sentence=f"Plan it anew: {anew} pairs {said}.", command=launch)
+        yield Step(sentence=f"Or extend it, by a stricter rule: {extended} pairs in all.", command=extend)
+        return
+    if extended > content.history.replicates:
+        yield Step(sentence=f"Extend it: {extended} pairs in all {said}.", command=extend)
+    if anew < extended:
+        yield Step(sentence=f"Or plan it anew, whose rule is less strict: {anew} pairs {said}.", command=launch)
 
 
 def _pairs(item: Comparison) -> tuple[int, int] | None:

@@ -30,7 +30,8 @@ class Board:
         runs = list_runs(self._folder)
         script = read_part("board.js")
         return render_template(
-            "board.html.jinja", folder=str(self._folder), served=served, script=script,
+            "board.html.jinja", folder=str(self._folder if self._folder.name else self._folder.resolve().name),
+            served=served, script=script,
             script_hash=policy_hash(script), states=sorted({one.state for one in runs}),
             rows=[(one, self._name(one), self._links(one, served=served)) for one in runs],
             compare=shell_command("compare"),

@@ -37,30 +37,38 @@ def render_external(result: ExternalResult) -> str:
     if result.departures:
         lines = "\n".join(paragraph(f"! {one}", hanging="  ") for one in result.departures)
         parts.append(f"NOT AS PLANNED\n{lines}")
-    parts += [_verdicts(result, task) for task in _tasks(result)]
+    parts += [verdicts_text(result, task) for task in tasks_of(result)]
     how = "RULE" if result.plan else "RULE, chosen after the runs"
     parts.append(f"{how}\n{paragraph(rule_sentence(result.design))}")
-    parts.append(render_table(_groups(result)))
-    if result.profiles:
-        parts.append(render_table(_profiles(result)))
-    for task in _tasks(result):
-        compared = _compared(result, task)
-        tables = (
-            overview_table(compared[0].question.design, compared), *map(deciding_table, compared),
-            *beside_tables(compared),
-        )  # fmt: skip
-        parts += [render_table(_titled(table, task)) for table in tables if table.rows]
-        if result.plan:
-            parts.append(render_table(_titled(looks_table(compared), task)))
+    parts += map(render_table, tables(result))
     parts += [paragraph(f"! {note}", "", hanging="  ") for note in result.notes]
     if result.next_step:
         parts.append(paragraph(result.next_step, ""))
     return visible("\n\n".join(parts)) + "\n"
 
 
+def tables(result: ExternalResult) -> list[Table]:
+    """Return every table beside the verdicts, in reading order."""
+    found = [_groups(result), *([_profiles(result)] if result.profiles else [])]
+    for task in tasks_of(result):
+        compared = compared_in(result, task)
+        beside = (
+            overview_table(compared[0].question.design, compared), *map(deciding_table, compared),
+            *beside_tables(compared),
+        )  # fmt: skip
+        looks = (looks_table(compared),) if result.plan else ()
+        found += [_titled(table, task) for table in (*(one for one in beside if one.rows), *looks)]
+    return found
+
+
 def external_json(result: ExternalResult) -> str:
     """Render one JSON object; every key is in docs/other-numbers.md."""
-    document: dict[str, Any] = {
+    return msgspec.json.format(msgspec.json.encode(msgspec.to_builtins(external_document(result))), indent=2).decode()
+
+
+def external_document(result: ExternalResult) -> dict[str, Any]:
+    """Return what the JSON object holds."""
+    return {
         "schema": SCHEMA, "exploratory": result.exploratory, "plan": result.plan or None,
         "source": result.endpoints.source, "rule": rule(result.design), "alpha": result.design.alpha,
         "scales": result.scales, "groups": result.endpoints.groups,
@@ -68,7 +76,6 @@ def external_json(result: ExternalResult) -> str:
         "departures": result.departures, "notes": result.notes, "next_step": result.next_step,
         "profiles": result.profiles,
     }
-    return msgspec.json.format(msgspec.json.encode(msgspec.to_builtins(document)), indent=2).decode()
 
 
 def render_plan(plan: ExternalPlan, file: str) -> str:
@@ -116,19 +123,26 @@ def _looks_to_come(plan: ExternalPlan) -> Table:
     return Table(title="Looks", columns=("look", "after replicates", "the last seed", "bound"), rows=rows, words=0)
 
 
-def _tasks(result: ExternalResult) -> list[str]:
+def tasks_of(result: ExternalResult) -> list[str]:
+    """Return the tasks in order, the mean over them last."""
     return list(dict.fromkeys(one.task for one in result.comparisons))
 
 
-def _compared(result: ExternalResult, task: str) -> list[Comparison]:
+def compared_in(result: ExternalResult, task: str) -> list[Comparison]:
+    """Return the comparisons in one task."""
     return [one.comparison for one in result.comparisons if one.task == task]
 
 
-def _verdicts(result: ExternalResult, task: str) -> str:
+def heading(task: str) -> str:
+    """Name a task, or say what the mean is of."""
+    return "mean over the named tasks, in units of each task's margin" if task == MEAN else task
+
+
+def verdicts_text(result: ExternalResult, task: str) -> str:
+    """Write the verdicts in one task under their heading."""
     mark = "exploratory " if result.exploratory else ""
-    heading = {"": "VERDICT", MEAN: "VERDICT, mean over the named tasks, in units of each task's margin"}
-    lines: list[str] = [heading.get(task, f"VERDICT, {task}")]
-    compared = _compared(result, task)
+    lines: list[str] = [f"VERDICT, {heading(task)}" if task else "VERDICT"]
+    compared = compared_in(result, task)
     shared = [text for text in compared[0].caveats if all(text in item.caveats for item in compared[1:])]
     for item in compared:
         lines.append(paragraph(item.headline))

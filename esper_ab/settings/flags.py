@@ -35,11 +35,16 @@ def parse_flags(options: dict[str, Any]) -> AskedExperiment:
     `options`: value by name, as click has them; a flag that a command does not have counts as not given. An exam has
     its own groups unless others are named.
     """
+    return assemble(*read_request(options))
+
+
+def read_request(options: dict[str, Any]) -> tuple[Request, FileSettings]:
+    """Read what flags and the file of `--config` say, before it is put together; UsageError as `parse_flags`."""
     request = read_flags(options)
     file = read_toml(options["config"]) if options["config"] else FileSettings()
     if options.get("exam") and not (request.groups or request.group or file.groups or file.tables):
         request = replace(request, groups=exam.GROUPS)
-    return assemble(request, file)
+    return request, file
 
 
 def read_flags(options: dict[str, Any]) -> Request:

@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.unreadable import UNREADABLE
 
 
 class _Numbered(Protocol):
@@ -28,7 +29,7 @@ def load_option_file(path: Path, kind: type[_File], *, what: str, schema: int, m
         found = msgspec.json.decode(file.read_bytes(), type=kind)
     except OSError as error:
         raise UsageError(f"--{what} {file}: {error.strerror}; `esper-ab {made_by}` writes one") from None
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         raise UsageError(f"--{what} {file}: no {what} of this version: {error}") from None
     if found.schema != schema:
         raise UsageError(

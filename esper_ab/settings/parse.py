@@ -40,6 +40,7 @@ from esper_ab.settings.assignments import (
 from esper_ab.settings.exam import as_exam
 from esper_ab.settings.experiment import AskedExperiment, Group
 from esper_ab.settings.foreign_keys import foreign
+from esper_ab.settings.outcome_range import read_range
 from esper_ab.settings.trainer import trained
 
 DEFAULT_GROUPS = ("shaped", "simplified")
@@ -67,6 +68,7 @@ class FileSettings:
     groups: tuple[str, ...] = ()
     common: tuple[Assignment, ...] = ()
     tables: dict[str, tuple[Assignment, ...]] = field(default_factory=dict)  # group -> its own settings
+    tasks: dict[str, tuple[Assignment, ...]] = field(default_factory=dict)  # of several tasks -> its own settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,16 +106,18 @@ def read_toml(path: Path) -> FileSettings:
             f"{path}: its settings are not those that [record] vouches for: they were edited or the file is damaged; "
             "take the table [record] out of an edited copy"
         )
-    groups, tables = tree.pop("groups", []), tree.pop("group", {})
+    groups, tables, tasks = tree.pop("groups", []), tree.pop("group", {}), tree.pop("tasks", {})
     if not isinstance(groups, list) or not all(isinstance(name, str) for name in groups):
         raise UsageError(f'{path}: groups must be a list of names, as in ["shaped", "simplified"]')
-    if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
-        raise UsageError(f"{path}: [group.NAME] must be tables")
+    for word, found in (("group", tables), ("tasks", tasks)):
+        if not isinstance(found, dict) or not all(isinstance(table, dict) for table in found.values()):
+            raise UsageError(f"{path}: [{word}.NAME] must be tables")
     return FileSettings(
         folder=path.parent,
         groups=tuple(groups),
         common=tuple(_leaves(tree, path, ())),
         tables={name: tuple(_leaves(table, path, ("group", name))) for name, table in tables.items()},
+        tasks={name: tuple(_leaves(table, path, ("tasks", name))) for name, table in tasks.items()},
     )
 
 
@@ -359,6 +363,8 @@ def parse(request: Request, file: FileSettings, catalogue: Catalogue) -> AskedEx
     for table in file.tables.values():  # those of groups left out by --groups, too
         _convert_layer((_check_key(assignment, in_group=True, free=own) for assignment in table), GROUP_KEYS)
     task = next((str(a.value) for a in (*flags, *sets, *file.common) if a.key == "task"), _TASK)
+    if file.tasks or "," in task:
+        raise UsageError(Setting("task"), ": one is asked for here; `esper-ab launch` takes several together")
     catalogue = _of_kind(TRAINER_KIND if own else kind_of_task(task), catalogue)
     asked = _collect_groups(request, file, catalogue, free=own)
     if not own:
@@ -376,6 +382,7 @@ def parse(request: Request, file: FileSettings, catalogue: Catalogue) -> AskedEx
         values |= trained(values, groups, [*file.common, *sets, *flags, *chain.from_iterable(own_layers)])
     else:
         _refuse_reward_as_outcome(values.get("outcome", ""), groups)
+        read_range(values.get("outcome_range", ""))
     if len(groups) < 2:
         only = groups[0].name
         raise UsageError(

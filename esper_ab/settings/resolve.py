@@ -19,6 +19,7 @@ from esper_ab.settings.eval_hosts import EvaluationNoise, choose_hosts
 from esper_ab.settings.exam import EXAMINED
 from esper_ab.settings.experiment import AskedExperiment, ExperimentSettings, Group, ResolvedExperiment
 from esper_ab.settings.kernel import resolve_kernel
+from esper_ab.settings.outcome_range import read_range, worst_outcome
 from esper_ab.settings.parse import is_user_reward
 from esper_ab.settings.precision import resolve_precision
 from esper_ab.settings.trainer import DEFAULT_OUTCOME, outcome_measure, read_rehearsal
@@ -28,9 +29,13 @@ def collect_questions(experiment: AskedExperiment) -> Questions:
     """Collect what only the preflight child can tell about an experiment."""
     modes = {group.settings.reward.mode for group in experiment.groups}
     gymnasium = kind_of_task(experiment.task) == GYMNASIUM
+    low, high = read_range(experiment.outcome_range)
     return Questions(
         outcome=experiment.outcome,
         outcome_better=experiment.outcome_better or "higher",
+        outcome_low=low,
+        outcome_high=high,
+        outcome_worst=worst_outcome(experiment),
         rewards={group.name: group.settings.reward for group in experiment.groups} if gymnasium else {},
         task=experiment.task,
         data_dir=experiment.data_dir,

@@ -14,6 +14,7 @@ from esper_ab.contracts.measures import Measure
 from esper_ab.contracts.trainer import OUT, SEED, TrainerValue, is_command, placeholders, read_source
 from esper_ab.settings.assignments import TRAINER, Assignment
 from esper_ab.settings.experiment import ExperimentSettings, Group
+from esper_ab.settings.outcome_range import read_range
 
 DEFAULT_OUTCOME = "outcome"
 _LABEL_CHARS = 60
@@ -124,20 +125,6 @@ def _check_filled(command: str, settings: Iterable[str], what: str | Setting) ->
             raise UsageError(what, f": {TRAINER}{name} would change nothing: {why}")
 
 
-def read_range(text: str) -> tuple[float | None, float | None]:
-    """Read LOW..HIGH, of which either may be missing; UsageError for anything else."""
-    if not text:
-        return None, None
-    low, dots, high = text.partition("..")
-    try:
-        ends = tuple(float(end) if end else None for end in (low, high))
-    except ValueError:
-        ends = ()
-    if not dots or not ends or ends == (None, None) or (None not in ends and not ends[0] < ends[1]):  # type: ignore[operator]
-        raise UsageError(Setting("outcome_range"), f": expected LOW..HIGH, as in 0..100 or 0.., not {text!r}")
-    return ends[0], ends[1]
-
-
 def read_rehearsal(texts: Iterable[str]) -> dict[str, TrainerValue]:
     """Read NAME=VALUE, with or without `trainer.` before the name; UsageError for anything else."""
     found: dict[str, TrainerValue] = {}
@@ -148,12 +135,6 @@ def read_rehearsal(texts: Iterable[str]) -> dict[str, TrainerValue]:
             raise UsageError(Setting("rehearsal"), f": {text!r} is not NAME=VALUE, as in steps=1000")
         found[name] = value.strip()
     return found
-
-
-def worst_outcome(experiment: ExperimentSettings) -> float | None:
-    """Return the worse end of the outcome's range; None where it has none."""
-    low, high = read_range(experiment.outcome_range)
-    return high if experiment.outcome_better == "lower" else low
 
 
 def outcome_measure(experiment: ExperimentSettings) -> Measure:

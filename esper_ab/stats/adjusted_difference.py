@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
+from esper_ab.stats.distributions import t_isf, t_sf
 from esper_ab.stats.pair import SAME, degenerate
 
 
@@ -49,7 +49,7 @@ class AdjustedDifference(msgspec.Struct, frozen=True, kw_only=True):
         """The values of tau that the t-test does not reject at two-sided `p`; None without a t."""
         if self.se is None:
             return None
-        half = float(stats.t.isf(p / 2.0, self.df)) * self.se
+        half = float(t_isf(p / 2.0, self.df)) * self.se
         return self.mean - half, self.mean + half
 
 
@@ -105,7 +105,7 @@ def adjusted_difference(
     t = mean / se
     effects = _position_effects(matrix, inverse, solution, sd, df)
     return msgspec.structs.replace(
-        none, sd=sd, se=se, t=t, p=float(2.0 * stats.t.sf(abs(t), df)), positions=effects
+        none, sd=sd, se=se, t=t, p=float(2.0 * t_sf(abs(t), df)), positions=effects
     )
 
 
@@ -114,7 +114,7 @@ def _position_effects(
 ) -> tuple[PositionEffect, ...]:
     """Return the position effects, with intervals, of those columns that are estimable on their own."""
     found = []
-    bound = float(stats.t.isf(0.025, df))
+    bound = float(t_isf(0.025, df))
     for column in range(1, matrix.shape[1]):
         others = np.delete(matrix, column, axis=1)
         if np.linalg.matrix_rank(matrix) == np.linalg.matrix_rank(others):

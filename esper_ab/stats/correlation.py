@@ -7,9 +7,9 @@ import math
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from esper_ab.stats.pair import ROUNDING
+from esper_ab.stats.ranks import mid_ranks
 
 _LEAST = 3  # two points always lie on a line
 
@@ -31,7 +31,7 @@ def correlation(x: ArrayLike, y: ArrayLike) -> Correlation:
         raise ValueError("observations must be finite")
     if a.size < _LEAST or _constant(a) or _constant(b):
         return Correlation(n=int(a.size), pearson=None, spearman=None)
-    return Correlation(n=int(a.size), pearson=_r(a, b), spearman=_r(stats.rankdata(a), stats.rankdata(b)))
+    return Correlation(n=int(a.size), pearson=_r(a, b), spearman=_r(mid_ranks(a), mid_ranks(b)))
 
 
 def _constant(values: NDArray[np.float64]) -> bool:

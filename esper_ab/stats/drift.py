@@ -14,9 +14,9 @@ from collections.abc import Sequence
 
 import msgspec
 import numpy as np
-from scipy import stats
 
 from esper_ab.stats.adjusted_difference import design_matrix
+from esper_ab.stats.distributions import norm_sf, t_sf
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.pair import Pair, degenerate
 
@@ -46,7 +46,7 @@ def drift(pairs: Sequence[Pair], positions: int) -> Drift | None:
         return None
     slope = float(clock @ left) / within
     rest = max(float(left @ left) - slope**2 * within, 0.0) / df
-    p = float(2.0 * stats.t.sf(abs(slope) / math.sqrt(rest / within), df)) if rest > 0.0 else 0.0
+    p = float(2.0 * t_sf(abs(slope) / math.sqrt(rest / within), df)) if rest > 0.0 else 0.0
     r, n = float(left[1:] @ left[:-1]) / float(left @ left), d.size
     z = (r + 1.0 / n) * n * math.sqrt(n - 1.0) / (n - 2.0)
-    return Drift(slope=slope, slope_p=p, autocorrelation=r, autocorrelation_p=float(stats.norm.sf(z)))
+    return Drift(slope=slope, slope_p=p, autocorrelation=r, autocorrelation_p=float(norm_sf(z)))

@@ -7,9 +7,9 @@ better by the margin or more" are rejected; at bound p that is the (1 - 2p) inte
 from __future__ import annotations
 
 import msgspec
-from scipy import stats
 
 from esper_ab.stats.adjusted_difference import AdjustedDifference
+from esper_ab.stats.distributions import t_cdf, t_sf
 
 
 class Equivalence(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +27,7 @@ def equivalence(difference: AdjustedDifference, margin: float, p_bound: float) -
     """`margin` > 0; `p_bound`: of each one-sided test. None without a t."""
     if difference.se is None:
         return None
-    p_lower = float(stats.t.sf((difference.mean + margin) / difference.se, difference.df))
-    p_upper = float(stats.t.cdf((difference.mean - margin) / difference.se, difference.df))
+    p_lower = float(t_sf((difference.mean + margin) / difference.se, difference.df))
+    p_upper = float(t_cdf((difference.mean - margin) / difference.se, difference.df))
     p = max(p_lower, p_upper)
     return Equivalence(margin=margin, p_lower=p_lower, p_upper=p_upper, p=p, p_bound=p_bound, shown=p <= p_bound)

@@ -10,8 +10,8 @@ import math
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
+from esper_ab.stats.distributions import t_ppf, t_sf
 from esper_ab.stats.pair import alike, degenerate
 
 
@@ -56,9 +56,9 @@ def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Paired
             pairs=n, mean=mean, sd=sd, se=None, low=None, high=None, level=level, t=None, df=n - 1, p=None
         )
     se = sd / math.sqrt(n)
-    half = float(stats.t.ppf((1.0 + level) / 2.0, n - 1)) * se
+    half = float(t_ppf((1.0 + level) / 2.0, n - 1)) * se
     t = mean / se
-    p = float(2.0 * stats.t.sf(abs(t), n - 1))
+    p = float(2.0 * t_sf(abs(t), n - 1))
     return PairedDifference(
         pairs=n, mean=mean, sd=sd, se=se, low=mean - half, high=mean + half, level=level, t=t, df=n - 1, p=p
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from scipy import stats
+from esper_ab.stats.distributions import chi2_isf
 
 
 def sd_limits(sd: float, df: int, level: float) -> tuple[float, float]:
@@ -13,5 +13,5 @@ def sd_limits(sd: float, df: int, level: float) -> tuple[float, float]:
     sd * sqrt(df / chi2 quantile) (Snedecor & Cochran 1989).
     """
     tail = (1.0 - level) / 2.0
-    low = sd * math.sqrt(df / float(stats.chi2.isf(tail, df)))
-    return low, sd * math.sqrt(df / float(stats.chi2.isf(1.0 - tail, df)))
+    low = sd * math.sqrt(df / float(chi2_isf(tail, df)))
+    return low, sd * math.sqrt(df / float(chi2_isf(1.0 - tail, df)))

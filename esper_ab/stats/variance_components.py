@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
+from esper_ab.stats.distributions import f_ppf
 from esper_ab.stats.evaluation_noise import Components
 from esper_ab.stats.pair import ROUNDING
 
@@ -44,7 +44,7 @@ def components(sets: Sequence[ArrayLike], independent: int | None = None) -> Com
     f, tail = between / within, (1.0 - LEVEL) / 2.0
 
     def share_at(probability: float) -> float:
-        return float(stats.f.ppf(probability, df, df_host)) / f
+        return float(f_ppf(probability, df, df_host)) / f
 
     return Components(
         runs=runs, hosts=hosts, policy=(between - within) / hosts, host=within, share=1.0 / f,

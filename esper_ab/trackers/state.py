@@ -13,6 +13,7 @@ import msgspec
 from esper_ab.contracts.below import open_below, write_below
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.regular_file import open_regular
+from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.trackers.settings import Tracking
 from esper_ab.trackers.subject import Name
 
@@ -60,7 +61,7 @@ def read_settings(experiment_dir: Path) -> Tracking:
         return Tracking()
     try:
         return msgspec.json.decode(path.read_bytes(), type=Tracking)
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         raise UsageError(f"{path}: {error}; remove it, and no tracker follows, or see docs/trackers.md") from None
 
 
@@ -73,7 +74,7 @@ def read_progress(experiment_dir: Path, name: Name) -> TrackerProgress | None:
     """Read a tracker's progress file; None when it is missing or invalid."""
     try:
         return msgspec.json.decode((experiment_dir / FOLDER / f"{name}.json").read_bytes(), type=TrackerProgress)
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, *UNREADABLE):
         return None
 
 

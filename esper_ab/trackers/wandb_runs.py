@@ -17,6 +17,7 @@ import msgspec
 import wandb
 
 from esper_ab.contracts.below import folder_below, write_below
+from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.trackers.numbers import identity
 from esper_ab.trackers.settings import NOT_IN_A_PROJECT, PROJECT_CHARS, Tracking
 from esper_ab.trackers.state import FOLDER as STATE_FOLDER
@@ -117,7 +118,7 @@ class WandbRuns:
     def _read_done(self) -> dict[str, dict[str, str]]:
         try:
             return msgspec.json.decode((self._experiment_dir / _DONE_FILE).read_bytes(), type=dict[str, dict[str, str]])
-        except (OSError, msgspec.MsgspecError):
+        except (OSError, *UNREADABLE):
             return {}  # then every run is checked again
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 
-from scipy import stats
-
 from esper_ab.design.design import EXTENSION_STRICTNESS
 from esper_ab.design.pairs_needed import PairsNeeded, PBound, pairs_needed, smallest_resolvable
 from esper_ab.stats.adjusted_difference import AdjustedDifference
 from esper_ab.stats.anytime_t import anytime_interval
+from esper_ab.stats.distributions import t_sf
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.paired_difference import PairedDifference
 from esper_ab.verdict.looks import Course
@@ -84,4 +83,4 @@ def _held(question: Question, course: Course) -> float:
 def _anytime_p(pairs: int, evidence: float) -> float:
     """Return the p of the t at which the e-value of `pairs` pairs of a balanced plan is `evidence`; 0.0: of none."""
     found = anytime_interval(0.0, 1.0, pairs - 1, float(pairs), evidence)
-    return 0.0 if found is None else 2.0 * float(stats.t.sf(found[1], pairs - 1))
+    return 0.0 if found is None else 2.0 * float(t_sf(found[1], pairs - 1))

@@ -41,7 +41,7 @@ def cell(blocks: int, runs: int, n_envs: int, episodes: int) -> dict[str, Any]:
     """One experiment of fake workers, from its first episode on."""
     plan = _plan(blocks, runs, n_envs, episodes)
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
-        fleet = Fleet(processes=min(2, blocks * runs), workers=blocks * runs)
+        fleet = Fleet(pools=min(2, blocks * runs), workers=blocks * runs)
         experiment_run.run(plan, Path(folder), fleet, ())
         rounds = fleet.rounds()[2:-1]  # neither readiness, nor the first episode, nor the evaluation
         size = (Path(folder) / JOURNAL_NAME).stat().st_size / (blocks * runs * episodes)

@@ -13,7 +13,7 @@ import random
 import time
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, Literal
 
 import zmq
 
@@ -30,7 +30,7 @@ from esper_ab.contracts.messages import (
     RunSpec,
     WorkerOrder,
 )
-from esper_ab.launchers import Transport
+from esper_ab.launchers._places import LanePlaces
 
 _QUIET_S = 0.02  # between rounds, for the coordinator to come to rest
 _SPAWN = multiprocessing.get_context("spawn")
@@ -44,6 +44,8 @@ class FakeWorker:
     pid: int
     sentinel: int
     exitcode: int | None = None
+    keys = None
+    ended_how = ""
 
     def dump_stacks(self) -> None:
         """It has none of its own."""
@@ -57,23 +59,28 @@ class FakeWorker:
 
 
 @dataclass
-class Fleet:
+class Fleet(LanePlaces):
     """A launcher; `rounds` after the experiment."""
 
-    processes: int
+    name = "fake fleet"
+    child_processes = True  # several in one
+    processes = 0  # of this machine, that a worker takes: they are there already
+
+    pools: int  # processes that its workers live in
     workers: int  # in all
-    transport: Transport = "ipc"
+    transport: Literal["ipc"] = "ipc"
     descriptors = 3  # per worker, of the coordinator: a sentinel with both ends, a connection
     _started: int = 0
     _pools: list[tuple[Any, Connection]] = field(default_factory=list)
     _ends: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._barrier = _SPAWN.Barrier(self.processes)  # kept: with its last name a semaphore is gone
+        super().__init__()
+        self._barrier = _SPAWN.Barrier(self.pools)  # kept: with its last name a semaphore is gone
         cores = sorted(os.sched_getaffinity(0))
-        for index in range(self.processes):
+        for index in range(self.pools):
             ours, theirs = _SPAWN.Pipe()
-            count = len(range(index, self.workers, self.processes))
+            count = len(range(index, self.workers, self.pools))
             process = _SPAWN.Process(
                 target=_pool, args=(theirs, self._barrier, count, index, cores[1:] or cores, os.getpid()),
                 daemon=True,
@@ -82,7 +89,7 @@ class Fleet:
             self._pools.append((process, ours))
 
     def start(self, order: WorkerOrder) -> FakeWorker:
-        process, pipe = self._pools[self._started % self.processes]
+        process, pipe = self._pools[self._started % self.pools]
         self._started += 1
         pipe.send_bytes(encode(order))
         sentinel, end = os.pipe()

@@ -27,6 +27,7 @@ def measure(repeats: int) -> dict[str, Any]:
         launches = [_launched(Path(folder) / f"run{i}") for i in range(2 if repeats <= FEW else 5)]
         commands = {
             "python -c pass": [sys.executable, "-c", "pass"],
+            "python -c 'import torch'": [sys.executable, "-c", "import torch"],
             "esper-ab --help": [*_CLI, "--help"],
             "python -m esper_ab.launch --help": [*_LAUNCH, "--help"],
             "esper-ab status EXPERIMENT": [*_CLI, "status", str(Path(folder) / "run0")],
@@ -73,6 +74,7 @@ def render(record: dict[str, Any]) -> list[str]:
         "| command | s |", "| --- | --- |", *(row(f"`{name}`", one) for name, one in record["commands"].items()), "",
         "A launch of two groups with one replicate each on digits, until both have their first episode. "
         "plan: preflight, plan and boundaries. spawn_and_import: until the last worker has imported torch and greeted. "
-        "load_and_warm_up: until the last run is warm.", "",
+        "load_and_warm_up: until the last run is warm. Four processes import torch, two at a time: the preflight "
+        "beside the command, then both workers.", "",
         "| phase | s |", "| --- | --- |", *(row(name.replace("_", " "), one) for name, one in record["launch"].items()),
     ]  # fmt: skip

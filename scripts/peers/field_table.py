@@ -1,9 +1,10 @@
-"""Finished runs -> docs/field.md and its data: means with 95 % t intervals, speeds, and whether ours is not worse."""
+"""Finished runs -> docs/field.md and its data: means with 95 % t intervals, whether ours is not worse, and speeds."""
 
 from __future__ import annotations
 
 import json
 import math
+import statistics
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,12 @@ import numpy as np
 from marks import between
 
 from peers.learner import EPISODES, MATCHED, RNG_SEEDS, STEPS
-from peers.pieces import FIRST_RNG_SEED, LEARNERS, SETTINGS, Piece, key
+from peers.pieces import FIRST_RNG_SEED, LEARNERS, OURS, SETTINGS, Piece, key
 from peers.tasks import TASKS, Task
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA, PAGE = ROOT / "docs" / "benchmarks" / "field.json", ROOT / "docs" / "field.md"
-OURS = {"none": "ours", "lstm": "ours, LSTM"}
+SPEEDS = DATA.with_name("field_speed.json")
 Runs = dict[Piece, dict[str, Any]]
 
 
@@ -64,8 +65,7 @@ def difference(a: list[float], b: list[float]) -> tuple[float, float, float]:
 def returns_table(runs: Runs) -> str:
     """One row per task, settings and learner."""
     lines = [
-        "| task | settings | learner | runs | sampled | greedy | steps per CPU second |",
-        "|---|---|---|---|---|---|---|",
+        "| task | settings | learner | runs | sampled | greedy |", "|---|---|---|---|---|---|",
     ]  # fmt: skip
     for task in TASKS:
         for settings in SETTINGS:
@@ -75,14 +75,9 @@ def returns_table(runs: Runs) -> str:
                     continue
                 lines.append(
                     f"| {task.name} | {settings} | {learner} | {len(sampled)} | {_plus_minus(sampled)} "
-                    f"| {_plus_minus(greedy)} | {speed(runs, task.name, learner, settings):,.0f} |"
+                    f"| {_plus_minus(greedy)} |"
                 )
     return "\n".join(lines)
-
-
-def speed(runs: Runs, task: str, learner: str, settings: str) -> float:
-    """Return steps per second of CPU time, over all runs of a cell."""
-    return sum(cell(runs, task, learner, settings, "steps")) / sum(cell(runs, task, learner, settings, "cpu_s"))
 
 
 def _plus_minus(values: list[float]) -> str:
@@ -125,14 +120,40 @@ def state(runs: Runs) -> str:
     planned = len(TASKS) * len(LEARNERS) * len(SETTINGS) * RNG_SEEDS
     return (
         f"{len(runs)} of {planned} runs so far; {STEPS:,} steps of environments, rng seeds from {FIRST_RNG_SEED} on, "
-        f"evaluations of {EPISODES} episodes; one thread of {', '.join(machines) or 'no machine'} with 2 cores that "
-        f"had other work to do; {said or 'no versions'}.\n\nMatched: {MATCHED}."
+        f"evaluations of {EPISODES} episodes, made on {_named(machines) or 'no machine'}; {said or 'no versions'}.\n\n"
+        f"Matched: {MATCHED}."
     )
+
+
+def _named(machines: Counter[str]) -> str:
+    return ", ".join(f"{machine} ({count})" for machine, count in sorted(machines.items()))
+
+
+def speeds_table(speeds: dict[str, Any]) -> str:
+    """One row per task: medians of steps per CPU second, and of the ratios of ours to the peer of its kind."""
+    lines = [
+        f"Medians of {speeds['rounds']} rounds of {speeds['steps']:,} steps at matched settings, after a warm-up of "
+        f"{speeds['warm_up']:,}; one thread of {speeds['machine']}.", "",
+        f"| task | {' | '.join(LEARNERS)} | ours / SB3 | ours, LSTM / SB3, LSTM |", "|---" * (len(LEARNERS) + 3) + "|",
+    ]  # fmt: skip
+    for task, of in speeds["speeds"].items():
+        medians = " | ".join(f"{statistics.median(of[learner]):,.0f}" for learner in LEARNERS)
+        ratios = " | ".join(_ratio(of[ours], of[peer]) for ours, peer in (("ours", "SB3"), ("ours, LSTM", "SB3, LSTM")))
+        lines.append(f"| {task} | {medians} | {ratios} |")
+    return "\n".join(lines)
+
+
+def _ratio(ours: list[float], peer: list[float]) -> str:
+    """Say the median ratio of rounds, with the lowest and the highest."""
+    ratios = [a / b for a, b in zip(ours, peer, strict=True)]
+    return f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
 
 
 def write(runs: Runs) -> str:
     """Write the page and the data; return the tables."""
     facts = {"state": state(runs), "margins": margins_table(runs), "returns": returns_table(runs)}
+    if SPEEDS.exists():
+        facts["speeds"] = speeds_table(json.loads(SPEEDS.read_bytes()))
     page = PAGE.read_text()
     for mark, text in facts.items():
         page = between(page, mark, text)

@@ -44,6 +44,7 @@ class Family:
     tasks: int
     replicates: int
     groups: int = 2
+    one_look: bool = False  # at the end, as a launch over several tasks or cells has it
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,8 @@ RULES = (
     Family("4 tasks, 20 replicates", 4, 20),
     Family("8 tasks, 20 replicates", 8, 20),
     Family("2 tasks, all pairs of 3, 20 replicates", 2, 20, groups=3),
+    Family("2 tasks, 10 replicates, launched", 2, 10, one_look=True),
+    Family("4 tasks, 20 replicates, launched", 4, 20, one_look=True),
 )
 CLUSTERINGS = (
     Clustering("8 clusters of 3 pairs", (3,) * 8),
@@ -73,7 +76,8 @@ def _design(family: Family) -> Design:
     """What the planner makes of it; its margin is that of every task and of the mean, in points here."""
     names = tuple("abc"[: family.groups])
     scales = scales_of(tuple(f"task {task}" for task in range(family.tasks)), MARGIN)
-    found = make_external_design(names, family.replicates, scales, Rule())
+    rule = Rule(looks=(family.replicates,)) if family.one_look else Rule()
+    found = make_external_design(names, family.replicates, scales, rule)
     return _in_points(found)
 
 

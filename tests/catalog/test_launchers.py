@@ -39,8 +39,9 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 def factory(name: str) -> LauncherFactory:
     """Of a launcher that can start workers here."""
-    if name == "slurm" and "SLURM_JOB_ID" not in os.environ:
-        pytest.skip("needs an allocation; tests/cluster calls these tests in one, where Slurm is installed")
+    needed = {"slurm": "SLURM_JOB_ID", "ray": "RAY_ADDRESS"}.get(name, "")
+    if needed and needed not in os.environ:
+        pytest.skip(f"needs {needed}; tests/cluster calls these tests with it, where {name} is installed")
     made: LauncherFactory = catalog.entry(LAUNCHERS, name, "LAUNCHER")
     return made
 
@@ -51,7 +52,20 @@ def entry_of(name: str) -> str:
 
 def launcher(name: str, module: str = "support.launched") -> Launcher:
     """With workers of `module`, which has an entry point of the same name as the real worker's."""
-    return factory(name)(f"{module}:{entry_of(name).partition(':')[2]}")
+    made = factory(name)(f"{module}:{entry_of(name).partition(':')[2]}")
+    made.reserve((CPU,))
+    _MADE.append(made)
+    return made
+
+
+_MADE: list[Launcher] = []
+
+
+@pytest.fixture(autouse=True)
+def given_back() -> Iterator[None]:
+    yield
+    while _MADE:
+        _MADE.pop().release()
 
 
 @pytest.fixture(params=NAMES)
@@ -116,11 +130,12 @@ def test_a_worker_is_started_with_its_order_and_its_end_is_noticed(name: str, fo
     asked = order(folder, "ends")
     worker = launcher(name).start(asked)
     assert worker.name == asked.identity
-    assert worker.pid > 0
     assert ended(worker)
     assert ended(worker), "the sentinel stays readable"
     assert worker.join(PATIENCE_S)
+    assert worker.pid > 0
     assert worker.exitcode == 0
+    assert worker.ended_how == ""
     assert msgspec.json.decode((folder / "order.json").read_bytes(), type=WorkerOrder) == asked
 
 
@@ -167,7 +182,7 @@ def test_the_end_of_a_process_is_noticed_while_a_child_of_it_lives(name: str, fo
     """The child has inherited whatever its parent had open."""
     made = launcher(name)
     if not made.child_processes:
-        pytest.skip("a thread has no process to fork, and Slurm ends the children of a task with it")
+        pytest.skip("a thread has no process to fork; on a cluster nobody but the engine watches the process")
     worker = made.start(order(folder, "forks"))
     try:
         assert ended(worker)

@@ -13,6 +13,7 @@ from esper_ab.commands.launch import command
 from esper_ab.contracts import catalog
 from esper_ab.settings.flags import read_flags
 from esper_ab.settings.parse import Catalogue, FileSettings, parse, read_toml
+from esper_ab.settings.parts import parse_parts
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
@@ -42,7 +43,8 @@ def test_command_lines_parse(page: str, line: str) -> None:
     for name, params in check_command_line(line):
         if name == "launch":
             assert params["config"] is None or params["config"].suffix == ".toml"
-            assert parse(read_flags(params), FileSettings(), CATALOGUE).groups
+            several = parse_parts(params | {"config": None})
+            assert several or parse(read_flags(params), FileSettings(), CATALOGUE).groups
 
 
 def test_every_command_of_the_examples_is_found() -> None:
@@ -61,7 +63,7 @@ def test_toml_parses(tmp_path: Path) -> None:
         tomllib.loads(block)
         path = tmp_path / "example.toml"
         path.write_text(block)
-        assert parse(read_flags({}), read_toml(path), CATALOGUE).groups
+        assert parse_parts({"config": path}) or parse(read_flags({}), read_toml(path), CATALOGUE).groups
 
 
 def test_documented_flags_are_those_that_exist() -> None:

@@ -57,6 +57,7 @@ def test_there_is_nobody_to_kill_in_a_thread(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # nine starts of workers with torch, on a machine that may be crowded
 def test_the_command_prints_the_hash_of_a_run_without(tmp_path):
     asked = [
         "--groups", "a=shaped,b=random", "--task", "synthetic", "--replicates", "1", "--episodes", "5", "--steps", "6",

@@ -87,6 +87,23 @@ def after_a_power_cut(folder, faulty, journal):
     return found, again
 
 
+def test_a_close_that_fails_loses_nothing_and_lets_go_of_the_lock(tmp_path, monkeypatch):
+    journal = Journal(tmp_path)
+    journal.append(event(0))
+    real = os.close
+
+    def late(descriptor):
+        real(descriptor)
+        raise OSError(errno.EIO, os.strerror(errno.EIO))  # NFS: about bytes that a sync has seen to already
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "close", late)
+        journal.close()
+    again, found = Journal.take_up(tmp_path, list)
+    again.close()
+    assert found == [event(0)]
+
+
 @given(st.data())
 def test_what_is_committed_is_there_once_and_in_order_whatever_the_files_do(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("faulty")

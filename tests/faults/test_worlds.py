@@ -62,6 +62,7 @@ def is_early(death):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # its lives know how crowded the machine is
 def test_real_workers_that_are_killed_leave_what_undisturbed_ones_leave(tmp_path):
     crew = fault_crew.real("torch", replicates=1, episodes=2)
     calm, world = tmp_path / "calm", peaceful(floor_s=120.0)

@@ -119,6 +119,12 @@ def test_a_child_process_started_in_another_way_would_be_found() -> None:
     assert not _starts_python('child = get_context("spawn").Process()\nwith nothing_of_the_user():\n    child.start()')
 
 
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_bytes_that_are_no_text_are_thought_of_wherever_bytes_are_decoded(path: Path) -> None:
+    """msgspec raises no MsgspecError for them; UNREADABLE has both."""
+    assert not re.findall(r"except .*msgspec\.(?:MsgspecError|DecodeError)", path.read_text())
+
+
 def _untyped_commands(source: str) -> list[str]:
     """Commands for a user that hold a value which no shell has been thought of for."""
     return re.findall(r"esper-ab [a-z]+ [^`\"';]*\{[^`\"';]*", source)

@@ -23,6 +23,7 @@ VIOLATIONS = [
     ("workers.growth.rules.gates", "os"),
     ("esper_ab.stats.pair", "esper_ab.verdict.looks"),  # formulas know no verdict
     ("esper_ab.launchers.inline", "torch"),
+    ("esper_ab.launchers.slurm", "ray"),  # nobody but its launcher needs it
     ("esper_ab.control.rules.barrier", "time"),  # the rules of a running experiment read no clock,
     ("esper_ab.control.rules.looks", "esper_ab.journal.file"),  # touch no file
     ("esper_ab.control.rules.runs", "esper_ab.control.coordinator"),  # and do not know who performs their commands

@@ -155,7 +155,9 @@ def test_a_command_loads_no_more_than_its_allowance(name: str, folder: Path) -> 
 
 
 # Libraries that are slow to load, or that not everybody has: a function may import them for itself.
-LIBRARIES = {"torch", "numpy", "scipy", "matplotlib", "duckdb", "rich", "polars", "wandb", "mlflow", "tensorboard"}
+LIBRARIES = {
+    "torch", "numpy", "scipy", "matplotlib", "duckdb", "rich", "polars", "wandb", "mlflow", "tensorboard", "ray",
+}  # fmt: skip
 SOURCES = sorted((ROOT / "esper_ab").rglob("*.py"))
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -126,3 +128,15 @@ def test_saved_policies_are_evaluated_later(same_twice: Path, capfd: pytest.Capt
 def test_the_issue_query_works(same_twice: Path) -> None:
     sql = "SELECT group_id, reward_mode, AVG(outcome) FROM env_episodes GROUP BY ALL"
     assert {row["group_id"] for row in json.loads(done("query", str(same_twice), sql, "--json"))} == {"a", "b"}
+
+
+@pytest.mark.parametrize("launcher", ["local", "inline"])
+def test_more_groups_than_cores_share_them(tmp_path: Path, launcher: str) -> None:
+    core = str(min(os.sched_getaffinity(0)))
+    on_one_core = [shutil.which("taskset") or "taskset", "-c", core, sys.executable, "-m", "esper_ab.launch"]
+    ended = subprocess.run(
+        [*on_one_core, *SMALL, "--out", str(tmp_path), "--groups", "wait,random,schedule", "--launcher", launcher],
+        capture_output=True, text=True, timeout=280, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert {run.ref.lane for run in load(tmp_path / "run").history.runs.values()} == {"cpu:0", "cpu:1", "cpu:2"}

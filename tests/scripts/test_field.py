@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from peers import ours, reference
-from peers.field_table import difference, margins_table, not_worse, recorded, returns_table, state
-from peers.learner import RNG_SEEDS
-from peers.pieces import ALL, LEARNERS, SETTINGS, TASK_NAMES, append, key, pieces, read
+from peers import ours, reference, speed
+from peers.field_table import difference, margins_table, not_worse, recorded, returns_table, speeds_table, state
+from peers.learner import RNG_SEEDS, Trained
+from peers.pieces import ALL, LEARNERS, OURS, SETTINGS, TASK_NAMES, append, key, pieces, read, stage_of
 from peers.tasks import NO_VELOCITY, TASKS, make
 
 from workers.ppo.gae import gae
@@ -30,14 +31,26 @@ def runs_of(levels: dict[str, list[float]], task: str = "CartPole-v1") -> dict:
     return {key(one): one for one in found}
 
 
-def test_a_stop_leaves_cells_with_equal_runs() -> None:
+def test_a_stop_leaves_cells_of_a_stage_with_equal_runs_and_no_stage_begins_before_the_last() -> None:
     order = list(pieces(TASK_NAMES, LEARNERS, SETTINGS, RNG_SEEDS))
     assert len(order) == len(ALL) == len(TASKS) * len(LEARNERS) * len(SETTINGS) * RNG_SEEDS
+    stages = [stage_of(*piece[:3]) for piece in order]
+    assert stages == sorted(stages)
     for stop in range(0, len(order), 7):
         counts = {cell: 0 for cell in {piece[:3] for piece in order}}
         for piece in order[:stop]:
             counts[piece[:3]] += 1
-        assert max(counts.values()) - min(counts.values()) <= 1
+        for stage in set(stages):
+            of_stage = [count for cell, count in counts.items() if stage_of(*cell) == stage]
+            assert max(of_stage) - min(of_stage) <= 1
+
+
+def test_what_statements_need_comes_first() -> None:
+    first = {piece[:2] for piece in ALL if stage_of(*piece[:3]) == 0}
+    assert {(task.name, OURS[task.memory]) for task in TASKS} < first
+    assert {(task.name, peer) for task in TASKS for peer in ("SB3", "reference")} < first
+    assert [task for task, learner in first if learner == "SB3, LSTM"] == [NO_VELOCITY]
+    assert {piece[2] for piece in ALL if stage_of(*piece[:3]) == 2} == {"default"}
 
 
 def test_what_is_appended_is_read_again_after_a_kill_anywhere(tmp_path: Path) -> None:
@@ -75,7 +88,7 @@ def test_tables_say_what_is_known_and_no_more() -> None:
     assert table.count("| yes |") == 1
     assert "| one run |" in table
     assert "Acrobot" not in table
-    assert "| CartPole-v1 | matched | ours | 3 | 495.0 ± 12.4 | 495.0 ± 12.4 | 2,000 |" in returns_table(runs_of(level))
+    assert "| CartPole-v1 | matched | ours | 3 | 495.0 ± 12.4 | 495.0 ± 12.4 |" in returns_table(runs_of(level))
     assert state(runs_of(level)).startswith(f"7 of {len(ALL)} runs so far")
     task = TASKS[0]
     said = [not_worse(task, low) for low in (1 - task.margin, -task.margin, math.nan)]
@@ -106,3 +119,27 @@ def test_ours_trains_through_the_session_of_a_worker_and_shows_no_velocity() -> 
     assert len(trained.play(5, True)) == 5
     again = ours.train(NO_VELOCITY, "matched", 1, 1024, memory="lstm")
     assert again.play(5, False) == trained.play(5, False)
+
+
+def test_speeds_are_of_rounds_and_a_ratio_is_of_the_two_of_one_round(tmp_path: Path) -> None:
+    turns = list[str]()
+
+    def learner(name: str, cost: float) -> Callable[..., Trained]:
+        def train(_task: str, _settings: str, _rng_seed: int, steps: int) -> Trained:
+            turns.append(name)
+            slow = 1 + len(turns) // len(costs)  # the machine gets slower with every round
+            return Trained(steps=steps, cpu_s=cost * slow, play=lambda _episodes, _greedy: [])
+
+        return train
+
+    costs = {"ours": 1.0, "ours, LSTM": 2.0, "reference": 3.0, "SB3": 4.0, "SB3, LSTM": 16.0}
+    learners = {name: learner(name, cost) for name, cost in costs.items()}
+    told = list[str]()
+    found = speed.measure(["CartPole-v1"], told.append, learners, rounds=3, steps=960, warm_up=10)
+    assert len(told) == 3
+    assert [turns[at] for at in (5, 10, 15)] == ["ours", "ours, LSTM", "reference"]
+    file = tmp_path / "speeds.json"
+    speed.write(file, found)
+    assert json.loads(file.read_bytes()) == found
+    assert "| 4.00 (" in speeds_table(found)
+    assert "Medians of 3 rounds of 960 steps" in speeds_table(found)

@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from esper_ab.control.crowding import crowding
 from esper_ab.journal.events import WorkerStarted
 from esper_ab.journal.file import JOURNAL_NAME, read
 from support import fault_crew
@@ -35,7 +36,8 @@ _TORCH_PLACES = (
     *(f"checkpoint {call}" for call in ("write", "sync", "rename")), "send", "send", "send",
     *(f"policy {call}" for call in ("write", "sync", "rename")),
 )  # fmt: skip
-_PATIENCE_S = 240.0
+# On a machine that is not crowded, and as many times longer else:
+_PATIENCE_S = 240.0  # for a life of a coordinator
 _GONE_S = 5.0  # a second is promised for a worker at work; one that is just being started has to get to it first
 _POLL_S = 0.005
 
@@ -197,14 +199,15 @@ def _one_life(
     with (experiment_dir.parent / f"{experiment_dir.name}.stderr").open("ab") as errors:
         process = fault_crew.coordinator(crew, experiment_dir, life, outcome.world.floor_s, (around, errors))
     try:
-        deadline = time.monotonic() + _PATIENCE_S
+        begun, patience_s = time.monotonic(), _PATIENCE_S
         while process.poll() is None:
-            assert time.monotonic() < deadline, f"life {life} did not end"
+            patience_s = max(patience_s, _PATIENCE_S * crowding())
+            assert time.monotonic() < begun + patience_s, f"life {life} did not end within {patience_s:.0f} s"
             if blows and _size(experiment_dir) >= blows[0].at_bytes:
                 outcome.blows += [blow for blow in [blows.pop(0)] if _strike(blow, process.pid, experiment_dir)]
             time.sleep(_POLL_S)
         ended = time.monotonic()
-        while (left := alive_in_session(process.pid)) and time.monotonic() < ended + _GONE_S:
+        while (left := alive_in_session(process.pid)) and time.monotonic() < ended + _GONE_S * crowding():
             time.sleep(_POLL_S)
         outcome.gone_s = max(outcome.gone_s, time.monotonic() - ended)
         assert not left, f"life {life} left {left}"

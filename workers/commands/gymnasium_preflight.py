@@ -22,6 +22,7 @@ from workers.stopwatch import Stopwatch
 from workers.user_rewards import user_code
 
 if TYPE_CHECKING:
+    from esper_ab.contracts.records import EnvEpisode
     from workers.gymnasium_task.environments import GymSpec
     from workers.gymnasium_task.facts import GymFacts
     from workers.gymnasium_task.making import Load
@@ -92,19 +93,24 @@ def _played(questions: Questions, code: tuple[UserReward, ...], folder: Path) ->
     limit = getattr(getattr(env, "spec", None), "max_episode_steps", None) or 0
     spec = GymSpec(
         make=make, codec=Codec(env.observation_space, env.action_space), outcome=outcome_of(questions.outcome, load),
-        measures=measured(questions.outcome), steps=_LIMIT, devices=("cpu:0",) * 2,
+        worst=questions.outcome_worst, measures=measured(questions.outcome), steps=_LIMIT, devices=("cpu:0",) * 2,
     )
-    first, steps, took_s = _episode(spec)
+    first, ends, took_s = _episode(spec)
     again, _, _ = _episode(spec)
+    declared, steps = _measures(questions), sum(end.steps for end in ends)
+    for end in ends:
+        if not declared.outcome.possible(end.outcome):
+            what = f"outcome {questions.outcome!r}" if questions.outcome else "the return"
+            raise ValueError(f"{what} of random actions was {end.outcome:g}, which --outcome-range says is impossible")
     task = TaskFacts(
-        name=questions.task, title="Gymnasium", measures=_measures(questions), kind=GYMNASIUM,
+        name=questions.task, title="Gymnasium", measures=declared, kind=GYMNASIUM,
         repeats=_shown(first) == _shown(again), step_s=took_s / max(1, steps), episode_steps=limit,
     )
     return Probed(tasks=(task,), code=code, reward_problems=_reward_problems(questions, load, first))
 
 
-def _episode(spec: GymSpec) -> tuple[list[GymFacts], int, float]:
-    """Play an episode of random actions in two environments; return its facts, its steps, and how long they took."""
+def _episode(spec: GymSpec) -> tuple[list[GymFacts], tuple[EnvEpisode, ...], float]:
+    """Play an episode of random actions in two environments; return its facts, what it came to, and its seconds."""
     from workers.gymnasium_task.environments import GymEnvironments
     from workers.gymnasium_task.world import RandomActions
 
@@ -116,8 +122,7 @@ def _episode(spec: GymSpec) -> tuple[list[GymFacts], int, float]:
         happened, seen = environments.step(controller.decide(seen, environments.uniforms()))
         facts.append(happened.facts)
     took_s = time.perf_counter() - began
-    ends = environments.ends()
-    return facts, sum(end.steps for end in ends.envs), took_s
+    return facts, environments.ends().envs, took_s
 
 
 def _shown(facts: list[GymFacts]) -> list[bytes]:
@@ -151,12 +156,12 @@ def _reward_problems(questions: Questions, load: Load, facts: list[GymFacts]) ->
 def _measures(questions: Questions) -> TaskMeasures:
     from workers.gymnasium_task.world import RETURN, measures
 
-    outcome = questions.outcome
-    if not outcome:
-        return TaskMeasures(
-            outcome=msgspec.structs.replace(RETURN, better=questions.outcome_better), measures=measures(outcome)
-        )
-    label = outcome.rpartition(":")[2]
-    name = "outcome_" + "".join(c if c.isascii() and c.isalnum() else "_" for c in label.lower())
-    declared = Measure(name=name[:64], label=label[:60], better=questions.outcome_better)
+    outcome, declared = questions.outcome, RETURN
+    if outcome:
+        label = outcome.rpartition(":")[2]
+        name = "outcome_" + "".join(c if c.isascii() and c.isalnum() else "_" for c in label.lower())
+        declared = Measure(name=name[:64], label=label[:60])
+    declared = msgspec.structs.replace(
+        declared, better=questions.outcome_better, low=questions.outcome_low, high=questions.outcome_high
+    )
     return TaskMeasures(outcome=declared, measures=measures(outcome))

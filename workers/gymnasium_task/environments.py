@@ -47,6 +47,7 @@ class GymSpec:
     make: Callable[[], Env]
     codec: Codec
     outcome: Callable[[GymEpisode], float]
+    worst: float | None = None  # what stands for an outcome that is not finite; None: nothing does
     measures: Callable[[GymEpisode], dict[str, float | None]]
     steps: int  # of a rollout
     resets: bool = False  # a rollout has resets inside; else an environment that ended has ended
@@ -68,8 +69,7 @@ class _Place:
         self.decisions: list[NDArray[Any]] = []  # since the reset
         self.episode = GymEpisode(observations=[self.seen])
 
-    def step(self, decision: NDArray[Any]) -> float:
-        action = self._codec.action(decision)
+    def step(self, decision: NDArray[Any], action: Any) -> float:
         observation, reward, terminated, truncated, info = self.env.step(action)
         self.seen, episode = self._codec.flat(observation), self.episode
         self.decisions.append(decision.copy())
@@ -99,7 +99,8 @@ class GymEnvironments:
             if not place.going_on:
                 self._reset(env)
             place.going_on = False
-        return self._seen()
+        self._seen = self._seen_now(self._observed())
+        return self._seen
 
     def uniforms(self) -> Floats:
         """Return the random numbers [E, heads or dimensions] of the next decision."""
@@ -112,12 +113,14 @@ class GymEnvironments:
 
     def step(self, decisions: Decisions) -> tuple[Happened[GymFacts], GymSeen]:
         """Step every environment that is alive; reset those that ended, where rollouts have resets."""
-        spec, before, alive = self._spec, self._seen(), self._alive
-        rewards = np.zeros(self.n_envs)
+        spec, before, alive = self._spec, self._seen, self._alive
+        rewards, given = np.zeros(self.n_envs), spec.codec.given(decisions)
+        actions = spec.codec.actions(decisions)
         with self._stopwatch.phase("train"):
-            for env in np.flatnonzero(alive):
-                rewards[env] = self._places[env].step(decisions[env])
+            for env in np.flatnonzero(alive).tolist():
+                rewards[env] = self._places[env].step(decisions[env], actions[env])
                 self._steps_done[env] += 1
+        observed = self._observed()
         last = self._step == spec.steps
         episodes = [place.episode for place in self._places]
         terminated = alive & np.array([episode.terminated for episode in episodes])
@@ -125,8 +128,8 @@ class GymEnvironments:
         truncated = alive & ~terminated & (over | last)
         goes_on = truncated & ~over & spec.continues
         facts = GymFacts(
-            observation=_where(alive, before.observation), action=_where(alive, spec.codec.given(decisions)),
-            next_observation=_where(alive, self._observed()), env_reward=rewards, terminated=terminated,
+            observation=_where(alive, before.observation), action=_where(alive, given),
+            next_observation=_where(alive, observed), env_reward=rewards, terminated=terminated,
             truncated=truncated & ~goes_on,
             step=np.array([len(episode.actions) for episode in episodes], dtype=np.int64),
             info=tuple(episode.info if one else {} for episode, one in zip(episodes, alive.tolist(), strict=True)),
@@ -137,8 +140,9 @@ class GymEnvironments:
         self._end(ended, restarted, goes_on)
         self._alive = (alive & ~ended) | restarted
         self._step += 1
+        self._seen = self._seen_now(self._observed() if restarted.any() else observed)
         happened = Happened(facts=facts, ended=ended, penalty=np.zeros(self.n_envs), cut=cut if ended.any() else None)
-        return happened, self._seen()
+        return happened, self._seen
 
     def ends(self) -> Ended:
         """Return what every environment's rollout came to: means over the episodes that ended in it.
@@ -172,7 +176,7 @@ class GymEnvironments:
             place = self._places[int(env)]
             place.reset(kept["seed"])
             for decision in kept["decisions"].numpy():
-                place.step(decision)
+                place.step(decision, self._spec.codec.actions(decision[None])[0])
             if not np.array_equal(place.seen, kept["seen"].numpy(), equal_nan=True):
                 raise ValueError(f"environment {env} does not repeat: after the same actions it shows something else")
             place.going_on = True
@@ -195,33 +199,40 @@ class GymEnvironments:
     def _end_of(self, env: int) -> EnvEpisode:
         spec, episodes = self._spec, self._ended[env] or [self._places[env].episode]
         outcomes = [float(spec.outcome(episode)) for episode in episodes]
-        if not np.isfinite(outcomes).all():
+        worst, failed = spec.worst, not np.isfinite(outcomes).all()
+        if failed and worst is None:
             raise ValueError(
-                f"the outcome of environment {env} is not finite: {outcomes}; only an --outcome of your own, "
-                "path.py:function, can say what such an episode is worth"
+                f"the outcome of environment {env} is not finite: {outcomes}; with --outcome-range LOW..HIGH the worse "
+                "end stands for it, or an --outcome of your own, path.py:function, says what such an episode is worth"
             )
+        if failed and worst is not None:
+            outcomes = [outcome if np.isfinite(outcome) else worst for outcome in outcomes]
         measures = [spec.measures(episode) for episode in episodes]
         means = {name: _mean([one[name] for one in measures]) for name in measures[0]}
         return EnvEpisode(
             env=env, device=spec.devices[env], steps=self._steps_done[env], outcome=float(np.mean(outcomes)),
-            reward_sum=None, failed=False, measures=means,
+            reward_sum=None, failed=failed, measures=means,
         )
 
     def _observed(self) -> NDArray[np.float32]:
         return np.stack([place.seen for place in self._places])
 
-    def _seen(self) -> GymSeen:
+    def _seen_now(self, observed: NDArray[np.float32]) -> GymSeen:
         codec = self._spec.codec
         return GymSeen(
-            step=self._step, alive=self._alive.copy(), masks=codec.masks, observation=self._observed(),
-            low=codec.low, high=codec.high,
+            step=self._step, alive=self._alive.copy(), masks=codec.masks, observation=observed, low=codec.low,
+            high=codec.high,
         )
 
 
 def _where(alive: Bools, values: NDArray[Any]) -> NDArray[Any]:
+    """Return a copy of `values` [E, …], zeros where an environment has ended; a user's function may write into it."""
+    if alive.all():
+        return values.copy()
     return np.where(alive.reshape(-1, *[1] * (values.ndim - 1)), values, 0).astype(values.dtype)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
+    """Return the mean of the numbers among `values`; None where there is none."""
+    known = [value for value in values if value is not None and np.isfinite(value)]
     return float(np.mean(known)) if known else None

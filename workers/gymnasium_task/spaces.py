@@ -58,15 +58,15 @@ class Codec:
         found = observation if self._plain else flatten(self._observations, observation)
         return np.asarray(found, dtype=np.float32).ravel()
 
-    def action(self, decision: Any) -> Any:
-        """Return what the environment is given for one decision [heads or dimensions]; a Box's is clipped to it."""
+    def actions(self, decisions: Decisions) -> list[Any]:
+        """Return what environments are given for decisions [E, heads or dimensions]; a Box's are clipped to it."""
         space = self._actions
         if isinstance(space, gymnasium.spaces.Box):
-            return np.clip(decision, self.low, self.high).reshape(space.shape).astype(space.dtype)
+            return [row.reshape(space.shape).astype(space.dtype) for row in self.given(decisions)]
         if isinstance(space, gymnasium.spaces.Discrete):
-            return space.start + space.dtype.type(decision[0])
+            return [space.start + space.dtype.type(number) for number in decisions[:, 0].tolist()]
         start = space.start if isinstance(space, gymnasium.spaces.MultiDiscrete) else 0
-        return (np.asarray(decision) + start).astype(space.dtype)
+        return [(decision + start).astype(space.dtype) for decision in decisions]
 
     def given(self, decisions: Decisions) -> NDArray[Any]:
         """Return decisions as facts have them: [E] of a Discrete space, else [E, heads or dimensions]."""

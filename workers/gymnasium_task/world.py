@@ -77,9 +77,9 @@ class GymWorld:
         """Make the first `n_envs` environments of the run for rollouts of `steps`; `whole`: each is an episode."""
         rollout = "episodes" if whole else self._spec.settings.gym.rollout
         spec = GymSpec(
-            make=self._make, codec=self._codec, outcome=self._outcome, measures=measured(self._spec.outcome),
-            steps=steps, resets=rollout != "episodes", continues=rollout == "continues", repeats=self._spec.repeats,
-            devices=self._spec.env_devices[:n_envs],
+            make=self._make, codec=self._codec, outcome=self._outcome, worst=self._spec.outcome_worst,
+            measures=measured(self._spec.outcome), steps=steps, resets=rollout != "episodes",
+            continues=rollout == "continues", repeats=self._spec.repeats, devices=self._spec.env_devices[:n_envs],
         )
         return GymEnvironments(spec, stopwatch)
 

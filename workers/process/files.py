@@ -33,7 +33,7 @@ _AGAIN_AFTER_S = 30.0  # without an answer: the connection may have been lost, a
 _LOG_PAUSE_S = 1.0
 _LOG_BYTES = 64 << 10  # of console output, at a time
 _LAST_WORDS_S = 5.0
-_MOST_LISTED = 1 << 20  # bytes of the list of a folder of copies
+_MOST_LISTED, _MOST_BYTES = 1 << 20, 64 << 20  # of the list of a folder of copies, and of one of them
 
 Wait = Callable[[], None]  # waits for messages for a moment, says so, and raises when the work is to be given up
 
@@ -137,6 +137,7 @@ class LinkedFiles:
         self._numbers = 0
         self._outgoing: _Outgoing | None = None
         self._fetched: messages.Fetched | None = None
+        self._brought: set[str] = set()  # folders of copies that are here whole
         self._logs = [_Log(path=self._root / order.log_file, run=None)]
         self._log_sent: _Log | None = None  # whose block is the outgoing file
         self._log_at = 0.0
@@ -162,10 +163,11 @@ class LinkedFiles:
         if spec.trainer is not None and not is_command(spec.trainer.reference):
             folders.append(spec.trainer.folder)
         for folder in dict.fromkeys(folders):
-            if (self._root / folder).is_dir():
+            if folder in self._brought:
                 continue
             for name in self._fetch(folder, _MOST_LISTED, wait).decode().splitlines():
-                write_below(self._root, f"{folder}/{name}", self._fetch(f"{folder}/{name}", _MOST_LISTED << 6, wait))
+                write_below(self._root, f"{folder}/{name}", self._fetch(f"{folder}/{name}", _MOST_BYTES, wait))
+            self._brought.add(folder)
 
     def logs_to(self, spec: messages.RunSpec) -> None:
         """What there is of the logs before is still to be sent."""

@@ -60,7 +60,7 @@ def load_copy(what: str, place: str, folder: Path, file: str) -> UserCode:
     original, folder = Path(place), folder.resolve()
     with _importable(folder, instead_of=original.parents[len(Path(file).parts) - 1]):
         module = _execute(what, folder / file, folder, original)
-    return _of(module, folder, [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"])
+    return _of(module, folder, _copied(folder))
 
 
 def load_planned(what: str, code: RewardCode, experiment_dir: Path) -> ModuleType:
@@ -70,11 +70,20 @@ def load_planned(what: str, code: RewardCode, experiment_dir: Path) -> ModuleTyp
     """
     place = code.reference.rpartition(":")[0]
     folder = experiment_dir / code.folder if code.folder else None
+    where = f"its copy in {folder}" if folder else f"module {place!r}"
+    changed = ValueError(f"{what}: {where} was changed since the experiment was planned; put it back")
+    if folder:
+        found = [path.relative_to(folder).as_posix() for path in _copied(folder)]
+        if source_sha256(folder, found) != code.sha256:
+            raise changed  # before anything of it is executed
     loaded = load_copy(what, place, folder, code.file) if folder else load(what, place)
     if loaded.sha256 != code.sha256:
-        where = f"its copy in {folder}" if folder else f"module {place!r}"
-        raise ValueError(f"{what}: {where} was changed since the experiment was planned; put it back")
+        raise changed
     return loaded.module
+
+
+def _copied(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"]
 
 
 def one_line(error: Exception) -> str:

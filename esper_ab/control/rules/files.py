@@ -11,13 +11,13 @@ from esper_ab.contracts.messages import EpisodeFinished, Evaluated, Fetch, FileM
 from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.trainer import is_command
 from esper_ab.control.rules.runs import assignment
-from esper_ab.control.rules.transfers import Arrival, Downloads, Filed, Read, Result, Step, Taken, Uploads
+from esper_ab.control.rules.transfers import Arrival, Downloads, Filed, PieceWritten, Read, Result, Step, Uploads
 from esper_ab.control.rules.validation import Rejected, Report
 from esper_ab.control.rules.worker_state import Workers, WorkerState
 from esper_ab.journal.fold import History
 
 
-class Files:
+class WorkerFiles:
     """Of all workers of an experiment."""
 
     def __init__(self, history: History, workers: Workers) -> None:
@@ -43,7 +43,7 @@ class Files:
     def done(self, result: Result) -> list[Step]:
         """Go on after something was written or read. What failed is the fault of its worker, if it still is one."""
         match result:
-            case Taken():
+            case PieceWritten():
                 return self._uploads.taken(result)
             case Read():
                 return self._downloads.read(result)

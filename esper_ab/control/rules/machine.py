@@ -16,7 +16,7 @@ from esper_ab.contracts.visible import visible_line
 from esper_ab.control.rules import commands, ledger_entries, looks, pooling, runs
 from esper_ab.control.rules.blocks import BlocksInProgress
 from esper_ab.control.rules.commands import Command
-from esper_ab.control.rules.files import Files
+from esper_ab.control.rules.files import WorkerFiles
 from esper_ab.control.rules.liveness import ASSIGNED, START_UP, Limits, Liveness, Sign
 from esper_ab.control.rules.outbox import Outbox
 from esper_ab.control.rules.recovery import Deaths, any_complete, nothing_left
@@ -46,7 +46,7 @@ class ExperimentMachine:
         self._to_start = [block for block in history.blocks if not runs.begun(history, block)]
         self._stopped_by = ""  # the signal; "" while nobody wants to stop
         self._say_at = math.inf  # when to say whom the stop waits for
-        self._files = Files(history, self._workers)
+        self._files = WorkerFiles(history, self._workers)
         self._out = Outbox(history)
 
     # --- where the experiment is ---

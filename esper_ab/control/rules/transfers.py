@@ -32,7 +32,7 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     position: int | None = None  # of a log, to which it is appended: where it begins in the worker's
 
 
-class Taken(msgspec.Struct, frozen=True, kw_only=True):
+class PieceWritten(msgspec.Struct, frozen=True, kw_only=True):
     """A piece was written, or thrown away with its file."""
 
     worker: str
@@ -55,11 +55,11 @@ class Read(msgspec.Struct, frozen=True, kw_only=True):
     piece: Fetched
 
 
-Result = Taken | Filed | Read
+Result = PieceWritten | Filed | Read
 
 
 class TakePiece(msgspec.Struct, frozen=True):
-    """Write the next bytes of a file; `Taken` tells when, and after the last ones `Filed`."""
+    """Write the next bytes of a file; `PieceWritten` tells when, and after the last ones `Filed`."""
 
     arrival: Arrival
     data: bytes
@@ -137,7 +137,7 @@ class Uploads:
         upload.came += due
         return [TakePiece(upload.arrival, piece.data)]
 
-    def taken(self, taken: Taken) -> list[Step]:
+    def taken(self, taken: PieceWritten) -> list[Step]:
         """Go on after a piece was written."""
         self.under_way_bytes -= taken.length
         upload = self._of.get(taken.worker)

@@ -17,7 +17,17 @@ from esper_ab.journal.columns import Columns
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
-from esper_ab.report.figures.drawing import Drawing, grid, group_legend, of_group, of_run, shortened, tips_of_runs
+from esper_ab.report.figures.drawing import (
+    Drawing,
+    drawn_singly,
+    grid,
+    group_legend,
+    not_drawn,
+    of_group,
+    of_run,
+    shortened,
+    tips_of_runs,
+)
 
 _POINTS_PER_FIGURE = 3000  # keeps the page small: longer curves are averaged over bins
 _TOGETHER = 3  # groups that share one panel; more of them get a panel each
@@ -68,7 +78,8 @@ def _curves(content: Content, words: Words, value: Value) -> Drawing | None:
     shown = [(index, group) for index, group in enumerate(content.groups) if curves[index]]
     if not shown:
         return None
-    most = max(12, _POINTS_PER_FIGURE // sum(len(found) for found in curves.values()))
+    singly = drawn_singly(content)
+    most = max(12, _POINTS_PER_FIGURE // sum(len(singly & found.keys()) for found in by_replicate.values()))
     apart = len(shown) > _TOGETHER
     figure, axes_of = grid(len(shown) if apart else 1, sharey=True, single=(9.4, 3.3))
     for place, (index, group) in enumerate(shown):
@@ -78,7 +89,7 @@ def _curves(content: Content, words: Words, value: Value) -> Drawing | None:
             for other, _ in shown:
                 if other != index:
                     _line(axes, binned(mean_curve(curves[other]), most), color=style.GRID, linewidth=1.2)
-        _runs(axes, index, by_replicate[index], most)
+        _runs(axes, index, by_replicate[index], singly, most)
         axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
     if not apart:
         group_legend(figure, shown, markers=False)
@@ -88,18 +99,20 @@ def _curves(content: Content, words: Words, value: Value) -> Drawing | None:
     ends = (f"{group} from {found[0, 1]:.2f} to {found[-1, 1]:.2f}" for group, found in middles.items())
     return Drawing(
         name=words.name, title=words.title,
-        caption=words.caption + (" Grey: the means of the other groups." if apart else ""),
+        caption=words.caption + (" Grey: the means of the other groups." if apart else "") + not_drawn(content),
         alt=f"{words.label}, first to last episode, mean over runs: " + "; ".join(ends) + ".", figure=figure, wide=True,
         tips=tips_of_runs(content),
     )
 
 
-def _runs(axes: Axes, index: int, by_replicate: Mapping[int, CurveValues], most: int) -> None:
-    """Plot the single runs, the band of their middle half, and their mean."""
+def _runs(
+    axes: Axes, index: int, by_replicate: Mapping[int, CurveValues], singly: frozenset[int], most: int
+) -> None:
+    """Plot the single runs of the replicates `singly`, the band of the middle half of all runs, and their mean."""
     colour, curves = style.colour(index), list(by_replicate.values())
     alpha = 0.35 if len(curves) <= 8 else 0.2
-    for replicate, one in by_replicate.items():
-        drawn = _line(axes, binned(one, most), color=colour, linewidth=0.8, alpha=alpha)
+    for replicate in sorted(singly & by_replicate.keys()):
+        drawn = _line(axes, binned(by_replicate[replicate], most), color=colour, linewidth=0.8, alpha=alpha)
         style.mark(drawn, of_run(index, replicate))
     if len(curves) >= _RUNS_FOR_BAND:
         band = _middle_half(curves, most)

@@ -18,6 +18,7 @@ from esper_ab.report.figures import style
 
 _WIDTH = 9.4  # inches, over the whole page
 NARROW = 4.2  # inches, on a phone
+_MOST_SINGLE = 200  # runs that a figure draws one by one: each is about a kilobyte of the page in all figures together
 
 
 class Picture(Figure):
@@ -69,6 +70,24 @@ def of_run(group: int, replicate: int) -> str:
 def of_pair(a: int, b: int, replicate: int) -> str:
     """Return the mark of the two runs of a pair."""
     return f"{a}.{b}-{replicate}"
+
+
+def drawn_singly(content: Content) -> frozenset[int]:
+    """Return the replicates whose runs figures draw one by one: all, or of very many as many as a page can hold.
+
+    Evenly spaced, so that no number decides which, and the same ones in every figure.
+    """
+    every = sorted({block.replicate for block in content.history.blocks})
+    most = max(1, _MOST_SINGLE // len(content.groups))
+    return frozenset(every if len(every) <= most else (every[place * len(every) // most] for place in range(most)))
+
+
+def not_drawn(content: Content) -> str:
+    """Return what a caption adds where not every run is drawn singly; "" where each is."""
+    every, drawn = len({block.replicate for block in content.history.blocks}), len(drawn_singly(content))
+    if drawn == every:
+        return ""
+    return f" Drawn one by one: {drawn} of {every} replicates, evenly spaced. All else is of every run."
 
 
 def tips_of_runs(content: Content) -> dict[str, str]:

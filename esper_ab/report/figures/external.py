@@ -19,6 +19,11 @@ _MOST = 12.0  # margins shown on either side
 
 
 def external_figure(result: ExternalResult) -> Figure:
+    """Draw the figure on a white ground."""
+    return on_white(draw(result))
+
+
+def draw(result: ExternalResult) -> Figure:
     """Draw one row per comparison that has an estimate, better to the right, and one curve per group with a profile."""
     shown = [one for one in result.comparisons if one.comparison.estimate is not None]
     with style.look():
@@ -32,7 +37,7 @@ def external_figure(result: ExternalResult) -> Figure:
             above = figure.subplots()
         _rows(above, shown, exploratory=result.exploratory)
         figure.draw_without_rendering()
-        return on_white(figure)
+        return figure
 
 
 def render_figure(result: ExternalResult, form: str) -> bytes:

@@ -15,8 +15,10 @@ from esper_ab.report.figures.drawing import (
     NARROW,
     Drawing,
     Picture,
+    drawn_singly,
     endpoint_label,
     grid,
+    not_drawn,
     of_pair,
     of_run,
     shortened,
@@ -42,7 +44,7 @@ def endpoints(content: Content) -> Drawing | None:
     )
     return Drawing(
         name="endpoints", title="Every run's endpoint",
-        caption="One point per run: one trained policy. Bar: mean of the group.",
+        caption="One point per run: one trained policy. Bar: mean of the group." + not_drawn(content),
         alt="Mean and range: " + "; ".join(words) + ".", figure=_endpoint_rows(content, ends, 9.4, 28),
         narrow=_endpoint_rows(content, ends, NARROW, 12), wide=True, tips=tips_of_runs(content),
     )
@@ -53,11 +55,13 @@ def _endpoint_rows(content: Content, values: Mapping[str, Mapping[int, float]], 
     figure = Picture(figsize=(inches, 0.75 + 0.5 * len(values)))
     axes = figure.subplots()
     everything = [value for found in values.values() for value in found.values()]
+    singly = drawn_singly(content)
     near = max((max(everything) - min(everything)) / (9.5 * inches), 1e-9)
     for row, found in enumerate(values.values()):
         if not found:
             continue
         middle = sum(found.values()) / len(found)
+        found = {replicate: value for replicate, value in found.items() if replicate in singly}
         axes.plot([middle, middle], [row - 0.36, row + 0.36], color=style.INK, linewidth=2.2, solid_capstyle="butt")
         replicates = sorted(found, key=lambda replicate: (found[replicate], replicate))  # the order of `spread`
         for replicate, (value, lift) in zip(replicates, spread(list(found.values()), near), strict=True):
@@ -104,10 +108,12 @@ def pairs(content: Content) -> Drawing | None:
     unpaired = content.history.plan.experiment.unpaired
     shared = "its runs share no randomness" if unpaired else "the same randomness in both groups"
     figure, panels = grid(len(shown))
+    singly = drawn_singly(content)
     for axes, item in zip(panels, shown, strict=True):
         names = item.question.b, item.question.a
         places = [content.groups.index(name) for name in names]
-        for pair in item.pairs:
+        drawn = [pair for pair in item.pairs if pair.replicate in singly]
+        for pair in drawn:
             rises = pair.a >= pair.b
             line = axes.plot(
                 [0, 1], [pair.b, pair.a], color=style.INK if rises else style.MUTED, linewidth=1,
@@ -116,7 +122,7 @@ def pairs(content: Content) -> Drawing | None:
             style.mark(line, of_pair(places[1], places[0], pair.replicate))
         for x, place in enumerate(places):
             look: dict[str, Any] = {"color": style.colour(place), "markersize": 5.5, "clip_on": False}
-            for pair in item.pairs:
+            for pair in drawn:
                 point = axes.plot([x], [(pair.b, pair.a)[x]], style.marker(place), **look)
                 style.mark(point, of_run(place, pair.replicate))
         axes.set_xticks((0, 1), [shortened(name, 18) for name in names])
@@ -134,7 +140,7 @@ def pairs(content: Content) -> Drawing | None:
         name="pairs", title="The pairs behind it",
         caption=f"Each line is one replicate: {shared}. Solid: the right end is at least as high. Broken: it falls."
         + (" Each panel has its own scale." if len(shown) > 1 else "")
-        + (f" {left_out} more comparisons are in the tables." if left_out > 0 else ""),
+        + (f" {left_out} more comparisons are in the tables." if left_out > 0 else "") + not_drawn(content),
         alt="Pairs: " + "; ".join(words) + ". Values in the tables of pairs.", figure=figure, wide=len(shown) > 1,
         tips=tips_of_runs(content) | tips_of_pairs(content),
     )

@@ -13,8 +13,8 @@ import math
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
+from esper_ab.stats.distributions import norm_isf
 from esper_ab.stats.pair import ROUNDING
 from esper_ab.stats.paired_difference import differences
 from esper_ab.stats.statistic import Beside, Statistic
@@ -43,7 +43,7 @@ def pair_correlation(a: ArrayLike, b: ArrayLike) -> PairCorrelation | None:
     worth = (math.fsum(dx**2) + math.fsum(dy**2)) / math.fsum((dx - dy) ** 2) if _varies(dx - dy, x, y) else None
     if n < 4 or abs(r) >= 1.0 - ROUNDING:
         return PairCorrelation(r=r, low=None, high=None, worth=worth)
-    half = float(stats.norm.isf((1.0 - LEVEL) / 2.0)) / math.sqrt(n - 3)
+    half = float(norm_isf((1.0 - LEVEL) / 2.0)) / math.sqrt(n - 3)
     centre = math.atanh(r)
     return PairCorrelation(r=r, low=math.tanh(centre - half), high=math.tanh(centre + half), worth=worth)
 

@@ -12,9 +12,9 @@ import math
 
 import msgspec
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from esper_ab.stats.descriptive.improvement import probability_of_improvement
+from esper_ab.stats.distributions import norm_isf
 from esper_ab.stats.statistic import Statistic
 from esper_ab.stats.text import percent
 
@@ -32,7 +32,7 @@ class ImprovementInterval(msgspec.Struct, frozen=True, kw_only=True):
 def improvement_interval(a: ArrayLike, b: ArrayLike) -> ImprovementInterval:
     """Compute the probability of improvement of a over b [pairs], with its interval."""
     found = probability_of_improvement(a, b)
-    a12, n, z = found.a12, found.pairs, float(stats.norm.isf((1.0 - LEVEL) / 2.0))
+    a12, n, z = found.a12, found.pairs, float(norm_isf((1.0 - LEVEL) / 2.0))
     centre = a12 + z * z / (2.0 * n)
     half = z * math.sqrt(a12 * (1.0 - a12) / n + (z / (2.0 * n)) ** 2)
     scale = 1.0 + z * z / n

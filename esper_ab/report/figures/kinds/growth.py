@@ -19,9 +19,11 @@ from esper_ab.report.figures.curves import Words, panels
 from esper_ab.report.figures.drawing import (
     Drawing,
     Picture,
+    drawn_singly,
     endpoint_label,
     grid,
     group_legend,
+    not_drawn,
     of_group,
     of_run,
     shortened,
@@ -155,7 +157,7 @@ def actions(content: Content) -> Drawing | None:
 def cost(content: Content) -> Drawing | None:
     """Plot added parameters against accuracy: a point per run, a large one per group. None without an endpoint."""
     shown: list[tuple[int, str]] = []
-    words = []
+    words, singly = [], drawn_singly(content)
     wide = len(content.comparisons) > 1  # same width as the figure of pairs before it
     figure = Picture(figsize=(9.4 if wide else 4.6, 3.3))
     axes = figure.subplots()
@@ -167,7 +169,7 @@ def cost(content: Content) -> Drawing | None:
         shown.append((index, group))
         added, ends = [x for x, _, _ in runs], [y for _, y, _ in runs]
         look: dict[str, Any] = {"color": style.colour(index), "clip_on": False}
-        for x, y, replicate in runs:
+        for x, y, replicate in (run for run in runs if run[2] in singly):
             style.mark(axes.plot([x], [y], style.marker(index), markersize=4.5, alpha=0.7, **look),
                        of_run(index, replicate))  # fmt: skip
         at = mean(added) or 0.0, mean(ends) or 0.0
@@ -183,7 +185,8 @@ def cost(content: Content) -> Drawing | None:
     group_legend(figure, shown, markers=True)
     return Drawing(
         name="cost", title="Cost against accuracy",
-        caption="Small: one run. Large: mean of the group. Further up is better, further left is cheaper.",
+        caption="Small: one run. Large: mean of the group. Further up is better, further left is cheaper."
+        + not_drawn(content),
         alt="Means: " + "; ".join(words) + ".", figure=figure, wide=wide, tips=tips_of_runs(content),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -128,6 +129,28 @@ def test_all_groups_are_estimable_exactly_when_every_pair_is(orders):
         assert places_estimable(places(1, 0)) == orders_estimable([tuple(groups) for groups in orders])
     elif all(places_estimable(places(a, b)) for a, b in pairs):
         assert orders_estimable([tuple(groups) for groups in orders])
+
+
+@given(st.lists(st.tuples(st.permutations(range(2)), st.permutations(range(2)), st.integers(0, 1)), max_size=9))
+def test_replicates_are_taken_out_as_by_a_column_for_each(drawn):
+    """Lanes and start orders of pairs on one of two sets of lanes, against the rank of the whole matrix."""
+    places = [
+        Place(replicate=r, lane=f"cpu:{2 * lanes + lane[group]}", order=start[group], sign=1 - 2 * group)
+        for r, (lane, start, lanes) in enumerate(drawn)
+        for group in range(2)
+    ]
+
+    def column(of):
+        values = sorted({of(place) for place in places})
+        return [[float(of(place) == value) for value in values] for place in places]
+
+    if places:
+        rest = np.hstack([column(lambda p: p.replicate), column(lambda p: p.lane), column(lambda p: p.order)])
+        whole = np.hstack([rest, [[place.sign] for place in places]])
+        expected = np.linalg.matrix_rank(whole) > np.linalg.matrix_rank(rest)
+    else:
+        expected = False
+    assert places_estimable(places) == expected
 
 
 @pytest.mark.parametrize("n", [2, 3, 4])

@@ -16,8 +16,8 @@ def test_the_kind_is_in_the_name() -> None:
         ((), ("ppo.lr", "reward.mode", "policy.memory", "policy.hidden", "controller.name", "n_envs", "steps", "task")),
         ((GROWTH,), ("growth.host_lr", "reward.rent_weight", "policy.bias_wait", "slots", "exam", "arithmetic.kernel")),
         ((GYMNASIUM,), ("gym.rollout", "reward.params.weight")),
-        ((GYMNASIUM, TRAINER), ("outcome", "outcome_better")),
-        ((TRAINER,), ("outcome_unit", "outcome_range", "rehearsal", "trainer_folder")),
+        ((GYMNASIUM, TRAINER), ("outcome", "outcome_better", "outcome_range")),
+        ((TRAINER,), ("outcome_unit", "rehearsal", "trainer_folder")),
     ],
 )
 def test_who_reads_a_setting(readers: tuple[str, ...], keys: tuple[str, ...]) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esper_ab.execution.affordable import excesses
+from esper_ab.health.processor import Room
 from esper_ab.plan.estimate import Estimate
 
 DAY_S, GIB = 24 * 3600.0, 2**30
@@ -20,15 +21,17 @@ def cost(duration_s: float, memory_bytes: int) -> Estimate:
     return Estimate(duration_s=duration_s, start_up_s=1.0, step_s=1.0, memory_bytes=memory_bytes, basis="guessed")
 
 
-@given(st.floats(0, 10 * DAY_S), st.integers(0, 64 * GIB), st.integers(1, 64 * GIB))
-def test_it_is_said_exactly_where_it_exceeds(duration_s, needed, room):
-    said = excesses(cost(duration_s, needed), room)
+@given(st.floats(0, 10 * DAY_S), st.integers(0, 64 * GIB), st.integers(1, 64 * GIB), st.sampled_from(["", "limit x"]))
+def test_it_is_said_exactly_where_it_exceeds(duration_s, needed, room, limit):
+    said = excesses(cost(duration_s, needed), Room(room, limit))
     assert len(said) == (duration_s > DAY_S) + (needed > room)
     assert any("days" in one for one in said) == (duration_s > DAY_S)
+    assert any("GiB are available by limit x" in one for one in said) == (bool(limit) and needed > room)
 
 
 def test_unknown_memory_is_no_excess():
-    assert excesses(cost(1.0, 64 * GIB), 0) == ()
+    assert excesses(cost(1.0, 64 * GIB), Room(0, "")) == ()
+    assert len(excesses(cost(1.0, 64 * GIB), Room(0, "limit x"))) == 1, "a limit that is used up leaves nothing"
 
 
 @pytest.mark.parametrize(("flags", "status"), [((), 2), (("--dry-run",), 0)])

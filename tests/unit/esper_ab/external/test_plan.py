@@ -1,3 +1,4 @@
+import hashlib
 import json
 
 import pytest
@@ -70,3 +71,18 @@ def test_what_cannot_be_planned_is_refused_in_one_line(how):
     with pytest.raises(UsageError) as raised:
         _plan(**how)
     assert "\n" not in str(raised.value)
+
+
+def test_a_field_that_a_later_version_adds_changes_no_plan_that_is_there(tmp_path):
+    """A plan of a version that had neither cells nor stops for futility is read, and is called what it was called."""
+    written, file = json.loads(write_plan(_plan())), tmp_path / "plan.json"
+    del written["plan"]["cells"], written["plan"]["choosing"], written["plan"]["design"]["futility"]
+    before = json.dumps(written["plan"], separators=(",", ":"))
+    written["sha256"] = hashlib.sha256(before.encode()).hexdigest()
+    file.write_text(json.dumps(written, indent=1))
+    plan = read_plan(file)
+    assert plan.digest == written["sha256"] != _plan().digest
+    assert plan == _plan()
+    again = tmp_path / "again.json"
+    save_plan(_plan(), again)
+    assert read_plan(again).digest == _plan().digest

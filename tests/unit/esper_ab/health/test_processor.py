@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from esper_ab.contracts.machine import Kernel
 from esper_ab.health import processor
+from esper_ab.health.control_groups import Allowance
 
 
 @pytest.mark.parametrize(
@@ -41,14 +42,15 @@ def test_what_trains_hosts_is_named_and_its_absence_has_a_remedy() -> None:
 def test_the_tightest_group_counts(tmp_path: Path) -> None:
     inner = tmp_path / "a"
     inner.mkdir()
-    (inner / "memory.max").write_text("max\n")
-    (tmp_path / "memory.max").write_text(f"{1 << 30}\n")
     (inner / "cpu.max").write_text("400000 100000")
     (tmp_path / "cpu.max").write_text("200000 100000")
-    assert processor.memory_limit([inner, tmp_path]) == 1 << 30
     assert processor.cpu_quota([inner, tmp_path]) == 2.0
     meminfo = "MemTotal: 100000000 kB\nMemAvailable: 50000000 kB\n"
-    assert processor.memory(meminfo, 1 << 30).level == "warning"
+    limit = Allowance("memory.max of control group x", 8 << 30, 7 << 30)
+    found = processor.memory(meminfo, limit)
+    assert found.level == "warning"
+    assert "1.0 GiB available by memory.max of control group x: 7.0 of 8.0 GiB are in use" in found.what
+    assert processor.memory(meminfo, limit._replace(used=0, limit=1 << 50)).what == "47.7 GiB available"
     assert processor.memory(meminfo, None).level == "ok"
 
 

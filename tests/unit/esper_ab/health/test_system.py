@@ -9,15 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esper_ab.health import system
+from esper_ab.health import processes, system
+from esper_ab.health.control_groups import Allowance
 from esper_ab.health.memory import LIMITS
 
 
 @pytest.mark.parametrize(
     ("soft", "levels"),
     [
-        ({"NOFILE": 20000, "NPROC": -1, "CORE": 0}, ["ok", "ok", "ok"]),
-        ({"NOFILE": 256, "NPROC": 100, "CORE": -1}, ["warning", "warning", "warning"]),
+        ({"NOFILE": 20000, "CORE": 0}, ["ok", "ok"]),
+        ({"NOFILE": 256, "CORE": -1}, ["warning", "warning"]),
     ],
 )
 def test_limits(soft: dict[str, int], levels: list[str]) -> None:
@@ -35,3 +36,15 @@ def test_a_problem_is_found_exactly_where_commands_are_refused(addresses: int, d
     soft = {resource.RLIMIT_AS: addresses, resource.RLIMIT_DATA: data}
     levels = [one.level for one in system.memory_limits(soft)]
     assert levels == ["problem" if 0 <= soft[n] < LIMITS[n].least_bytes else "ok" for n in LIMITS]
+
+
+@pytest.mark.parametrize(("left", "level"), [(0, "problem"), (11, "problem"), (63, "warning"), (64, "ok")])
+def test_a_limit_on_processes(monkeypatch: pytest.MonkeyPatch, left: int, level: str) -> None:
+    monkeypatch.setattr(processes, "blas_threads", lambda environment: 1)
+    found = system.process_limit(Allowance("ulimit -u of user 7", 100, 100 - left))
+    assert found.level == level
+    assert f"{100 - left} of 100 are in use, threads included (ulimit -u of user 7)" in found.what
+
+
+def test_no_limit_on_processes() -> None:
+    assert system.process_limit(None).level == "ok"

@@ -51,6 +51,23 @@ def test_a_second_writer_is_refused_and_told_who_writes(tmp_path):
     assert f"in use by process {os.getpid()} on " in second.stderr
 
 
+def test_no_flipped_bit_of_a_held_lock_lets_anybody_in_or_names_another_process(tmp_path):
+    """`stop` sends a signal to the process that is named, if it has the start time that is named."""
+    journal, path = Journal(tmp_path), tmp_path / LOCK_NAME
+    whole = path.read_bytes()
+    for at in range(8 * len(whole)):
+        flipped = bytearray(whole)
+        flipped[at // 8] ^= 1 << at % 8
+        path.write_bytes(flipped)
+        named = holder(tmp_path)
+        assert named is not None
+        here = named.pid and named.host == socket.gethostname()
+        assert not here or (named.pid, process_started(named.pid)) == (os.getpid(), named.started)
+    with pytest.raises(UsageError, match="in use by"):
+        Lock(tmp_path)
+    journal.close()
+
+
 WITHOUT_NAME = r"is in use by another process, whose \.lock was removed; wait for it, end it or choose another name"
 
 

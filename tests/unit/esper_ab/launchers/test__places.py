@@ -8,6 +8,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Device
 from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.settings import Arithmetic
+from esper_ab.launchers import Node
 from esper_ab.launchers.local import LocalLauncher
 
 
@@ -52,7 +53,6 @@ def test_without_devices_a_lane_is_what_its_plan_says():
     ("of", "said"),
     [
         (lane("cuda:3"), r"on cuda:3: there is no cuda:3 now, only cuda:0 to cuda:2; go on with as many"),
-        (lane("cpu:0", title=""), r"on cpu:0: there is no cpu:0 now, only none such"),
         (lane("cuda:0", title="A100"), r"cuda:0 is H200 on n1, and the plan was made for A100: .* never changes"),
         (lane("cuda:0", "cuda:1"), r"one run would be on two nodes \(cuda:0 on n1 and cuda:1 on n2\)"),
     ],
@@ -61,3 +61,20 @@ def test_what_cannot_be_had_is_refused_in_one_line(of, said):
     with pytest.raises(UsageError, match=said) as raised:
         launcher(gpu(0, "n1"), gpu(1, "n2"), gpu(2, "n2")).check_lanes([of])
     assert "\n" not in str(raised.value)
+
+
+def core(place, node=""):
+    return Device(name=f"cpu:{place}", title="", uuid="", memory_bytes=1, node=node)
+
+
+def test_lanes_on_the_cpu_of_one_machine_may_be_more_than_its_cores():
+    launcher(core(0)).check_lanes([lane(f"cpu:{place}", title="") for place in range(3)])
+
+
+def test_lanes_on_the_cpus_of_nodes_are_bound_to_cores():
+    made = launcher(core(0, "n1"), core(1, "n2"))
+    made.nodes = (Node(name="n1", cores=1), Node(name="n2", cores=1))
+    with pytest.raises(UsageError, match=r"on cpu:2: there is no cpu:2 now, only cpu:0 to cpu:1; go on with as many"):
+        made.check_lanes([lane("cpu:2", title="")])
+    with pytest.raises(UsageError, match=r"on cuda:0: there is no cuda:0 now, only none such"):
+        made.check_lanes([lane("cuda:0")])

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 
+import msgspec
 import pytest
 from support.journals import Shape, Synthetic, failed_run, one_replicate, planted_effect, same_twice, three_groups
 
+from esper_ab.design.pairs_needed import PairsNeeded
 from esper_ab.journal.fold import fold
 from esper_ab.report.answer import basis, next_steps, question, reproduction
 from esper_ab.report.content import Content, content
@@ -49,6 +52,27 @@ def test_an_open_comparison_says_how_many_pairs_would_decide_it():
     (needed,) = [item.pairs_needed for item in shown.comparisons]
     said = " ".join(step.sentence + step.command for step in next_steps(shown))
     assert f"--replicates {needed.pairs}" in said or "More than" in said
+
+
+def test_where_most_pairs_came_out_alike_another_question_is_proposed_and_not_more_pairs():
+    shown = found("open")
+    (item,) = shown.comparisons
+    alike = msgspec.structs.replace(item.effect, se=None, t=None, p=None)
+    altered = replace(item, effect=alike, pairs_needed=None, pairs_anew=None)
+    (step,) = next_steps(replace(shown, analysis=replace(shown.analysis, comparisons=(altered,))))
+    assert "--endpoint curve-mean" in step.sentence
+
+
+def test_the_first_step_is_the_one_that_trains_fewer_pairs():
+    """An extension follows a stricter rule and keeps the pairs that are there; a new plan begins without any."""
+    shown = found("open")
+    (item,) = shown.comparisons
+    there = shown.history.replicates
+    for extended, anew, first in ((there + 9, there + 5, "extend"), (there + 175, there + 60, "launch")):
+        here, other = (PairsNeeded(margin=2.0, alpha=0.05, pairs=n, low=n, high=n) for n in (extended, anew))
+        altered = replace(item, pairs_needed=here, pairs_anew=other)
+        steps = next_steps(replace(shown, analysis=replace(shown.analysis, comparisons=(altered,))))
+        assert [step.command.split()[1] for step in steps[:2]] == [first, "launch" if first == "extend" else "extend"]
 
 
 @pytest.mark.parametrize("name", JOURNALS)

@@ -307,11 +307,22 @@ def test_numbers_in_the_words_of_a_figure_are_left_alone():
     assert len(in_figures) > 10
 
 
-@pytest.mark.parametrize(("groups", "replicates", "episodes"), [(6, 20, 40), (2, 2, 1500)])
+@pytest.mark.parametrize(("groups", "replicates", "episodes"), [(6, 20, 40), (2, 2, 1500), (2, 400, 2)])
 def test_a_page_stays_below_a_megabyte(groups, replicates, episodes):
     shapes = {f"group-{i}": Shape(accuracy=60.0 + i) for i in range(groups)}
     events = Synthetic(groups=shapes, replicates=replicates, episodes=episodes, n_envs=1).events()
     assert len(render_page(content(fold(events))).encode()) < 1_000_000
+
+
+def test_of_very_many_runs_some_are_drawn_one_by_one_and_captions_say_so():
+    def marked(replicates):
+        shapes = {"a": Shape(accuracy=60.0), "b": Shape(accuracy=61.0)}
+        made = Synthetic(groups=shapes, replicates=replicates, episodes=1, n_envs=1).events()
+        text = render_page(content(fold(made)))
+        return len(set(re.findall(r'data-mark="0-\d+"', text))), "Drawn one by one: 100 of 130 replicates" in text
+
+    assert marked(20) == (20, False)
+    assert marked(130) == (100, True)
 
 
 @pytest.mark.parametrize("name", JOURNALS)

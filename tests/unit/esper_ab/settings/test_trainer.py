@@ -3,12 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from support.asking import asked, by_name, toml
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.settings.trainer import outcome_measure, read_range, worst_outcome
+from esper_ab.settings.outcome_range import worst_outcome
+from esper_ab.settings.trainer import outcome_measure
 
 COMMAND = "python train.py --seed {seed} --lr {lr} --out {out}"
 SAID = {"outcome": "json:result.json:return", "outcome_better": "higher", "margin": 1.0}
@@ -100,16 +99,6 @@ def test_a_command_that_would_not_do_what_was_asked_is_refused(changes: dict[str
 def test_settings_of_a_trainer_without_one_are_refused() -> None:
     with pytest.raises(UsageError, match=r"unknown key 'trainer.lr'.* of a trainer of your own go with --trainer"):
         asked("shaped", "wait", sets=("trainer.lr=1",))
-
-
-@given(low=st.none() | st.integers(-9, 0), high=st.none() | st.integers(1, 9))
-def test_a_range_is_read_as_it_is_written(low: int | None, high: int | None) -> None:
-    text = f"{'' if low is None else low}..{'' if high is None else high}"
-    if text == "..":
-        with pytest.raises(UsageError, match="expected LOW"):
-            read_range(text)
-    else:
-        assert read_range(text) == (low, high)
 
 
 @pytest.mark.parametrize(("better", "worst"), [("higher", -1.0), ("lower", 5.0)])

@@ -70,3 +70,21 @@ def test_every_groups_reward_is_tried_on_the_episode_with_its_constants(tmp_path
     wrong = ask(f"{own}:make", f"{own}:weighted", params={"wait": 1.0}).reward_problems
     assert "has no constant 'wait'" in wrong["g0"]
     assert wrong["g0"].startswith(f"reward={own}:weighted")
+
+
+def test_a_range_is_declared_and_one_that_random_actions_leave_is_refused(tmp_path: Path) -> None:
+    outcome = ask("gym:CartPole-v1", "env", outcome_low=0.0, outcome_high=500.0).tasks[0].measures.outcome
+    assert (outcome.low, outcome.high) == (0.0, 500.0)
+    problem = ask("gym:CartPole-v1", "env", outcome_low=-9.0, outcome_high=0.0).problem
+    assert "the return of random actions was" in problem
+    assert "which --outcome-range says is impossible" in problem
+
+
+def test_an_outcome_that_is_no_number_is_found_before_anything_is_trained_unless_a_worst_one_stands_for_it(
+    tmp_path: Path,
+) -> None:
+    own = own_file(tmp_path)
+    task, outcome = f"{own}:make", f"{own}:never"
+    own.write_text(own.read_text() + "\n\ndef never(episode):\n    return float('nan')\n")
+    assert "--outcome-range" in ask(task, "env", outcome=outcome).problem
+    assert ask(task, "env", outcome=outcome, outcome_low=-1.0, outcome_worst=-1.0).problem == ""

@@ -13,7 +13,7 @@ from support.gym_world import Walk
 from esper_ab.contracts.rng import RngPath
 from workers.environments import Happened, paths_below
 from workers.gymnasium_task.environments import GymEnvironments, GymSpec
-from workers.gymnasium_task.facts import GymFacts
+from workers.gymnasium_task.facts import GymEpisode, GymFacts
 from workers.gymnasium_task.making import env_return
 from workers.gymnasium_task.spaces import Codec
 from workers.stopwatch import Stopwatch
@@ -156,5 +156,22 @@ def test_an_outcome_that_is_no_number_is_refused_with_what_can_stand_for_it(brok
     env = environments()
     env._spec = replace(env._spec, outcome=lambda episode: broken)
     play(env)
-    with pytest.raises(ValueError, match=r"the outcome of environment 0 is not finite.*--outcome of your own"):
+    with pytest.raises(ValueError, match=r"environment 0 is not finite.*--outcome-range.*--outcome of your own"):
         env.ends()
+
+
+@pytest.mark.parametrize("broken", [float("nan"), float("inf"), -float("inf")])
+def test_the_worst_stands_for_an_outcome_that_is_no_number_and_for_no_other(broken: float) -> None:
+    env = environments()
+    asked = list[GymEpisode]()
+
+    def outcome(episode: GymEpisode) -> float:
+        asked.append(episode)
+        return broken if len(asked) == 2 else 5.0
+
+    env._spec = replace(env._spec, outcome=outcome, worst=-7.0, measures=lambda episode: {"odd": broken})
+    play(env)
+    ends = env.ends().envs
+    assert [end.failed for end in ends] == [False, True, *[False] * (len(ends) - 2)]
+    assert [end.outcome for end in ends] == [5.0, -7.0, *[5.0] * (len(ends) - 2)]
+    assert {end.measures["odd"] for end in ends} == {None}

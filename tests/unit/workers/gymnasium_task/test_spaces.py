@@ -23,7 +23,7 @@ def test_every_choice_is_an_action_of_the_space_and_none_is_left_out(space: gymn
     assert codec.spaces.head_sizes == sizes
     assert len(codec.spaces.head_names) == codec.width == len(sizes)
     decisions = np.array(list(np.ndindex(sizes)))
-    actions = [codec.action(decision) for decision in decisions]
+    actions = codec.actions(decisions)
     assert all(space.contains(action) for action in actions)
     assert len({tuple(np.atleast_1d(action).tolist()) for action in actions}) == np.prod(sizes)
     assert codec.given(decisions).tolist() == [np.asarray(action).tolist() for action in actions]
@@ -34,8 +34,8 @@ def test_continuous_decisions_are_clipped_to_the_box() -> None:
     codec = Codec(SEEN, space)
     assert codec.spaces.head_sizes == ()
     assert codec.spaces.head_names == ("action_0", "action_1")
-    assert codec.action(np.array([-3.0, 9.0])).tolist() == [[-1.0], [5.0]]
-    assert space.contains(codec.action(np.array([0.5, 2.5])))
+    assert codec.actions(np.array([[-3.0, 9.0]]))[0].tolist() == [[-1.0], [5.0]]
+    assert space.contains(codec.actions(np.array([[0.5, 2.5]]))[0])
     assert codec.given(np.array([[0.5, -2.5]])).tolist() == [[0.5, 0.0]]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -60,6 +61,17 @@ def test_a_library_that_does_not_compute_as_it_should_is_not_used(tmp_path: Path
     build.make("generic", tmp_path, tmp_path)
     with pytest.raises(Unusable, match=said):
         library.checked("generic", tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("clang++") is None, reason="no Clang on this machine")
+def test_clang_gives_the_known_answer_in_every_width(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "clang++")
+    shutil.copytree(build.HERE / "src", tmp_path / "src")
+    for width in library.runnable():
+        build.make(width, tmp_path)
+        _, record = library.checked(width, tmp_path)
+        assert "clang" in record.compiler
 
 
 def test_a_plan_gets_the_build_that_it_names_or_nothing() -> None:

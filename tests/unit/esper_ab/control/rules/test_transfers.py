@@ -14,9 +14,9 @@ from esper_ab.control.rules.transfers import (
     Downloads,
     DropFile,
     Filed,
+    PieceWritten,
     Read,
     ReadPiece,
-    Taken,
     TakePiece,
     Uploads,
 )
@@ -84,7 +84,7 @@ class World:
         self.files[key] = self.files.get(key, 0) + len(step.data)
         if self.files[key] == step.arrival.size_bytes:
             self.perform(self.uploads.filed(Filed(arrival=step.arrival, outcome="stored")))
-        self.perform(self.uploads.taken(Taken(worker=key[0], number=key[1], length=len(step.data))))
+        self.perform(self.uploads.taken(PieceWritten(worker=key[0], number=key[1], length=len(step.data))))
 
     def settle(self):
         for _ in range(10_000):

@@ -1,0 +1,126 @@
+"""What `launch`, `resume`, `report` and `status` do for a joint experiment: several tasks, or a grid of settings."""
+
+from __future__ import annotations
+
+import json as json_module
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from esper_ab.commands._launcher import launcher_of
+from esper_ab.contracts.errors import UsageError
+from esper_ab.execution import experiment as execution
+from esper_ab.execution import joint
+from esper_ab.execution.affordable import confirm
+from esper_ab.execution.notify import parse_notify
+from esper_ab.joint.directory import begun, read_joint
+from esper_ab.live.console import outlive_terminal
+from esper_ab.live.status import status, status_text
+from esper_ab.settings.parts import Parts
+from esper_ab.verdict.requirement import Requirement, parse_requirement, require
+
+if TYPE_CHECKING:
+    from esper_ab.external.plan import ExternalPlan
+    from esper_ab.trackers.settings import Tracking
+
+# Flags of `launch` that are about one experiment, and what to do in their place.
+_OF_ONE = {
+    "detach": "start it in a terminal that stays, as within tmux or nohup",
+    "chaos": "it rehearses faults of one experiment",
+    "calibration": "it is of one task",
+    "appraisal": "it is of one task",
+}
+
+
+def launch_joint(asked: Parts, options: dict[str, Any], tracking: Tracking) -> None:
+    """Plan all parts, carry them out one after the other, and answer over them."""
+    for flag, why in _OF_ONE.items():
+        if options[flag] not in (None, False):
+            raise UsageError(f"--{flag}: {why}; leave it out of a question over {len(asked.parts)} parts")
+    launcher, notify = launcher_of(options), parse_notify(options["notify"])
+    planned = joint.plan_joint(asked, options["out"], launcher, only_plan=options["dry_run"])
+    _requirements(options["fail_unless"], planned.plan)  # refused before anything starts
+    if not options["json"]:
+        click.echo("\n\n".join((joint.describe(planned), *map(execution.format_plan, planned.parts))))
+    elif options["dry_run"]:
+        parts = [json_module.loads(execution.encode_plan(part)) for part in planned.parts]
+        told = {"experiment_dir": str(planned.directory), "sha256": planned.plan.digest, "parts": parts}
+        click.echo(json_module.dumps(told))
+    for part in planned.parts:
+        confirm(part, yes=options["yes"], dry_run=options["dry_run"])
+    if options["dry_run"]:
+        return
+    outlive_terminal(planned.directory)
+    joint.carry_out_joint(
+        planned, launcher, watched=not (options["quiet"] or options["json"]), tracking=tracking, notify=notify,
+        begin=_silent if options["json"] else click.echo,
+    )  # fmt: skip
+    report_joint(planned.directory, "json" if options["json"] else "brief", options["fail_unless"])
+
+
+def resume_all_parts(directory: Path, texts: Sequence[str], *, detach: bool, options: dict[str, Any]) -> None:
+    """Go on with every part that is not finished, and answer over all."""
+    if detach:
+        raise UsageError(f"--detach: {_OF_ONE['detach']}")
+    _, plan = read_joint(directory)
+    _requirements(texts, plan)  # refused before anything starts
+    launcher, notify = launcher_of(options), parse_notify(options["notify"])
+    outlive_terminal(directory)
+    joint.resume_joint(
+        directory, launcher, watched=not (options["quiet"] or options["json"]), notify=notify,
+        allow_changed_code=options["allow_changed_code"], begin=_silent if options["json"] else click.echo,
+    )  # fmt: skip
+    report_joint(directory, "json" if options["json"] else "brief", texts)
+
+
+def report_joint(directory: Path, form: str, texts: Sequence[str]) -> None:
+    """Write the answer anew from the journals and print it.
+
+    `texts`: requirements on the mean over all parts; ConditionNotMet where one does not hold.
+    """
+    if form == "md":
+        raise UsageError("--format md: one experiment's report has it; of several together there are text and json")
+    result = joint.judge_joint(directory)
+    # With scipy, which --help does not wait for.
+    from esper_ab.report.joint import PAGE, comparisons_on_mean, render_joint, render_joint_brief, render_joint_json
+
+    _, plan = read_joint(directory)
+    asked = _requirements(texts, plan)
+    if form == "json":
+        click.echo(render_joint_json(result), nl=False)
+    elif form == "text":
+        click.echo(render_joint(result), nl=False)
+    else:
+        click.echo(render_joint_brief(result, directory / PAGE))
+    require(asked, comparisons_on_mean(result))
+
+
+def status_joint(directory: Path, *, json: bool) -> None:
+    """Show how far every part is."""
+    found, plan = read_joint(directory)
+    if json:
+        parts = [
+            {"part": part.name, **(msgspec.to_builtins(status(directory / part.folder)) if begun(directory, part) else
+                                   {"state": "planned"})}
+            for part in found.parts
+        ]  # fmt: skip
+        click.echo(json_module.dumps({"experiment": directory.name, "plan": plan.digest, "parts": parts}, indent=2))
+        return
+    for part in found.parts:
+        if begun(directory, part):
+            click.echo(f"{part.name}\n{status_text(directory / part.folder)}\n")
+        else:
+            click.echo(f"{part.name}: planned\n")
+    page = directory / "report.html"
+    click.echo(f"answer over all parts: {page if page.is_file() else 'when all of them are done'}")
+
+
+def _requirements(texts: Sequence[str], plan: ExternalPlan) -> list[Requirement]:
+    return [parse_requirement(text, plan.groups, plan.design.comparisons) for text in texts]
+
+
+def _silent(name: str) -> None:
+    """Say nothing about a part that begins: stdout is JSON alone."""

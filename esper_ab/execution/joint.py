@@ -1,0 +1,214 @@
+"""Joint experiments: plan all parts before any is started, carry them out one after the other, judge them together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from esper_ab.contracts.below import make_folder
+from esper_ab.contracts.errors import EsperError, Setting, UsageError
+from esper_ab.contracts.machine import Machine
+from esper_ab.contracts.shell_command import shell_command
+from esper_ab.control.preflight import check_experiment_dir, check_launcher
+from esper_ab.execution import experiment as execution
+from esper_ab.joint.directory import Joint, JointPart, begun, read_joint, write_joint
+from esper_ab.launchers import Launcher
+from esper_ab.plan.experiment_directory import experiment_toml
+from esper_ab.settings.flags import parse_flags
+from esper_ab.settings.parts import Part, Parts
+from esper_ab.settings.resolve import collect_questions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from esper_ab.external.plan import ExternalPlan
+    from esper_ab.joint.judged import JointResult
+    from esper_ab.trackers.settings import Tracking
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedJoint:
+    """A planned joint experiment; nothing is started or written yet."""
+
+    directory: Path
+    joint: Joint
+    plan: ExternalPlan
+    parts: tuple[execution.PlannedExperiment, ...]
+
+
+def plan_joint(asked: Parts, out: Path, launcher: Launcher, *, only_plan: bool = False) -> PlannedJoint:
+    """Plan every part; whatever can be refused is refused here, before anything is written or starts."""
+    from esper_ab.external.plan import Rule, make_external_plan  # with scipy, which --help does not wait for
+    from esper_ab.external.scales import Scale  # likewise
+
+    pattern = f"{{task}}-and-{len(asked.parts) - 1}-more-{{time}}"
+    directory = out / execution.choose_name(msgspec.structs.replace(asked.parts[0].asked, name=asked.name), pattern)
+    check_experiment_dir(directory, 0)
+    machines: dict[bytes, Machine] = {}
+    parts = []
+    for part in asked.parts:
+        with _told_of(part.name):
+            parts.append(_plan_part(part, directory, launcher, machines, only_plan=only_plan))
+    first = parts[0].plan.experiment
+    scales = tuple(
+        Scale(task=part.name, outcome=one.plan.design.outcome, margin=one.plan.design.margin)
+        for part, one in zip(asked.parts, parts, strict=True)
+    )
+    plan = make_external_plan(
+        tuple(group.name for group in first.groups), tuple(map(str, range(first.replicates))), scales,
+        Rule(control=first.control, test=first.test, alpha=asked.alpha, looks=first.looks),
+    )  # fmt: skip
+    joint = Joint(
+        parts=tuple(
+            JointPart(name=part.name, folder=part.folder, digest=one.plan.digest)
+            for part, one in zip(asked.parts, parts, strict=True)
+        ),
+        scores=_scores(asked, plan),
+    )
+    return PlannedJoint(directory=directory, joint=joint, plan=plan, parts=tuple(parts))
+
+
+def _plan_part(
+    part: Part, directory: Path, launcher: Launcher, machines: dict[bytes, Machine], *, only_plan: bool
+) -> execution.PlannedExperiment:
+    """`machines`: what is known of this machine already, by what was asked of it."""
+    asked, experiment_dir = part.asked, directory / part.folder
+    execution.check_new(asked, experiment_dir)
+    questions = msgspec.json.encode(collect_questions(asked))
+    if questions not in machines:
+        machines[questions] = execution.look_around(asked, directory, launcher, only_plan=only_plan)
+    machine = machines[questions]
+    return execution.PlannedExperiment(
+        asked=asked, machine=machine, plan=execution.plan_on(machine, asked, part.folder),
+        experiment_dir=experiment_dir,
+    )
+
+
+def _scores(asked: Parts, plan: ExternalPlan) -> dict[str, tuple[float, float]]:
+    """Worst and target outcome by part: as told, or the ends of the declared ranges where every part has both."""
+    from esper_ab.external.scales import ranges_of, told_by_task  # with scipy
+
+    if asked.scores:
+        return ranges_of(plan.tasks, told_by_task(asked.scores))
+    found = {}
+    for scale in plan.scales:
+        low, high = scale.outcome.low, scale.outcome.high
+        if low is None or high is None:
+            return {}
+        found[scale.task] = (low, high) if scale.outcome.sign > 0.0 else (high, low)
+    return found
+
+
+def carry_out_joint(
+    planned: PlannedJoint, launcher: Launcher, *, watched: bool, tracking: Tracking, notify: tuple[str, ...],
+    begin: Callable[[str], None],
+) -> None:  # fmt: skip
+    """Write plan and settings, then carry out every part; `begin` is told each part's name before it starts."""
+    for one in planned.parts:
+        check_launcher(launcher, one.plan.lanes, one.machine.devices)
+    try:
+        make_folder(planned.directory, exist_ok=False)
+    except FileExistsError:
+        raise UsageError(f"{planned.directory} exists already; choose another with ", Setting("name")) from None
+    settings = {one.experiment_dir.name: experiment_toml(one.plan, one.machine) for one in planned.parts}
+    write_joint(planned.directory, planned.joint, planned.plan, settings)
+    for part, one in zip(planned.joint.parts, planned.parts, strict=True):
+        begin(part.name)
+        with _resumed_as_a_whole(planned.directory, part):
+            execution.carry_out(replace(one, tracking=tracking, notify=notify), launcher, watched=watched)
+        execution.write_report(one.experiment_dir)
+
+
+def resume_joint(
+    directory: Path, launcher: Launcher, *, watched: bool, notify: tuple[str, ...], allow_changed_code: bool,
+    begin: Callable[[str], None],
+) -> None:  # fmt: skip
+    """Go on with the parts that are not finished, and launch those that never began; UsageError: all are finished."""
+    from esper_ab.execution.going_on import resume_run  # with numpy, which --help does not wait for
+    from esper_ab.journal.load import load  # likewise
+
+    joint, _ = read_joint(directory)
+    to_do = [
+        part for part in joint.parts
+        if not (begun(directory, part) and load(directory / part.folder).history.finished)
+    ]  # fmt: skip
+    if not to_do:
+        shown = shell_command("report", directory)
+        raise UsageError(f"{directory}: every part of the experiment is finished; `{shown}` shows the answer")
+    for part in to_do:
+        begin(part.name)
+        with _resumed_as_a_whole(directory, part):
+            if begun(directory, part):
+                resume_run(
+                    directory / part.folder, launcher, watched=watched, notify=notify,
+                    allow_changed_code=allow_changed_code,
+                )
+            else:
+                _launch_again(directory, part, launcher, watched=watched, notify=notify)
+        execution.write_report(directory / part.folder)
+
+
+def _launch_again(
+    directory: Path, part: JointPart, launcher: Launcher, *, watched: bool, notify: tuple[str, ...]
+) -> None:
+    """Launch a part that never began, from its settings; UsageError where they or the user's code are others now."""
+    file = directory / f"{part.folder}.toml"
+    asked = parse_flags({"config": file})
+    planned = _plan_part(Part(name=part.folder, asked=asked), directory, launcher, {}, only_plan=False)
+    if planned.plan.digest != part.digest:
+        raise UsageError(
+            f"{file}: the part {part.name} would be another experiment than the one that was planned: its settings or "
+            "a reward, environment or trainer of yours were changed since; bring them back, or launch all of it anew"
+        )
+    execution.carry_out(replace(planned, notify=notify), launcher, watched=watched)
+
+
+def judge_joint(directory: Path) -> JointResult:
+    """Judge what is recorded now, and write summary.txt, verdict.json and report.html."""
+    from esper_ab.joint.judged import judge_directory  # with scipy
+    from esper_ab.live.console import waiting  # likewise
+    from esper_ab.report.joint import write_joint_report
+
+    with waiting("writing the report"):
+        result = judge_directory(directory, *read_joint(directory))
+        write_joint_report(directory, result)
+    return result
+
+
+@contextmanager
+def _told_of(name: str) -> Iterator[None]:
+    """Begin a refusal with the part that it is of."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"{name}: ", *error.args) from None
+
+
+@contextmanager
+def _resumed_as_a_whole(directory: Path, part: JointPart) -> Iterator[None]:
+    """Have an error name the command that goes on with all parts, not with one."""
+    try:
+        yield
+    except EsperError as error:
+        alone, whole = (shell_command("resume", folder) for folder in (directory / part.folder, directory))
+        error.args = tuple(one.replace(alone, whole) if isinstance(one, str) else one for one in error.args)
+        raise
+
+
+def describe(planned: PlannedJoint) -> str:
+    """Say what is asked over all parts, for the head of their plans."""
+    from esper_ab.verdict.sentences import rule_sentence  # with scipy
+
+    margins = "; ".join(
+        f"{scale.task}: {scale.outcome.difference(f'{scale.margin:g}')}" for scale in planned.plan.scales
+    )
+    return "\n".join((
+        f"{planned.directory}: {len(planned.parts)} parts, and one answer over them",
+        f"margins: {margins}", f"rule over all parts: {rule_sentence(planned.plan.design)}",
+        f"sha256 of the plan: {planned.plan.digest}",
+    ))  # fmt: skip

@@ -1,0 +1,89 @@
+"""The directory of a joint experiment: one plan, and below it an experiment directory for every part.
+
+    plan.json           what is compared over all parts, by which rule: a plan of `esper-ab design`, with its sha256
+    joint.json          the parts: names, folders, digests
+    PART.toml           settings of a part, from which it is launched
+    PART/               its experiment directory
+    summary.txt, report.html, verdict.json     the answer
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from esper_ab.contracts.below import write_below
+from esper_ab.contracts.errors import JournalError, UsageError
+from esper_ab.contracts.records import GroupName, Sha256
+from esper_ab.contracts.settings import Settings
+from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.unreadable import UNREADABLE
+from esper_ab.external.plan import ExternalPlan, read_plan, save_plan
+from esper_ab.journal.lock import JOURNAL_NAME, holder
+
+JOINT_NAME, PLAN_NAME = "joint.json", "plan.json"
+
+
+class JointPart(Settings, frozen=True, kw_only=True):
+    """One part of a joint experiment."""
+
+    name: str  # a task of the plan
+    folder: GroupName  # of its experiment directory
+    digest: Sha256  # of its own plan, less its name: it cannot be launched later with other settings or code
+
+
+class Joint(Settings, frozen=True, kw_only=True):
+    """What a joint experiment consists of."""
+
+    esper_ab_joint: Literal[1] = 1
+    parts: tuple[JointPart, ...]
+    scores: dict[str, tuple[float, float]]  # by part: worst and target outcome; {}: no profiles are shown
+
+
+def is_joint(directory: Path) -> bool:
+    """Whether `directory` is that of a joint experiment."""
+    return (directory / JOINT_NAME).is_file()
+
+
+def begun(directory: Path, part: JointPart) -> bool:
+    """Whether a part has a journal."""
+    return (directory / part.folder / JOURNAL_NAME).is_file()
+
+
+def write_joint(directory: Path, joint: Joint, plan: ExternalPlan, settings: dict[str, str]) -> None:
+    """Write what is decided before the first run; `settings`: experiment.toml by folder of a part. UsageError."""
+    save_plan(plan, directory / PLAN_NAME)
+    for folder, text in settings.items():
+        write_below(directory, f"{folder}.toml", text.encode())
+    write_below(directory, JOINT_NAME, msgspec.json.format(msgspec.json.encode(joint), indent=1) + b"\n")
+
+
+def read_joint(directory: Path) -> tuple[Joint, ExternalPlan]:
+    """Read parts and plan; UsageError where `directory` is none of a joint experiment, JournalError for damage."""
+    if not is_joint(directory):
+        raise UsageError(f"{directory} is no joint experiment: it has no {JOINT_NAME}")
+    try:
+        joint = msgspec.json.decode((directory / JOINT_NAME).read_bytes(), type=Joint)
+    except UNREADABLE as error:
+        raise JournalError(f"{directory / JOINT_NAME}: {error}") from None
+    return joint, read_plan(directory / PLAN_NAME)
+
+
+def folders_of(directory: Path) -> list[Path]:
+    """Return the experiment directories of the parts."""
+    joint, _ = read_joint(directory)
+    return [directory / part.folder for part in joint.parts]
+
+
+def refuse_joint(directory: Path, command: str) -> None:
+    """UsageError where `directory` is that of a joint experiment, which `command` does not take: its parts it does."""
+    if not is_joint(directory):
+        return
+    parts = folders_of(directory)
+    one = next((part for part in parts if part.is_dir() and holder(part) is not None), parts[0])
+    raise UsageError(
+        f"{directory} holds {len(parts)} experiments with one answer, and {command} takes one of them: "
+        f"{', '.join(map(str, parts))}; as in `{shell_command(command, one)}`"
+    )

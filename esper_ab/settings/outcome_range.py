@@ -1,0 +1,29 @@
+"""Which outcomes are possible, as `--outcome-range` says it, and what stands for one that is no number. Pure."""
+
+from __future__ import annotations
+
+import math
+
+from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.settings.experiment import ExperimentSettings
+
+
+def read_range(text: str) -> tuple[float | None, float | None]:
+    """Read LOW..HIGH, of which either may be missing; UsageError for anything else."""
+    if not text:
+        return None, None
+    parts = text.split("..")
+    try:
+        low, high = (float(part) if part else None for part in parts)
+        known = [end for end in (low, high) if end is not None]
+        if known and all(map(math.isfinite, known)) and known == sorted(set(known)):
+            return low, high
+    except ValueError:
+        pass
+    raise UsageError(Setting("outcome_range"), f": expected LOW..HIGH, as in 0..100 or 0.., not {text!r}")
+
+
+def worst_outcome(experiment: ExperimentSettings) -> float | None:
+    """Return the worse end of the outcome's range; None where it has none."""
+    low, high = read_range(experiment.outcome_range)
+    return high if experiment.outcome_better == "lower" else low

@@ -1,0 +1,184 @@
+"""A question over several tasks, or over a grid of settings -> what is asked of each part: an experiment of its own.
+
+A part is one task, in one cell of the grid. All parts have the same groups and replicates, and together one alpha.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.settings.assignments import SHORT, Assignment, did_you_mean, split_commas
+from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.flags import read_request
+from esper_ab.settings.parse import FileSettings, Request, assemble
+
+_LONGEST_FOLDER = 50  # with a hash, below the 64 characters of a name
+_SAME = ("replicates", "rng_seed", "alpha", "control", "test", "untested", "endpoint", "name", "task")
+# What belongs to an experiment by itself, and why it has no place in a question over several parts.
+_ALONE = {
+    "looks": "all parts are looked at once, when they are done",
+    "futility": "all parts are looked at once, when they are done",
+    "open_ended": "all parts are looked at once, so that their number of replicates is fixed",
+    "exam": "it judges one experiment of growth",
+    "unpaired": "a part without pairs has no value per replicate",
+    "untested": "every group is compared in every part",
+}
+Cell = tuple[str, ...]  # "ppo.lr=1e-4", "ppo.epochs=2"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """What is asked in one part. `asked` has the part's share of alpha, so that its own report claims no more."""
+
+    name: str  # "digits"; of a grid "ppo.lr=1e-4", or "digits, ppo.lr=1e-4"
+    asked: AskedExperiment
+
+    @property
+    def folder(self) -> str:
+        """Name of its experiment directory."""
+        return folder_of(self.name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """A question over several parts."""
+
+    name: str  # of the joint experiment's directory; "": one is generated
+    alpha: float  # of everything that is claimed
+    scores: str  # WORST..TARGET, one or by part; "": none
+    parts: tuple[Part, ...]
+
+
+def folder_of(name: str) -> str:
+    """Return a folder's name for a part: its own, and a hash where that cannot be one."""
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-._")[:_LONGEST_FOLDER] or "part"
+    return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def parse_parts(options: dict[str, Any]) -> Parts | None:
+    """Read flags and the file of `--config`; None where they name one task and no grid. UsageError as `parse_flags`."""
+    request, file = read_request(options)
+    tasks, cells = _tasks(request, file), grid(options.get("grid") or ())
+    if len(tasks) < 2 and not cells:
+        _refuse_for_one(tasks, request, file, options)
+        return None
+    named = [(task, cell) for task in tasks or ("",) for cell in cells or ((),)]
+    names = [", ".join((*([task] if len(tasks) > 1 else ()), *cell)) for task, cell in named]
+    margins = _margins(request.flags.get("margin"), tasks)
+    parts = []
+    for name, (task, cell) in zip(names, named, strict=True):
+        try:
+            asked = assemble(*_of_part(request, file, task, cell, margins))
+        except UsageError as error:
+            raise UsageError(f"{name}: ", *error.args) from None
+        _refuse_alone(asked)
+        parts.append(Part(name=name, asked=asked))
+    first = parts[0].asked
+    share = first.alpha / (len(parts) + 1)  # one for each part, and one for their mean
+    return Parts(
+        name=first.name, alpha=first.alpha, scores=options.get("scores") or "",
+        parts=tuple(replace(part, asked=_shared(part.asked, share)) for part in parts),
+    )  # fmt: skip
+
+
+def grid(texts: Iterable[str], flag: str = "--grid") -> tuple[Cell, ...]:
+    """Return all combinations of KEY=V1,V2 texts; () without any. UsageError for a key or a value given twice."""
+    axes: dict[str, list[str]] = {}
+    for text in texts:
+        key, equals, values = text.partition("=")
+        pieces = split_commas(values, f"{flag} {text}")
+        if not (equals and key.strip()) or not all(pieces) or len(set(pieces)) < len(pieces) or len(pieces) < 2:
+            raise UsageError(f"{flag} {text}: two values or more, all different, as in ppo.lr=1e-4,1e-3")
+        key = SHORT.get(key.strip(), key.strip())
+        if key in (*_SAME, "margin"):
+            raise UsageError(f"{flag} {text}: {key} is the same in every cell")
+        if key in axes:
+            raise UsageError(f"{flag} {text}: {key} is varied twice")
+        axes[key] = pieces
+    if not axes:
+        return ()
+    return tuple(tuple(f"{key}={value}" for key, value in zip(axes, one, strict=True))
+                 for one in itertools.product(*axes.values()))  # fmt: skip
+
+
+def _tasks(request: Request, file: FileSettings) -> tuple[str, ...]:
+    """Return the tasks that are named: on the command line, else in the file; () where none is."""
+    listed: object = next((one.value for one in file.common if one.key == "task"), None)
+    if "task" in request.flags:
+        listed = split_commas(str(request.flags["task"]), "--task")
+    tasks = tuple(map(str, listed)) if isinstance(listed, list) else (str(listed),) if listed else tuple(file.tasks)
+    for task in tasks:
+        if not task.strip() or tasks.count(task) > 1:
+            raise UsageError(Setting("task"), f": {task!r} is there twice" if task.strip() else ": a name is missing")
+    for task in file.tasks:
+        if task not in tasks and "task" not in request.flags:
+            raise UsageError(f"[tasks.{task}]: no such task is named; {did_you_mean(task, tasks)}")
+    return tasks
+
+
+def _margins(told: object, tasks: Sequence[str]) -> dict[str, float]:
+    """Return the margin of each task that --margin names; of "" where it is that of all."""
+    text = "" if told is None else str(told)
+    if not text:
+        return {}
+    pieces = [piece.rpartition("=") for piece in text.split(",")]
+    named = [task for task, _, _ in pieces]
+    if any(task not in tasks for task in filter(None, named)) or (len(named) > 1 and not all(named)):
+        raise UsageError(f"--margin {text}: a size for all, or TASK=SIZE,… of the tasks {', '.join(tasks)}")
+    try:
+        return {task: float(size) for task, _, size in pieces}
+    except ValueError:
+        raise UsageError(f"--margin {text}: a size is a number, as in --margin {tasks[0] or 'digits'}=2") from None
+
+
+def _of_part(
+    request: Request, file: FileSettings, task: str, cell: Cell, margins: dict[str, float]
+) -> tuple[Request, FileSettings]:
+    """Return what would be asked by somebody who has this part only."""
+    flags = {key: value for key, value in request.flags.items() if key not in ("task", "margin")}
+    where: tuple[Assignment, ...] = ()
+    if "task" in request.flags:
+        flags["task"] = task
+    elif task:
+        where = (Assignment("task", task, "task", file.folder, is_text=False),)
+    if (margin := margins.get(task, margins.get(""))) is not None:
+        flags["margin"] = margin
+    own = file.tasks.get(task, ())
+    for assignment in own:
+        if assignment.key in _SAME:
+            raise UsageError(f"{assignment.origin}: {assignment.key} is the same for all tasks; set it once, above")
+    replaced = {assignment.key for assignment in own} | {"task"}
+    common = (*(one for one in file.common if one.key not in replaced), *own, *where)
+    again = replace(request, flags=flags, assignments=(*request.assignments, *cell))
+    return again, replace(file, common=common, tasks={})
+
+
+def _refuse_for_one(tasks: Sequence[str], request: Request, file: FileSettings, options: dict[str, Any]) -> None:
+    if file.tasks:
+        raise UsageError(f"[tasks.{tasks[0]}] is of a question over several tasks, and one is named: set it above")
+    if "=" in str(request.flags.get("margin", "")):
+        raise UsageError(f"--margin {request.flags['margin']}: with one task it is a size alone")
+    if options.get("scores"):
+        raise UsageError("--scores describes several tasks together; name them, as in --task digits,mixture")
+
+
+def _refuse_alone(asked: AskedExperiment) -> None:
+    if not asked.early_stop:
+        raise UsageError(Setting("no_early_stop"), f": {_ALONE['looks']}")
+    for key, why in _ALONE.items():
+        if getattr(asked, key):
+            raise UsageError(Setting("replicates", "auto") if key == "open_ended" else Setting(key), f": {why}")
+
+
+def _shared(asked: AskedExperiment, share: float) -> AskedExperiment:
+    """Return the experiment at its share of alpha: complete, and with one look at the end."""
+    return msgspec.structs.replace(asked, name="", alpha=share, looks=(asked.replicates,))
+

@@ -1,0 +1,86 @@
+"""Student's t, normal, chi-squared and F: distribution functions, upper tails, and their inverses.
+
+The numbers are those of scipy.stats, to the bit, from scipy.special alone: scipy.stats takes a second to import, which
+every launch would wait for. scipy.special is imported by the first call, or beforehand by `load`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+
+def load() -> None:
+    """Import what the functions need, for whoever must not do so later: code could be replaced meanwhile."""
+    _special()
+
+
+def t_cdf(x: ArrayLike, df: ArrayLike) -> Any:
+    """P(T <= x); T has Student's distribution with `df` degrees of freedom."""
+    return _special().stdtr(df, x)
+
+
+def t_sf(x: ArrayLike, df: ArrayLike) -> Any:
+    """P(T > x)."""
+    return _special().stdtr(df, -_array(x))
+
+
+def t_ppf(p: ArrayLike, df: ArrayLike) -> Any:
+    """The x with P(T <= x) = p."""
+    return _ends(_special().stdtrit(df, p), p, -math.inf, math.inf)
+
+
+def t_isf(p: ArrayLike, df: ArrayLike) -> Any:
+    """The x with P(T > x) = p."""
+    return _ends(-_special().stdtrit(df, p), p, math.inf, -math.inf)
+
+
+def norm_sf(x: ArrayLike) -> Any:
+    """P(Z > x); Z is standard normal."""
+    return _special().ndtr(-_array(x))
+
+
+def norm_isf(p: ArrayLike) -> Any:
+    """The x with P(Z > x) = p."""
+    return -_special().ndtri(p)
+
+
+def chi2_ppf(p: ArrayLike, df: float) -> Any:
+    """The x with P(X <= x) = p; X is chi-squared with `df` degrees of freedom."""
+    return 2.0 * _special().gammaincinv(df / 2.0, p)
+
+
+def chi2_isf(p: ArrayLike, df: float) -> Any:
+    """The x with P(X > x) = p."""
+    return _special().chdtri(df, p)
+
+
+def f_ppf(p: ArrayLike, df_above: float, df_below: float) -> Any:
+    """The x with P(F <= x) = p; F is the ratio of two mean squares with these degrees of freedom."""
+    return _special().fdtri(df_above, df_below, p)
+
+
+def f_isf(p: ArrayLike, df_above: float, df_below: float) -> Any:
+    """The x with P(F > x) = p."""
+    return _special().fdtri(df_above, df_below, 1.0 - _array(p))
+
+
+def _special() -> Any:
+    from scipy import special
+
+    return special
+
+
+def _ends(x: Any, p: ArrayLike, at_0: float, at_1: float) -> Any:
+    """`x`, and the ends of the line where `p` is 0 and 1: scipy.special's inverse of Student's says +inf at 0, too."""
+    import numpy as np
+
+    return np.where(_array(p) == 0.0, at_0, np.where(_array(p) == 1.0, at_1, x))
+
+
+def _array(x: ArrayLike) -> Any:
+    import numpy as np
+
+    return np.asarray(x, dtype=np.float64)

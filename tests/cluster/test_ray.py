@@ -1,0 +1,255 @@
+"""Experiments on a real Ray: the same records as on one machine, and what becomes of those who are killed there."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support import conducted, fake_plans, ray_cluster
+from support.being_killed import alive
+from support.children import environment
+from support.ray_cluster import CORES, RayNodes, wait
+
+from esper_ab.analysis.result_hash import result_hash
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.machine import Device, Questions
+from esper_ab.control.nodes import examine_nodes
+from esper_ab.control.preflight import check_launcher, examine, reserve_lanes
+from esper_ab.control.rules.liveness import Limits
+from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, WorkerStarted
+from esper_ab.journal.fold import fold
+from esper_ab.launchers.ray import RayLauncher
+
+ROOT = Path(__file__).resolve().parents[2]
+PLAN = fake_plans.plan(6, ("a", "b", "c"), replicates=4, episodes=3)
+SMALLER = fake_plans.plan(3, ("a", "b", "c"), replicates=2, episodes=3)
+LONGER = fake_plans.plan(3, ("a", "b", "c"), replicates=60, episodes=3)  # longer than it takes to notice a loss
+pytestmark = pytest.mark.timeout(600)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Of three nodes; this process is a driver of it."""
+    if reason := ray_cluster.missing():
+        pytest.skip(reason)
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = f"{ROOT / 'tests'}:{ROOT}"  # of everything that is started there
+    with RayNodes() as made:
+        os.environ["RAY_ADDRESS"] = made.address
+        yield made
+        # Here, because it is only installed where clusters are tested.
+        import ray
+
+        ray.shutdown()
+    del os.environ["RAY_ADDRESS"]
+    os.environ.pop("PYTHONPATH") if before is None else os.environ.update(PYTHONPATH=before)
+
+
+def devices(made):
+    """The cores of all its nodes, as the preflight numbers them."""
+    return [
+        Device(name=f"cpu:{CORES * place + core}", title="", uuid="", memory_bytes=1 << 30, node=node.name)
+        for place, node in enumerate(made.nodes)
+        for core in range(CORES)
+    ]
+
+
+def launcher(**own):
+    made = RayLauncher("support.fake_worker:main", **own)
+    made.use(devices(made))
+    return made
+
+
+@pytest.fixture(scope="module")
+def on_one_machine(tmp_path_factory):
+    return conducted.run(tmp_path_factory.mktemp("run"), PLAN)
+
+
+@pytest.fixture(scope="module")
+def smaller_on_one_machine(tmp_path_factory):
+    return conducted.run(tmp_path_factory.mktemp("run"), SMALLER)
+
+
+class Striking(conducted.Watcher):
+    """Does something to the worker of run c/0, once, when that has recorded its second episode."""
+
+    def __init__(self, strike):
+        super().__init__(self._look)
+        self._strike, self.struck = strike, None
+
+    def _look(self, event):
+        if isinstance(event, EpisodeRecorded) and event.record.run.name == "c/0" and event.record.episode == 1:
+            lane = event.record.run.lane
+            self.struck = next(one for one in self.seen if isinstance(one, WorkerStarted) and one.lane == lane)
+            self._strike(self.struck)
+
+
+def parent(pid):
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def kill_worker(worker):
+    os.kill(worker.pid, signal.SIGKILL)
+
+
+def kill_nanny(worker):
+    os.kill(parent(worker.pid), signal.SIGKILL)
+
+
+def test_the_contract_of_launchers_holds_on_a_cluster(cluster, tmp_path):
+    tests = [str(ROOT / "tests" / "catalog" / "test_launchers.py"), "-k", "ray", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-q", "--basetemp", str(tmp_path / "pytest"), *tests]
+    done = subprocess.run(command, env=environment(), cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-5000:]
+    assert done.stdout.count(".") > 10, "they were not skipped"
+
+
+def test_every_record_is_the_one_of_a_single_machine(cluster, tmp_path, on_one_machine):
+    made = launcher()
+    events = conducted.run(tmp_path / "run", PLAN, launcher=made)
+    assert events[-1] == ExperimentEnded(status="finished", detail="")
+    assert not conducted.ledger(events)
+    assert conducted.records(events).keys() == conducted.records(on_one_machine).keys()
+    assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
+    started = conducted.of(WorkerStarted, events)
+    assert sorted(one.node for one in started) == sorted(device.node for device in devices(made))
+
+
+@pytest.mark.parametrize("strike", [kill_worker, kill_nanny])
+def test_a_worker_that_is_killed_alone_or_with_its_nanny_is_followed_by_another(
+    cluster, tmp_path, strike, on_one_machine
+):
+    watcher = Striking(strike)
+    events = conducted.run(tmp_path / "run", PLAN, watcher, launcher=launcher())
+    counts = conducted.counts(events)
+    assert (counts["worker_death"], counts["restart"]) == (1, 1)
+    assert set(counts) <= {"worker_death", "restart", "start_delayed"}
+    assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
+    assert not alive(watcher.struck.pid)
+    (death,) = conducted.ledger(events, "worker_death")
+    assert ("was lost with the process beside it on" in death.detail) is (strike is kill_nanny)
+
+
+COORDINATOR = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+import test_ray
+from esper_ab.control import experiment_run
+experiment_run.run(getattr(test_ray, sys.argv[3]), Path(sys.argv[1]), test_ray.launcher(), ())
+"""
+
+
+def coordinator(run, plan):
+    """A process of its own that carries the plan of this module called so out in `run`."""
+    run.mkdir()
+    command = [sys.executable, "-c", COORDINATOR, str(run), str(Path(__file__).parent), plan]
+    return subprocess.Popen(command, env=environment())
+
+
+def test_two_experiments_side_by_side_share_the_cluster(cluster, tmp_path, smaller_on_one_machine):
+    """Three lanes each of six cores; neither knows of the other."""
+    both = [coordinator(tmp_path / name, "SMALLER") for name in ("one", "two")]
+    assert [one.wait(300) for one in both] == [0, 0]
+    for name in ("one", "two"):
+        events = conducted.events_of(tmp_path / name)
+        assert result_hash(fold(events)) == result_hash(fold(smaller_on_one_machine))
+
+
+def test_no_worker_outlives_its_coordinator(cluster, tmp_path, on_one_machine):
+    run = tmp_path / "run"
+    child = coordinator(run, "PLAN")
+    journal = run / "events.jsonl"
+    wait(lambda: journal.exists() and journal.read_bytes().count(b'"worker_started"') == len(PLAN.lanes))
+    pids = [one.pid for one in conducted.of(WorkerStarted, conducted.events_of(run))]
+    child.kill()
+    child.wait()
+    wait(lambda: not any(map(alive, pids)), 30.0)
+    events = conducted.resume(run, launcher=launcher())
+    assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
+
+
+def test_with_too_few_nodes_nothing_starts_and_what_lacks_is_named(cluster):
+    made = RayLauncher("support.fake_worker:main")
+    with pytest.raises(UsageError, match=r"launcher ray on cpu:4: there is no cpu:4 now, only cpu:0 to cpu:3; "):
+        check_launcher(made, PLAN.lanes, devices(made)[:4])
+
+
+def test_who_finds_no_room_waits_for_a_limited_time_and_is_named(cluster, capfd):
+    holding, waiting = launcher(), launcher(ray_wait=12.0)
+    holding.reserve(SMALLER.lanes)
+    try:
+        with pytest.raises(UsageError) as raised:
+            reserve_lanes(waiting, PLAN.lanes, devices(waiting))
+        assert "6 lanes, cpu:0 to cpu:5, found no room within 12 s" in str(raised.value)
+        assert "3 of 6 CPUs are free" in str(raised.value)
+        assert "warning: 6 lanes, cpu:0 to cpu:5, wait for room in Ray's cluster" in capfd.readouterr().err
+    finally:
+        holding.release()
+    waiting.reserve(PLAN.lanes)  # nothing of the first try is left
+    waiting.release()
+
+
+def test_nodes_are_chosen_by_their_labels(cluster):
+    assert len(RayLauncher(ray_label={"kind": "tested"}).nodes) == 3
+    with pytest.raises(UsageError, match="launcher ray: no node with kind=other has a CPU for us; the cluster has 3"):
+        RayLauncher(ray_label={"kind": "other"})
+
+
+def test_the_preflight_asks_every_node(cluster, tmp_path):
+    made = RayLauncher()
+    questions = Questions(task="synthetic", data_dir="", user_rewards=())
+    found = examine_nodes(examine(questions), questions, made, tmp_path)
+    names = {node.name for node in made.nodes}
+    assert {device.node for device in found.devices} == names
+    assert len(names) == 3
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("ray://somewhere:10001", "workers cannot reach the coordinator through Ray's client"),
+        ("nonsense", "launcher ray: no cluster of Ray at nonsense"),
+    ],
+)
+def test_an_address_without_a_cluster_is_refused_in_a_line(address, said):
+    pytest.importorskip("ray")
+    command = [sys.executable, "-m", "esper_ab.commands.cli", "launch", "--launcher", "ray", "--ray-address", address]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_what_was_on_a_lost_node_goes_on_where_there_is_room(cluster, tmp_path, capfd):
+    """The raylet is killed: its nannies and their workers end. Ray moves the lanes, and says nothing on stdout.
+
+    The last test of the file: the node is not replaced.
+    """
+    import ray
+
+    def lose(worker):
+        (number,) = (one["NodeID"] for one in ray.nodes() if one["Alive"] and one["NodeID"].startswith(
+            worker.node.rpartition("/")[2]))  # fmt: skip
+        lost.append(time.monotonic())
+        cluster.lose(number)
+
+    lost: list[float] = []
+    watcher = Striking(lose)
+    events = conducted.run(tmp_path / "run", LONGER, watcher, launcher=launcher(), limits=Limits(floor_s=30.0))
+    assert capfd.readouterr().out == ""
+    assert result_hash(fold(events)) == result_hash(fold(conducted.run(tmp_path / "alone", LONGER)))
+    assert conducted.counts(events)["worker_death"] in (1, 2), "as many lanes as were on the node"
+    again = [one for one in conducted.of(WorkerStarted, events) if one.incarnation > 1]
+    assert again
+    assert watcher.struck.node not in {one.node for one in again}
+    assert {entry.category for entry in conducted.ledger(events)} <= {
+        "worker_death", "start_delayed", "restart", "moved",
+    }  # fmt: skip
+    assert len(conducted.ledger(events, "moved")) == len(again)
+    assert time.monotonic() - lost[0] < 240

@@ -1,0 +1,90 @@
+"""A reward function that writes into the experiment directory: no record changes; what it spoils is found and named."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from support import children, meddling
+from support.in_process import done, esper_ab
+
+from esper_ab.analysis.result_hash import result_hash
+from esper_ab.contracts.errors import WorkerFailed
+from esper_ab.control import experiment_run
+from esper_ab.journal.events import Ledger
+from esper_ab.journal.file import JOURNAL_NAME, read
+from esper_ab.journal.load import load
+from esper_ab.launchers.inline import InlineLauncher
+
+TINY = (
+    "--groups", "a=./mine.py:reward,b=./mine.py:reward", "--task", "synthetic", "--replicates", "2", "--episodes", "1",
+    "--steps", "2", "--n-envs", "1", "--eval-hosts", "1", "--set", "policy.hidden=8", "--set", "ppo.epochs=1", "--set",
+    "ppo.minibatches=1", "--slots", "early", "--devices", "cpu:0,cpu:1", "--launcher", "inline", "--quiet",
+)  # fmt: skip
+MADE = ("policies", "checkpoints", "logs", "summary.txt", "verdict.json", "report.html")
+
+
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory):
+    """An experiment whose reward has left everything alone."""
+    folder = tmp_path_factory.mktemp("calm")
+    (folder / "mine.py").write_text(meddling.REWARD)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", children.environment()["PYTHONPATH"])
+        done("launch", *TINY, "--name", "calm", "--out", folder, folder=folder)
+    return folder / "calm"
+
+
+def tried(calm: Path, folder: Path, *how: str) -> Path:
+    """The same experiment from its plan on, with a reward that does `how`."""
+    experiment_dir = folder / "tried"
+    shutil.copytree(calm, experiment_dir)
+    for name in MADE:
+        path = experiment_dir / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    planned, *_ = (calm / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
+    (experiment_dir / JOURNAL_NAME).write_bytes(planned)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(meddling.HOW, meddling.SEPARATOR.join(how))
+        patch.setenv(meddling.WHERE, str(experiment_dir))
+        experiment_run.resume(experiment_dir, InlineLauncher(), ())
+    return experiment_dir
+
+
+def test_what_is_harmless(calm, tmp_path):
+    experiment_dir = tried(calm, tmp_path, *meddling.HARMLESS)
+    assert result_hash(load(experiment_dir).history) == result_hash(load(calm).history)
+    for report in ("summary.txt", "verdict.json"):
+        assert (experiment_dir / report).read_text() == "mine", "the reward has been called"
+    done("report", experiment_dir)
+    done("fsck", experiment_dir)
+    assert "damage" not in done("list", tmp_path)
+    for policy in sorted(calm.glob("policies/*/[01].pt")):
+        assert (experiment_dir / policy.relative_to(calm)).read_bytes() == policy.read_bytes()
+    done("gc", experiment_dir)
+    assert (experiment_dir / "notes/mine.txt").read_text() == "mine", "what is the user's is not removed"
+
+
+def test_what_is_found_afterwards(calm, tmp_path):
+    experiment_dir = tried(calm, tmp_path, *meddling.FOUND)
+    assert result_hash(load(experiment_dir).history) == result_hash(load(calm).history), "nothing spoilt was learnt"
+    checked = esper_ab("fsck", experiment_dir)
+    assert checked.returncode == 5
+    for file in meddling.FOUND:
+        assert file in checked.stdout + checked.stderr
+
+
+@pytest.mark.parametrize("file", meddling.GIVEN_UP)
+def test_what_costs_a_replicate_is_named(file, calm, tmp_path):
+    experiment_dir = tmp_path / "tried"
+    with suppress(WorkerFailed):  # when the first replicate is lost as well
+        tried(calm, tmp_path, file)
+    entries = [event for event in read(experiment_dir / JOURNAL_NAME) if isinstance(event, Ledger)]
+    given_up = [entry.detail for entry in entries if entry.category == "dropped_pair"]
+    assert given_up, entries
+    assert all(f"tried/{file}" in detail for detail in given_up)
+    assert "replicate" in done("report", experiment_dir)
+    behind = {path.name for path in (tmp_path / "elsewhere").rglob("*") if path.is_file()}
+    assert "1.pt" not in behind or file != "policies", "nothing was written behind the link"

@@ -1,0 +1,116 @@
+"""Several tasks as one experiment, as a user meets them: launched, gone on with, asked about, refused by the others."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from esper_ab.commands._completing import ExperimentDirectory
+from esper_ab.commands._exit_status import invoke
+from esper_ab.commands.cli import TABLE, group, load_command
+from esper_ab.external.endpoints import MEAN
+
+LAUNCH = (
+    "launch", "--groups", "wait,random", "--replicates", "1", "--episodes", "1", "--steps", "4", "--n-envs", "1",
+    "--placement", "sequence", "--devices", "cpu:0", "--launcher", "inline", "--eval-hosts", "1",
+)  # fmt: skip
+TAKE_ALL = {"report", "resume", "status"}
+
+
+def _trained(cwd: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "esper_ab.commands.cli", *args], cwd=cwd, capture_output=True, text=True, timeout=280
+    )
+
+
+def _of_experiments(name: str) -> click.Parameter | None:
+    return next((one for one in load_command(name).params if isinstance(one.type, ExperimentDirectory)), None)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("several")
+    done = _trained(folder, *LAUNCH, "--task", "synthetic,digits", "--name", "both", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["complete"]
+    return folder
+
+
+@pytest.fixture
+def place(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def _result(place: Path, part: str) -> str:
+    return str(json.loads((place / "experiments/both" / part / "verdict.json").read_bytes())["result"])
+
+
+def test_there_is_one_answer_and_a_report_of_every_part(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(group, ["report", "experiments/both", "--json"], "esper-ab") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert [one["task"] for one in answer["judged"]["comparisons"]] == ["synthetic", "digits", MEAN]
+    assert [one["group"] for one in answer["judged"]["profiles"]] == ["wait", "random"]
+    assert answer["judged"]["departures"] == []
+    for part in answer["parts"]:
+        assert (place / "experiments/both" / part["folder"] / "report.html").is_file()
+
+
+def test_what_is_left_is_launched_again_to_the_same_records(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = _result(place, "digits")
+    shutil.rmtree(place / "experiments/both/digits")
+    assert invoke(group, ["status", "experiments/both"], "esper-ab") == 0
+    assert "digits: planned" in capsys.readouterr().out
+    assert invoke(group, ["report", "experiments/both"], "esper-ab") == 0
+    assert "INCOMPLETE. 2 of 4 runs" in capsys.readouterr().out
+    resumed = _trained(place, "resume", "experiments/both", "--launcher", "inline", "--quiet")
+    assert resumed.returncode == 0, resumed.stderr
+    assert _result(place, "digits") == before
+    assert invoke(group, ["resume", "experiments/both"], "esper-ab") == 2
+    assert "every part of the experiment is finished" in capsys.readouterr().err
+
+
+def test_a_part_whose_settings_were_changed_is_not_launched(place: Path) -> None:
+    shutil.rmtree(place / "experiments/both/digits")
+    settings = place / "experiments/both/digits.toml"
+    text = settings.read_text().partition("[record]")[0]
+    settings.write_text(text.replace("rng_seed = 0", "rng_seed = 1"))
+    refused = _trained(place, "resume", "experiments/both", "--launcher", "inline", "--quiet")
+    assert refused.returncode == 2
+    assert "would be another experiment than the one that was planned" in refused.stderr
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize("name", sorted(TABLE))
+def test_a_command_takes_all_parts_or_names_them(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    argument = _of_experiments(name)
+    if argument is None or name in TAKE_ALL:
+        assert (argument is None) == (name not in TAKE_ALL)
+        return
+    more = {"query": ["SELECT 1"], "extend": ["--replicates", "2"]}.get(name, [])
+    assert invoke(group, [name, "experiments/both", *more], "esper-ab") == 2
+    error = capsys.readouterr().err
+    assert f"{name} takes one of them: experiments/both/synthetic, experiments/both/digits" in error
+    assert f"`esper-ab {name} experiments/both/synthetic`" in error
+
+
+@pytest.mark.usefixtures("place")
+def test_a_requirement_is_held_against_the_mean(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["report", "experiments/both", "--fail-unless", "wait better-than random"]
+    assert invoke(group, asked, "esper-ab") == 12
+    assert "every requirement needs a planned look" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("place")
+def test_nothing_is_written_where_one_part_cannot_be_planned(capsys: pytest.CaptureFixture[str]) -> None:
+    args = [*LAUNCH, "--task", "digits,gym:CartPole-v1", "--groups", "x=env,random", "--name", "new"]
+    assert invoke(group, args, "esper-ab") == 2
+    assert capsys.readouterr().err.startswith("error: digits: ")
+    assert not Path("experiments/new").exists()

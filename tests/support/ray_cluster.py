@@ -1,0 +1,75 @@
+"""A Ray of three nodes on this machine: a head without cores for us, and n nodes of two each; a context manager.
+
+The nodes share one kernel, one file system and one address. A raylet is a child of this process: one that is killed
+has to be reaped, or the workers of its node take it for alive (`lose`).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+PATIENCE_S = 120.0
+CORES = 2  # that each node claims to have
+_STORE_BYTES = 80 << 20
+_POLL_S = 0.05
+_TRIES = 4  # to start a node
+_SETTINGS = {
+    "RAY_raylet_start_wait_time_s": "60",  # for one try
+    "RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+}  # fmt: skip
+
+
+def missing() -> str:
+    """Why there can be no such cluster here; "" when there can."""
+    there = importlib.util.find_spec("ray")  # not imported: that reads its settings
+    return "" if there else "Ray is not installed; scripts/test_cluster installs it"
+
+
+class RayNodes:
+    """Running from construction to `close`; this process is connected to none of it."""
+
+    def __init__(self, nodes: int = 3) -> None:
+        os.environ.update(_SETTINGS)
+        # Here, because Ray is only installed where clusters are tested.
+        from ray.cluster_utils import Cluster
+
+        self._cluster = Cluster()
+        self._add(num_cpus=0, include_dashboard=False)
+        self.address: str = self._cluster.address
+        self.nodes = [self._add(num_cpus=CORES, labels={"kind": "tested"}) for _ in range(nodes)]
+
+    def __enter__(self) -> RayNodes:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _add(self, **how: Any) -> Any:
+        """A node. On a crowded machine a raylet ends when its agent is not there within 15 s, which Ray has fixed."""
+        for left in reversed(range(_TRIES)):
+            try:
+                return self._cluster.add_node(object_store_memory=_STORE_BYTES, **how)
+            except Exception as error:
+                if not left or "timed out during startup" not in str(error):
+                    raise
+        raise AssertionError("one of the tries has returned or raised")
+
+    def lose(self, number: str) -> None:
+        """End the raylet of the node that Ray has numbered so, which its nannies see at once."""
+        (node,) = (node for node in self.nodes if node.node_id == number)
+        self.nodes.remove(node)
+        node.kill_raylet()
+
+    def close(self) -> None:
+        self._cluster.shutdown()
+
+
+def wait(is_so: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:
+    deadline = time.monotonic() + patience_s
+    while not is_so():
+        assert time.monotonic() < deadline, f"not within {patience_s:.0f} s"
+        time.sleep(_POLL_S)

@@ -1,0 +1,73 @@
+"""Limits and counts of control groups of both generations, from folders of machines that are not here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esper_ab.health import control_groups
+
+FIRST = {
+    "memory.limit_in_bytes": "1000\n", "memory.usage_in_bytes": "700\n",
+    "memory.stat": "inactive_file 1\ntotal_inactive_file 300\n",
+    "memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n",
+}  # fmt: skip
+SECOND = {
+    "memory.max": "1000\n", "memory.current": "700\n", "memory.stat": "anon 400\ninactive_file 300\n",
+    "memory.events": "low 0\noom 4\noom_kill 3\noom_group_kill 0\n",
+}  # fmt: skip
+
+
+def group(folder: Path, files: dict[str, str]) -> Path:
+    folder.mkdir(exist_ok=True)
+    for name, content in files.items():
+        (folder / name).write_text(content)
+    return folder
+
+
+@pytest.mark.parametrize("files", [FIRST, SECOND])
+def test_both_generations_say_the_same(tmp_path: Path, files: dict[str, str]) -> None:
+    groups = [group(tmp_path / "a", files), tmp_path / "nowhere"]
+    found = control_groups.memory(groups)
+    assert found is not None
+    assert (found.limit, found.used, found.left) == (1000, 400, 600)
+    assert found.by.endswith(f"of control group {tmp_path}/a")
+    assert control_groups.kills(groups) == 3
+
+
+@pytest.mark.parametrize("nothing", [
+    {}, {"memory.max": "max\n", "pids.max": "max\n"}, {"memory.limit_in_bytes": "9223372036854771712\n"},
+])  # fmt: skip
+def test_no_limit_is_none(tmp_path: Path, nothing: dict[str, str]) -> None:
+    groups = [group(tmp_path / "a", nothing)]
+    assert control_groups.memory(groups) is None
+    assert control_groups.processes(groups) is None
+    assert control_groups.kills(groups) is None
+    assert control_groups.refusals(groups) == 0
+
+
+@given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99)), min_size=1, max_size=4))
+def test_the_group_that_leaves_the_least_counts(tmp_path_factory: pytest.TempPathFactory, limits: list) -> None:
+    root = tmp_path_factory.mktemp("groups")
+    groups = [
+        group(root / str(at), {"pids.max": f"{limit}\n", "pids.current": f"{used}\n", "pids.events": f"max {used}\n"})
+        for at, (limit, used) in enumerate(limits)
+    ]
+    found = control_groups.processes(groups)
+    assert found is not None
+    assert found.left == min(max(0, limit - used) for limit, used in limits)
+    assert control_groups.refusals(groups) == sum(used for _, used in limits)
+
+
+def test_the_innermost_group_that_counts_says_how_many_were_ended(tmp_path: Path) -> None:
+    inner, outer = group(tmp_path / "a", {}), group(tmp_path, {"memory.events": "oom_kill 7\n"})
+    assert control_groups.kills([inner, outer]) == 7
+    group(inner, {"memory.events": "oom_kill 2\n"})
+    assert control_groups.kills([inner, outer]) == 2
+
+
+def test_this_process_is_in_groups_below_the_root() -> None:
+    assert all(folder.is_relative_to("/sys/fs/cgroup") for folder in control_groups.folders())

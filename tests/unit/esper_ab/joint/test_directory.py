@@ -1,0 +1,33 @@
+import pytest
+from support.elsewhere import scales
+
+from esper_ab.contracts.errors import JournalError, UsageError
+from esper_ab.external.plan import Rule, make_external_plan
+from esper_ab.joint.directory import JOINT_NAME, Joint, JointPart, is_joint, read_joint, refuse_joint, write_joint
+
+TASKS = ("digits", "mixture")
+PLAN = make_external_plan(("a", "b"), tuple("012345"), scales(tasks=TASKS), Rule())
+JOINT = Joint(parts=tuple(JointPart(name=task, folder=task, digest="0" * 64) for task in TASKS), scores={})
+
+
+def test_what_is_written_is_read(tmp_path):
+    write_joint(tmp_path, JOINT, PLAN, {task: f'task = "{task}"\n' for task in TASKS})
+    assert is_joint(tmp_path)
+    assert read_joint(tmp_path) == (JOINT, PLAN)
+    assert (tmp_path / "mixture.toml").read_text() == 'task = "mixture"\n'
+
+
+def test_a_command_for_one_experiment_names_the_parts(tmp_path):
+    refuse_joint(tmp_path, "extend")  # nothing there: it is the command's to say so
+    write_joint(tmp_path, JOINT, PLAN, {})
+    with pytest.raises(UsageError, match=f"extend takes one of them: .*mixture; as in `esper-ab extend {tmp_path}/dig"):
+        refuse_joint(tmp_path, "extend")
+
+
+def test_damage_is_told_by_its_file(tmp_path):
+    with pytest.raises(UsageError, match="no joint experiment"):
+        read_joint(tmp_path)
+    write_joint(tmp_path, JOINT, PLAN, {})
+    (tmp_path / JOINT_NAME).write_text("{")
+    with pytest.raises(JournalError, match=JOINT_NAME):
+        read_joint(tmp_path)

@@ -1,0 +1,116 @@
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.elsewhere import drawn, endpoints, rows, scales
+from support.journals import Shape, Synthetic, write
+
+from esper_ab.external.endpoints import MEAN
+from esper_ab.external.judge import judge
+from esper_ab.external.plan import Rule, make_external_plan
+from esper_ab.joint.directory import Joint, JointPart
+from esper_ab.joint.judged import judge_directory
+from esper_ab.journal.events import ExperimentContinued, RunStarted
+from esper_ab.report.joint import render_joint, render_joint_brief, render_joint_json, render_joint_page
+
+GROUPS = {"shaped": Shape(accuracy=90.0), "simplified": Shape(accuracy=60.0, mode="simplified")}
+TASKS = ("digits", "mixture")
+PLAN = make_external_plan(tuple(GROUPS), tuple("012345"), scales(tasks=TASKS), Rule())
+JOINT = Joint(
+    parts=tuple(JointPart(name=task, folder=task, digest="0" * 64) for task in TASKS),
+    scores=dict.fromkeys(TASKS, (0.0, 100.0)),
+)
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    place = tmp_path_factory.mktemp("joint")
+    for task in TASKS:
+        write(place / task, Synthetic(groups=GROUPS, replicates=6).events())
+    return place
+
+
+def _verdicts(result):
+    return {one.task: str(one.comparison.verdict) for one in result.judged.comparisons}
+
+
+def test_every_part_and_their_mean_have_a_verdict(directory):
+    result = judge_directory(directory, JOINT, PLAN)
+    assert _verdicts(result) == {"digits": "BETTER", "mixture": "BETTER", MEAN: "BETTER"}
+    assert result.complete
+    assert [one.group for one in result.judged.profiles] == list(GROUPS)
+    assert "the named tasks and no others" in result.judged.comparisons[-1].comparison.sentence
+
+
+def test_nothing_is_claimed_before_all_parts_are_done(directory, tmp_path):
+    (tmp_path / "digits").symlink_to(directory / "digits")
+    result = judge_directory(tmp_path, JOINT, PLAN)
+    assert set(_verdicts(result).values()) <= {"INCONCLUSIVE", "NO INFERENCE"}
+    assert [now.state for now in result.parts] == ["finished", "planned"]
+    assert not result.complete
+    assert "INCOMPLETE. 12 of 24 runs" in render_joint(result)
+
+
+def test_no_part_begun_is_a_report_without_runs(tmp_path):
+    result = judge_directory(tmp_path, JOINT, PLAN)
+    assert set(_verdicts(result).values()) == {"NO INFERENCE"}
+    assert "INCOMPLETE" in render_joint_page(result)
+
+
+def test_what_blocks_one_part_blocks_the_mean_and_no_other_part(directory, tmp_path):
+    """Half of one part was recorded by other code."""
+    events = Synthetic(groups=GROUPS, replicates=6).events()
+    ready = [place for place, event in enumerate(events) if isinstance(event, RunStarted)]
+    other = ExperimentContinued(versions={}, machine={}, code={"commit": "other", "dirty": "no"})
+    write(tmp_path / "digits", [*events[: ready[6]], other, *events[ready[6] :]])
+    (tmp_path / "mixture").symlink_to(directory / "mixture")
+    result = judge_directory(tmp_path, JOINT, PLAN)
+    assert {part for part, finding in result.findings if finding.weight == "blocks"} == {"digits"}
+    assert _verdicts(result) == {"digits": "BLOCKED", "mixture": "BETTER", MEAN: "BLOCKED"}
+    told = next(one.comparison.sentence for one in result.judged.comparisons if one.task == MEAN)
+    assert "digits: " in told
+
+
+def test_the_same_computation_in_every_part_is_identical(tmp_path):
+    twins = {name: Shape(accuracy=80.0, stream="one") for name in ("a", "b")}
+    for task in TASKS:
+        write(tmp_path / task, Synthetic(groups=twins, replicates=6).events())
+    plan = make_external_plan(tuple(twins), tuple("012345"), scales(tasks=TASKS), Rule())
+    assert set(_verdicts(judge_directory(tmp_path, JOINT, plan)).values()) == {"IDENTICAL"}
+
+
+def test_the_answer_is_the_same_as_text_as_json_and_on_the_page(directory):
+    result = judge_directory(directory, JOINT, PLAN)
+    document = msgspec.json.decode(render_joint_json(result))
+    assert [one["task"] for one in document["judged"]["comparisons"]] == [*TASKS, MEAN]
+    brief = render_joint_brief(result, directory / "report.html")
+    assert brief.startswith("VERDICT, mean over the named tasks")
+    page = render_joint_page(result)
+    for one in result.judged.comparisons:
+        assert one.comparison.headline in page
+        assert " ".join(one.comparison.headline.split()) in " ".join(render_joint(result).split())
+    assert render_joint_page(judge_directory(directory, JOINT, PLAN)) == page
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    effects=st.lists(st.floats(-6.0, 6.0), min_size=2, max_size=4), seed=st.integers(0, 2**20),
+    pairs=st.sampled_from((6, 9, 16)),
+)  # fmt: skip
+def test_a_part_by_itself_claims_nothing_that_is_not_claimed_together(effects, seed, pairs):
+    """The law behind the share of alpha that a part's own report holds."""
+    names, seeds = tuple(f"task{index}" for index in range(len(effects))), tuple(map(str, range(pairs)))
+    found = {
+        name: rows(*drawn(pairs, effect, rng_seed=seed + index), task=name)
+        for index, (name, effect) in enumerate(zip(names, effects, strict=True))
+    }
+    together = make_external_plan(("new", "old"), seeds, scales(tasks=names), Rule(looks=(pairs,)))
+    judged = judge(together, endpoints([row for one in found.values() for row in one]))
+    for name in names:
+        rule = Rule(looks=(pairs,), alpha=0.05 / (len(names) + 1))
+        alone = judge(make_external_plan(("new", "old"), seeds, scales(tasks=(name,)), rule), endpoints(found[name]))
+        said = str(alone.comparisons[0].comparison.verdict).partition(",")[0]
+        if said in ("BETTER", "WORSE", "EQUIVALENT"):
+            assert said == next(
+                str(one.comparison.verdict).partition(",")[0] for one in judged.comparisons if one.task == name
+            )

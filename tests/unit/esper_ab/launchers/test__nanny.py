@@ -1,0 +1,40 @@
+"""What a nanny does with commands, in this process: Ray only carries the calls."""
+
+from __future__ import annotations
+
+import signal
+
+from esper_ab.launchers._nanny import Nanny
+
+GREETED = ("sh", "-c", "read order; echo key; read go; echo $order $go $SOME; echo why >&2; exit 3")
+
+
+def test_lines_go_in_and_out_and_the_end_says_all(tmp_path):
+    nanny = Nanny(str(tmp_path))
+    begun = nanny.begin("w00/1", GREETED, b"order\n", {"SOME": "default"})
+    assert begun > 0
+    assert nanny.line("w00/1", begun) == b"key\n"
+    nanny.tell("w00/1", b"go\n", begun)
+    assert nanny.wait("w00/1", begun) == (3, b"key\norder go default\n", b"why\n")
+    assert nanny.wait("w00/1", begun)[0] == 3, "asked again"
+
+
+def test_what_ray_sets_for_an_actor_is_not_passed_on(tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    nanny = Nanny(str(tmp_path))
+    nanny.begin("errand", ("sh", "-c", "env; pwd"), None, {})
+    status, output, _ = nanny.wait("errand", None)
+    assert status == 0
+    assert b"OMP_NUM_THREADS" not in output
+    assert b"CUDA_VISIBLE_DEVICES" not in output
+    assert output.endswith(f"{tmp_path}\n".encode())
+
+
+def test_a_signal_reaches_it_and_one_that_has_ended_ignores_it(tmp_path):
+    nanny = Nanny(str(tmp_path))
+    nanny.begin("w00/1", ("sleep", "600"), b"", {})
+    nanny.signal("w00/1", signal.SIGKILL, None)
+    assert nanny.wait("w00/1", None)[0] == -signal.SIGKILL
+    nanny.signal("w00/1", signal.SIGUSR1, None)
+    assert nanny.complaint("w00/1", None) == b""

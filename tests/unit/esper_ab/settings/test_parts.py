@@ -1,0 +1,121 @@
+import pytest
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.plan.experiment_directory import check_name
+from esper_ab.settings.parts import folder_of, grid, parse_parts
+
+
+def _asked(tmp_path, text="", **options):
+    if text:
+        options["config"] = tmp_path / "asked.toml"
+        options["config"].write_text(text)
+    return parse_parts({"config": None, **options})
+
+
+def test_one_task_without_a_grid_is_no_question_over_parts(tmp_path):
+    assert _asked(tmp_path) is None
+    assert _asked(tmp_path, task="digits") is None
+    assert _asked(tmp_path, 'task = "digits"') is None
+
+
+def test_every_task_is_a_part_at_its_share_of_alpha_with_one_look(tmp_path):
+    found = _asked(tmp_path, task="digits,gym:CartPole-v1", group=("a:ppo.lr=1e-3", "b:ppo.lr=1e-4"),
+                   margin="gym:CartPole-v1=20,digits=1", replicates="12", alpha=0.06)  # fmt: skip
+    assert found.alpha == 0.06
+    assert [part.name for part in found.parts] == ["digits", "gym:CartPole-v1"]
+    assert [part.asked.task for part in found.parts] == ["digits", "gym:CartPole-v1"]
+    assert [part.asked.margin for part in found.parts] == [1.0, 20.0]
+    assert [part.asked.episodes for part in found.parts] == [3, 50], "each has the defaults of its kind"
+    assert {part.asked.alpha for part in found.parts} == {0.06 / 3}
+    assert {part.asked.looks for part in found.parts} == {(12,)}
+
+
+def test_a_file_may_say_what_holds_for_one_task_only(tmp_path):
+    found = _asked(
+        tmp_path,
+        'episodes = 5\nreplicates = 7\n[tasks.digits]\nmargin = 3.0\n[tasks."gym:CartPole-v1"]\nmargin = 20.0\n'
+        "episodes = 9\n[group.a]\n[group.b.ppo]\nlr = 1e-3\n",
+    )
+    assert [(part.name, part.asked.episodes, part.asked.margin, part.asked.replicates) for part in found.parts] == [
+        ("digits", 5, 3.0, 7), ("gym:CartPole-v1", 9, 20.0, 7),
+    ]  # fmt: skip
+
+
+def test_a_list_in_a_file_names_tasks_and_flags_win(tmp_path):
+    text = 'task = ["digits", "mixture"]\n'
+    assert [part.name for part in _asked(tmp_path, text).parts] == ["digits", "mixture"]
+    assert [part.name for part in _asked(tmp_path, text, task="digits,synthetic").parts] == ["digits", "synthetic"]
+    assert _asked(tmp_path, text, task="digits") is None
+
+
+def test_a_grid_has_a_part_per_cell_in_which_all_groups_have_the_same_settings(tmp_path):
+    found = _asked(tmp_path, grid=("ppo.lr=1e-4,1e-3", "episodes=2,4"), groups="shaped,simplified")
+    assert [part.name for part in found.parts] == [
+        "ppo.lr=1e-4, episodes=2", "ppo.lr=1e-4, episodes=4", "ppo.lr=1e-3, episodes=2", "ppo.lr=1e-3, episodes=4",
+    ]  # fmt: skip
+    for part in found.parts:
+        lrs = {group.settings.ppo.lr for group in part.asked.groups}
+        assert f"ppo.lr={lrs.pop():.0e}, episodes={part.asked.episodes}".replace("e-0", "e-") == part.name
+        assert lrs == set()
+
+
+def test_a_grid_over_several_tasks_has_every_cell_of_every_task(tmp_path):
+    found = _asked(tmp_path, grid=("ppo.lr=1e-4,1e-3",), task="digits,mixture", margin="digits=1,mixture=4")
+    assert [(part.name, part.asked.margin) for part in found.parts] == [
+        ("digits, ppo.lr=1e-4", 1.0), ("digits, ppo.lr=1e-3", 1.0), ("mixture, ppo.lr=1e-4", 4.0),
+        ("mixture, ppo.lr=1e-3", 4.0),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"task": "digits,digits"}, "'digits' is there twice"),
+        ({"task": "digits,"}, "a name is missing"),
+        ({"task": "digits,mixture", "margin": "walker=2"}, "a size for all, or TASK=SIZE"),
+        ({"task": "digits,mixture", "margin": "digits=big"}, "a size is a number"),
+        ({"task": "digits", "margin": "digits=2"}, "with one task it is a size alone"),
+        ({"task": "digits", "scores": "0..1"}, "--scores describes several tasks"),
+        ({"task": "digits,mixture", "looks": "6,10"}, "--looks: all parts are looked at once"),
+        ({"task": "digits,mixture", "replicates": "auto"}, "--replicates auto: all parts are looked at once"),
+        ({"task": "digits,mixture", "exam": True}, "--exam"),
+        ({"task": "digits,mixture", "unpaired": True}, "--unpaired"),
+        ({"task": "digits,mixture", "no_early_stop": True}, "--no-early-stop"),
+        ({"task": "digits,mixture", "groups": "shaped"}, "digits: --groups: one group"),
+        ({"grid": ("ppo.lr=1e-3",)}, "two values or more"),
+        ({"grid": ("ppo.lr=1,1",)}, "two values or more, all different"),
+        ({"grid": ("ppo.lr=1,2", "ppo.lr=3,4")}, "varied twice"),
+        ({"grid": ("rng_seed=1,2",)}, "rng_seed is the same in every cell"),
+        ({"grid": ("ppo.nonsense=1,2",)}, "unknown key 'ppo.nonsense'"),
+    ],
+)
+def test_what_cannot_be_asked_of_several_is_refused_with_what_would_be_right(tmp_path, options, words):
+    with pytest.raises(UsageError, match=words):
+        _asked(tmp_path, **options)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('task = ["digits", "mixture"]\n[tasks.walker]\nmargin = 2.0\n', "no such task"),
+        ("[tasks.digits]\nmargin = 2.0\n", "one is named"),
+        ("[tasks.digits]\nrng_seed = 2\n[tasks.mixture]\n", "rng_seed is the same for all tasks"),
+        ("tasks = 3\n", r"\[tasks.NAME\] must be tables"),
+    ],
+)
+def test_a_file_that_contradicts_itself_is_refused(tmp_path, text, words):
+    with pytest.raises(UsageError, match=words):
+        _asked(tmp_path, text)
+
+
+def test_values_with_commas_in_brackets_are_one_value():
+    assert grid(("growth.blueprints=[norm,attention],[norm]",)) == (
+        ("growth.blueprints=[norm,attention]",), ("growth.blueprints=[norm]",),
+    )  # fmt: skip
+    assert grid(()) == ()
+
+
+@pytest.mark.parametrize("name", ["digits", "gym:CartPole-v1", "ppo.lr=1e-4, episodes=2", "/a/b.py:make", "ä" * 9])
+def test_every_part_has_a_folder_of_its_own(name):
+    check_name(folder_of(name))
+    assert folder_of(name) != folder_of(f"{name}:")

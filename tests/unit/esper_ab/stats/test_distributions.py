@@ -1,0 +1,67 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from esper_ab.stats import distributions
+
+P = st.floats(0.0, 1.0)
+X = st.floats(-1e6, 1e6)
+DF = st.integers(1, 10_000)
+
+
+def same(found: object, expected: object) -> bool:
+    return bool(np.array_equal(np.asarray(found), np.asarray(expected), equal_nan=True))
+
+
+@given(x=X, p=P, df=DF)
+def test_student_is_scipys_to_the_bit(x: float, p: float, df: int) -> None:
+    assert same(distributions.t_cdf(x, df), stats.t.cdf(x, df))
+    assert same(distributions.t_sf(x, df), stats.t.sf(x, df))
+    assert same(distributions.t_ppf(p, df), stats.t.ppf(p, df))
+    assert same(distributions.t_isf(p, df), stats.t.isf(p, df))
+
+
+@given(x=X, p=P)
+def test_normal_is_scipys_to_the_bit(x: float, p: float) -> None:
+    assert same(distributions.norm_sf(x), stats.norm.sf(x))
+    assert same(distributions.norm_isf(p), stats.norm.isf(p))
+
+
+@given(p=P, df=DF)
+def test_chi_squared_is_scipys_to_the_bit(p: float, df: int) -> None:
+    assert same(distributions.chi2_ppf(p, df), stats.chi2.ppf(p, df))
+    assert same(distributions.chi2_isf(p, df), stats.chi2.isf(p, df))
+
+
+@given(p=P, above=DF, below=DF)
+def test_f_is_scipys_to_the_bit(p: float, above: int, below: int) -> None:
+    assert same(distributions.f_ppf(p, above, below), stats.f.ppf(p, above, below))
+    assert same(distributions.f_isf(p, above, below), stats.f.isf(p, above, below))
+
+
+@pytest.mark.parametrize("end", [np.inf, -np.inf, np.nan])
+def test_ends_of_the_line_are_scipys(end: float) -> None:
+    assert same(distributions.t_sf(end, 5), stats.t.sf(end, 5))
+    assert same(distributions.t_cdf(end, 5), stats.t.cdf(end, 5))
+    assert same(distributions.norm_sf(end), stats.norm.sf(end))
+
+
+def test_arrays_broadcast() -> None:
+    p, df = np.array([[0.01], [0.2]]), np.array([3, 9])
+    assert same(distributions.t_isf(p, df), stats.t.isf(p, df))
+
+
+def test_what_performs_an_experiment_waits_for_no_scipy() -> None:
+    """It is a second of every launch; `load` then imports scipy.special alone."""
+    script = (
+        "import sys\nfrom esper_ab.control import experiment_run\nfrom esper_ab.stats import distributions\n"
+        "print([name for name in sys.modules if name.startswith('scipy')])\ndistributions.load()\n"
+        "print('scipy.special' in sys.modules, 'scipy.stats' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, timeout=120, capture_output=True, text=True)
+    assert done.stdout.splitlines() == ["[]", "True False"]
