@@ -38,7 +38,7 @@ done.set()
 class Gone:
     """A worker that has ended."""
 
-    name, pid, sentinel = "w00/1", 1, -1
+    name, pid, sentinel, ended_how = "w00/1", 1, -1, ""
 
     def __init__(self, exitcode):
         self.exitcode = exitcode
