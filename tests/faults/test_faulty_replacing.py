@@ -17,8 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esper_ab.contracts.below import write_synced_below
+from esper_ab.contracts.checkpoint_files import GENERATIONS
 from esper_ab.contracts.records import RunRef
-from workers.storage import checkpoint
+from workers.storage import checkpoint, durable
 
 FAILS = (errno.EIO, errno.ESTALE, errno.EDQUOT, errno.ENOSPC)
 PATCHED = ("write", "fsync", "close", "replace")
@@ -98,6 +99,10 @@ def test_a_file_is_the_old_one_or_the_new_one_whatever_fails(tmp_path_factory, d
     assert {path.name: path.read_bytes() for path in (root / "folder").iterdir()} == {"file": b"last"}
 
 
+def read(root, offered):
+    return durable.read(root / offered.file, offered.sha256, offered.size_bytes)
+
+
 @given(st.data())
 def test_a_run_is_taken_up_from_what_was_recorded(tmp_path_factory, data):
     root = tmp_path_factory.mktemp("faulty")
@@ -114,9 +119,9 @@ def test_a_run_is_taken_up_from_what_was_recorded(tmp_path_factory, data):
     torn = data.draw(st.booleans(), label="power goes in the middle of a rename")
     if torn and recorded:  # of the newest, which was written again by a worker that had not been heard
         (root / recorded[-1][0].file).unlink()
-    offered = tuple(one for one, _ in reversed(recorded))[: checkpoint.GENERATIONS]
+    offered = tuple(one for one, _ in reversed(recorded))[:GENERATIONS]
     taken = []
-    milestone, damaged = checkpoint.take_up(root, RUN, offered, taken.append)
+    milestone, damaged = checkpoint.take_up(RUN, offered, lambda one: read(root, one), taken.append)
     assert len(damaged) == (torn and bool(recorded))
     if taken:
         assert taken == [dict((one.milestone, state) for one, state in recorded)[milestone]]
