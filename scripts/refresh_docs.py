@@ -83,6 +83,10 @@ PRODUCTS = {
         files=("docs/other-numbers.png",), code=("esper_ab/external", "esper_ab/report/figures", *_STATISTICS),
         command=("scripts/refresh_docs",),
     ),
+    "several tasks": Product(
+        files=("docs/several-tasks.png",), code=("esper_ab/joint", "esper_ab/external", "esper_ab/report/figures"),
+        command=("scripts/refresh_docs",),
+    ),
     "training": _numbers("training", "validate_training", *_STATISTICS, *_TRAINING),
     "evaluation": _numbers("eval-hosts", "eval_hosts", *_TRAINING),
     "precision": _numbers("precision", "precision", *_TRAINING),
@@ -174,6 +178,23 @@ def other_numbers() -> None:
                    stdout=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": str(ROOT)})  # fmt: skip
 
 
+def several_tasks() -> None:
+    """Run the experiment of docs/several-tasks.md and draw its picture, with the commands that stand there."""
+    names = ("digits", "mixture")
+    asked = (
+        "--groups looking,random --task digits,mixture --margin 10 --replicates 8 --name several "
+        "--episodes 1 --steps 12 --n-envs 4 --eval-hosts 8 --quiet --json"
+    )
+    within = os.environ | {"PYTHONPATH": str(ROOT)}
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, "-m", "esper_ab.launch", *asked.split(), "--out", folder], check=True, cwd=ROOT,
+                       stdout=subprocess.DEVNULL, env=within)  # fmt: skip
+        parts = [f"{name}={Path(folder) / 'several' / name}" for name in names]
+        shown = ("--scores", "0..100", "--figure", "docs/several-tasks.png")
+        subprocess.run([sys.executable, "-m", "esper_ab.commands.cli", "judge", str(Path(folder, "several/plan.json")),
+                        *parts, *shown], check=True, cwd=ROOT, stdout=subprocess.DEVNULL, env=within)  # fmt: skip
+
+
 def shaping() -> None:
     """Run the experiment of docs/shaping.md, minutes, and keep its report and curves. The page quotes the summary."""
     with tempfile.TemporaryDirectory() as folder:
@@ -210,7 +231,8 @@ def keep_shaping(experiment_dir: Path) -> None:
     image.imsave(ROOT / SHAPING / "curves.png", np.concatenate(wide))
 
 
-DRAWN = {"example": example, "other numbers": other_numbers}  # made here without being asked for by name
+# Made here without being asked for by name.
+DRAWN = {"example": example, "other numbers": other_numbers, "several tasks": several_tasks}
 MADE = {**DRAWN, "shaping": shaping}  # made here
 
 

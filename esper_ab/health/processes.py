@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import resource
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -84,7 +85,8 @@ def refuse_few_processes(name: str, args: Sequence[str]) -> None:
 
 def check(workers: int, each: int) -> None:
     """UsageError unless a coordinator and so many workers may be started; `each`: of one worker."""
-    count = _BESIDE_WORKERS + workers * each
+    to_come = 0 if "scipy.special" in sys.modules else blas_threads(os.environ)  # loaded when the workers are started
+    count = to_come + _BESIDE_WORKERS + workers * each
     _refuse(f"{workers} lanes need", count, "raise the limit, end something, or name fewer devices")
 
 

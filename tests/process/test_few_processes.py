@@ -84,7 +84,7 @@ def test_lanes_that_cannot_have_their_workers_are_refused_with_the_plan(folder, 
     with limited(folder, 14) as within:
         ended = called(within, folder, *LAUNCH, *TINY)
     assert ended.returncode == 2, ended.stderr
-    assert ended.stderr.splitlines()[-1].startswith(f"error: {LANES} lanes need 12 more processes and threads, and ")
+    assert ended.stderr.splitlines()[-1].startswith(f"error: {LANES} lanes need 13 more processes and threads, and ")
     assert not list(folder.glob("experiments/*")), "nothing was begun"
 
 

@@ -15,7 +15,8 @@ from esper_ab.execution.experiment import make_launcher
 from esper_ab.launchers.ray import RayLauncher, _bundle
 
 GIVEN = {
-    "launcher": "ray", "transport": None, "ray_address": "auto", "ray_label": ("kind=h100", "zone=a"), "ray_wait": 60.0,
+    "launcher": "ray", "transport": None, "files": None, "ray_address": "auto", "ray_label": ("kind=h100", "zone=a"),
+    "ray_wait": 60.0,
 }  # fmt: skip
 
 
