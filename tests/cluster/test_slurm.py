@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support import conducted, fake_plans
+from support import apart, conducted, fake_plans
 from support.being_killed import alive
 from support.children import environment
 
@@ -48,10 +48,11 @@ def on_one_machine(tmp_path_factory):
 
 
 def test_the_contract_of_launchers_holds_in_an_allocation(allocation, tmp_path):
-    tests = [str(ROOT / "tests" / "catalog" / "test_launchers.py"), "-k", "slurm", "-p", "no:cacheprovider"]
+    tests = [str(ROOT / "tests" / "catalog" / "test_launchers.py"), "-k", "slurm", "-rs", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", "-q", "--basetemp", str(tmp_path / "pytest"), *tests]
     done = subprocess.run(command, env=environment(), cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-5000:]
+    assert "tests/cluster calls these tests" not in done.stdout, "they were not skipped for want of a cluster"
 
 
 def test_every_record_is_the_one_of_a_single_machine(allocation, tmp_path, on_one_machine):
@@ -183,3 +184,15 @@ def test_cores_per_node_in_slurms_notation():
     assert expand_cores("4(x2),8") == [4, 4, 8]
     assert expand_cores("2") == [2]
     assert expand_cores("") == expand_cores("four") == []
+
+
+def test_workers_that_share_no_files_send_them(allocation, tmp_path, on_one_machine):
+    made = SlurmLauncher(apart.FAKE)
+    made.use(devices())
+    made.shares_files = False
+    events = conducted.run(tmp_path / "run", PLAN, launcher=made)
+    assert not conducted.ledger(events)
+    assert conducted.records(events) == conducted.records(on_one_machine)
+    assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
+    assert len(apart.contents(tmp_path / "run", "policies")) == 12
+    assert all(apart.contents(tmp_path / "run", "checkpoints").values())
