@@ -25,6 +25,7 @@ from esper_ab.launchers.slurm import SlurmLauncher, as_exitcode, expand_cores
 ROOT = Path(__file__).resolve().parents[2]
 PLAN = fake_plans.plan(6, ("a", "b", "c"), replicates=4, episodes=3)
 PATIENCE_S = 60.0
+STANDSTILL_S = 90.0
 
 
 def devices(nodes=("n1", "n2", "n3")):
@@ -173,6 +174,33 @@ def test_a_lost_node_is_known_within_a_minute(allocation, cluster, tmp_path):
         cluster.start_node("n3")
     assert "cpu:4" in str(raised.value) or "cpu:5" in str(raised.value)
     assert time.monotonic() - lost[0] < 180
+
+
+@pytest.mark.slow
+def test_a_node_that_stands_still_and_comes_back_changes_nothing(allocation, cluster, tmp_path, on_one_machine):
+    """The experiment has given it up meanwhile: what its workers do then is nobody's business, until they are gone."""
+    workers: list[int] = []
+    stopped: list[int] = []
+
+    def stop(event):
+        if isinstance(event, EpisodeRecorded) and not stopped:
+            workers.extend(cluster.tasks_of("n3"))
+            stopped.extend(cluster.stop_node("n3"))
+
+    began, limits = time.monotonic(), Limits(floor_s=30.0, start_up_s=300.0)
+    try:
+        with pytest.raises(WorkerFailed):
+            conducted.run(tmp_path / "run", PLAN, conducted.Watcher(stop), launcher=launcher(), limits=limits)
+        kept = apart.contents(tmp_path / "run", ".")
+        cluster.wait(lambda: time.monotonic() - began > STANDSTILL_S, 2 * STANDSTILL_S)
+    finally:
+        cluster.go_on(stopped)
+    assert workers
+    cluster.wait(lambda: not any(map(alive, workers)), 2 * STANDSTILL_S)
+    assert apart.contents(tmp_path / "run", ".") == kept
+    events = conducted.resume(tmp_path / "run")
+    assert conducted.records(events).keys() == conducted.records(on_one_machine).keys()
+    assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
 
 
 def test_a_status_that_means_no_signal_stays_what_it_is():

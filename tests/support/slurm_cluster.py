@@ -132,13 +132,29 @@ class SlurmCluster:
 
     def lose_node(self, name: str) -> None:
         """As when its power fails: slurmd, the steps' daemons and their tasks are gone at once."""
-        daemon = self._daemons.pop(name)
-        parents = _parents()
-        tasks = [pid for pid in parents if f"SLURMD_NODENAME={name}".encode() in _environment(pid)]
-        steps = {parents[pid] for pid in tasks if _name(parents[pid]) == "slurmstepd"}
-        for pid in (daemon.pid, *steps, *tasks):
+        for pid in self._processes_of(name):
             _kill(pid)
-        daemon.wait()
+        self._daemons.pop(name).wait()
+
+    def stop_node(self, name: str) -> list[int]:
+        """As when it cannot be reached: all of them stand still, until `go_on` with what is returned."""
+        stopped = self._processes_of(name)
+        for pid in stopped:
+            _signal(pid, signal.SIGSTOP)
+        return stopped
+
+    def go_on(self, stopped: list[int]) -> None:
+        for pid in stopped:
+            _signal(pid, signal.SIGCONT)
+
+    def tasks_of(self, name: str) -> list[int]:
+        """The processes of jobs on a node."""
+        return [pid for pid in _parents() if f"SLURMD_NODENAME={name}".encode() in _environment(pid)]
+
+    def _processes_of(self, name: str) -> list[int]:
+        parents, tasks = _parents(), self.tasks_of(name)
+        steps = {parents[pid] for pid in tasks if _name(parents[pid]) == "slurmstepd"}
+        return [self._daemons[name].pid, *steps, *tasks]
 
     def run(self, *command: str, **how: object) -> subprocess.CompletedProcess[str]:
         return subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, **how)  # type: ignore[call-overload,no-any-return]
@@ -208,8 +224,12 @@ def _free_ports(count: int) -> list[int]:
 
 
 def _kill(pid: int) -> None:
+    _signal(pid, signal.SIGKILL)
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
     with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, number)
 
 
 def _parents() -> dict[int, int]:
