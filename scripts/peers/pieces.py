@@ -6,7 +6,7 @@ import json
 import statistics
 from collections.abc import Iterable, Iterator
 from functools import partial
-from importlib.metadata import version
+from importlib.metadata import distributions
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -94,8 +94,9 @@ def machine() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of what decides returns and speeds."""
-    return {name: version(name) for name in PACKAGES}
+    """Return the versions of what decides returns and speeds, as far as it is installed."""
+    found = {name: [one.version for one in distributions(name=name)] for name in PACKAGES}
+    return {name: versions[0] for name, versions in found.items() if versions}
 
 
 def append(file: Path, run: dict[str, Any]) -> None:
