@@ -67,7 +67,9 @@ def read_joint(directory: Path) -> tuple[Joint, ExternalPlan]:
     try:
         joint = msgspec.json.decode((directory / JOINT_NAME).read_bytes(), type=Joint)
     except UNREADABLE as error:
-        raise JournalError(f"{directory / JOINT_NAME}: {error}") from None
+        raise JournalError(
+            f"{directory / JOINT_NAME} is damaged: {error}; put a copy of it back, or report on each part by itself"
+        ) from None
     return joint, read_plan(directory / PLAN_NAME)
 
 

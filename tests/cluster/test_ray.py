@@ -13,6 +13,7 @@ import pytest
 from support import conducted, fake_plans, ray_cluster
 from support.being_killed import alive
 from support.children import environment
+from support.launcher_contract import check_contract
 from support.ray_cluster import CORES, RayNodes, wait
 
 from esper_ab.analysis.result_hash import result_hash
@@ -102,11 +103,7 @@ def kill_nanny(worker):
 
 
 def test_the_contract_of_launchers_holds_on_a_cluster(cluster, tmp_path):
-    tests = [str(ROOT / "tests" / "catalog" / "test_launchers.py"), "-k", "ray", "-rs", "-p", "no:cacheprovider"]
-    command = [sys.executable, "-m", "pytest", "-q", "--basetemp", str(tmp_path / "pytest"), *tests]
-    done = subprocess.run(command, env=environment(), cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-5000:]
-    assert "tests/cluster calls these tests" not in done.stdout, "they were not skipped for want of a cluster"
+    check_contract("ray", tmp_path)
 
 
 def test_every_record_is_the_one_of_a_single_machine(cluster, tmp_path, on_one_machine):

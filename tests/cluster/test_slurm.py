@@ -13,6 +13,7 @@ import pytest
 from support import apart, conducted, fake_plans
 from support.being_killed import alive
 from support.children import environment
+from support.launcher_contract import check_contract
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.errors import Interrupted, UsageError, WorkerFailed
@@ -22,7 +23,6 @@ from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, WorkerStar
 from esper_ab.journal.fold import fold
 from esper_ab.launchers.slurm import SlurmLauncher, as_exitcode, expand_cores
 
-ROOT = Path(__file__).resolve().parents[2]
 PLAN = fake_plans.plan(6, ("a", "b", "c"), replicates=4, episodes=3)
 PATIENCE_S = 60.0
 STANDSTILL_S = 90.0
@@ -49,11 +49,7 @@ def on_one_machine(tmp_path_factory):
 
 
 def test_the_contract_of_launchers_holds_in_an_allocation(allocation, tmp_path):
-    tests = [str(ROOT / "tests" / "catalog" / "test_launchers.py"), "-k", "slurm", "-rs", "-p", "no:cacheprovider"]
-    command = [sys.executable, "-m", "pytest", "-q", "--basetemp", str(tmp_path / "pytest"), *tests]
-    done = subprocess.run(command, env=environment(), cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-5000:]
-    assert "tests/cluster calls these tests" not in done.stdout, "they were not skipped for want of a cluster"
+    check_contract("slurm", tmp_path)
 
 
 def test_every_record_is_the_one_of_a_single_machine(allocation, tmp_path, on_one_machine):
