@@ -13,12 +13,22 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 from pathlib import Path
 from typing import Any
 
 from learning.pieces import BUDGETS, EVAL_EPISODES, REPLICATES, ROOT, perform
-from learning.table import budget_text, collect, curves, differences, markdown, pieces_of, recorded, rows, state
+from learning.table import (
+    budget_text,
+    collect,
+    curves,
+    differences,
+    machines,
+    markdown,
+    pieces_of,
+    recorded,
+    rows,
+    state,
+)
 from marks import between
 
 DATA = ROOT / "docs" / "benchmarks" / "learning.json"
@@ -40,13 +50,14 @@ def write(out: Path) -> None:
         found.setdefault(row, {}).update(runs)
     table = rows(found)
     searched = out / "schedule.json"
-    schedule = (json.loads(searched.read_text()) if searched.exists() else data)["schedule"]
+    schedule = data["schedule"] if "schedule" in data else json.loads(searched.read_text())["schedule"]
     facts = {
         "budget": budget_text(EVAL_EPISODES),
         "state": state(found),
         "table": markdown(table),
         "curves": curves(found),
         "differences": differences(found),
+        "machines": machines(found),
         "schedule": "`" + "`, `".join(schedule) + "`",
     }
     page = (ROOT / "docs" / "learning.md").read_text()
@@ -58,10 +69,7 @@ def write(out: Path) -> None:
         for (group, budget), of in found.items()
         for replicate, run in sorted(of.items())
     ]
-    machine = platform.processor() or platform.machine()
-    head = {
-        "machine": machine, "budget": facts["budget"], "state": facts["state"], "schedule": schedule, "rows": table,
-    }  # fmt: skip
+    head = {"budget": facts["budget"], "state": facts["state"], "schedule": schedule, "rows": table}
     lines = ",\n".join(json.dumps(run) for run in runs)
     DATA.write_text(f'{json.dumps(head, indent=1)[:-2]},\n "runs": [\n{lines}\n]}}\n')
     print(facts["state"], facts["table"], facts["curves"], sep="\n\n")
@@ -78,8 +86,11 @@ def main() -> None:
     arguments = parser.parse_args()
     if not arguments.table:
         asked = [one for one in BUDGETS if arguments.budgets is None or one.name in arguments.budgets]
-        known = pieces_of(recorded(recorded_data()["runs"]))
-        perform(arguments.out, asked, arguments.replicates, known=known, in_turn=arguments.in_turn)
+        data = recorded_data()
+        perform(
+            arguments.out, asked, arguments.replicates, known=pieces_of(recorded(data["runs"])),
+            schedule=data.get("schedule"), in_turn=arguments.in_turn,
+        )  # fmt: skip
     write(arguments.out)
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import functools
 import json
-import platform
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,6 +35,7 @@ from esper_ab.contracts.settings import (
     HostKernel,
     RewardSettings,
 )
+from esper_ab.health.processor import name_of_processor
 from esper_ab.journal.load import load
 from esper_ab.stats.paired_difference import paired_difference
 from workers.appraisal.search import search
@@ -257,7 +257,7 @@ def main() -> None:
         torch.set_num_threads(1)
         best, singles = searched()
         data |= {
-            "machine": platform.processor() or platform.machine(), "steps": STEPS, "batch_size": GROWTH.batch_size,
+            "machine": name_of_processor(), "steps": STEPS, "batch_size": GROWTH.batch_size,
             "max_seeds": GROWTH.max_seeds,
             "plans": {
                 name: {"words": plan.description, "schedule": plan.settings.schedule} for name, plan in best.items()

@@ -25,6 +25,7 @@ from marks import between
 
 from esper_ab.analysis.analyse import analyse
 from esper_ab.analysis.pairs import pairs_of
+from esper_ab.health.processor import name_of_processor
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.load import load
 from esper_ab.journal.outcomes import mean
@@ -138,7 +139,7 @@ def main() -> None:
     told = f"{INTRODUCTION}\n\n{table(rows)}\n\n{_conclusion(rows)}"
     PAGE.write_text(between(PAGE.read_text(encoding="utf-8"), MARK, told), encoding="utf-8")
     DATA.parent.mkdir(exist_ok=True)
-    machine = {"processor": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()}
+    machine = {"processor": name_of_processor(), "cores": os.cpu_count(), "python": platform.python_version()}
     data = {"experiment": EXPERIMENT, "ways": WAYS, "machine": machine, "rows": rows}
     DATA.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
     print(table(rows))

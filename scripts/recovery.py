@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import signal
 import statistics
 import subprocess
@@ -27,6 +26,7 @@ from typing import Any
 from marks import between
 
 from esper_ab.analysis.result_hash import result_hash
+from esper_ab.health.processor import name_of_processor
 from esper_ab.journal.events import EpisodeRecorded, MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.load import load
@@ -180,7 +180,7 @@ def measure(folder: Path, kills: int) -> dict[str, Any]:
         "experiment": EXPERIMENT,
         "cores": os.cpu_count(),
         "load_average": os.getloadavg()[1],  # of five minutes, all processes of the machine
-        "processor": platform.machine(),
+        "processor": name_of_processor(),
         "kills": len(struck),
         "same_result": result_hash(histories[0]) == result_hash(histories[1]),
         "stages_s": {name: spread([one[name] for one in each]) for name in each[0]},

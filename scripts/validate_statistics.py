@@ -36,6 +36,8 @@ from simulation import agreement, engine, families, laws, rules, sentences, tabl
 from simulation.results import COVERAGE_LIMIT, ERROR_LIMIT, Limit, Row, checks, rows
 from simulation.tasks import SHIFTS, Tally, Task, add, tasks, work
 
+from esper_ab.health.processor import name_of_processor
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, DATA = ROOT / "docs" / "statistics.md", ROOT / "docs" / "benchmarks" / "statistics.json"
 MARK = "statistics table"
@@ -175,20 +177,12 @@ def write(place: tuple[Path, str], found: list[Row], compared: dict[str, Any], t
     data, mark = place
     head = {
         "rng_seed": RNG_SEED, "experiments": vars(FULL), "error_limit": ERROR_LIMIT, "coverage_limit": COVERAGE_LIMIT,
-        "broken": broken, "processor": processor(), **compared,
+        "broken": broken, "processor": name_of_processor(), **compared,
     }  # fmt: skip
     lines = ",\n".join(json.dumps(row.as_dict()) for row in found)
     data.parent.mkdir(exist_ok=True)
     data.write_text(f'{json.dumps(head, indent=1)[:-2]},\n "rows": [\n{lines}\n]}}\n')
     PAGE.write_text(between(PAGE.read_text(), mark, text))
-
-
-def processor() -> str:
-    """Name this machine's processor, with its family and model, as /proc/cpuinfo has them; no number depends on it."""
-    pairs = (line.partition(":") for line in Path("/proc/cpuinfo").read_text().splitlines())
-    told = {key.strip(): value.strip() for key, _, value in pairs}
-    family, model = told.get("cpu family", "unknown"), told.get("model", "unknown")
-    return f"{told.get('model name', 'unknown')}, family {family}, model {model}"
 
 
 def judged(found: list[Row], *, quick: bool) -> tuple[list[Limit], list[str]]:

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 from esper_ab.contracts.installed_code import sources
+from esper_ab.health.processor import name_of_processor
 
 _GIT_TIMEOUT_S = 10.0
 
@@ -15,7 +16,7 @@ _GIT_TIMEOUT_S = 10.0
 def machine() -> dict[str, str]:
     """Where it runs."""
     return {
-        "host": platform.node(), "system": platform.platform(), "processor": platform.machine(),
+        "host": platform.node(), "system": platform.platform(), "processor": name_of_processor(),
         "cores": str(len(os.sched_getaffinity(0))), "python": platform.python_version(),
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from esper_ab.health.control_groups import Allowance
 from esper_ab.health.diagnosis import Diagnosis, ok, warning
 from esper_ab.health.system_file import text_of
 
+_CPU_INFO = Path("/proc/cpuinfo")
 _FEATURES = ("avx2", "avx512f", "avx512_bf16", "amx_tile", "amx_bf16", "asimd", "bf16")  # names of /proc/cpuinfo
 _LITTLE_BYTES = 2 << 30  # for two workers and the report
 
@@ -23,8 +25,22 @@ def processor_diagnoses() -> Iterator[Diagnosis]:
     yield cores(usable, there)
     groups = control_groups.folders()
     yield quota(cpu_quota(groups), usable)
-    yield features(text_of(Path("/proc/cpuinfo")))
+    yield features(text_of(_CPU_INFO))
     yield memory(text_of(Path("/proc/meminfo")), control_groups.memory(groups))
+
+
+def name_of_processor(cpuinfo: str | None = None) -> str:
+    """Return the processor's name with family and model, which decide how it rounds; elsewhere its architecture.
+
+    `cpuinfo` is the text of /proc/cpuinfo; None reads it. The libraries of two processors of one architecture may
+    compute other last digits, so the architecture alone does not tell machines apart.
+    """
+    lines = (text_of(_CPU_INFO) if cpuinfo is None else cpuinfo).partition("\n\n")[0].splitlines()  # the first core
+    told = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    if "model name" not in told:
+        return platform.processor() or platform.machine()
+    numbers = [f"{key} {told[name]}" for key, name in (("family", "cpu family"), ("model", "model")) if name in told]
+    return told["model name"] + (f" ({', '.join(numbers)})" if numbers else "")
 
 
 def cores(usable: int, there: int) -> Diagnosis:

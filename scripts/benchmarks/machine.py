@@ -65,8 +65,8 @@ def interleaved(works: dict[str, Callable[[], Any]], repeats: int) -> dict[str, 
     return laps
 
 
-def fma_loop() -> Callable[[], float]:
-    """Compile fma.cpp for this processor; each call returns 10^9 float32 operations per second of this thread."""
+def fma_rounds() -> Callable[[], int]:
+    """Compile fma.cpp for this processor; each call runs some ten milliseconds of it and returns its operations."""
     source = Path(__file__).with_name("fma.cpp")
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "fma.so"
@@ -74,12 +74,18 @@ def fma_loop() -> Callable[[], float]:
         subprocess.run(command, check=True)
         rounds = ctypes.CDLL(str(made)).fma_rounds
     rounds.restype, rounds.argtypes = ctypes.c_long, [ctypes.c_long, ctypes.c_void_p]
-    out = np.empty(16, np.float32)
+
+    return lambda: int(_FMA_ROUNDS * rounds(_FMA_ROUNDS, np.empty(16, np.float32).ctypes.data))
+
+
+def fma_loop() -> Callable[[], float]:
+    """Each call returns 10^9 float32 operations per second of this thread, of pure multiply-adds."""
+    rounds = fma_rounds()
 
     def gflops() -> float:
         start = time.thread_time()
-        operations = _FMA_ROUNDS * rounds(_FMA_ROUNDS, out.ctypes.data)
-        return float(operations / (time.thread_time() - start) / 1e9)
+        operations = rounds()
+        return operations / (time.thread_time() - start) / 1e9
 
     return gflops
 

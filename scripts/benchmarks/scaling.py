@@ -2,7 +2,8 @@
 
 An episode takes longer beside another one because its worker waits for a core, which the coordinator or anybody else
 has, or because its core does less in a second: caches, memory and clock are shared. The kernel's account of every
-process tells one from the other.
+process tells one from the other. Two threads of pure multiply-adds, which share neither caches nor memory, show beside
+them what two cores of this machine give at most.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
@@ -20,12 +23,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.machine import FEW, Spread
+from benchmarks.machine import FEW, Spread, fma_rounds, timed
 from esper_ab.journal.events import EpisodeRecorded, RunStarted, WorkerStarted
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.load import load
 
 _SAMPLE_S = 0.5
+_FMA_CALLS = 150  # two seconds or so
 _LAUNCH = [sys.executable, "-m", "esper_ab.launch", "--eval-hosts", "4", "--replicates", "1", "--quiet"]
 
 
@@ -33,10 +37,12 @@ def measure(repeats: int) -> dict[str, Any]:
     """Real episodes of digits, two lanes and one in turn; an experiment of one lane runs its groups one by one."""
     episodes, repeats = (4, 2) if repeats <= FEW else (12, repeats)
     found: dict[str, list[dict[str, float]]] = {"one": [], "two": []}
+    multiply_adds, kept = fma_rounds(), list[float]()
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         for repeat in range(repeats):
             for name, lanes in (("one", 1), ("two", 2)):
                 found[name].append(_experiment(Path(folder) / f"{name}{repeat}", lanes, episodes))
+            kept.append(_kept(multiply_adds))
     ratios = [one["episode_s"] / two["episode_s"] for one, two in zip(found["one"], found["two"], strict=True)]
     return {
         "cores": len(os.sched_getaffinity(0)),
@@ -46,7 +52,20 @@ def measure(repeats: int) -> dict[str, Any]:
             for what in ("episode_s", "on_core_s", "waiting_s", "coordinator_ms")
         },
         "efficiency": asdict(Spread.of(ratios)),
+        "multiply_adds": asdict(Spread.of(kept)),
+        "of_multiply_adds": asdict(Spread.of([run / pure for run, pure in zip(ratios, kept, strict=True)])),
     }
+
+
+def _kept(multiply_adds: Callable[[], int]) -> float:
+    """Share of its speed on the wall that a thread of multiply-adds keeps beside a second one; ctypes frees the GIL."""
+
+    def seconds(_: int) -> float:
+        return timed(lambda: [multiply_adds() for _ in range(_FMA_CALLS)]).wall
+
+    alone = seconds(0)
+    with ThreadPoolExecutor(2) as two:
+        return alone / float(np.mean(list(two.map(seconds, range(2)))))
 
 
 def _experiment(experiment_dir: Path, lanes: int, episodes: int) -> dict[str, float]:
@@ -134,9 +153,10 @@ def render(record: dict[str, Any]) -> list[str]:
         "| --- | --- | --- | --- | --- |",
         *("| " + " | ".join(row) + " |" for row in rows),
         "",
-        f"Efficiency, one ÷ two: {_spread(record['efficiency'])}. With 1 the second run costs the first nothing. Where "
-        "a worker is longer on a core beside another one, caches, memory or clock are shared; where it waits longer, "
-        "somebody else had the core.",
+        f"Efficiency, one ÷ two: {_spread(record['efficiency'])}. With 1 the second run costs the first nothing. A "
+        f"thread of pure multiply-adds keeps {_spread(record['multiply_adds'])} of its speed beside a second one; of "
+        f"what that keeps, a run keeps {_spread(record['of_multiply_adds'])}. Where a worker is longer on a core "
+        "beside another one, caches, memory or clock are shared; where it waits longer, somebody else had the core.",
     ]
 
 

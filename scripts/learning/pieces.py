@@ -62,14 +62,21 @@ def train(piece: Path, groups: Sequence[str], budget: Budget, rng_seed: int, ext
 
 
 def perform(
-    out: Path, budgets: Sequence[Budget], replicates: int, *, known: Collection[str], in_turn: bool
+    out: Path,
+    budgets: Sequence[Budget],
+    replicates: int,
+    *,
+    known: Collection[str],
+    schedule: Schedule | None,
+    in_turn: bool,
 ) -> None:
     """All pieces that are neither `known` nor in `out`: budget by budget, in each the default start first.
 
-    `in_turn`: one run after the other on one core, instead of a process for each.
+    `schedule`: the fixed plan; None searches for it. `in_turn`: one run after the other on one core, instead of a
+    process for each.
     """
     how = ("--devices", "cpu:0", "--placement", "sequence") if in_turn else ()
-    schedule = coordinate_search(out / "schedule.json")
+    schedule = schedule or coordinate_search(out / "schedule.json")
     fixed = (*_follow("schedule", schedule), "--group", "untrained:reward=sparse,ppo.lr=0")
     zeros = [flag for setting in ZEROS for flag in ("--set", setting)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -65,10 +66,18 @@ def collect(out: Path) -> Found:
                 "fossilized": outcome.measures["fossilized"],
                 "pruned": outcome.measures["pruned"],
                 "curve": [None if value is None else round(value, 2) for value in curve],
+                "machine": history.started.machine["processor"],
                 "kernel": history.plan.experiment.arithmetic.kernel,
                 "kernel_build": history.plan.experiment.arithmetic.kernel_build,
             }
     return found
+
+
+def machines(found: Found) -> str:
+    """The processors of all runs, with how many each did."""
+    counts = Counter(run.get("machine", "x86-64, not recorded") for runs in found.values() for run in runs.values())
+    told = ", ".join(f"{machine} ({count})" for machine, count in sorted(counts.items()))
+    return f"Processors of the virtual machines, with the number of runs that each did: {told}."
 
 
 def mean_and_half(values: list[float]) -> tuple[float, float]:

@@ -11,8 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from benchmarks.machine import processor
-
+from esper_ab.health.processor import name_of_processor
 from peers import baselines3, ours, reference
 from peers.learner import EPISODES, RNG_SEEDS, STEPS, Settings, Train
 from peers.tasks import TASKS
@@ -83,14 +82,8 @@ def perform(piece: Piece, steps: int = STEPS) -> dict[str, Any]:
     return {
         "task": task, "learner": learner, "settings": settings, "rng_seed": rng_seed, "steps": trained.steps,
         "sampled": round(sampled, 3), "greedy": round(greedy, 3), "cpu_s": round(trained.cpu_s, 2),
-        "machine": machine(), "versions": versions(),
+        "machine": name_of_processor(), "versions": versions(),
     }  # fmt: skip
-
-
-def machine() -> str:
-    """Return what a run ran on, in words."""
-    about = processor()
-    return f"{about['processor']} (family {about['family']}, model {about['model']})"
 
 
 def versions() -> dict[str, str]:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from esper_ab.health.processor import name_of_processor
 from peers.learner import Train
-from peers.pieces import LEARNERS, machine, versions
+from peers.pieces import LEARNERS, versions
 
 ROUNDS, STEPS, WARM_UP = 5, 8192, 2048
 RNG_SEED = 1  # of the warm-up; rounds have the following ones
@@ -34,7 +35,7 @@ def measure(
                 speeds[task][name].append(round(trained.steps / trained.cpu_s, 1))
             tell(f"{task}, round {number + 1}: " + ", ".join(f"{name} {speeds[task][name][-1]:,.0f}" for name in names))
     return {
-        "machine": machine(), "versions": versions(), "rounds": rounds, "steps": steps, "warm_up": warm_up,
+        "machine": name_of_processor(), "versions": versions(), "rounds": rounds, "steps": steps, "warm_up": warm_up,
         "speeds": speeds,
     }  # fmt: skip
 

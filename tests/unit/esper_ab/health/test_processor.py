@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from pathlib import Path
 
 import msgspec
@@ -28,6 +29,14 @@ def test_cpu_quota_of_both_generations(tmp_path: Path, files: dict[str, str], ex
     for name, content in files.items():
         (tmp_path / name).write_text(content)
     assert processor.cpu_quota([tmp_path, tmp_path / "nowhere"]) == expected
+
+
+def test_two_processors_of_one_architecture_have_two_names() -> None:
+    text = "processor\t: 0\nmodel name\t: {}\ncpu family\t: {}\nmodel\t\t: {}\n\nprocessor\t: 1\nmodel name\t: Other\n"
+    assert processor.name_of_processor(text.format("AMD EPYC", 25, 17)) == "AMD EPYC (family 25, model 17)"
+    assert processor.name_of_processor(text.format("AMD EPYC", 26, 2)) == "AMD EPYC (family 26, model 2)"
+    unnamed = "processor\t: 0\nBogoMIPS\t: 50\n\n"
+    assert processor.name_of_processor(unnamed) in (platform.processor(), platform.machine())
 
 
 def test_what_trains_hosts_is_named_and_its_absence_has_a_remedy() -> None:
