@@ -293,7 +293,7 @@ def rule(design: Design) -> str:
 def _at_looks(design: Design) -> str:
     first = design.boundaries[0]
     bounds = ", ".join(f"{look} (p <= {p:.2g})" for look, p in zip(design.looks, first.nominal_p, strict=True))
-    plural = "look" if len(design.looks) == 1 else "looks"
+    plural = "one look, after replicate" if len(design.looks) == 1 else "looks after replicates"
     shared = ""
     if len(design.comparisons) > 1:
         shared = (
@@ -309,4 +309,4 @@ def _at_looks(design: Design) -> str:
             f"true differences of the margin at most {100.0 * (1.0 - design.futility.power):.3g} %; no other bound "
             "relies on it"
         )
-    return f"{plural} at replicates {bounds}{shared}{stops}"
+    return f"{plural} {bounds}{shared}{stops}"

@@ -57,8 +57,9 @@ def on_collapse(evidence: Evidence) -> list[str]:
     unseen, n = evidence.unseen, n_pairs(evidence.used)
     if unseen is None:
         return []
-    stands, worst = "is still made" if unseen.survives else "is not made", evidence.question.design.value(unseen.worst)
+    stands = "would still be made" if unseen.survives else "would not be made"
+    worst = evidence.question.design.value(unseen.worst)
     return [
         f"{n} need not show a collapse that strikes up to {percent(unseen.rate)} of a group's runs. With one more "
-        f"pair, in which a collapse to the worst endpoint seen ({worst}) contradicts it, the claim {stands}."
+        f"pair that contradicts the claim, by a run at the worst endpoint seen ({worst}), it {stands}."
     ]

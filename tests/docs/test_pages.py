@@ -17,6 +17,8 @@ from esper_ab.settings.parts import parse_parts
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
+# The pages that a person writes: scripts make those of benchmarks, and a table of the source map is a register.
+WRITTEN = [page for page in PAGES if page.parent.name != "benchmarks" and page.name != "source-map.md"]
 CATALOGUE = Catalogue(rewards=catalog.names("workers.rewards"), controllers=catalog.names("workers.controllers"))
 
 
@@ -26,6 +28,36 @@ def test_links_resolve(page: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         if not re.match(r"[a-z]+:|#", target):
             assert (page.parent / target.partition("#")[0]).exists(), f"{page.name} links to {target}"
+
+
+def _headings(page: Path) -> set[str]:
+    """Anchors of a page, as GitHub makes them of its headings."""
+    lines = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-") for line in lines}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_anchors_are_headings(page: Path) -> None:
+    for target, anchor in re.findall(r"\]\(([^)\s#:]*)#([^)\s]+)\)", page.read_text()):
+        other = (page.parent / target) if target else page
+        assert anchor in _headings(other), f"{page.name} links to {target}#{anchor}"
+
+
+def _too_wide(text: str) -> list[str]:
+    """Lines of more than 120 characters outside of what scripts write between their marks."""
+    ours = re.sub(r"^<!-- (.+?) -->$.*?^<!-- /\1 -->$", "", text, flags=re.DOTALL | re.MULTILINE)
+    return [line for line in ours.splitlines() if len(line) > 120]
+
+
+def test_a_wide_line_would_be_found() -> None:
+    wide = "x" * 121
+    assert _too_wide(f"{wide}\n<!-- a table -->\n{wide}\n<!-- /a table -->\n{wide[1:]}") == [wide]
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda path: path.name)
+def test_no_line_is_too_wide(page: Path) -> None:
+    """Who reads in a terminal or beside code sees whole lines, of tables, too."""
+    assert _too_wide(page.read_text()) == []
 
 
 def _examples() -> list[tuple[str, str]]:

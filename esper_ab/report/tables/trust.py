@@ -17,7 +17,7 @@ from esper_ab.verdict.finding import Audit
 _MOST_LANES = 12  # columns that fit a page
 _WEIGHTS = {
     "blocks": "BLOCKS the verdict", "caps": "caps it at INCONCLUSIVE", "caps equivalence": "allows no EQUIVALENT",
-    "notes": "is said",
+    "notes": "noted",
 }
 
 

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import html
 import re
+from importlib import resources
 
 from support.journals import planted_effect
 
@@ -31,3 +32,28 @@ def test_every_point_of_a_figure_names_its_run():
     for place, group in enumerate(found.groups):
         for run in found.of_group(group):
             assert f'data-mark="{place}-{run.run.replicate}"><title>{group}, replicate {run.run.replicate}: ' in text
+
+
+def _overridden(css: str) -> list[str]:
+    """Selectors to which a media query gives a property that a later rule of the same selector takes away again."""
+    rules = re.compile(r"([^{}@;]+)\{([^{}]*)\}")
+    found, ours = [], re.sub(r"/\*.*?\*/", "", css, flags=re.DOTALL)
+    for query in re.finditer(r"@media[^{]*\{((?:[^{}]*\{[^{}]*\})*)\s*\}", ours):
+        behind = re.sub(r"@media[^{]*\{(?:[^{}]*\{[^{}]*\})*\s*\}", "", ours[query.end():])
+        later = [(name.strip(), body) for names, body in rules.findall(behind) for name in names.split(",")]
+        for names, body in rules.findall(query[1]):
+            given = set(re.findall(r"([\w-]+)\s*:", body))
+            found += [
+                name.strip() for name in names.split(",")
+                if any(name.strip() == other and given & set(re.findall(r"([\w-]+)\s*:", rule)) for other, rule in later)
+            ]  # fmt: skip
+    return found
+
+
+def test_no_rule_for_phones_or_paper_is_taken_away_by_a_later_one():
+    """The last of two rules of one selector wins, also over one of a media query: that stands behind what it alters."""
+    css = (resources.files("esper_ab.report") / "report.css").read_text(encoding="utf-8")
+    assert css.count("@media") >= 3
+    assert _overridden(css) == []
+    assert _overridden("@media print { a, b { top: 0; } } b { top: 1px; }") == ["b"]
+    assert _overridden("b { top: 1px; } @media print { a, b { top: 0; } }") == []
