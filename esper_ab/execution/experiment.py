@@ -35,7 +35,7 @@ from esper_ab.execution.detach import reserved, settle_console
 from esper_ab.execution.notify import Notify
 from esper_ab.health.processor import room
 from esper_ab.journal.fold import History
-from esper_ab.launchers import Launcher, Transport
+from esper_ab.launchers import Launcher, Sharing, Transport
 from esper_ab.live.console import rich_console, waiting
 from esper_ab.live.on_stderr import Warnings
 from esper_ab.plan.appraised import belonging
@@ -55,12 +55,6 @@ from esper_ab.trackers.state import read_settings, save_settings
 
 if TYPE_CHECKING:
     from esper_ab.design.calibration_file import Calibration
-    from esper_ab.journal.fold import History
-    from esper_ab.launchers import Launcher, Sharing, Transport
-    from esper_ab.plan.blocks import Plan
-    from esper_ab.report.build import ReportPaths
-    from esper_ab.settings.experiment import AskedExperiment
-    from esper_ab.trackers.settings import Tracking
 
 LAUNCHERS = "esper_ab.launchers"  # the catalogue
 _NARROWEST = 40  # characters: in a narrower terminal sentences are wrapped by the terminal

@@ -157,7 +157,7 @@ def _of_part(
             raise UsageError(f"{assignment.origin}: {assignment.key} is the same for all tasks; set it once, above")
     replaced = {assignment.key for assignment in own} | {"task"}
     common = (*(one for one in file.common if one.key not in replaced), *own, *where)
-    again = replace(request, flags=flags, assignments=(*request.assignments, *cell))
+    again = replace(request, flags=flags, cell=cell)
     return again, replace(file, common=common, tasks={})
 
 

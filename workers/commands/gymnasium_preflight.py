@@ -83,16 +83,14 @@ def _from_copies(code: tuple[UserReward, ...], folder: Path) -> Load:
 
 def _played(questions: Questions, code: tuple[UserReward, ...], folder: Path) -> Probed:
     from workers.gymnasium_task.environments import GymSpec
-    from workers.gymnasium_task.making import maker, outcome_of
-    from workers.gymnasium_task.spaces import Codec
+    from workers.gymnasium_task.making import codec_of, maker, outcome_of
     from workers.gymnasium_task.world import measured
 
     load = _from_copies(code, folder)
     make = maker(questions.task, load)
-    env = make()
-    limit = getattr(getattr(env, "spec", None), "max_episode_steps", None) or 0
+    codec, limit = codec_of(make)
     spec = GymSpec(
-        make=make, codec=Codec(env.observation_space, env.action_space), outcome=outcome_of(questions.outcome, load),
+        make=make, codec=codec, outcome=outcome_of(questions.outcome, load),
         worst=questions.outcome_worst, measures=measured(questions.outcome), steps=_LIMIT, devices=("cpu:0",) * 2,
     )
     first, ends, took_s = _episode(spec)

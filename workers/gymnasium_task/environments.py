@@ -6,8 +6,10 @@ p/"actions". So an environment that is a function of its reset seed and its acti
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import gymnasium
@@ -61,6 +63,7 @@ class _Place:
 
     def __init__(self, spec: GymSpec) -> None:
         self.env, self._codec = spec.make(), spec.codec
+        weakref.finalize(self, self.env.close)  # with the run, or the episode of an evaluation, that it was made for
         self.going_on = False  # from one rollout to the next
 
     def reset(self, seed: int) -> None:
@@ -76,7 +79,7 @@ class _Place:
         episode.observations.append(self.seen)
         episode.actions.append(action)
         episode.env_rewards.append(float(reward))
-        episode.terminated, episode.truncated, episode.info = bool(terminated), bool(truncated), info
+        episode.terminated, episode.truncated, episode.info = bool(terminated), bool(truncated), dict(info or {})
         return float(reward)
 
 
@@ -131,8 +134,11 @@ class GymEnvironments:
             observation=_where(alive, before.observation), action=_where(alive, given),
             next_observation=_where(alive, observed), env_reward=rewards, terminated=terminated,
             truncated=truncated & ~goes_on,
-            step=np.array([len(episode.actions) for episode in episodes], dtype=np.int64),
-            info=tuple(episode.info if one else {} for episode, one in zip(episodes, alive.tolist(), strict=True)),
+            step=_where(alive, np.array([len(episode.actions) for episode in episodes], dtype=np.int64)),
+            info=tuple(
+                MappingProxyType(episode.info if one else {})
+                for episode, one in zip(episodes, alive.tolist(), strict=True)
+            ),
         )
         ended = terminated | truncated
         restarted = ended & (spec.resets and not last)
@@ -198,6 +204,7 @@ class GymEnvironments:
 
     def _end_of(self, env: int) -> EnvEpisode:
         spec, episodes = self._spec, self._ended[env] or [self._places[env].episode]
+        measures = [spec.measures(episode) for episode in episodes]  # first: an outcome of the user's may write into it
         outcomes = [float(spec.outcome(episode)) for episode in episodes]
         worst, failed = spec.worst, not np.isfinite(outcomes).all()
         if failed and worst is None:
@@ -207,7 +214,6 @@ class GymEnvironments:
             )
         if failed and worst is not None:
             outcomes = [outcome if np.isfinite(outcome) else worst for outcome in outcomes]
-        measures = [spec.measures(episode) for episode in episodes]
         means = {name: _mean([one[name] for one in measures]) for name in measures[0]}
         return EnvEpisode(
             env=env, device=spec.devices[env], steps=self._steps_done[env], outcome=float(np.mean(outcomes)),
@@ -226,9 +232,9 @@ class GymEnvironments:
 
 
 def _where(alive: Bools, values: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy of `values` [E, …], zeros where an environment has ended; a user's function may write into it."""
+    """Return `values` [E, …], zeros where an environment has ended."""
     if alive.all():
-        return values.copy()
+        return values
     return np.where(alive.reshape(-1, *[1] * (values.ndim - 1)), values, 0).astype(values.dtype)
 
 

@@ -54,9 +54,9 @@ class Codec:
         return len(self.spaces.head_names)
 
     def flat(self, observation: Any) -> NDArray[np.float32]:
-        """Return an observation as [width]."""
+        """Return an observation as [width]: a copy, as an environment may write its next one into the same array."""
         found = observation if self._plain else flatten(self._observations, observation)
-        return np.asarray(found, dtype=np.float32).ravel()
+        return np.array(found, dtype=np.float32).ravel()
 
     def actions(self, decisions: Decisions) -> list[Any]:
         """Return what environments are given for decisions [E, heads or dimensions]; a Box's are clipped to it."""
