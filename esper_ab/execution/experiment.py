@@ -27,7 +27,13 @@ from esper_ab.control import provenance
 from esper_ab.control.chaos import LIMITS, Chaos
 from esper_ab.control.nodes import examine_nodes
 from esper_ab.control.observers import Observer
-from esper_ab.control.preflight import check_experiment_dir, examine, expected_bytes, reserve_lanes
+from esper_ab.control.preflight import (
+    check_experiment_dir,
+    check_launcher,
+    examine,
+    expected_bytes,
+    reserve_lanes,
+)
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.control.run_folders import RunFolders
 from esper_ab.design.boundary_cache import calibrate
@@ -230,13 +236,13 @@ def carry_out(
     # Here, so that --help, plans and reports wait for no zmq, numpy or scipy.
     from esper_ab.control import experiment_run
 
-    reserve_lanes(launcher, planned.plan.lanes, planned.machine.devices)
     plan, experiment_dir = planned.plan, planned.experiment_dir
-    make_experiment_directory(experiment_dir, plan, planned.machine, planned.about, claimed=bool(planned.generated))
-    if planned.tracking not in (None, Tracking()):  # with tags and no tracker: `esper-ab track` may be called later
-        save_settings(experiment_dir, planned.tracking)  # `make_observers` reads them, now and when it goes on later
-    settle_console(experiment_dir)
-    with ExitStack() as stack:
+    check_launcher(launcher, plan.lanes, planned.machine.devices)
+    with experiment_run.reserved(launcher, plan.lanes), ExitStack() as stack:
+        make_experiment_directory(experiment_dir, plan, planned.machine, planned.about, claimed=bool(planned.generated))
+        if planned.tracking not in (None, Tracking()):  # with tags and no tracker: `esper-ab track` may be called later
+            save_settings(experiment_dir, planned.tracking)  # `make_observers` reads them, now and later
+        settle_console(experiment_dir)
         told = make_observers(stack, experiment_dir, plan, None, watched=watched, notify=planned.notify)
         experiment_run.run(plan, experiment_dir, launcher, [*told, *also], limits or (LIMITS if chaos else None), chaos)
 

@@ -129,7 +129,7 @@ def _margins(told: object, tasks: Sequence[str]) -> dict[str, float]:
     text = "" if told is None else str(told)
     if not text:
         return {}
-    pieces = [piece.rpartition("=") for piece in text.split(",")]
+    pieces = [[part.strip() for part in piece.rpartition("=")] for piece in text.split(",")]
     named = [task for task, _, _ in pieces]
     if any(task not in tasks for task in filter(None, named)) or (len(named) > 1 and not all(named)):
         raise UsageError(f"--margin {text}: a size for all, or TASK=SIZE,… of the tasks {', '.join(tasks)}")

@@ -20,7 +20,7 @@ def test_one_task_without_a_grid_is_no_question_over_parts(tmp_path):
 
 def test_every_task_is_a_part_at_its_share_of_alpha_with_one_look(tmp_path):
     found = _asked(tmp_path, task="digits,gym:CartPole-v1", group=("a:ppo.lr=1e-3", "b:ppo.lr=1e-4"),
-                   margin="gym:CartPole-v1=20,digits=1", replicates="12", alpha=0.06)  # fmt: skip
+                   margin="gym:CartPole-v1=20, digits = 1", replicates="12", alpha=0.06)  # fmt: skip
     assert found.alpha == 0.06
     assert [part.name for part in found.parts] == ["digits", "gym:CartPole-v1"]
     assert [part.asked.task for part in found.parts] == ["digits", "gym:CartPole-v1"]
