@@ -94,6 +94,7 @@ def _played(questions: Questions, code: tuple[UserReward, ...], folder: Path) ->
         worst=questions.outcome_worst, measures=measured(questions.outcome), steps=_LIMIT, devices=("cpu:0",) * 2,
     )
     first, ends, took_s = _episode(spec)
+    _check_shown(first)
     again, _, _ = _episode(spec)
     declared, steps = _measures(questions), sum(end.steps for end in ends)
     for end in ends:
@@ -121,6 +122,15 @@ def _episode(spec: GymSpec) -> tuple[list[GymFacts], tuple[EnvEpisode, ...], flo
         facts.append(happened.facts)
     took_s = time.perf_counter() - began
     return facts, environments.ends().envs, took_s
+
+
+def _check_shown(facts: list[GymFacts]) -> None:
+    """ValueError where random actions come to what no policy can see."""
+    import numpy as np
+
+    for step, one in enumerate(facts, start=1):
+        if not np.isfinite(one.observation).all():
+            raise ValueError(f"what it shows before step {step} is not finite: {one.observation.tolist()}")
 
 
 def _shown(facts: list[GymFacts]) -> list[bytes]:
