@@ -129,7 +129,7 @@ def _margins(told: object, tasks: Sequence[str]) -> dict[str, float]:
     text = "" if told is None else str(told)
     if not text:
         return {}
-    pieces = [piece.rpartition("=") for piece in text.split(",")]
+    pieces = [[part.strip() for part in piece.rpartition("=")] for piece in text.split(",")]
     named = [task for task, _, _ in pieces]
     if any(task not in tasks for task in filter(None, named)) or (len(named) > 1 and not all(named)):
         raise UsageError(f"--margin {text}: a size for all, or TASK=SIZE,… of the tasks {', '.join(tasks)}")
@@ -157,7 +157,7 @@ def _of_part(
             raise UsageError(f"{assignment.origin}: {assignment.key} is the same for all tasks; set it once, above")
     replaced = {assignment.key for assignment in own} | {"task"}
     common = (*(one for one in file.common if one.key not in replaced), *own, *where)
-    again = replace(request, flags=flags, assignments=(*request.assignments, *cell))
+    again = replace(request, flags=flags, cell=cell)
     return again, replace(file, common=common, tasks={})
 
 

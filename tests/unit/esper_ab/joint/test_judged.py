@@ -10,7 +10,7 @@ from esper_ab.external.judge import judge
 from esper_ab.external.plan import Rule, make_external_plan
 from esper_ab.joint.directory import Joint, JointPart
 from esper_ab.joint.judged import judge_directory
-from esper_ab.journal.events import ExperimentContinued, RunStarted
+from esper_ab.journal.events import ExperimentContinued, Ledger, RunEvaluated, RunStarted
 from esper_ab.report.joint import render_joint, render_joint_brief, render_joint_json, render_joint_page
 
 GROUPS = {"shaped": Shape(accuracy=90.0), "simplified": Shape(accuracy=60.0, mode="simplified")}
@@ -55,6 +55,28 @@ def test_no_part_begun_is_a_report_without_runs(tmp_path):
     result = judge_directory(tmp_path, JOINT, PLAN)
     assert set(_verdicts(result).values()) == {"NO INFERENCE"}
     assert "INCOMPLETE" in render_joint_page(result)
+
+
+def test_what_a_part_has_beyond_the_plan_is_not_counted(directory, tmp_path):
+    (tmp_path / "digits").symlink_to(directory / "digits")
+    write(tmp_path / "mixture", Synthetic(groups=GROUPS, replicates=6, more=2).events())
+    result = judge_directory(tmp_path, JOINT, PLAN)
+    assert [(now.runs, now.of_runs) for now in result.parts] == [(12, 12)] * 2
+    assert result.complete
+    assert any("replicate 6 and 7" in said or "6, 7" in said for said in result.judged.departures)
+
+
+def test_a_replicate_that_was_given_up_is_said_and_not_waited_for(directory, tmp_path):
+    (tmp_path / "digits").symlink_to(directory / "digits")
+    *events, end = Synthetic(groups=GROUPS, replicates=6).events()
+    of_last = [event for event in events if isinstance(event, RunEvaluated)][-2:]
+    lost = [Ledger(category="dropped_pair", run_name=one.record.run.name, episode=None, detail="") for one in of_last]
+    write(tmp_path / "mixture", [*(event for event in events if event not in of_last), *lost, end])
+    result = judge_directory(tmp_path, JOINT, PLAN)
+    assert not result.complete
+    assert "INCOMPLETE. 22 of 24 runs are evaluated; the replicates of the others were given up." in " ".join(
+        render_joint(result).split()
+    )
 
 
 def test_what_blocks_one_part_blocks_the_mean_and_no_other_part(directory, tmp_path):
