@@ -1,6 +1,8 @@
 # An image in which `esper-ab` runs. With GPUs, where torch brings the CUDA libraries, several gigabytes:
 #     docker build -t esper-ab .
-#     docker run --rm --gpus all -v "$PWD/experiments:/experiments" esper-ab launch --groups shaped,simplified --devices cuda
+#     mkdir -p experiments
+#     docker run --rm --gpus all --user "$(id -u):$(id -g)" -v "$PWD/experiments:/experiments" \
+#         esper-ab launch --groups shaped,simplified --devices cuda
 # Without: give the index of torch's CPU build that pytorch.org names.
 #     docker build -t esper-ab --build-arg TORCH_INDEX=ADDRESS .
 # Neither built nor run so far where this was written: no daemon was at hand; the workflow `image` does both.
@@ -17,10 +19,10 @@ RUN /opt/esper-ab/bin/pip install --no-cache-dir -c constraints.txt ".[gymnasium
 
 FROM python:3.11-slim
 COPY --from=build /opt/esper-ab /opt/esper-ab
-# A user of its own; experiments are written to a folder that is mounted.
+# A user of its own, unless --user names the one to whom the mounted folder of experiments belongs: that one has no home.
 RUN useradd --create-home esper && mkdir /experiments && chown esper /experiments
 USER esper
 WORKDIR /
-ENV PATH=/opt/esper-ab/bin:$PATH
+ENV PATH=/opt/esper-ab/bin:$PATH HOME=/tmp
 ENTRYPOINT ["esper-ab"]
 CMD ["--help"]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
@@ -23,6 +24,7 @@ from esper_ab.health import processes
 from esper_ab.health.memory import limited, refuse_little_memory
 
 _HEADING = "Examples:"
+_EXAMPLE_WIDTH = 76  # of 80 columns: click indents by two, and two are for what continues a line
 _STDOUT, _STDERR = 1, 2
 _NO_THREAD = "can't start new thread"  # what Python says, as a RuntimeError
 # What a system says no with, to a file that the user chose.
@@ -37,14 +39,25 @@ STATUSES = (
 
 
 def epilog(*lines: str, statuses: str = "Exit statuses: esper-ab --help.") -> str:
-    """The epilog of a click command: example command lines as they stand, then the exit statuses. Tests run them."""
-    shown = "\n".join(f"  {line}" for line in lines)
+    """The epilog of a click command: example command lines, then the exit statuses. Tests run them."""
+    shown = "\n".join(_folded(line) for line in lines)
     return f"\b\n{_HEADING}\n{shown}\n\n{statuses}"
+
+
+def _folded(line: str) -> str:
+    """An example within 80 columns, continued as a shell takes it; what is quoted, and a flag's value, stay with it."""
+    rows = ["  "]
+    for word in re.findall(r"(?:--[\w-]+ (?!-))?(?:'[^']*'|\"[^\"]*\"|\S)+", line):
+        if rows[-1].strip() and len(rows[-1]) + len(word) + 1 > _EXAMPLE_WIDTH:
+            rows[-1] += "\\"
+            rows.append("      ")
+        rows[-1] += f"{word} "
+    return "\n".join(row.rstrip() for row in rows)
 
 
 def examples_of(text: str | None) -> tuple[str, ...]:
     """The example command lines of an epilog; none when it has no examples."""
-    _, found, rest = (text or "").partition(f"{_HEADING}\n")
+    _, found, rest = re.sub(r"\\\n\s+", "", text or "").partition(f"{_HEADING}\n")
     return tuple(line.strip() for line in rest.partition("\n\n")[0].splitlines()) if found else ()
 
 

@@ -62,11 +62,11 @@ _FLAGS: dict[str, dict[str, Any]] = {
                             "that is no number."),
     "rehearsal": _takes("NAME=VALUE,…", "Settings of the preflight's rehearsal of a trainer alone, which shorten it."),
     "slots": _takes("A B …", "Slots that may grow, in network order. [default: all]"),
-    "episodes": _takes("N", "Training episodes per run.", type=int),
-    "steps": _takes("N", "Host epochs, and decisions, per episode.", type=int),
-    "n_envs": _takes("N", "Environments per run.", type=int),
+    "episodes": _takes("N", "Training episodes per run. [default: 3; of Gymnasium 50]", type=int),
+    "steps": _takes("N", "Host epochs, and decisions, per episode. [default: 25; of Gymnasium at most 1000]", type=int),
+    "n_envs": _takes("N", "Environments per run. [default: 4; of Gymnasium 8]", type=int),
     "replicates": _takes("N|auto", "Repetitions; 6 are the least that can carry a verdict. auto: as many as it takes, "
-                         "up to --max."),
+                         "up to --max. [default: 6]"),
     "max": _takes("N", "With --replicates auto: the most.", type=int),
     "looks": _takes("N,N,…", "Replicates at the interim looks. [default: 6,10 of 10; 6,10,14,20 of 20; one below 10]"),
     "no_early_stop": _switch("Go on with a comparison that is decided."),
@@ -74,28 +74,29 @@ _FLAGS: dict[str, dict[str, Any]] = {
                        "Of such differences POWER (0.8) at least are not stopped. [default: off]", type=float),
     "control": _takes("NAME", "Compare the others with this group. [default: all pairs]"),
     "untested": _takes("A,B,…", "Groups that are measured and in no comparison."),
-    "exam": _switch("The reward-efficiency exam: heuristic, random and wait against shaped, simplified and sparse, to "
-                    "an outcome."),
-    "endpoint": _takes("evaluation|last-tenth|curve-mean", "What one run comes to."),
-    "test": _takes("t|rank", "rank: for tasks where more than one run in ten collapses."),
+    "exam": _switch("Judge every group that learns against one that does not, to continue, revise or stop. [groups: "
+                    "heuristic, random, wait, shaped, simplified, sparse, where none are named]"),
+    "endpoint": _takes("evaluation|last-tenth|curve-mean", "What one run comes to. [default: evaluation]"),
+    "test": _takes("t|rank", "rank: for tasks where more than one run in ten collapses. [default: t]"),
     "alpha": _takes("P", "Error rate of the whole experiment. [default: 0.05]", type=float),
     "eval_hosts": _takes("N|auto", "Hosts that each trained policy is evaluated on; auto: by a calibration, the number "
                          "with the least variance x cost. [default: auto]"),
     "margin": _takes("SIZE", "The smallest difference in outcome worth acting on, in its unit; of several tasks also "
                      "TASK=SIZE,…. [default: that of the task, where it declares one: 2 points for the tasks of "
                      "growth]", type=Margin()),
-    "rng_seed": _takes("N", "Root of all randomness.", type=int),
+    "rng_seed": _takes("N", "Root of all randomness. [default: 0]", type=int),
     "unpaired": _switch("Own randomness per group, for calibration."),
     "devices": _takes("A B …", "cuda:0, cpu:1, or cuda, cpu for all. [default: all GPUs, or cores]"),
-    "devices_per_run": _takes("N", "Devices of one run.", type=int),
+    "devices_per_run": _takes("N", "Devices of one run. [default: 1]", type=int),
     "max_parallel": _takes("N", "Runs that train at the same time, at most.", type=click.IntRange(min=1)),
     "placement": _takes("spread|share|alternate|sequence", "One run per device; or on one device a block's runs side "
-                        "by side, in turn by episode, or one whole run after the other."),
-    "order": _takes("balanced|fixed|shuffled", "Which group takes which lane and place in the start order of a block."),
-    "sync": _takes("lockstep|independent", "Whether runs wait for one another after every episode."),
+                        "by side, in turn by episode, or one whole run after the other. [default: spread]"),
+    "order": _takes("balanced|fixed|shuffled", "Which group takes which lane and place in the start order of a block. "
+                    "[default: balanced]"),
+    "sync": _takes("lockstep|independent", "Whether runs wait for each other after every episode. [default: lockstep]"),
     "share_observation_norm": _switch("The learners of a replicate normalise observations by the moments of all of "
                                       "them; couples the groups."),
-    "threads": _takes("N", "CPU threads per worker, the same for all.", type=int),
+    "threads": _takes("N", "CPU threads per worker, the same for all. [default: 1]", type=int),
     "amp": _takes("off|bf16|fp16|auto", "Precision of host training, for all groups; auto: by the devices. "
                   "[default: off]"),
     "kernel": _takes("auto|native|torch", "What trains hosts on a CPU: the native kernel or torch; auto: the kernel "
@@ -205,7 +206,8 @@ class ExperimentCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under their headings, those that stand under none last."""
-        records = {param.name: param.get_help_record(ctx) for param in self.get_params(ctx)}
+        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
+        records = {param.name: param.get_help_record(ctx) for param in options}
         for heading, names in _SECTIONS.items():
             _write_section(formatter, heading, [records.pop(name, None) for name in names])
         _write_section(formatter, "More", list(records.values()))

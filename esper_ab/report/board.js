@@ -11,7 +11,7 @@
       const text = row.textContent.toLowerCase();
       row.hidden = !words.every((word) => text.includes(word)) || (filter.state.value && row.dataset.state !== filter.state.value);
     }
-    count.textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length}`;
+    count.textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} experiments`;
   };
   filter.hidden = false;
   filter.addEventListener("input", apply);

@@ -32,4 +32,4 @@ def test_the_address_shows_every_experiment(address):
 def test_a_browser_filters_rows_and_complains_of_nothing(address, tmp_path):
     shown = browse(address, tmp_path, "--dump-dom")
     assert "CONSOLE" not in shown.stderr
-    assert "2 of 2" in shown.stdout
+    assert "2 of 2 experiments" in shown.stdout

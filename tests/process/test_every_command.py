@@ -122,6 +122,15 @@ def test_help_has_examples_whose_options_exist(name: str, capsys: pytest.Capture
         assert check_command_line(line)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_help_fits_80_columns_and_says_what_each_thing_is(name: str) -> None:
+    command = load_command(name)
+    with command.make_context(name, [], resilient_parsing=True, terminal_width=80) as context:
+        lines = command.get_help(context).splitlines()
+    assert [line for line in lines if len(line) > 80] == []
+    assert not [line for line in lines if re.fullmatch(r"  [A-Z|.\[\]]+", line)]  # a word without an explanation
+
+
 def test_examples_of_the_group_exist() -> None:
     for line in examples_of(group.epilog):
         assert check_command_line(line)

@@ -34,6 +34,10 @@ def test_every_point_of_a_figure_names_its_run():
             assert f'data-mark="{place}-{run.run.replicate}"><title>{group}, replicate {run.run.replicate}: ' in text
 
 
+def _properties(body: str) -> set[str]:
+    return set(re.findall(r"([\w-]+)\s*:", body))
+
+
 def _overridden(css: str) -> list[str]:
     """Selectors to which a media query gives a property that a later rule of the same selector takes away again."""
     rules = re.compile(r"([^{}@;]+)\{([^{}]*)\}")
@@ -42,10 +46,10 @@ def _overridden(css: str) -> list[str]:
         behind = re.sub(r"@media[^{]*\{(?:[^{}]*\{[^{}]*\})*\s*\}", "", ours[query.end():])
         later = [(name.strip(), body) for names, body in rules.findall(behind) for name in names.split(",")]
         for names, body in rules.findall(query[1]):
-            given = set(re.findall(r"([\w-]+)\s*:", body))
+            given = _properties(body)
             found += [
                 name.strip() for name in names.split(",")
-                if any(name.strip() == other and given & set(re.findall(r"([\w-]+)\s*:", rule)) for other, rule in later)
+                if any(name.strip() == other and given & _properties(rule) for other, rule in later)
             ]  # fmt: skip
     return found
 
