@@ -82,11 +82,21 @@ def parse_parts(options: dict[str, Any]) -> Parts | None:
         _refuse_alone(asked)
         parts.append(Part(name=name, asked=asked))
     first = parts[0].asked
-    share = first.alpha / (len(parts) + 1)  # one for each part, and one for their mean
+    share = share_of(first.alpha, len(parts), len(first.groups), controlled=bool(first.control))
     return Parts(
         name=first.name, alpha=first.alpha, scores=options.get("scores") or "",
         parts=tuple(replace(part, asked=_shared(part.asked, share)) for part in parts),
     )  # fmt: skip
+
+
+def share_of(alpha: float, parts: int, groups: int, *, controlled: bool) -> float:
+    """Return the alpha at which a part by itself claims nothing that is not claimed over all parts and their mean.
+
+    A comparison that is decided hands its share on: over all parts to every other one, in a part by itself to those of
+    this part. So the last one of a part has all of the part's alpha, and over all parts at least this.
+    """
+    comparisons = groups - 1 if controlled else groups * (groups - 1) // 2
+    return alpha / (comparisons * parts + 1)
 
 
 def grid(texts: Iterable[str], flag: str = "--grid") -> tuple[Cell, ...]:
