@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import json
 import os
 import shutil
 import subprocess
@@ -22,7 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-EXAMPLE, SHAPING = "docs/examples/demo", "docs/examples/shaping"
+EXAMPLE, SHAPING, EXAM = (f"docs/examples/{name}" for name in ("demo", "shaping", "exam-digits"))
+OTHER_NUMBERS = "docs/examples/other-numbers.csv"  # endpoints of the exam, as a table of anybody's
 _SHOWN = ("report.html", "summary.txt")
 _KEPT = (*_SHOWN, "verdict.json")
 _TRAINING = ("workers/growth", "workers/native", "workers/ppo", "workers/rewards", "workers/run")
@@ -61,8 +63,8 @@ PRODUCTS = {
         command=("scripts/refresh_docs",),
     ),
     "exam": Product(
-        files=("docs/examples/exam-digits/report.html", "docs/examples/exam-digits/summary.txt"),
-        code=("esper_ab/report", "esper_ab/analysis", *_TRAINING), command=("scripts/exam",),
+        files=(*(f"{EXAM}/{name}" for name in (*_KEPT, "experiment.toml")), OTHER_NUMBERS),
+        code=("esper_ab/report", "esper_ab/analysis", *_TRAINING), command=("scripts/refresh_docs",),
     ),
     "demo": _numbers("demo", "demo_verdicts", *_TRAINING, *_STATISTICS, table=True),
     "hosts": _bench("hosts", "workers/native", "workers/growth/bank"),
@@ -170,9 +172,32 @@ def keep(experiment_dir: Path, to: Path, names: tuple[str, ...] = _KEPT) -> None
         (to / name).write_bytes(made[name]())
 
 
+def exam() -> None:
+    """Run scripts/exam, half an hour, and keep what it came to."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["scripts/exam", "--out", folder, "--quiet", "--json"], check=True, cwd=ROOT,
+                       stdout=subprocess.DEVNULL)  # fmt: skip
+        keep_exam(Path(folder) / "exam-digits")
+
+
+def keep_exam(experiment_dir: Path) -> None:
+    """Keep the report of the exam, and its endpoints as numbers of somebody else's, with the picture of them."""
+    keep(experiment_dir, ROOT / EXAM)
+    shutil.copyfile(experiment_dir / "experiment.toml", ROOT / EXAM / "experiment.toml")
+    document = json.loads((ROOT / EXAM / "verdict.json").read_bytes())
+    compared = dict.fromkeys(group for one in document["comparisons"] for group in (one["a"], one["b"]))
+    ended = [(one["run"]["group_id"], one["run"]["replicate"], one["endpoint"]) for one in document["runs"]]
+    lines = [
+        f"{group},{replicate},{endpoint!r}" for group in compared
+        for name, replicate, endpoint in ended if name == group and endpoint is not None
+    ]  # fmt: skip
+    (ROOT / OTHER_NUMBERS).write_text("\n".join(("group,seed,endpoint", *lines)) + "\n", encoding="utf-8")
+    other_numbers()
+
+
 def other_numbers() -> None:
     """Draw the picture of docs/other-numbers.md, with the command that stands there."""
-    asked = ("--csv", "docs/examples/other-numbers.csv", "--margin", "2", "--unit", "%", "--control", "random")
+    asked = ("--csv", OTHER_NUMBERS, "--margin", "2", "--unit", "%", "--control", "random")
     shown = ("--scores", "10..100", "--figure", "docs/other-numbers.png")
     subprocess.run([sys.executable, "-m", "esper_ab.commands.cli", "compare", *asked, *shown], check=True, cwd=ROOT,
                    stdout=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": str(ROOT)})  # fmt: skip
@@ -233,7 +258,7 @@ def keep_shaping(experiment_dir: Path) -> None:
 
 # Made here without being asked for by name.
 DRAWN = {"example": example, "other numbers": other_numbers, "several tasks": several_tasks}
-MADE = {**DRAWN, "shaping": shaping}  # made here
+MADE = {**DRAWN, "shaping": shaping, "exam": exam}  # made here
 
 
 def picture(page: Path, to: Path, scratch: Path) -> None:

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
 from esper_ab.report.figures.drawing import NARROW, Drawing, Picture, endpoint_label, of_pair, shortened, tips_of_pairs
+from esper_ab.report.figures.intervals import axis_limits, interval_bar
 from esper_ab.stats.text import signed
 from esper_ab.verdict.comparison import Comparison
 
@@ -83,14 +84,10 @@ def _all_rows(figure: Figure, content: Content, shown: Sequence[Comparison]) -> 
 
 
 def _limits(shown: Sequence[Comparison], margin: float) -> tuple[float, float]:
-    """Return the axis limits: the observed range and as much again for intervals; a wide one would hide the rest."""
+    """Return the axis limits: margin, estimates and differences, and what fits of the intervals."""
     seen = [-margin, margin, *(item.estimate for item in shown if item.estimate is not None)]
     seen += [pair.a - pair.b for item in shown for pair in item.pairs[: item.used]]
-    room = 0.5 * (max(seen) - min(seen))
-    ends = [end for item in shown for end in (item.low, item.high) if end is not None] or [0.0]
-    low, high = min((*seen, *ends)), max((*seen, *ends))
-    air = 0.04 * (max(seen) - min(seen))
-    return max(low, min(seen) - room) - air, min(high, max(seen) + room) + air
+    return axis_limits(seen, [end for item in shown for end in (item.low, item.high) if end is not None])
 
 
 def _ticks(axes: Axes, row: int, item: Comparison, groups: Sequence[str]) -> None:
@@ -107,11 +104,7 @@ def _ticks(axes: Axes, row: int, item: Comparison, groups: Sequence[str]) -> Non
 
 def _row(axes: Axes, row: int, item: Comparison, limits: tuple[float, float]) -> None:
     if item.low is not None and item.high is not None:
-        axes.plot([item.low, item.high], [row, row], color=style.INK, linewidth=3, solid_capstyle="butt")
-        left, right = (item.low < limits[0], style.ARROW_LEFT), (item.high > limits[1], style.ARROW_RIGHT)
-        for edge, (beyond, arrow) in zip(limits, (left, right), strict=True):
-            if beyond:
-                axes.plot([edge], [row], marker=arrow, color=style.INK, markersize=9)
+        interval_bar(axes, row, (item.low, item.high), limits)
     if item.plain is not None and item.plain.low is not None and item.plain.high is not None:
         below = row + _LOWER
         axes.plot([item.plain.low, item.plain.high], [below, below], color=style.MUTED, linewidth=1.2)

@@ -13,9 +13,9 @@ from esper_ab.external.result import ExternalComparison, ExternalResult
 from esper_ab.report.figures import style
 from esper_ab.report.figures.catalogue import on_white
 from esper_ab.report.figures.drawing import Picture, group_legend, shortened
+from esper_ab.report.figures.intervals import axis_limits, interval_bar
 
 FORMATS = ("svg", "png", "pdf")
-_MOST = 12.0  # margins shown on either side
 
 
 def external_figure(result: ExternalResult) -> Figure:
@@ -52,20 +52,19 @@ def render_figure(result: ExternalResult, form: str) -> bytes:
 def _rows(axes: Axes, shown: Sequence[ExternalComparison], *, exploratory: bool) -> None:
     axes.axvspan(-1.0, 1.0, color=style.BAND, linewidth=0)
     axes.axvline(0.0, color=style.INK, linewidth=1)
-    limit, names, words = 1.5, [], []
-    for row, one in enumerate(shown):
-        design, item = one.comparison.question.design, one.comparison
-        unit = design.outcome.sign / design.margin
-        ends = [unit * end for end in (item.low, item.high) if end is not None]
-        estimate = unit * (item.estimate or 0.0)
-        if ends:
-            axes.plot(ends, [row] * len(ends), color=style.INK, linewidth=3, solid_capstyle="butt")
+    found = [_in_margins(one) for one in shown]
+    seen = [-1.0, 1.0, *(estimate for estimate, _ in found)]
+    limits = axis_limits(seen, [end for _, interval in found if interval for end in interval])
+    axes.set_xlim(*limits)
+    names, words = [], []
+    for row, (one, (estimate, interval)) in enumerate(zip(shown, found, strict=True)):
+        item = one.comparison
+        if interval:
+            interval_bar(axes, row, interval, limits)
         axes.plot([estimate], [row], "o", color=style.INK, markersize=7, markeredgecolor=style.CARD)
-        limit = max(limit, *(min(abs(end) * 1.08, _MOST) for end in (*ends, estimate)))
         of_task = f"{shortened(one.task, 18)}: " if one.task else ""
         names.append(f"{of_task}{shortened(item.question.a, 14)} \u2212 {shortened(item.question.b, 14)}")
         words.append(f"exploratory {item.verdict}" if exploratory else str(item.verdict))
-    axes.set_xlim(-limit, limit)
     axes.set_ylim(len(shown) - 0.42, -0.58)
     axes.set_yticks(range(len(shown)), names)
     axes.tick_params(axis="y", length=0, labelcolor=style.INK, labelsize=9)
@@ -76,6 +75,16 @@ def _rows(axes: Axes, shown: Sequence[ExternalComparison], *, exploratory: bool)
     axes.grid(visible=False, axis="y")
     axes.spines["left"].set_visible(False)
     axes.set_xlabel("difference in margins, better to the right; shaded: within the margin")
+
+
+def _in_margins(one: ExternalComparison) -> tuple[float, tuple[float, float] | None]:
+    """Return the estimate and its interval in units of the margin, better to the right; None without an interval."""
+    design, item = one.comparison.question.design, one.comparison
+    unit = design.outcome.sign / design.margin
+    if item.low is None or item.high is None:
+        return unit * (item.estimate or 0.0), None
+    low, high = sorted((unit * item.low, unit * item.high))
+    return unit * (item.estimate or 0.0), (low, high)
 
 
 def _profiles(axes: Axes, profiles: Sequence[Profile]) -> None:

@@ -6,6 +6,7 @@ from support.elsewhere import drawn, endpoints, rows, scales
 from esper_ab.external.explore import explore
 from esper_ab.external.plan import Rule
 from esper_ab.external.profiles import profiles_of
+from esper_ab.report.figures import style
 from esper_ab.report.figures.external import external_figure, render_figure
 
 FOUND = endpoints([*rows(*drawn(20, 5.0), task="far"), *rows(*drawn(20, 5.0), task="time")])
@@ -26,3 +27,20 @@ def test_every_format_is_drawn_the_same_twice(form, start):
     once, again = render_figure(shown, form), render_figure(shown, form)
     assert once.startswith(start)
     assert once == again
+
+
+@pytest.mark.parametrize("apart", [0.5, 5.0, 40.0, -400.0])
+def test_every_estimate_is_within_the_axis_and_so_is_zero(apart):
+    found = explore(endpoints(rows(*drawn(8, apart))), scales(2.0), Rule())
+    axes = external_figure(found).axes[0]
+    (dot,) = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "o"]
+    low, high = axes.get_xlim()
+    assert low < min(dot, -1.0)
+    assert max(dot, 1.0) < high
+
+
+def test_an_interval_that_is_cut_off_ends_in_an_arrow():
+    wide = replace(RESULT.comparisons[0].comparison, low=-1e4, high=1e4)
+    found = replace(RESULT, comparisons=(replace(RESULT.comparisons[0], comparison=wide),), profiles=())
+    axes = external_figure(found).axes[0]
+    assert {style.ARROW_LEFT, style.ARROW_RIGHT} <= {line.get_marker() for line in axes.lines}
