@@ -1,4 +1,4 @@
-"""Arrays of numbers by what they hold."""
+"""Arrays of numbers by what they hold, and dataclasses of arrays that nobody who is given one may change."""
 
 from __future__ import annotations
 
@@ -8,3 +8,17 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+
+
+class ReadOnlyArrays:
+    """Base of frozen dataclasses whose arrays become read-only views; the owners of the arrays can still write.
+
+    numpy raises ValueError where somebody writes into one.
+    """
+
+    def __post_init__(self) -> None:
+        values = vars(self)  # the dataclass is frozen, its dictionary is not
+        for name, value in values.items():
+            if isinstance(value, np.ndarray):
+                values[name] = view = value.view()
+                view.setflags(write=False)

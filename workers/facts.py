@@ -9,26 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from workers.arrays import Bools as Bools
 from workers.arrays import Floats as Floats
 from workers.arrays import Ints as Ints
-
-
-class _ReadOnly:
-    """Base of dataclasses whose arrays become read-only views; the owners of the arrays can still write."""
-
-    def __post_init__(self) -> None:
-        values = vars(self)  # the dataclass is frozen, its dictionary is not
-        for name, value in values.items():
-            if isinstance(value, np.ndarray):
-                values[name] = view = value.view()
-                view.setflags(write=False)
+from workers.arrays import ReadOnlyArrays
 
 
 @dataclass(frozen=True, kw_only=True)
-class SeedFacts(_ReadOnly):
+class SeedFacts(ReadOnlyArrays):
     """Facts per environment and slot, [E, S]; where `present` is False only `potential_before` has a meaning."""
 
     present: Bools  # a live module (GERMINATED … FOSSILIZED)
@@ -46,7 +34,7 @@ class SeedFacts(_ReadOnly):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepFacts(_ReadOnly):
+class StepFacts(ReadOnlyArrays):
     """Complete input of a reward: facts before decision t, and decision t itself."""
 
     op: Ints  # [E] the sampled op; always valid

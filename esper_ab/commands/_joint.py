@@ -49,8 +49,7 @@ def launch_joint(asked: Parts, options: dict[str, Any], tracking: Tracking) -> N
         parts = [json_module.loads(execution.encode_plan(part)) for part in planned.parts]
         told = {"experiment_dir": str(planned.directory), "sha256": planned.plan.digest, "parts": parts}
         click.echo(json_module.dumps(told))
-    for part in planned.parts:
-        confirm(part, yes=options["yes"], dry_run=options["dry_run"])
+    confirm(*planned.parts, yes=options["yes"], dry_run=options["dry_run"])
     if options["dry_run"]:
         return
     outlive_terminal(planned.directory)

@@ -19,6 +19,9 @@ PROTOCOL = 12
 PIECE_BYTES = 256 << 10  # of a file, in one message
 FILE_LIMIT_BYTES = 4 << 30
 Number = Annotated[int, Meta(ge=0, lt=1 << 53)]
+# A relative path without "." and "..": users call their files as they like.
+_PART = r"(?!\.{1,2}(?:/|\Z))[^/\0]+"
+FetchedBelow = Annotated[str, Meta(max_length=1024, pattern=rf"\A{_PART}(?:/{_PART})*\Z")]
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -197,7 +200,7 @@ class Fetch(Message, frozen=True, kw_only=True, tag="Fetch"):
     """
 
     number: Number  # 1, 2, … : of the file; asked for again after a silence it keeps it
-    file: FileBelow
+    file: FetchedBelow  # in the experiment directory
     offset: Number
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import click
+import msgspec
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.execution.experiment import PlannedExperiment
@@ -25,15 +26,18 @@ def excesses(cost: Estimate, there: Room) -> tuple[str, ...]:
     return tuple(found)
 
 
-def confirm(planned: PlannedExperiment, *, yes: bool, dry_run: bool) -> None:
+def confirm(*planned: PlannedExperiment, yes: bool, dry_run: bool) -> None:
     """Warn of what the machine may not afford and ask, unless `yes`; UsageError without an assent.
 
-    Without a terminal nobody can assent. `dry_run`: only the warning, because nothing will be started.
+    `planned`: experiments that are carried out one after the other. Without a terminal nobody can assent. `dry_run`:
+    only the warning, because nothing will be started.
     """
-    plan = planned.plan
-    on_gpu = any(device.startswith("cuda") for lane in plan.lanes for device in lane.devices)
-    cost = estimate(plan.experiment, plan.lanes, planned.machine)
-    found = excesses(cost, Room(0, "") if on_gpu else room())  # a GPU's memory is checked when lanes are planned
+    costs = [estimate(one.plan.experiment, one.plan.lanes, one.machine) for one in planned]
+    whole = max(costs, key=lambda cost: cost.memory_bytes)
+    whole = msgspec.structs.replace(whole, duration_s=sum(cost.duration_s for cost in costs))
+    lanes = [lane for one in planned for lane in one.plan.lanes]
+    on_gpu = any(device.startswith("cuda") for lane in lanes for device in lane.devices)
+    found = excesses(whole, Room(0, "") if on_gpu else room())  # a GPU's memory is checked when lanes are planned
     for sentence in found:
         click.echo(f"warning: {sentence}", err=True)
     if not found or yes or dry_run:

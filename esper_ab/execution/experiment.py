@@ -27,7 +27,13 @@ from esper_ab.control import provenance
 from esper_ab.control.chaos import LIMITS, Chaos
 from esper_ab.control.nodes import examine_nodes
 from esper_ab.control.observers import Observer
-from esper_ab.control.preflight import check_experiment_dir, examine, expected_bytes, reserve_lanes
+from esper_ab.control.preflight import (
+    check_experiment_dir,
+    check_launcher,
+    examine,
+    expected_bytes,
+    reserve_lanes,
+)
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.control.run_folders import RunFolders
 from esper_ab.design.boundary_cache import calibrate
@@ -35,7 +41,7 @@ from esper_ab.execution.detach import reserved, settle_console
 from esper_ab.execution.notify import Notify
 from esper_ab.health.processor import room
 from esper_ab.journal.fold import History
-from esper_ab.launchers import Launcher, Transport
+from esper_ab.launchers import Launcher, Sharing, Transport
 from esper_ab.live.console import rich_console, waiting
 from esper_ab.live.on_stderr import Warnings
 from esper_ab.plan.appraised import belonging
@@ -55,12 +61,6 @@ from esper_ab.trackers.state import read_settings, save_settings
 
 if TYPE_CHECKING:
     from esper_ab.design.calibration_file import Calibration
-    from esper_ab.journal.fold import History
-    from esper_ab.launchers import Launcher, Sharing, Transport
-    from esper_ab.plan.blocks import Plan
-    from esper_ab.report.build import ReportPaths
-    from esper_ab.settings.experiment import AskedExperiment
-    from esper_ab.trackers.settings import Tracking
 
 LAUNCHERS = "esper_ab.launchers"  # the catalogue
 _NARROWEST = 40  # characters: in a narrower terminal sentences are wrapped by the terminal
@@ -236,13 +236,13 @@ def carry_out(
     # Here, so that --help, plans and reports wait for no zmq, numpy or scipy.
     from esper_ab.control import experiment_run
 
-    reserve_lanes(launcher, planned.plan.lanes, planned.machine.devices)
     plan, experiment_dir = planned.plan, planned.experiment_dir
-    make_experiment_directory(experiment_dir, plan, planned.machine, planned.about, claimed=bool(planned.generated))
-    if planned.tracking not in (None, Tracking()):  # with tags and no tracker: `esper-ab track` may be called later
-        save_settings(experiment_dir, planned.tracking)  # `make_observers` reads them, now and when it goes on later
-    settle_console(experiment_dir)
-    with ExitStack() as stack:
+    check_launcher(launcher, plan.lanes, planned.machine.devices)
+    with experiment_run.reserved(launcher, plan.lanes), ExitStack() as stack:
+        make_experiment_directory(experiment_dir, plan, planned.machine, planned.about, claimed=bool(planned.generated))
+        if planned.tracking not in (None, Tracking()):  # with tags and no tracker: `esper-ab track` may be called later
+            save_settings(experiment_dir, planned.tracking)  # `make_observers` reads them, now and later
+        settle_console(experiment_dir)
         told = make_observers(stack, experiment_dir, plan, None, watched=watched, notify=planned.notify)
         experiment_run.run(plan, experiment_dir, launcher, [*told, *also], limits or (LIMITS if chaos else None), chaos)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,18 +18,22 @@ from esper_ab.contracts.shell_command import shell_command
 from esper_ab.control.preflight import check_experiment_dir, check_launcher
 from esper_ab.execution import experiment as execution
 from esper_ab.joint.directory import Joint, JointPart, begun, read_joint, write_joint
+from esper_ab.journal.lock import Lock
 from esper_ab.launchers import Launcher
+from esper_ab.plan.estimate import estimate
 from esper_ab.plan.experiment_directory import experiment_toml
+from esper_ab.plan.text import duration
 from esper_ab.settings.flags import parse_flags
 from esper_ab.settings.parts import Part, Parts
 from esper_ab.settings.resolve import collect_questions
+from esper_ab.trackers.settings import Tracking
+from esper_ab.trackers.state import read_settings, save_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from esper_ab.external.plan import ExternalPlan
     from esper_ab.joint.judged import JointResult
-    from esper_ab.trackers.settings import Tracking
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,10 +55,14 @@ def plan_joint(asked: Parts, out: Path, launcher: Launcher, *, only_plan: bool =
     directory = out / execution.choose_name(msgspec.structs.replace(asked.parts[0].asked, name=asked.name), pattern)
     check_experiment_dir(directory, 0)
     machines: dict[bytes, Machine] = {}
-    parts = []
+    parts, names = list[execution.PlannedExperiment](), dict[str, str]()
     for part in asked.parts:
         with _told_of(part.name):
-            parts.append(_plan_part(part, directory, launcher, machines, only_plan=only_plan))
+            one = _plan_part(part, directory, launcher, machines, only_plan=only_plan)
+            if twin := names.get(one.plan.digest):
+                raise UsageError(f"it is the same experiment as {twin}, and would count twice; name each once")
+            parts.append(one)
+            names[one.plan.digest] = part.name
     first = parts[0].plan.experiment
     scales = tuple(
         Scale(task=part.name, outcome=one.plan.design.outcome, margin=one.plan.design.margin)
@@ -116,12 +125,15 @@ def carry_out_joint(
     except FileExistsError:
         raise UsageError(f"{planned.directory} exists already; choose another with ", Setting("name")) from None
     settings = {one.experiment_dir.name: experiment_toml(one.plan, one.machine) for one in planned.parts}
-    write_joint(planned.directory, planned.joint, planned.plan, settings)
-    for part, one in zip(planned.joint.parts, planned.parts, strict=True):
-        begin(part.name)
-        with _resumed_as_a_whole(planned.directory, part):
-            execution.carry_out(replace(one, tracking=tracking, notify=notify), launcher, watched=watched)
-        execution.write_report(one.experiment_dir)
+    with closing(Lock(planned.directory)):
+        if tracking != Tracking():
+            save_settings(planned.directory, tracking)  # for parts that `resume` begins
+        write_joint(planned.directory, planned.joint, planned.plan, settings)
+        for part, one in zip(planned.joint.parts, planned.parts, strict=True):
+            begin(part.name)
+            with _resumed_as_a_whole(planned.directory, part):
+                execution.carry_out(replace(one, tracking=tracking, notify=notify), launcher, watched=watched)
+            execution.write_report(one.experiment_dir)
 
 
 def resume_joint(
@@ -133,30 +145,36 @@ def resume_joint(
     from esper_ab.journal.load import load  # likewise
 
     joint, _ = read_joint(directory)
-    to_do = [
-        part for part in joint.parts
-        if not (begun(directory, part) and load(directory / part.folder).history.finished)
-    ]  # fmt: skip
-    if not to_do:
-        shown = shell_command("report", directory)
-        raise UsageError(f"{directory}: every part of the experiment is finished; `{shown}` shows the answer")
-    for part in to_do:
-        begin(part.name)
-        with _resumed_as_a_whole(directory, part):
-            if begun(directory, part):
-                resume_run(
-                    directory / part.folder, launcher, watched=watched, notify=notify,
-                    allow_changed_code=allow_changed_code,
-                )
-            else:
-                _launch_again(directory, part, launcher, watched=watched, notify=notify)
-        execution.write_report(directory / part.folder)
+    with closing(Lock(directory)):
+        to_do = [
+            part for part in joint.parts
+            if not (begun(directory, part) and load(directory / part.folder).history.finished)
+        ]  # fmt: skip
+        if not to_do:
+            shown = shell_command("report", directory)
+            raise UsageError(f"{directory}: every part of the experiment is finished; `{shown}` shows the answer")
+        for part in to_do:
+            begin(part.name)
+            with _resumed_as_a_whole(directory, part):
+                if begun(directory, part):
+                    resume_run(
+                        directory / part.folder, launcher, watched=watched, notify=notify,
+                        allow_changed_code=allow_changed_code,
+                    )
+                else:
+                    _launch_again(directory, part, launcher, watched=watched, notify=notify)
+            execution.write_report(directory / part.folder)
 
 
 def _launch_again(
     directory: Path, part: JointPart, launcher: Launcher, *, watched: bool, notify: tuple[str, ...]
 ) -> None:
-    """Launch a part that never began, from its settings; UsageError where they or the user's code are others now."""
+    """Launch a part that never began, from its settings; UsageError where they or the user's code are others now.
+
+    Nobody else does: the caller has the lock. So a folder without an event was left by somebody who was ended.
+    """
+    if (directory / part.folder).exists():
+        shutil.rmtree(directory / part.folder)
     file = directory / f"{part.folder}.toml"
     asked = parse_flags({"config": file})
     planned = _plan_part(Part(name=part.folder, asked=asked), directory, launcher, {}, only_plan=False)
@@ -165,7 +183,8 @@ def _launch_again(
             f"{file}: the part {part.name} would be another experiment than the one that was planned: its settings or "
             "a reward, environment or trainer of yours were changed since; bring them back, or launch all of it anew"
         )
-    execution.carry_out(replace(planned, notify=notify), launcher, watched=watched)
+    tracking = read_settings(directory)
+    execution.carry_out(replace(planned, tracking=tracking, notify=notify), launcher, watched=watched)
 
 
 def judge_joint(directory: Path) -> JointResult:
@@ -207,8 +226,10 @@ def describe(planned: PlannedJoint) -> str:
     margins = "; ".join(
         f"{scale.task}: {scale.outcome.difference(f'{scale.margin:g}')}" for scale in planned.plan.scales
     )
+    cost_s = sum(estimate(one.plan.experiment, one.plan.lanes, one.machine).duration_s for one in planned.parts)
     return "\n".join((
-        f"{planned.directory}: {len(planned.parts)} parts, and one answer over them",
+        f"{planned.directory}: {len(planned.parts)} parts, one after the other, and one answer over them",
+        f"estimate of all parts: {duration(cost_s)}",
         f"margins: {margins}", f"rule over all parts: {rule_sentence(planned.plan.design)}",
         f"sha256 of the plan: {planned.plan.digest}",
     ))  # fmt: skip

@@ -89,7 +89,7 @@ class Notify:
         try:
             self._due.put_nowait(found)
         except queue.Full:
-            self._warn(f"{_WAITING} are waiting, so that this is not told: {found[1]}")
+            self._warn(f"is {_WAITING} events behind, so that this one is not told: {found[1]}")
 
     def settle(self, *_: object) -> None:
         """After the experiment: wait for the commands that are due, each for its limit at most."""

@@ -4,6 +4,8 @@
     joint.json          the parts: names, folders, digests
     PART.toml           settings of a part, from which it is launched
     PART/               its experiment directory
+    tracking/           trackers of all parts, if there are any
+    .lock               who carries the parts out now
     summary.txt, report.html, verdict.json     the answer
 """
 
@@ -48,8 +50,12 @@ def is_joint(directory: Path) -> bool:
 
 
 def begun(directory: Path, part: JointPart) -> bool:
-    """Whether a part has a journal."""
-    return (directory / part.folder / JOURNAL_NAME).is_file()
+    """Whether a part has a journal with an event; its folder may be there without: somebody was ended just before."""
+    try:
+        with (directory / part.folder / JOURNAL_NAME).open("rb") as journal:
+            return journal.readline().endswith(b"\n")
+    except FileNotFoundError:
+        return False
 
 
 def write_joint(directory: Path, joint: Joint, plan: ExternalPlan, settings: dict[str, str]) -> None:

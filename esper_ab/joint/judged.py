@@ -28,7 +28,7 @@ class PartNow:
 
     part: JointPart
     state: str  # as `esper-ab status` says it; "planned" before its first run
-    runs: int  # with an endpoint
+    runs: int  # of the plan, with an endpoint
     of_runs: int
 
 
@@ -57,7 +57,8 @@ def judge_directory(directory: Path, joint: Joint, plan: ExternalPlan) -> JointR
             continue
         held = holder(directory / part.folder) is not None  # before reading, so that an end in between is seen
         history = histories[part.name] = load(directory / part.folder).history
-        done = sum(run.evaluation is not None for run in history.runs.values())
+        runs = [run for run in history.runs.values() if str(run.ref.replicate) in plan.replicates]
+        done = sum(run.evaluation is not None for run in runs)
         states.append(PartNow(part=part, state=state_of(history, held=held), runs=done, of_runs=planned))
     folders = {part.name: directory / part.folder for part in joint.parts}
     rows = [row for name, one in histories.items() for row in rows_of(name, folders[name], one, plan.scales)]

@@ -17,6 +17,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -65,12 +66,13 @@ class SlurmWorker:
         self.pid = self._srun.pid
         try:
             self.sentinel = os.pidfd_open(self.pid)
-            self._stdin.write(msgspec.json.encode(order) + b"\n")
-            self._stdin.flush()
         except OSError:
             self._srun.kill()
             self._srun.communicate()
             raise
+        with suppress(BrokenPipeError):  # it has ended already, as its sentinel says
+            self._stdin.write(msgspec.json.encode(order) + b"\n")
+            self._stdin.flush()
         self.keys = KeyExchange(self._stdout.fileno(), self._stdin.fileno(), self._stdout.close)
 
     @property

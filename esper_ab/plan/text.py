@@ -29,7 +29,7 @@ def plan_text(
     n_runs = len(asked.groups) * asked.replicates
     at_first = " at first, more until every comparison is decided" if asked.open_ended else ""
     cost = (
-        f"{_duration(estimate.duration_s)} with the start of the workers, "
+        f"{duration(estimate.duration_s)} with the start of the workers, "
         f"{estimate.memory_bytes / 2**30:.1f} GiB of memory{f', of {memory_left}' if memory_left else ''}"
     )
     lines = [
@@ -120,7 +120,8 @@ def _environments(plan: Plan) -> Iterator[str]:
             yield f"  {lane.name}: " + ", ".join(f"{count} on {device}" for device, count in counts.items())
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Return an estimated time in words."""
     if seconds < _SHORT_S:
         return f"under {_SHORT_S} s"
     if seconds < 90:

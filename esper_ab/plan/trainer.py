@@ -64,8 +64,16 @@ def found(facts: TrainerFacts, reference: str) -> str:
     """Say in one sentence what the rehearsal found, and no more."""
     repeats = "repeats to the bit" if facts.repeats else "does not repeat: the same seed twice gave different numbers"
     short = f", shortened by {facts.shortened}" if facts.shortened else ""
-    what = "command" if is_command(reference) else "trainer"
-    return f"The {what}, as rehearsed{short}: {repeats}; {RESUMPTIONS[facts.resumption]}."
+    command = is_command(reference)
+    what = "command" if command else "trainer"
+    return f"The {what}, as rehearsed{short}: {repeats}; {RESUMPTIONS[facts.resumption]}.{_watched(facts) * command}"
+
+
+def _watched(facts: TrainerFacts) -> str:
+    """Say which files of a command may not change while the experiment goes on."""
+    if not facts.files:
+        return " It names no file of its folder, so that no change of its code would be noticed."
+    return f" A run begins only with {', '.join(facts.files)} as rehearsed; what else it reads is not watched."
 
 
 def estimand(experiment: ResolvedExperiment, task: TaskFacts) -> str:

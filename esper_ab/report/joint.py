@@ -102,7 +102,10 @@ def _title(result: JointResult) -> str:
 
 def _incomplete(result: JointResult) -> str:
     done, planned = sum(now.runs for now in result.parts), sum(now.of_runs for now in result.parts)
-    return f"INCOMPLETE. {done} of {planned} runs are evaluated; a look is taken when all parts are done."
+    rest = "a look is taken when all parts are done"
+    if all(now.state == "finished" for now in result.parts):
+        rest = "the replicates of the others were given up"
+    return f"INCOMPLETE. {done} of {planned} runs are evaluated; {rest}."
 
 
 def _parts(result: JointResult) -> Table:

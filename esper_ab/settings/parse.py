@@ -57,6 +57,7 @@ class Request:
     groups: tuple[str, ...] = ()  # "shaped", "a=shaped"
     group: tuple[str, ...] = ()  # "fast:ppo.lr=1e-3"
     assignments: tuple[str, ...] = ()  # of --set: "ppo.lr=1e-3"
+    cell: tuple[str, ...] = ()  # likewise, of --grid: one value of each setting that is varied
     flags: dict[str, object] = field(default_factory=dict)  # key of experiment or all groups -> value of its own flag
 
 
@@ -309,12 +310,17 @@ def _check_group(name: str, settings: GroupSettings, catalogue: Catalogue) -> No
         raise UsageError(f"group {name!r}: growth.blueprints must be a list of different names, not {list(blueprints)}")
 
 
-def _refuse_without_effect(common: list[Assignment], asked: list[_Asked]) -> None:
+def _refuse_without_effect(common: list[Assignment], cell: list[Assignment], asked: list[_Asked]) -> None:
     for assignment in common:
-        stronger = [{a.key for a in (*group.chosen, *group.altered)} for group in asked]
-        if all(assignment.key in keys for keys in stronger):
+        own = [group.name for group in asked if assignment.key in {a.key for a in (*group.chosen, *group.altered)}]
+        if len(own) == len(asked):
             raise UsageError(
                 f"{assignment.origin} has no effect: every group has its own {assignment.key}; leave it out"
+            )
+        if own and assignment in cell:
+            raise UsageError(
+                f"{assignment.origin}: group {own[0]!r} has its own {assignment.key}, and in a cell of a grid all "
+                "groups have the same; leave one of the two out"
             )
 
 
@@ -352,7 +358,8 @@ def _refuse_reward_as_outcome(outcome: str, groups: Iterable[Group]) -> None:
 
 def parse(request: Request, file: FileSettings, catalogue: Catalogue) -> AskedExperiment:
     """Put flags and file together; UsageError, one line with the remedy, for anything that cannot be honoured."""
-    sets = [read_assignment(text, f"--set {text}") for text in request.assignments]
+    cell = [read_assignment(text, f"--grid {text}") for text in request.cell]
+    sets = [*(read_assignment(text, f"--set {text}") for text in request.assignments), *cell]
     flags = [
         Assignment(key, value, f"--{key.rpartition('.')[2].replace('_', '-')}", Path.cwd(), is_text=False)
         for key, value in request.flags.items()
@@ -372,7 +379,7 @@ def parse(request: Request, file: FileSettings, catalogue: Catalogue) -> AskedEx
         for assignment in (*sets, *flags, *file.common, *alone):
             _refuse_unread(assignment, catalogue.kind, task)
     common = [a for a in (*sets, *flags) if of_group(a.key)]
-    _refuse_without_effect(common, asked)
+    _refuse_without_effect(common, cell, asked)
     values = _convert_layer((a for a in file.common if a.key in EXPERIMENT_KEYS), EXPERIMENT_KEYS)
     values |= _convert_layer((a for a in (*sets, *flags) if a.key in EXPERIMENT_KEYS), EXPERIMENT_KEYS)
     values = _DEFAULTS.get(catalogue.kind, {}) | values

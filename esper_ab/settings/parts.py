@@ -82,11 +82,21 @@ def parse_parts(options: dict[str, Any]) -> Parts | None:
         _refuse_alone(asked)
         parts.append(Part(name=name, asked=asked))
     first = parts[0].asked
-    share = first.alpha / (len(parts) + 1)  # one for each part, and one for their mean
+    share = share_of(first.alpha, len(parts), len(first.groups), controlled=bool(first.control))
     return Parts(
         name=first.name, alpha=first.alpha, scores=options.get("scores") or "",
         parts=tuple(replace(part, asked=_shared(part.asked, share)) for part in parts),
     )  # fmt: skip
+
+
+def share_of(alpha: float, parts: int, groups: int, *, controlled: bool) -> float:
+    """Return the alpha at which a part by itself claims nothing that is not claimed over all parts and their mean.
+
+    A comparison that is decided hands its share on: over all parts to every other one, in a part by itself to those of
+    this part. So the last one of a part has all of the part's alpha, and over all parts at least this.
+    """
+    comparisons = groups - 1 if controlled else groups * (groups - 1) // 2
+    return alpha / (comparisons * parts + 1)
 
 
 def grid(texts: Iterable[str], flag: str = "--grid") -> tuple[Cell, ...]:
@@ -129,7 +139,7 @@ def _margins(told: object, tasks: Sequence[str]) -> dict[str, float]:
     text = "" if told is None else str(told)
     if not text:
         return {}
-    pieces = [piece.rpartition("=") for piece in text.split(",")]
+    pieces = [[part.strip() for part in piece.rpartition("=")] for piece in text.split(",")]
     named = [task for task, _, _ in pieces]
     if any(task not in tasks for task in filter(None, named)) or (len(named) > 1 and not all(named)):
         raise UsageError(f"--margin {text}: a size for all, or TASK=SIZE,… of the tasks {', '.join(tasks)}")
@@ -157,7 +167,7 @@ def _of_part(
             raise UsageError(f"{assignment.origin}: {assignment.key} is the same for all tasks; set it once, above")
     replaced = {assignment.key for assignment in own} | {"task"}
     common = (*(one for one in file.common if one.key not in replaced), *own, *where)
-    again = replace(request, flags=flags, assignments=(*request.assignments, *cell))
+    again = replace(request, flags=flags, cell=cell)
     return again, replace(file, common=common, tasks={})
 
 

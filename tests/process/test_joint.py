@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -15,6 +16,7 @@ from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import TABLE, group, load_command
 from esper_ab.external.endpoints import MEAN
+from esper_ab.journal.lock import Lock
 
 LAUNCH = (
     "launch", "--groups", "wait,random", "--replicates", "1", "--episodes", "1", "--steps", "4", "--n-envs", "1",
@@ -75,6 +77,49 @@ def test_what_is_left_is_launched_again_to_the_same_records(place: Path, capsys:
     assert _result(place, "digits") == before
     assert invoke(group, ["resume", "experiments/both"], "esper-ab") == 2
     assert "every part of the experiment is finished" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("journal", [None, b"", b'{"n":0,"prev":"00000000"'])
+def test_a_part_that_was_ended_before_its_first_event_is_launched_again(place: Path, journal: bytes | None) -> None:
+    part = place / "experiments/both/digits"
+    shutil.rmtree(part)
+    (part / "logs").mkdir(parents=True)
+    if journal is not None:
+        (part / "events.jsonl").write_bytes(journal)
+    assert invoke(group, ["report", "experiments/both", "--json"], "esper-ab") == 0
+    assert invoke(group, ["status", "experiments/both"], "esper-ab") == 0
+    resumed = _trained(place, "resume", "experiments/both", "--launcher", "inline", "--quiet")
+    assert resumed.returncode == 0, resumed.stderr
+    assert "INCOMPLETE" not in resumed.stdout
+
+
+@pytest.mark.usefixtures("place")
+def test_one_process_at_a_time_carries_the_parts_out(capsys: pytest.CaptureFixture[str]) -> None:
+    directory = Path("experiments/both")
+    shutil.rmtree(directory / "digits")
+    with closing(Lock(directory)):
+        assert invoke(group, ["resume", "experiments/both"], "esper-ab") == 2
+    assert "experiments/both is in use by process" in capsys.readouterr().err
+    assert not (directory / "digits").exists()
+
+
+def test_trackers_follow_a_part_that_is_begun_by_resume(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    done = _trained(tmp_path, *LAUNCH, "--task", "synthetic,digits", "--name", "both", "--track", "tensorboard")
+    assert done.returncode == 0, done.stderr
+    shutil.rmtree(tmp_path / "experiments/both/digits")
+    resumed = _trained(tmp_path, "resume", "experiments/both", "--launcher", "inline", "--quiet")
+    assert resumed.returncode == 0, resumed.stderr
+    assert (tmp_path / "experiments/both/digits/tensorboard").is_dir()
+
+
+@pytest.mark.usefixtures("place")
+def test_parts_that_are_one_experiment_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ("--groups", "shaped,random", "--grid", "ppo.lr=1e-4,0.0001", "--n-envs", "2", "--name", "new")
+    args = [*LAUNCH, "--task", "synthetic", *asked]
+    assert invoke(group, args, "esper-ab") == 2
+    assert "ppo.lr=0.0001: it is the same experiment as ppo.lr=1e-4" in capsys.readouterr().err
+    assert not Path("experiments/new").exists()
 
 
 def test_a_part_whose_settings_were_changed_is_not_launched(place: Path) -> None:

@@ -127,9 +127,10 @@ def reward(facts, settings):
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_real_training_with_a_reward_of_the_users_gives_the_same_files_byte_by_byte(tmp_path):
-    (tmp_path / "mine.py").write_text(REWARD)
+    mine = tmp_path / "mine größer.py"
+    mine.write_text(REWARD)
     flags = (
-        "--task", "synthetic", "--groups", f"shaped,mine={tmp_path / 'mine.py'}:reward", "--replicates", "1",
+        "--task", "synthetic", "--groups", f"shaped,mine={mine}:reward", "--replicates", "1",
         "--episodes", "2", "--steps", "4", "--n-envs", "2", "--eval-hosts", "2", "--quiet", "--devices", "cpu:0,cpu:1",
         "--out", str(tmp_path),
     )  # fmt: skip

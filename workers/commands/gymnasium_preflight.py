@@ -83,19 +83,18 @@ def _from_copies(code: tuple[UserReward, ...], folder: Path) -> Load:
 
 def _played(questions: Questions, code: tuple[UserReward, ...], folder: Path) -> Probed:
     from workers.gymnasium_task.environments import GymSpec
-    from workers.gymnasium_task.making import maker, outcome_of
-    from workers.gymnasium_task.spaces import Codec
+    from workers.gymnasium_task.making import codec_of, maker, outcome_of
     from workers.gymnasium_task.world import measured
 
     load = _from_copies(code, folder)
     make = maker(questions.task, load)
-    env = make()
-    limit = getattr(getattr(env, "spec", None), "max_episode_steps", None) or 0
+    codec, limit = codec_of(make)
     spec = GymSpec(
-        make=make, codec=Codec(env.observation_space, env.action_space), outcome=outcome_of(questions.outcome, load),
+        make=make, codec=codec, outcome=outcome_of(questions.outcome, load),
         worst=questions.outcome_worst, measures=measured(questions.outcome), steps=_LIMIT, devices=("cpu:0",) * 2,
     )
     first, ends, took_s = _episode(spec)
+    _check_shown(first)
     again, _, _ = _episode(spec)
     declared, steps = _measures(questions), sum(end.steps for end in ends)
     for end in ends:
@@ -123,6 +122,15 @@ def _episode(spec: GymSpec) -> tuple[list[GymFacts], tuple[EnvEpisode, ...], flo
         facts.append(happened.facts)
     took_s = time.perf_counter() - began
     return facts, environments.ends().envs, took_s
+
+
+def _check_shown(facts: list[GymFacts]) -> None:
+    """ValueError where random actions come to what no policy can see."""
+    import numpy as np
+
+    for step, one in enumerate(facts, start=1):
+        if not np.isfinite(one.observation).all():
+            raise ValueError(f"what it shows before step {step} is not finite: {one.observation.tolist()}")
 
 
 def _shown(facts: list[GymFacts]) -> list[bytes]:

@@ -6,8 +6,11 @@ p/"actions". So an environment that is a function of its reset seed and its acti
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import gymnasium
@@ -22,10 +25,13 @@ from workers.environments import Cut, Decisions, Ended, Happened
 from workers.gymnasium_task.facts import GymEpisode, GymFacts
 from workers.gymnasium_task.spaces import AllValid, Codec
 from workers.stopwatch import Stopwatch
+from workers.user_rewards.user_code import line_of, one_line
 
 Env = gymnasium.Env[Any, Any]
 _CHUNK = 256  # steps whose uniforms are drawn at a time
 _SEEDS = 2**31
+_OF_RESET = ("observation", "info")
+_OF_STEP = ("observation", "reward", "terminated", "truncated", "info")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,23 +67,55 @@ class _Place:
 
     def __init__(self, spec: GymSpec) -> None:
         self.env, self._codec = spec.make(), spec.codec
+        weakref.finalize(self, close, self.env)  # with the run, or the episode of an evaluation, that it was made for
         self.going_on = False  # from one rollout to the next
 
     def reset(self, seed: int) -> None:
-        observation, _ = self.env.reset(seed=seed)
-        self.seed, self.seen = seed, self._codec.flat(observation)
+        try:
+            observation, _ = _parts(self.env.reset(seed=seed), _OF_RESET)
+            self.seed, self.seen = seed, self._codec.flat(observation)
+        except OSError:
+            raise  # a lack of room may be waited for
+        except Exception as error:
+            raise _failed("reset", self.env.reset, error) from error
         self.decisions: list[NDArray[Any]] = []  # since the reset
         self.episode = GymEpisode(observations=[self.seen])
 
     def step(self, decision: NDArray[Any], action: Any) -> float:
-        observation, reward, terminated, truncated, info = self.env.step(action)
-        self.seen, episode = self._codec.flat(observation), self.episode
+        try:
+            observation, reward, terminated, truncated, info = _parts(self.env.step(action), _OF_STEP)
+            self.seen, earned = self._codec.flat(observation), float(reward)
+        except OSError:
+            raise
+        except Exception as error:
+            raise _failed("step", self.env.step, error) from error
+        episode = self.episode
         self.decisions.append(decision.copy())
         episode.observations.append(self.seen)
         episode.actions.append(action)
-        episode.env_rewards.append(float(reward))
-        episode.terminated, episode.truncated, episode.info = bool(terminated), bool(truncated), info
-        return float(reward)
+        episode.env_rewards.append(earned)
+        episode.terminated, episode.truncated, episode.info = bool(terminated), bool(truncated), dict(info or {})
+        return earned
+
+
+def close(env: Env) -> None:
+    """Close an environment that nobody uses any more; what it raises then concerns no run."""
+    with suppress(Exception):
+        env.close()
+
+
+def _parts(returned: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
+    """Return what an environment returned; ValueError unless it has these parts."""
+    if not isinstance(returned, tuple) or len(returned) != len(names):
+        found = f"{len(returned)} parts" if isinstance(returned, tuple) else f"a {type(returned).__name__}"
+        raise ValueError(f"it returned {found}, not ({', '.join(names)}), as Gymnasium's environments do")
+    return returned
+
+
+def _failed(name: str, method: Callable[..., Any], error: Exception) -> ValueError:
+    """Say in one line which method of an environment went wrong, and where."""
+    reason = str(error) if isinstance(error, ValueError) else one_line(error)
+    return ValueError(f"{name} of the environment: {reason}{line_of(error, method)}")
 
 
 class GymEnvironments:
@@ -131,8 +169,11 @@ class GymEnvironments:
             observation=_where(alive, before.observation), action=_where(alive, given),
             next_observation=_where(alive, observed), env_reward=rewards, terminated=terminated,
             truncated=truncated & ~goes_on,
-            step=np.array([len(episode.actions) for episode in episodes], dtype=np.int64),
-            info=tuple(episode.info if one else {} for episode, one in zip(episodes, alive.tolist(), strict=True)),
+            step=_where(alive, np.array([len(episode.actions) for episode in episodes], dtype=np.int64)),
+            info=tuple(
+                MappingProxyType(episode.info if one else {})
+                for episode, one in zip(episodes, alive.tolist(), strict=True)
+            ),
         )
         ended = terminated | truncated
         restarted = ended & (spec.resets and not last)
@@ -198,6 +239,7 @@ class GymEnvironments:
 
     def _end_of(self, env: int) -> EnvEpisode:
         spec, episodes = self._spec, self._ended[env] or [self._places[env].episode]
+        measures = [spec.measures(episode) for episode in episodes]  # first: an outcome of the user's may write into it
         outcomes = [float(spec.outcome(episode)) for episode in episodes]
         worst, failed = spec.worst, not np.isfinite(outcomes).all()
         if failed and worst is None:
@@ -207,7 +249,6 @@ class GymEnvironments:
             )
         if failed and worst is not None:
             outcomes = [outcome if np.isfinite(outcome) else worst for outcome in outcomes]
-        measures = [spec.measures(episode) for episode in episodes]
         means = {name: _mean([one[name] for one in measures]) for name in measures[0]}
         return EnvEpisode(
             env=env, device=spec.devices[env], steps=self._steps_done[env], outcome=float(np.mean(outcomes)),
@@ -226,9 +267,9 @@ class GymEnvironments:
 
 
 def _where(alive: Bools, values: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy of `values` [E, …], zeros where an environment has ended; a user's function may write into it."""
+    """Return `values` [E, …], zeros where an environment has ended."""
     if alive.all():
-        return values.copy()
+        return values
     return np.where(alive.reshape(-1, *[1] * (values.ndim - 1)), values, 0).astype(values.dtype)
 
 

@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workers.arrays import Bools, Floats, Ints
+from workers.arrays import Bools, Floats, Ints, ReadOnlyArrays
 
 
 @dataclass(frozen=True, kw_only=True)
-class GymFacts:
-    """Complete input of a reward: one step of E environments side by side. Where one has ended, its row is zeros."""
+class GymFacts(ReadOnlyArrays):
+    """Complete input of a reward: one step of E environments side by side. Where one has ended, its row is zeros.
+
+    Facts are read only: all rewards of a step, the policy and the next observation share them.
+    """
 
     observation: NDArray[np.float32]  # [E, width] flat, before the step
     action: NDArray[Any]  # [E] of a Discrete space, else [E, n]; what the environment was given
@@ -23,7 +26,7 @@ class GymFacts:
     terminated: Bools  # [E]
     truncated: Bools  # [E] by the environment's own limit or that of the run
     step: Ints  # [E] of the environment's episode, from 1
-    info: tuple[Mapping[str, Any], ...]  # E of them, as the environment returned them
+    info: tuple[Mapping[str, Any], ...]  # E of them, what the environment returned; read only, too
 
 
 @dataclass(kw_only=True)

@@ -17,8 +17,9 @@ import numpy as np
 from esper_ab.contracts.kinds import ENV_REWARD, GYM_PREFIX
 from esper_ab.contracts.settings import RewardSettings
 from workers.arrays import Floats
-from workers.gymnasium_task.environments import Env
+from workers.gymnasium_task.environments import Env, close
 from workers.gymnasium_task.facts import GymEpisode, GymFacts
+from workers.gymnasium_task.spaces import Codec
 from workers.user_rewards.user_code import line_of, one_line
 
 Load = Callable[[str, str], ModuleType]  # what it is for, reference -> the module that has the function
@@ -56,6 +57,19 @@ def _checked(make: Callable[[], Any], what: str) -> Callable[[], Env]:
         return env
 
     return checked
+
+
+def codec_of(make: Callable[[], Env]) -> tuple[Codec, int]:
+    """Return what translates the spaces of an environment, and its own limit of steps; 0: it has none."""
+    env = make()
+    try:
+        for name in ("observation_space", "action_space"):
+            if not isinstance(getattr(env, name, None), gymnasium.Space):
+                raise ValueError(f"it has no {name}, a gymnasium.Space, by which a policy is made")
+        limit = getattr(getattr(env, "spec", None), "max_episode_steps", None) or 0
+        return Codec(env.observation_space, env.action_space), limit
+    finally:
+        close(env)
 
 
 def outcome_of(outcome: str, load: Load) -> Outcome:

@@ -54,9 +54,15 @@ class Codec:
         return len(self.spaces.head_names)
 
     def flat(self, observation: Any) -> NDArray[np.float32]:
-        """Return an observation as [width]."""
-        found = observation if self._plain else flatten(self._observations, observation)
-        return np.asarray(found, dtype=np.float32).ravel()
+        """Return an observation as [width]: a copy, as an environment may write its next one into the same array.
+
+        ValueError when it has another width than its space.
+        """
+        shown = observation if self._plain else flatten(self._observations, observation)
+        found = np.array(shown, dtype=np.float32).ravel()
+        if len(found) != self.spaces.observation_width:
+            raise ValueError(f"it shows {len(found)} numbers, and observation_space is {self._observations}")
+        return found
 
     def actions(self, decisions: Decisions) -> list[Any]:
         """Return what environments are given for decisions [E, heads or dimensions]; a Box's are clipped to it."""

@@ -18,8 +18,7 @@ from workers.controllers.random import Random
 from workers.environments import Decisions
 from workers.gymnasium_task.environments import GymEnvironments, GymSeen, GymSpec
 from workers.gymnasium_task.facts import GymEpisode
-from workers.gymnasium_task.making import Load, env_return, maker, outcome_of, reward_of
-from workers.gymnasium_task.spaces import Codec
+from workers.gymnasium_task.making import Load, codec_of, env_return, maker, outcome_of, reward_of
 from workers.stopwatch import Stopwatch
 from workers.user_rewards.user_code import load, load_planned
 
@@ -65,8 +64,7 @@ class GymWorld:
     def __init__(self, spec: RunSpec, loader: Load = as_it_is) -> None:
         self._spec, self._load, gym = spec, loader, spec.settings.gym
         self._make = maker(spec.task, loader)
-        env = self._make()
-        self._codec = Codec(env.observation_space, env.action_space)
+        self._codec, _ = codec_of(self._make)
         self._outcome = outcome_of(spec.outcome, loader)
         self.spaces = self._codec.spaces
         self.evaluation_steps = spec.steps if gym.rollout == "episodes" else gym.episode_steps or NO_LIMIT

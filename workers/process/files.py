@@ -165,8 +165,8 @@ class LinkedFiles:
         for folder in dict.fromkeys(folders):
             if folder in self._brought:
                 continue
-            for name in self._fetch(folder, _MOST_LISTED, wait).decode().splitlines():
-                write_below(self._root, f"{folder}/{name}", self._fetch(f"{folder}/{name}", _MOST_BYTES, wait))
+            for name in self._copy(folder, _MOST_LISTED, wait).decode().split("\n"):
+                write_below(self._root, f"{folder}/{name}", self._copy(f"{folder}/{name}", _MOST_BYTES, wait))
             self._brought.add(folder)
 
     def logs_to(self, spec: messages.RunSpec) -> None:
@@ -264,6 +264,12 @@ class LinkedFiles:
         return any(log.block or _size(log.path) > log.position for log in self._logs)
 
     # --- from the coordinator ---
+
+    def _copy(self, file: str, most_bytes: int, wait: Wait) -> bytes:
+        data = self._fetch(file, most_bytes, wait)
+        if len(data) > most_bytes:
+            raise OSError(errno.EFBIG, f"is larger than the {most_bytes >> 20} MiB of code that are fetched", file)
+        return data
 
     def _fetch(self, file: str, most_bytes: int, wait: Wait) -> bytes:
         """At most a byte more than `most_bytes`; FileNotFoundError with the coordinator's reason."""

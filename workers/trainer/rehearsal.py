@@ -13,6 +13,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -181,10 +182,19 @@ def _of_command(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
 
 
 def named_files(command: str, directory: str) -> tuple[str, ...]:
-    """Return the files that a command names without a placeholder, as far as they lie in the folder where it runs."""
+    """Return the files that a command names without a placeholder, as far as they lie in the folder where it runs.
+
+    A word may name one by itself, behind an equals sign (`--config=FILE`) or as a module (`-m train`). The program
+    counts as a path only: any other is looked for elsewhere.
+    """
     root = Path(directory).resolve()
-    words = fill(command, _Braces())
-    paths = [(root / word).resolve() for word in words[1:] if "{" not in word and (root / word).is_file()]
+    program, *words = fill(command, _Braces())
+    named = [program] if "/" in program else []
+    for before, word in pairwise((program, *words)):
+        behind, module = word.partition("=")[2], word.replace(".", "/")
+        named += [word, *([behind] if behind else [])]
+        named += [f"{module}.py", f"{module}/__main__.py"] if before == "-m" else []
+    paths = [(root / name).resolve() for name in named if "{" not in name and (root / name).is_file()]
     return tuple(dict.fromkeys(path.relative_to(root).as_posix() for path in paths if path.is_relative_to(root)))
 
 

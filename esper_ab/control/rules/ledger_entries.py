@@ -48,7 +48,7 @@ def other_code(hello: Hello, lane: str, history: History) -> str:
         return ""
     return (
         f"worker {hello.worker}/{hello.incarnation} on {lane} imported another state of the code (sources "
-        f"{hello.sources}) than this began with ({here}): what it records will have the verdict BLOCKED"
+        f"{hello.sources}) than this began with ({here}): the verdict is BLOCKED unless all records are of one state"
     )
 
 

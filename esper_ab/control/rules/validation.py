@@ -72,8 +72,8 @@ def digest_of(report: Report) -> str:
 
 
 def _check_envs(found: list[int], n_envs: int) -> None:
-    if set(found) != set(range(n_envs)):
-        raise Rejected(f"sent a record of environments {sorted(set(found))} instead of 0 to {n_envs - 1}")
+    if sorted(found) != list(range(n_envs)):
+        raise Rejected(f"sent a record of environments {sorted(found)} instead of 0 to {n_envs - 1}, each once")
 
 
 def _check_measures(report: EpisodeFinished | Evaluated, declared: TaskMeasures) -> None:
@@ -94,7 +94,8 @@ def _check_evaluation(record: records.EvaluationRecord, spec: RunSpec) -> None:
     planned = [(episode, env) for episode, size in enumerate(sizes) for env in range(size)]
     found = {kind: [(host.episode, host.outcome.env) for host in record.hosts if host.actions == kind]
              for kind in ("sampled", "greedy")}  # fmt: skip
-    if sorted(found["sampled"]) != planned or not set(found["greedy"]) <= set(planned):
+    greedy = set(found["greedy"])
+    if sorted(found["sampled"]) != planned or not greedy <= set(planned) or len(greedy) < len(found["greedy"]):
         raise Rejected(f"evaluated other hosts than the {spec.eval_hosts} planned ones, each once")
 
 

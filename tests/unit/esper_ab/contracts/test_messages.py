@@ -122,6 +122,17 @@ def test_every_message_is_explained():
     assert f"protocol {PROTOCOL}" in text
 
 
+@given(st.lists(st.text(st.characters(exclude_characters="/\0", codec="utf-8"), min_size=1, max_size=20), min_size=1))
+def test_a_file_below_a_folder_is_fetched_whatever_it_is_called_and_no_other(parts):
+    for path in ("/".join(parts), f"/{'/'.join(parts)}", "/".join((*parts, "..", *parts)), f"./{'/'.join(parts)}"):
+        data = encode(Fetch(number=1, file=path, offset=0))
+        if len(path) <= 1024 and not path.startswith("/") and not {".", ".."} & set(path.split("/")):
+            assert decode_from_worker(data).file == path
+        else:
+            with pytest.raises(ProtocolError):
+                decode_from_worker(data)
+
+
 @given(st.binary(max_size=300))
 def test_any_bytes_are_a_message_or_a_protocol_error(data):
     for decoder, kinds in ((decode_from_worker, FROM_WORKER), (decode_from_coordinator, get_args(CoordinatorMessage))):

@@ -1,17 +1,20 @@
 import msgspec
+import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from support.elsewhere import drawn, endpoints, rows, scales
+from support.elsewhere import scales
 from support.journals import Shape, Synthetic, write
 
 from esper_ab.external.endpoints import MEAN
-from esper_ab.external.judge import judge
-from esper_ab.external.plan import Rule, make_external_plan
+from esper_ab.external.plan import Rule, make_external_design, make_external_plan, own_design
 from esper_ab.joint.directory import Joint, JointPart
 from esper_ab.joint.judged import judge_directory
-from esper_ab.journal.events import ExperimentContinued, RunStarted
+from esper_ab.journal.events import ExperimentContinued, Ledger, RunEvaluated, RunStarted
 from esper_ab.report.joint import render_joint, render_joint_brief, render_joint_json, render_joint_page
+from esper_ab.settings.parts import share_of
+from esper_ab.stats.pair import Pair
+from esper_ab.verdict.looks import follow
 
 GROUPS = {"shaped": Shape(accuracy=90.0), "simplified": Shape(accuracy=60.0, mode="simplified")}
 TASKS = ("digits", "mixture")
@@ -57,6 +60,28 @@ def test_no_part_begun_is_a_report_without_runs(tmp_path):
     assert "INCOMPLETE" in render_joint_page(result)
 
 
+def test_what_a_part_has_beyond_the_plan_is_not_counted(directory, tmp_path):
+    (tmp_path / "digits").symlink_to(directory / "digits")
+    write(tmp_path / "mixture", Synthetic(groups=GROUPS, replicates=6, more=2).events())
+    result = judge_directory(tmp_path, JOINT, PLAN)
+    assert [(now.runs, now.of_runs) for now in result.parts] == [(12, 12)] * 2
+    assert result.complete
+    assert any("replicate 6 and 7" in said or "6, 7" in said for said in result.judged.departures)
+
+
+def test_a_replicate_that_was_given_up_is_said_and_not_waited_for(directory, tmp_path):
+    (tmp_path / "digits").symlink_to(directory / "digits")
+    *events, end = Synthetic(groups=GROUPS, replicates=6).events()
+    of_last = [event for event in events if isinstance(event, RunEvaluated)][-2:]
+    lost = [Ledger(category="dropped_pair", run_name=one.record.run.name, episode=None, detail="") for one in of_last]
+    write(tmp_path / "mixture", [*(event for event in events if event not in of_last), *lost, end])
+    result = judge_directory(tmp_path, JOINT, PLAN)
+    assert not result.complete
+    assert "INCOMPLETE. 22 of 24 runs are evaluated; the replicates of the others were given up." in " ".join(
+        render_joint(result).split()
+    )
+
+
 def test_what_blocks_one_part_blocks_the_mean_and_no_other_part(directory, tmp_path):
     """Half of one part was recorded by other code."""
     events = Synthetic(groups=GROUPS, replicates=6).events()
@@ -92,25 +117,45 @@ def test_the_answer_is_the_same_as_text_as_json_and_on_the_page(directory):
     assert render_joint_page(judge_directory(directory, JOINT, PLAN)) == page
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
-    effects=st.lists(st.floats(-6.0, 6.0), min_size=2, max_size=4), seed=st.integers(0, 2**20),
-    pairs=st.sampled_from((6, 9, 16)),
+    effects=st.lists(st.lists(st.floats(-6.0, 6.0), min_size=4, max_size=4), min_size=2, max_size=3),
+    groups=st.sampled_from(("ab", "abc", "abcd")), seed=st.integers(0, 2**20), controlled=st.booleans(),
 )  # fmt: skip
-def test_a_part_by_itself_claims_nothing_that_is_not_claimed_together(effects, seed, pairs):
-    """The law behind the share of alpha that a part's own report holds."""
-    names, seeds = tuple(f"task{index}" for index in range(len(effects))), tuple(map(str, range(pairs)))
-    found = {
-        name: rows(*drawn(pairs, effect, rng_seed=seed + index), task=name)
-        for index, (name, effect) in enumerate(zip(names, effects, strict=True))
-    }
-    together = make_external_plan(("new", "old"), seeds, scales(tasks=names), Rule(looks=(pairs,)))
-    judged = judge(together, endpoints([row for one in found.values() for row in one]))
-    for name in names:
-        rule = Rule(looks=(pairs,), alpha=0.05 / (len(names) + 1))
-        alone = judge(make_external_plan(("new", "old"), seeds, scales(tasks=(name,)), rule), endpoints(found[name]))
-        said = str(alone.comparisons[0].comparison.verdict).partition(",")[0]
-        if said in ("BETTER", "WORSE", "EQUIVALENT"):
-            assert said == next(
-                str(one.comparison.verdict).partition(",")[0] for one in judged.comparisons if one.task == name
-            )
+@example(effects=[[0.0, 60.0, 1.3, 0.0], [0.0] * 4], groups="abc", seed=0, controlled=False)
+def test_a_part_by_itself_claims_nothing_that_is_not_claimed_together(effects, groups, seed, controlled):
+    """The law behind the share of alpha that a part's own report holds, whatever the mean over all parts does."""
+    names = tuple(f"task{index}" for index in range(len(effects)))
+    control = groups[0] if controlled else ""
+    share = share_of(0.05, len(names), len(groups), controlled=controlled)
+    together = _decided(names, groups, effects, seed, Rule(looks=(9,), control=control))
+    for name, of_task in zip(names, effects, strict=True):
+        rule = Rule(looks=(9,), control=control, alpha=share)
+        alone = _decided((name,), groups, [of_task], seed, rule)
+        assert alone.items() <= together.items(), name
+
+
+def _decided(names, groups, effects, seed, rule):
+    """What is claimed on each task, where nothing is known of the mean."""
+    own = scales(tasks=names)
+    design = make_external_design(groups, 9, own, rule)
+    ends = {
+        (name, group): 70.0 + effect + np.random.default_rng((seed, ord(group))).standard_normal(9)
+        for name, of_task in zip(names, effects, strict=True) for group, effect in zip(groups, of_task, strict=False)
+    }  # fmt: skip
+    pairs = {
+        one: _pairs(ends[one.task, one.a], ends[one.task, one.b])
+        for one in design.comparisons if one.task != MEAN
+    }  # fmt: skip
+    courses = follow(design, pairs, 9, {one: own_design(design, own, one) for one in design.comparisons})
+    return {
+        (one.a, one.b, one.task or names[0]): (course.decision, course.direction)
+        for one, course in courses.items() if course.claimed
+    }  # fmt: skip
+
+
+def _pairs(a, b):
+    return [
+        Pair(replicate=place, a=float(one), b=float(other), position_a=0, position_b=1)
+        for place, (one, other) in enumerate(zip(a, b, strict=True))
+    ]

@@ -81,6 +81,14 @@ def test_the_plan_says_what_the_rehearsal_found_and_no_more(changes: dict[str, o
     assert made.notes[0] == found(made.trainer, "/mine.py")
 
 
+def test_it_is_said_which_files_of_a_command_are_watched() -> None:
+    files = msgspec.structs.replace(FACTS, files=("train.py", "conf.yaml"))
+    assert "begins only with train.py, conf.yaml as rehearsed; what else" in found(files, COMMAND["trainer"])
+    none = msgspec.structs.replace(FACTS, files=())
+    assert "no change of its code would be noticed" in found(none, COMMAND["trainer"])
+    assert "watched" not in found(files, "/mine.py"), "its files are copied"
+
+
 def test_equal_groups_must_agree_only_where_the_trainer_repeats() -> None:
     same = {"a": {"lr": 0.1}, "b": {"lr": 0.1}}
     asks = asked("a", "b", sets=("trainer.lr=0.1",), **PYTHON)

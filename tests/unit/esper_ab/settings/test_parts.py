@@ -20,7 +20,7 @@ def test_one_task_without_a_grid_is_no_question_over_parts(tmp_path):
 
 def test_every_task_is_a_part_at_its_share_of_alpha_with_one_look(tmp_path):
     found = _asked(tmp_path, task="digits,gym:CartPole-v1", group=("a:ppo.lr=1e-3", "b:ppo.lr=1e-4"),
-                   margin="gym:CartPole-v1=20,digits=1", replicates="12", alpha=0.06)  # fmt: skip
+                   margin="gym:CartPole-v1=20, digits = 1", replicates="12", alpha=0.06)  # fmt: skip
     assert found.alpha == 0.06
     assert [part.name for part in found.parts] == ["digits", "gym:CartPole-v1"]
     assert [part.asked.task for part in found.parts] == ["digits", "gym:CartPole-v1"]
@@ -86,7 +86,9 @@ def test_a_grid_over_several_tasks_has_every_cell_of_every_task(tmp_path):
         ({"grid": ("ppo.lr=1,1",)}, "two values or more, all different"),
         ({"grid": ("ppo.lr=1,2", "ppo.lr=3,4")}, "varied twice"),
         ({"grid": ("rng_seed=1,2",)}, "rng_seed is the same in every cell"),
-        ({"grid": ("ppo.nonsense=1,2",)}, "unknown key 'ppo.nonsense'"),
+        ({"grid": ("ppo.nonsense=1,2",)}, "--grid ppo.nonsense=1: unknown key 'ppo.nonsense'"),
+        ({"grid": ("ppo.lr=1,2",), "set": ("ppo.lr=3",)}, "--grid ppo.lr=1: ppo.lr is set twice"),
+        ({"grid": ("ppo.lr=1,2",), "group": ("a:ppo.lr=3", "b:ppo.lr=4")}, "every group has its own ppo.lr"),
     ],
 )
 def test_what_cannot_be_asked_of_several_is_refused_with_what_would_be_right(tmp_path, options, words):
@@ -119,3 +121,18 @@ def test_values_with_commas_in_brackets_are_one_value():
 def test_every_part_has_a_folder_of_its_own(name):
     check_name(folder_of(name))
     assert folder_of(name) != folder_of(f"{name}:")
+
+
+@pytest.mark.parametrize(
+    ("options", "group"),
+    [
+        ({"grid": ("ppo.lr=1e-4,1e-3",), "groups": "shaped,simplified", "group": ("shaped:ppo.lr=1",)}, "shaped"),
+        ({"grid": ("reward=shaped,sparse",), "groups": "simplified", "group": ("b:ppo.lr=1",)}, "simplified"),
+        ({"grid": ("trainer.lr=1,2",), "trainer": "train --seed {seed} --lr {lr}", "outcome": "wandb:x", "margin": 1.0,
+          "outcome_better": "higher", "group": ("a:trainer.lr=3", "b:trainer.n=4")}, "a"),
+    ],
+)  # fmt: skip
+def test_a_setting_that_a_grid_varies_is_no_groups_own(tmp_path, options, group):
+    """Else the two groups of a pair had different settings, and the cells of that group were one cell."""
+    with pytest.raises(UsageError, match=f"--grid .*: group '{group}' has its own .*, and in a cell"):
+        _asked(tmp_path, **options)

@@ -88,3 +88,62 @@ def test_an_outcome_that_is_no_number_is_found_before_anything_is_trained_unless
     own.write_text(own.read_text() + "\n\ndef never(episode):\n    return float('nan')\n")
     assert "--outcome-range" in ask(task, "env", outcome=outcome).problem
     assert ask(task, "env", outcome=outcome, outcome_low=-1.0, outcome_worst=-1.0).problem == ""
+
+
+BROKEN = """
+
+class Shows(Walk):
+    def _seen(self):
+        return np.zeros(3, dtype=np.float32)
+
+
+class Nothing(Walk):
+    def _seen(self):
+        return np.full(2, np.nan if self.steps else 0.0, dtype=np.float32)
+
+
+class OldReset(Walk):
+    def reset(self, *, seed=None, options=None):
+        return super().reset(seed=seed)[0]
+
+
+class OldStep(Walk):
+    def step(self, action):
+        return super().step(action)[:4]
+
+
+class Raises(Walk):
+    def step(self, action):
+        return {}["nothing"]
+
+
+class NoSpace(Walk):
+    observation_space = None
+
+
+class Opens(Walk):
+    def close(self):
+        raise RuntimeError("it cannot be closed")
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Shows", "reset of the environment: it shows 3 numbers, and observation_space is Box(-10.0, 10.0, (2,)"),
+        ("Nothing", "what it shows before step 2 is not finite"),
+        ("OldReset", "reset of the environment: it returned a ndarray, not (observation, info)"),
+        ("OldStep", "step of the environment: it returned 4 parts, not (observation, reward, terminated"),
+        ("Raises", "step of the environment: KeyError: 'nothing' (own.py, line "),
+        ("NoSpace", "it has no observation_space, a gymnasium.Space"),
+        ("Opens", ""),
+    ],
+)
+def test_an_environment_that_breaks_its_contract_is_named_with_what_it_did(
+    tmp_path: Path, name: str, said: str
+) -> None:
+    own = own_file(tmp_path)
+    own.write_text(own.read_text() + BROKEN)
+    problem = ask(f"{own}:{name}", "env").problem
+    assert problem.startswith(said)
+    assert bool(problem) == bool(said)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -22,10 +22,44 @@ ENVS = 4
 Rollout = list[tuple[np.ndarray, Happened[GymFacts]]]  # what was seen before, and what happened
 
 
-def environments(steps: int = 20, limit: int = 9, **how: bool) -> GymEnvironments:
+class Thrifty(Walk):
+    """Writes what it shows and tells into the same array and the same dictionary, as fast environments do."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self._shown, self._told = np.zeros(2, dtype=np.float32), dict[str, Any]()
+
+    def reset(self, **how: Any) -> tuple[np.ndarray, dict]:
+        self._told.clear()
+        return super().reset(**how)[0], self._told
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        seen, reward, terminated, truncated, told = super().step(action)
+        self._told.update(told)
+        return seen, reward, terminated, truncated, self._told
+
+    def _seen(self) -> np.ndarray:
+        self._shown[:] = super()._seen()
+        return self._shown
+
+
+class Counted(Walk):
+    """Known by its class as long as it is not closed."""
+
+    open: ClassVar[list[Walk]] = []
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        Counted.open.append(self)
+
+    def close(self) -> None:
+        Counted.open.remove(self)
+
+
+def environments(steps: int = 20, limit: int = 9, kind: type[Walk] = Walk, **how: bool) -> GymEnvironments:
     walk = Walk()
     spec = GymSpec(
-        make=lambda: Walk(limit), codec=Codec(walk.observation_space, walk.action_space), outcome=env_return,
+        make=lambda: kind(limit), codec=Codec(walk.observation_space, walk.action_space), outcome=env_return,
         measures=lambda episode: {"length": float(len(episode.actions))}, steps=steps, devices=("cpu:0",) * ENVS, **how,
     )  # fmt: skip
     return GymEnvironments(spec, Stopwatch())
@@ -60,6 +94,7 @@ def test_a_whole_episode_ends_once_and_leaves_zeros() -> None:
             assert facts.observation[end.env].tolist() == [0.0, 0.0]
             assert facts.env_reward[end.env] == 0.0
             assert facts.info[end.env] == {}
+            assert facts.step[end.env] == 0
 
 
 def test_a_limit_of_environment_or_run_is_no_end_of_their_own() -> None:
@@ -175,3 +210,37 @@ def test_the_worst_stands_for_an_outcome_that_is_no_number_and_for_no_other(brok
     assert [end.failed for end in ends] == [False, True, *[False] * (len(ends) - 2)]
     assert [end.outcome for end in ends] == [5.0, -7.0, *[5.0] * (len(ends) - 2)]
     assert {end.measures["odd"] for end in ends} == {None}
+
+
+@pytest.mark.parametrize("how", [{}, {"resets": True}, {"resets": True, "continues": True}])
+def test_an_environment_that_writes_into_what_it_has_shown_before_changes_nothing(how: dict[str, bool]) -> None:
+    found = []
+    for kind in (Walk, Thrifty):
+        env = environments(kind=kind, steps=15, **how)
+        env._spec = replace(
+            env._spec, outcome=lambda episode: float(np.sum(episode.observations)) + episode.info["place"]
+        )
+        rollouts = [play(env, episode) for episode in range(3)]
+        told = [[dict(info) for info in happened.facts.info] for rollout in rollouts for _, happened in rollout]
+        found.append(([digest(rollout) for rollout in rollouts], told, env.ends()))
+    assert found[0] == found[1]
+
+
+def test_facts_are_read_only() -> None:
+    (_, happened), *_ = play(environments())
+    for name, value in vars(happened.facts).items():
+        if isinstance(value, np.ndarray):
+            with pytest.raises(ValueError, match="read-only"):
+                value[0] = 0
+        else:
+            assert name == "info"
+            with pytest.raises(TypeError, match="does not support item assignment"):
+                value[0]["place"] = 0.0
+
+
+def test_environments_are_closed_when_nobody_has_them_any_more() -> None:
+    env = environments(kind=Counted)
+    play(env)
+    assert len(Counted.open) == ENVS
+    del env
+    assert Counted.open == []

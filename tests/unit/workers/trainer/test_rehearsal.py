@@ -100,12 +100,22 @@ def test_a_command_is_rehearsed_with_its_own_settings_and_its_program_has_to_be_
     assert "no-such-program: No such file or directory" in found.problem
 
 
-def test_the_files_of_a_command_are_those_below_the_folder_where_it_runs(tmp_path: Path) -> None:
-    for name in ("train.py", "conf.yaml", "{out}"):
+@pytest.mark.parametrize(("command", "files"), [
+    ("python train.py train.py ./conf.yaml /etc/passwd no.py {out}", ("train.py", "conf.yaml")),
+    ("./train.py --seed {seed}", ("train.py",)),
+    ("train.py {seed}", ()),  # a program of that name is looked for elsewhere
+    ("python train.py --config=conf.yaml --out={out}", ("train.py", "conf.yaml")),
+    ("python -m train {seed}", ("train.py",)),
+    ("python -m lab.train {seed}", ("lab/train.py",)),
+    ("python -m lab {seed}", ("lab/__main__.py",)),
+])  # fmt: skip
+def test_the_files_of_a_command_are_those_below_the_folder_where_it_runs(
+    tmp_path: Path, command: str, files: tuple[str, ...]
+) -> None:
+    (tmp_path / "lab").mkdir()
+    for name in ("train.py", "conf.yaml", "{out}", "lab/train.py", "lab/__main__.py"):
         (tmp_path / name).touch()
-    assert named_files("train.py train.py ./conf.yaml /etc/passwd no.py {out}", str(tmp_path)) == (
-        "train.py", "conf.yaml",
-    )  # fmt: skip
+    assert named_files(command, str(tmp_path)) == files
 
 
 @given(metrics=st.lists(st.text(max_size=70), unique=True, max_size=9))

@@ -52,7 +52,8 @@ def test_a_right_report_arrives_at_its_point(milestone):
         (changed(report_of(SPEC, 1), run=OTHER.ref), "sent a record of"),
         (changed(report_of(SPEC, 1), episode=2), "sent episode 2 of 2"),
         (changed(report_of(SPEC, 1), episode=-1), "sent episode -1 of 2"),
-        (changed(report_of(SPEC, 1), envs=()), r"environments \[\] instead of 0 to 1"),
+        (changed(report_of(SPEC, 1), envs=()), r"environments \[\] instead of 0 to 1, each once"),
+        (changed(report_of(SPEC, 1), envs=(*report_of(SPEC, 1).record.envs,) * 2), "instead of 0 to 1, each once"),
         (changed(report_of(SPEC, 3), hosts=HOSTS[:-1]), "evaluated other hosts than the 2 planned"),
         (changed(report_of(SPEC, 3), hosts=(*HOSTS, HOSTS[0])), "evaluated other hosts than the 2 planned"),
         (
