@@ -67,17 +67,22 @@ class ExperimentMachine:
 
     # --- what happens ---
 
+    def waits_for_its_turn(self, order: messages.WorkerOrder) -> tuple[Command, ...]:
+        """A worker will be started when others have: it owes nothing until then."""
+        self._workers.ordered(order, tried=False)
+        return ()
+
     def launched(self, order: messages.WorkerOrder, now: float) -> tuple[Command, ...]:
         """A worker was started: the first of its lane, or one that was asked for by a RestartWorker or delayed."""
-        worker, is_first = self._workers.ordered(order)
+        worker = self._workers.ordered(order, tried=True)
         self._liveness.sign(worker.identity, Sign(phase=START_UP), now)
-        if not is_first:
+        if worker.again:
             self._out.record(ledger_entries.restart(worker, self._run_of(worker)))
         return self._out.taken()
 
     def start_delayed(self, order: messages.WorkerOrder, lack: str) -> tuple[Command, ...]:
         """A worker could not be started, for want of something that may be there later: it owes nothing until then."""
-        worker, _ = self._workers.ordered(order)
+        worker = self._workers.ordered(order, tried=True)
         self._out.record(ledger_entries.start_delayed(worker, lack, self._limits.start_up_s))
         return self._out.taken()
 
@@ -152,8 +157,7 @@ class ExperimentMachine:
             self._say_at = now + self._limits.say_s
             self._out.record(ledger_entries.stop_begins(by))
         elif by == CTRL_C:
-            text = "stopped at once by a second Ctrl-C; what was recorded before is kept"
-            self._out.do(commands.Fail(Interrupted(text)))
+            self._out.do(commands.Fail(Interrupted("stopped at once by a second Ctrl-C; what was recorded is kept")))
         return self._out.taken()
 
     def check_ended(self, now: float) -> tuple[Command, ...]:
