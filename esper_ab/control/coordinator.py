@@ -24,6 +24,7 @@ from esper_ab.control.rules.machine import CTRL_C, LAST_WORDS_S, ExperimentMachi
 from esper_ab.control.signals import CaughtSignals
 
 _POLL_S, _ENDING_POLL_S = 0.5, 0.02  # the end of a worker that was told to is looked for
+_LOOK_S = 0.05  # between two looks through all workers, of which there may be thousands
 _STACKS_S = 1.0  # for a hung worker to write its stacks
 
 
@@ -47,11 +48,14 @@ class Coordinator:
         for handle in self._fleet:
             self._report_start(handle)
         self._perform(machine.take_over())
+        look_at = 0.0
         while machine.in_progress:
             for incoming in self._hub.poll(_ENDING_POLL_S if self._fleet.any_ending else _POLL_S):
                 self._take(incoming, signals)
-            self._perform(machine.check_ended(time.monotonic()))
-            self._perform(machine.check_silent(time.monotonic(), crowding(self._fleet.on_each_machine)))
+            if (now := time.monotonic()) >= look_at:
+                look_at = now + _LOOK_S
+                self._perform(machine.check_ended(now))
+                self._perform(machine.check_silent(now, crowding(self._fleet.on_each_machine)))
             for handle in self._fleet.ended(time.monotonic()):
                 self._report_end(handle)
             for handle in self._fleet.start_due(time.monotonic(), self._limits.start_up_s):
@@ -131,7 +135,7 @@ class Coordinator:
 
     def _report_start(self, handle: WorkerHandle) -> None:
         if handle.waits:
-            self._perform(self._machine.waits_for_its_turn(handle.order))
+            self._machine.waits_for_its_turn(handle.order)
         elif handle.delay is not None:
             self._perform(self._machine.start_delayed(handle.order, handle.delay.lack))
         else:

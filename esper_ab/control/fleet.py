@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -65,7 +66,7 @@ class WorkerHandle:
     waits: bool = True  # for its turn to be started
     delay: Delay | None = None  # None once the worker was started
     watched: bool = False  # its end shows by `heard_of`
-    shortages: Shortages = field(default_factory=Shortages)  # since it was started
+    shortages: Shortages | None = None  # of this machine since it was started; None of a worker on another one
 
     @property
     def identity(self) -> str:
@@ -91,6 +92,7 @@ class Fleet:
         self._handles: dict[str, WorkerHandle] = {}  # by lane
         self._by_worker: dict[str, WorkerHandle] = {}
         self._watching: dict[int, dict[tuple[str, str], WorkerHandle]] = {}  # descriptor -> lane and for what -> who
+        self._delayed: dict[str, WorkerHandle] = {}  # by lane: whose start is to be tried again
         self._waves = waves.Waves(waves.AT_ONCE)
         self._endings: list[_Ending] = []
         self._stuck: list[Worker] = []  # killed and not gone yet
@@ -158,6 +160,7 @@ class Fleet:
 
     def _ask_for_turn(self, handle: WorkerHandle) -> None:
         handle.waits = True
+        self._delayed.pop(handle.order.lane.name, None)
         self._waves.ask(handle.order.lane.name)
 
     def start_due(self, now: float, limit_s: float) -> list[WorkerHandle]:
@@ -166,8 +169,8 @@ class Fleet:
         Returned are the handles of those that were started, or are delayed from now on. WorkerFailed when a start has
         been delayed for longer than `limit_s`.
         """
-        for handle in self:
-            if handle.delay is not None and not handle.waits and now >= handle.delay.due:
+        for handle in tuple(self._delayed.values()):
+            if handle.delay is not None and now >= handle.delay.due:
                 self._ask_for_turn(handle)
         news = []
         for lane in self._waves.turns():
@@ -197,6 +200,7 @@ class Fleet:
             before = handle.delay or Delay(lack="", since=now, pause_s=_FIRST_PAUSE_S / 2, due=now)
             pause_s = min(2 * before.pause_s, _LONGEST_PAUSE_S)
             self._waves.over(handle.order.lane.name)
+            self._delayed[handle.order.lane.name] = handle
             handle.worker = _Nobody()
             lack = descriptors.lacking(error)
             handle.delay = Delay(lack=lack, since=before.since, pause_s=pause_s, due=now + pause_s)
@@ -209,12 +213,13 @@ class Fleet:
 
     def _started(self, handle: WorkerHandle, launcher: Launcher) -> Worker:
         """A worker with the handle's order that is listened to, or nothing of one; OSError."""
-        handle.shortages = Shortages()
+        handle.shortages = None if launcher.nodes else Shortages()
         who, own = handle.identity, launcher.child_processes
         endpoint = self._hub.endpoint_of(who) if own else self._hub.endpoint
         handle.order = msgspec.structs.replace(
             launcher.bound(handle.order), server_key=self._hub.admit(who), endpoint=endpoint,
-            lost_after_s=_LOST_AFTER_S if launcher.nodes else 0.0, shares_files=launcher.shares_files,
+            lost_after_s=_LOST_AFTER_S if launcher.nodes else 0.0, beat_s=self._hub.beat_s,
+            shares_files=launcher.shares_files,
         )
         worker = launcher.start(handle.order)
         try:
@@ -275,7 +280,7 @@ class Fleet:
     def _watch(self, descriptor: int, handle: WorkerHandle, what: str) -> None:
         """Have the hub report what shows there; several workers may have one descriptor."""
         if descriptor not in self._watching:
-            self._hub.watch(descriptor)
+            self._hub.watch(descriptor, once=True)
         self._watching.setdefault(descriptor, {})[handle.order.lane.name, what] = handle
 
     def _watch_no_more(self, descriptor: int, handle: WorkerHandle, what: str) -> None:
@@ -331,6 +336,7 @@ def ending(handle: WorkerHandle) -> str:
     exitcode = handle.worker.exitcode
     if handle.worker.ended_how:
         return handle.worker.ended_how
+    here = handle.shortages
     if exitcode is None or exitcode >= 0:
-        return f"ended with exit status {exitcode or 0}{handle.shortages.of_processes() if exitcode else ''}"
-    return handle.shortages.ending(-exitcode)
+        return f"ended with exit status {exitcode or 0}{here.of_processes() if exitcode and here else ''}"
+    return here.ending(-exitcode) if here else f"was killed by {signal.Signals(-exitcode).name} on {handle.order.node}"

@@ -21,7 +21,7 @@ from esper_ab.contracts.machine import Device
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, WorkerStarted
 from esper_ab.journal.fold import fold
-from esper_ab.launchers.slurm import SlurmLauncher, as_exitcode, expand_cores
+from esper_ab.launchers.slurm import SlurmLauncher, expand_cores
 
 PLAN = fake_plans.plan(6, ("a", "b", "c"), replicates=4, episodes=3)
 PATIENCE_S = 60.0
@@ -73,7 +73,8 @@ def test_a_worker_that_ends_is_followed_by_one_on_its_node(allocation, tmp_path,
     assert again.node == next(device.node for device in devices() if device.name == again.lane)
 
 
-def test_an_srun_that_is_killed_takes_its_worker_with_it(allocation, tmp_path, on_one_machine):
+def test_an_srun_that_is_killed_takes_the_workers_of_its_node_with_it(allocation, tmp_path, on_one_machine):
+    """They go on beside another nanny, on the same node."""
     seen = {}
 
     class Remembering(SlurmLauncher):
@@ -85,18 +86,21 @@ def test_an_srun_that_is_killed_takes_its_worker_with_it(allocation, tmp_path, o
         if isinstance(event, EpisodeRecorded) and event.record.run.name == "c/0" and event.record.episode == 1:
             lane = event.record.run.lane
             worker = next(one for one in watcher.seen if isinstance(one, WorkerStarted) and one.lane == lane)
-            struck.append(worker.pid)
+            struck.extend(one for one in watcher.seen if isinstance(one, WorkerStarted) and one.node == worker.node)
             os.kill(seen[f"{worker.worker}/1"].pid, signal.SIGKILL)
 
-    struck: list[int] = []
+    struck: list[WorkerStarted] = []
     watcher = conducted.Watcher(kill)
     made = Remembering("support.fake_worker:main")
     made.use(devices())
     events = conducted.run(tmp_path / "run", PLAN, watcher, launcher=made)
-    assert conducted.counts(events) == {"worker_death": 1, "restart": 1}
+    assert conducted.counts(events) == {"worker_death": 2, "restart": 2}
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
-    assert len(struck) == 1
-    assert not alive(struck[0])
+    (node,) = {one.node for one in struck}
+    deaths = conducted.ledger(events, "worker_death")
+    assert all(f"was lost with the process beside it on {node}" in death.detail for death in deaths)
+    assert {one.node for one in conducted.of(WorkerStarted, events) if one.incarnation == 2} == {node}
+    assert not any(alive(one.pid) for one in struck)
 
 
 COORDINATOR = """
@@ -197,11 +201,6 @@ def test_a_node_that_stands_still_and_comes_back_changes_nothing(allocation, clu
     events = conducted.resume(tmp_path / "run")
     assert conducted.records(events).keys() == conducted.records(on_one_machine).keys()
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
-
-
-def test_a_status_that_means_no_signal_stays_what_it_is():
-    """srun has had 233 for a node that is gone."""
-    assert [as_exitcode(status) for status in (0, 3, 137, 139, 233, -9)] == [0, 3, -9, -11, 233, -9]
 
 
 def test_cores_per_node_in_slurms_notation():

@@ -62,7 +62,7 @@ class World:
         self.workers[lane.name].hung = True
         self.waiting.add(lane.name)
         self.waves.ask(lane.name)
-        self.perform(self.machine.waits_for_its_turn(order))
+        self.machine.waits_for_its_turn(order)
 
     def start_due(self):
         for lane in self.waves.turns():

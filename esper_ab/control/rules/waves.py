@@ -1,7 +1,7 @@
 """Starts in waves: of many workers only so many are starting at a time, and the others wait for their turn.
 
 Whoever is starting loads libraries, shakes hands and has a limit on the time for that; ten thousand at once would keep
-one another from it. A worker is starting from its turn until it has said Hello, is to be ended, or could not be started.
+one another from it. A worker is starting from its turn until it has said Hello, is to be ended or could not be started.
 """
 
 from __future__ import annotations

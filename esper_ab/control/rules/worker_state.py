@@ -31,6 +31,11 @@ class WorkerState:
         return self.order.lane.name
 
     @property
+    def is_free(self) -> bool:
+        """Whether it can be given a run."""
+        return self.greeted and self.run is None and not self.ending
+
+    @property
     def title(self) -> str:
         return f"worker {self.identity} on {self.lane}"
 
