@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import multiprocessing
 import resource
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -68,7 +67,11 @@ def _memory_mib() -> float:
 
 def table(record: dict[str, Any]) -> str:
     """Of docs/scaling.md."""
+    about = record["machine"]
     lines = [
+        f"Measured by `scripts/bench fleet` on {about['processor']}, {about['cores']} cores, load average at the start "
+        f"{about['load_average']:.1f}.",
+        "",
         "| runs | nodes | start to last assignment, s | core, s | last report to last release, s | core, s "
         "| core per record, µs | memory at most, MiB |",
         "|---|---|---|---|---|---|---|---|",
@@ -76,11 +79,7 @@ def table(record: dict[str, Any]) -> str:
     lines += [
         f"| {one['runs']:,} | {one['nodes']} | {one['start_s']:.1f} | {one['start_core_s']:.1f} "
         f"| {one['release_s']:.2f} | {one['round_core_s']:.2f} | {one['core_us_per_record']:.0f} "
-        f"| {one['memory_mib']:.0f} |"
+        f"| {one['memory_mib']:,.0f} |"
         for one in record["cells"]
     ]
     return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    print(json.dumps(cell(int(sys.argv[1])), indent=1))

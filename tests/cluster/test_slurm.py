@@ -10,10 +10,11 @@ import time
 from pathlib import Path
 
 import pytest
-from support import apart, conducted, fake_plans
+from support import apart, conducted, fake_plans, wrong_keys
 from support.being_killed import alive
 from support.children import environment
 from support.launcher_contract import check_contract
+from support.standstill import stood_still
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.errors import Interrupted, UsageError, WorkerFailed
@@ -24,6 +25,7 @@ from esper_ab.journal.fold import fold
 from esper_ab.launchers.slurm import SlurmLauncher, expand_cores
 
 PLAN = fake_plans.plan(6, ("a", "b", "c"), replicates=4, episodes=3)
+LONGER = fake_plans.plan(6, ("a", "b", "c"), replicates=60, episodes=3)
 PATIENCE_S = 60.0
 STANDSTILL_S = 90.0
 
@@ -107,31 +109,59 @@ COORDINATOR = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
-from test_slurm import PLAN, launcher
+import test_slurm
 from esper_ab.control import experiment_run
-experiment_run.run(PLAN, Path(sys.argv[1]), launcher(), ())
+experiment_run.run(getattr(test_slurm, sys.argv[3]), Path(sys.argv[1]), test_slurm.launcher(), ())
 """
+
+
+def coordinator(run, plan, **more):
+    """A process of its own that carries the plan of this module called so out in `run`."""
+    run.mkdir()
+    command = [sys.executable, "-c", COORDINATOR, str(run), str(Path(__file__).parent), plan]
+    return subprocess.Popen(command, env=environment(**more))
 
 
 def test_no_worker_outlives_its_coordinator(allocation, cluster, tmp_path, on_one_machine):
     """Killed while one worker hangs for ever; the journal goes on in another allocation of the same nodes."""
     run = tmp_path / "run"
-    run.mkdir()
-    command = [sys.executable, "-c", COORDINATOR, str(run), str(Path(__file__).parent)]
-    coordinator = subprocess.Popen(command, env=environment(FAKE_FAULT="hang:a/1:2:1"))
+    child = coordinator(run, "PLAN", FAKE_FAULT="hang:a/1:2:1")
     journal = run / "events.jsonl"
     cluster.wait(
         lambda: journal.exists() and b'"episode"' in journal.read_bytes()
         and journal.read_bytes().count(b'"worker_started"') == len(PLAN.lanes)
     )  # fmt: skip
     pids = [one.pid for one in conducted.of(WorkerStarted, conducted.events_of(run))]
-    coordinator.kill()
-    coordinator.wait()
+    child.kill()
+    child.wait()
     assert len(pids) == 6
     cluster.wait(lambda: not any(map(alive, pids)))
     events = conducted.resume(run, launcher=launcher(("n3", "n1", "n2")))
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
     assert len(conducted.ledger(events, "moved")) == 6, "every lane is on another node now"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_workers_outlive_a_coordinator_that_stands_still_and_go_on(allocation, tmp_path):
+    events = stood_still(coordinator(tmp_path / "run", "LONGER"), tmp_path / "run")
+    assert result_hash(fold(events)) == result_hash(fold(conducted.run(tmp_path / "alone", LONGER)))
+
+
+@pytest.mark.parametrize(("entry", "deaths"), [("wrong", 1), ("old", 2)])
+def test_a_worker_with_a_wrong_or_an_old_key_gets_nowhere_and_is_followed_by_another(
+    allocation, tmp_path, monkeypatch, on_one_machine, entry, deaths
+):
+    """A key that nobody was told of; that of the worker before, which left it behind and ended."""
+    monkeypatch.setenv(wrong_keys.VARIABLE, str(tmp_path / "key"))
+    made = SlurmLauncher(f"support.wrong_keys:{entry}")
+    made.use(devices())
+    events = conducted.run(tmp_path / "run", PLAN, launcher=made)
+    assert conducted.counts(events) == {"worker_death": deaths, "restart": deaths}
+    last = conducted.ledger(events, "worker_death")[-1]
+    assert "before it was ready for a run" in last.detail
+    assert any("the coordinator has another worker in its place" in line for line in last.last_words), last.last_words
+    assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
 
 
 def test_with_too_few_nodes_nothing_starts_and_what_lacks_is_named(allocation):
