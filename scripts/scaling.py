@@ -13,7 +13,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from benchmarks import deterministic, devices
+from benchmarks import deterministic, devices, fleet
 from marks import between
 
 from esper_ab.contracts import catalog
@@ -133,7 +133,7 @@ def main() -> None:
         "growth table": growth_table(speed),
         "memory table": memory_table(hosts["memory"]),
     }
-    for part, module in (("deterministic", deterministic), ("devices", devices)):
+    for part, module in (("deterministic", deterministic), ("devices", devices), ("fleet", fleet)):
         if (DATA / f"{part}.json").exists():
             tables[f"{part} table"] = module.table(json.loads((DATA / f"{part}.json").read_text(encoding="utf-8")))
     if (DATA / "coordination.json").exists():

@@ -38,11 +38,12 @@ class Link:
 
     def __init__(
         self, endpoint: str, identity: str, resend_after_s: float = _RESEND_AFTER_S, keys: LinkKeys | None = None,
-        lost_after_s: float = 0.0,
+        lost_after_s: float = 0.0, beat_s: float = 2.0,
     ) -> None:
         """Connect; `keys`: of the connection, for an endpoint that requires them.
 
-        `lost_after_s`: without a connection for so long this process ends; 0: it waits for ever.
+        `lost_after_s`: without a connection for so long this process ends; 0: it waits for ever. `beat_s`: between two
+        heartbeats that tell whether there is one.
         """
         self._process = os.getpid()
         self._context = zmq.Context()
@@ -56,7 +57,7 @@ class Link:
         self._socket.setsockopt(zmq.SNDTIMEO, int(_SEND_TIMEOUT_S * 1000))
         if keys is not None:
             self._show_keys(keys)
-        self._watch = LinkWatch(self._socket, lost_after_s) if lost_after_s else None
+        self._watch = LinkWatch(self._socket, lost_after_s, beat_s) if lost_after_s else None
         self._socket.connect(endpoint)
         self._resend_after_s = resend_after_s
         self.run: RunRef | None = None  # last assigned

@@ -114,7 +114,7 @@ def test_whatever_happens_every_record_is_there_once_and_the_experiment_ends(nam
     @settings(max_examples=EXAMPLES.get(name, 60), phases=PHASES)
     @given(choices=WORLDS)
     def in_every_world(choices):
-        world = World(PLANS[name], limits=limits_of(1 + choices.number(3)))
+        world = World(PLANS[name], limits=limits_of(1 + choices.number(3)), at_once=1 + choices.number(4))
         world.some_faults(choices)
         world.to_the_end()
         found = check_end(world)
