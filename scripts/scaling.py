@@ -144,6 +144,26 @@ def fleet_table(record: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+
+def clusters_table(record: dict[str, Any]) -> str:
+    """Faults with each launcher, and a checkpoint received."""
+    about = record["machine"]
+    lines = [
+        f"Measured by `scripts/bench clusters` on {about['processor']}, {about['cores']} cores, load average at the "
+        f"start {about['load_average']:.1f}; three nodes on this machine, workers without torch.",
+        "",
+        "| launcher | fault | start to first release, s | fault to its entry, s | to the run's next report, s |",
+        "|---|---|---|---|---|",
+    ]  # fmt: skip
+    lines += [
+        f"| {one['launcher']} | {one['fault']} | {one['first_release_s']:.1f} | {one['known_s']:.1f} "
+        f"| {one['good_s']:.1f} |"
+        for one in record["faults"]
+    ]
+    size, core_ms = record["checkpoint_bytes"], record["core_ms_per_checkpoint"]
+    return "\n".join([*lines, "", f"A checkpoint of {size:,} bytes that is received takes {core_ms:.1f} ms of a core."])
+
+
 def main() -> None:
     """Fit, tell, write."""
     hosts = json.loads((DATA / "hosts.json").read_text(encoding="utf-8"))
@@ -161,6 +181,8 @@ def main() -> None:
         tables["coordinator table"] = coordinator_table(cells)
     if (DATA / "fleet.json").exists():
         tables["fleet table"] = fleet_table(json.loads((DATA / "fleet.json").read_text(encoding="utf-8")))
+    if (DATA / "clusters.json").exists():
+        tables["clusters table"] = clusters_table(json.loads((DATA / "clusters.json").read_text(encoding="utf-8")))
     page = PAGE.read_text(encoding="utf-8")
     for mark, text in tables.items():
         page = between(page, mark, text)
