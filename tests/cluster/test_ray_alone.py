@@ -13,7 +13,7 @@ from support.ray_alone import FLAGS, begin, left, sessions
 from support.ray_cluster import wait
 
 from esper_ab.contracts.errors import Interrupted
-from esper_ab.journal.events import EpisodeRecorded
+from esper_ab.journal.events import EpisodeRecorded, ExperimentContinued
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 PATIENCE_S = 300.0
@@ -62,11 +62,14 @@ def test_a_lost_head_ends_the_experiment_which_resumes_on_another_cluster(folder
         assert command.returncode == 1
         assert "Failed to connect to GCS within 60 seconds" in said
         wait(lambda: not left(folder), 30.0)
-    kept = conducted.of(EpisodeRecorded, conducted.events_of(folder / "experiments" / "lab"))
+    run = folder / "experiments" / "lab"
+    kept = conducted.of(EpisodeRecorded, conducted.events_of(run))
     resumed = begin(folder, "resume", "experiments/lab", "--launcher", "ray", "--quiet")
-    _, said = resumed.communicate(timeout=2 * PATIENCE_S)
-    assert resumed.returncode == 0, said
-    events = conducted.events_of(folder / "experiments" / "lab")
+    wait(lambda: len(conducted.of(EpisodeRecorded, conducted.events_of(run))) > len(kept), PATIENCE_S)
+    os.killpg(resumed.pid, signal.SIGINT)
+    _, said = resumed.communicate(timeout=PATIENCE_S)
+    assert resumed.returncode == Interrupted.exit_code, said
+    events = conducted.events_of(run)
     assert conducted.of(EpisodeRecorded, events)[: len(kept)] == kept
-    assert events[-1].status == "finished"
+    assert conducted.of(ExperimentContinued, events)
     assert not conducted.ledger(events, "inexact_resume", "worker_death")
