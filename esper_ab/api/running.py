@@ -93,7 +93,7 @@ def run_ab_test(
     for argument in more:
         if argument not in More.__annotations__:
             raise UsageError(f"run_ab_test: no argument {argument!r}; {did_you_mean(argument, _ARGUMENTS)}")
-    workers = {key: more[key] for key in AskedLauncher.__struct_fields__ if key in more}
+    workers = {key: value for key, value in more.items() if key in AskedLauncher.__struct_fields__}
     runner = Runner(
         output_dir=Path(output_dir), parallel_runs=parallel_runs, max_parallel_runs=max_parallel_runs,
         retry_failed_runs=retry_failed_runs, max_retries=max_retries, name=more.get("name", ""),

@@ -15,7 +15,7 @@ import msgspec
 
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.launchers._nanny import Nanny
-from esper_ab.launchers._node_talk import Admit, Begin, FromNanny, Over, Said, Signal, ToNanny, line
+from esper_ab.launchers._node_talk import Admit, Begin, FromNanny, KeySaid, Over, Signal, ToNanny, line
 
 _ORPHANED = 70  # exit status
 _NOT_STARTED = 126  # status of a worker whose process could not be started, as a shell has it
@@ -49,7 +49,7 @@ def _begin(nanny: Nanny, name: str, command: list[str], order: str) -> None:
 
 def _follow(nanny: Nanny, name: str) -> None:
     """Say what the worker says, and its end."""
-    _say(Said(name, nanny.line(name, None).decode(errors="replace").rstrip("\n")))
+    _say(KeySaid(name, nanny.line(name, None).decode(errors="replace").rstrip("\n")))
     status, _, complaint = nanny.wait(name, None)
     _say(Over(name, status, complaint))
 

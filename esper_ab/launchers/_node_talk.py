@@ -25,7 +25,7 @@ class Signal(msgspec.Struct, frozen=True, tag="signal"):
     number: int
 
 
-class Said(msgspec.Struct, frozen=True, tag="said"):
+class KeySaid(msgspec.Struct, frozen=True, tag="key_said"):
     """The first line of the worker's output: its public key, or "" when it has ended without one."""
 
     name: str
@@ -41,7 +41,7 @@ class Over(msgspec.Struct, frozen=True, tag="over"):
 
 
 ToNanny = Begin | Admit | Signal
-FromNanny = Said | Over
+FromNanny = KeySaid | Over
 
 
 def line(message: ToNanny | FromNanny) -> bytes:

@@ -19,9 +19,10 @@ import msgspec
 
 from esper_ab.contracts import link_keys
 from esper_ab.contracts.messages import WorkerOrder
+from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.launchers import KeyExchange, _last_words
 from esper_ab.launchers._nanny import Stream
-from esper_ab.launchers._node_talk import Admit, Begin, FromNanny, Over, Said, Signal, ToNanny, line
+from esper_ab.launchers._node_talk import Admit, Begin, FromNanny, KeySaid, Over, Signal, ToNanny, line
 
 DESCRIPTORS = 4  # that a nanny takes here: its streams, and one that shows what its workers do
 _LEAVE_S = 5.0  # for a nanny whose input has ended
@@ -111,7 +112,7 @@ class NodeNanny:
             for text in pipe:
                 try:
                     message = decoder.decode(text)
-                except msgspec.MsgspecError:  # of who is no nanny of ours nothing is believed
+                except UNREADABLE:  # of who is no nanny of ours nothing is believed
                     self._process.kill()
                     break
                 self._hear(message)
@@ -131,7 +132,7 @@ class NodeNanny:
             if worker is None:
                 return
             match message:
-                case Said(_, text):
+                case KeySaid(_, text):
                     worker.said = text if link_keys.is_public_key(text) else ""
                 case Over(name, status, _):
                     worker.end(status, "")
@@ -152,7 +153,7 @@ class NodeNanny:
         return f"was lost with the process beside it on {self.node}" + "".join(f": {text}" for text in said)
 
 
-class _Keys(KeyExchange):
+class _NodeKeys(KeyExchange):
     """Of a worker whose key comes by its nanny, to whom the answer is told."""
 
     def __init__(self, worker: NodeWorker, nanny: NodeNanny) -> None:
@@ -176,7 +177,7 @@ class NodeWorker:
         self.pid, self.ended_how = nanny.pid, ""
         self.exitcode: int | None = None
         self.said: str | None = None  # its public key, once it has said something
-        self.keys: KeyExchange | None = _Keys(self, nanny) if order.server_key else None
+        self.keys: KeyExchange | None = _NodeKeys(self, nanny) if order.server_key else None
 
     def end(self, exitcode: int, how: str) -> None:
         """It has ended; to be called while nobody else looks."""

@@ -33,7 +33,7 @@ from esper_ab.contracts.messages import (
     Stop,
     WorkerOrder,
 )
-from esper_ab.launchers._node_talk import Admit, Begin, FromNanny, Over, Said, ToNanny, line
+from esper_ab.launchers._node_talk import Admit, Begin, FromNanny, KeySaid, Over, ToNanny, line
 
 _QUIET_S = 0.02  # between rounds, for the coordinator to come to rest
 _LOOK_S = 0.001
@@ -178,7 +178,7 @@ class _Nanny:
                     self.fakes[name] = self._by_socket[fake.socket] = fake
                     self._poller.register(fake.socket, zmq.POLLIN)
                     if fake.public:
-                        say(Said(name, fake.public))
+                        say(KeySaid(name, fake.public))
                     else:
                         fake.connect()
                 case Admit(name):

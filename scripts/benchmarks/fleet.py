@@ -63,23 +63,3 @@ def cell(runs: int, runs_of_node: int = _RUNS_OF_NODE) -> dict[str, Any]:
 def _memory_mib() -> float:
     """At most so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def table(record: dict[str, Any]) -> str:
-    """Of docs/scaling.md."""
-    about = record["machine"]
-    lines = [
-        f"Measured by `scripts/bench fleet` on {about['processor']}, {about['cores']} cores, load average at the start "
-        f"{about['load_average']:.1f}.",
-        "",
-        "| runs | nodes | start to last assignment, s | core, s | last report to last release, s | core, s "
-        "| core per record, µs | memory at most, MiB |",
-        "|---|---|---|---|---|---|---|---|",
-    ]  # fmt: skip
-    lines += [
-        f"| {one['runs']:,} | {one['nodes']} | {one['start_s']:.1f} | {one['start_core_s']:.1f} "
-        f"| {one['release_s']:.2f} | {one['round_core_s']:.2f} | {one['core_us_per_record']:.0f} "
-        f"| {one['memory_mib']:,.0f} |"
-        for one in record["cells"]
-    ]
-    return "\n".join(lines)

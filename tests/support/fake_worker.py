@@ -120,7 +120,7 @@ def _planted(order):
 
 def _serve(link, order, files):
     while True:
-        message = link.receive()
+        message = link.orders()
         if isinstance(message, Stop) or (isinstance(message, Assign) and not _run(link, order, message, files)):
             return
 

@@ -230,6 +230,8 @@ class ExperimentMachine:
 
     def _greet(self, worker: WorkerState, hello: messages.Hello, now: float) -> None:
         check_hello(hello, worker.order)
+        if worker.greeted and worker.run is not None and self._liveness.is_just_assigned(worker.identity):
+            self._out.send(worker, runs.assignment(self._history.runs[worker.run.ref.name]))  # lost with a connection
         if worker.greeted:
             return
         worker.greeted = True
@@ -237,8 +239,7 @@ class ExperimentMachine:
         if moved := ledger_entries.moved(hello, worker, self._history):
             self._out.record(moved)
         self._out.record(ledger_entries.worker_started(hello, worker.order))
-        warning = ledger_entries.other_code(hello, worker.lane, self._history)
-        if warning:
+        if warning := ledger_entries.other_code(hello, worker.lane, self._history):
             self._out.do(commands.Warn(warning))
         if worker.run is not None and not self._stopped_by:
             self._assign(worker, worker.run, now)
@@ -378,13 +379,12 @@ class ExperimentMachine:
             if self._history.runs[spec.ref.name].expected:
                 self._out.record(ledger_entries.run_given_up(spec, reason, failed=spec.ref.name == failed))
             worker = self._workers.on_lane(spec.ref.lane)
-            if worker.run != spec:
-                continue
-            worker.run = None
-            if worker.greeted:
-                self._out.send(worker, messages.Cancel(run_name=spec.ref.name, reason=reason))
-                self._liveness.forget(worker.identity)
-                self._out.go_on(self._files.cancelled(worker))
+            if worker.run == spec:
+                worker.run = None
+                if worker.greeted:
+                    self._out.send(worker, messages.Cancel(run_name=spec.ref.name, reason=reason))
+                    self._liveness.forget(worker.identity)
+                    self._out.go_on(self._files.cancelled(worker))
 
     def _say_whom_it_waits_for(self, now: float) -> None:
         if now < self._say_at:
