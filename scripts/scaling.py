@@ -124,12 +124,18 @@ def coordinator_table(cells: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def _where(about: dict[str, Any]) -> str:
+    return (
+        f"{about['processor']} (family {about['family']}, model {about['model']}), {about['cores']} cores, load "
+        f"average at the start {about['load_average']:.1f}"
+    )
+
+
 def fleet_table(record: dict[str, Any]) -> str:
     """Thousands of runs at once."""
     about = record["machine"]
     lines = [
-        f"Measured by `scripts/bench fleet` on {about['processor']}, {about['cores']} cores, load average at the start "
-        f"{about['load_average']:.1f}.",
+        f"Measured by `scripts/bench fleet` on {_where(about)}.",
         "",
         "| runs | nodes | start to last assignment, s | core, s | last report to last release, s | core, s "
         "| core per record, µs | memory at most, MiB |",
@@ -149,8 +155,7 @@ def clusters_table(record: dict[str, Any]) -> str:
     """Faults with each launcher, and a checkpoint received."""
     about = record["machine"]
     lines = [
-        f"Measured by `scripts/bench clusters` on {about['processor']}, {about['cores']} cores, load average at the "
-        f"start {about['load_average']:.1f}; three nodes on this machine, workers without torch.",
+        f"Measured by `scripts/bench clusters` on {_where(about)}; three nodes on this machine, workers without torch.",
         "",
         "| launcher | fault | start to first release, s | fault to its entry, s | to the run's next report, s |",
         "|---|---|---|---|---|",

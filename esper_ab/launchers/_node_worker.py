@@ -88,9 +88,12 @@ class NodeNanny:
         """End the process here; all of its workers count as ended at once."""
         self._process.kill()
 
-    def leave(self) -> None:
+    def dismiss(self) -> None:
         """Have it end, when none of its workers is left that anybody needs."""
         self._to_say.put(None)
+
+    def leave(self) -> None:
+        """Wait for its end after `dismiss`, for a limited time, and free what it takes here."""
         try:
             self._process.wait(_LEAVE_S)
         except subprocess.TimeoutExpired:

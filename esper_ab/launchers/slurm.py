@@ -83,7 +83,10 @@ class SlurmLauncher(LanePlaces):
         return nanny
 
     def release(self) -> None:
-        for nanny in (*self._nannies.values(), *self._given_up):
+        all_ = (*self._nannies.values(), *self._given_up)
+        for nanny in all_:
+            nanny.dismiss()
+        for nanny in all_:
             nanny.leave()
         self._nannies, self._given_up = {}, []
 

@@ -72,6 +72,8 @@ class Fleet(LanePlaces):
         """What the processes saw: the end of the start, and rounds with the moments (monotonic, s) of every run."""
         seen = [msgspec.json.decode(self._results_of(index).read_bytes()) for index in range(self.pools)]
         for nanny in self._nannies:
+            nanny.dismiss()
+        for nanny in self._nannies:
             nanny.leave()
         self._folder.cleanup()
         return {

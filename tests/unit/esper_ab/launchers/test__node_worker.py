@@ -49,6 +49,7 @@ class Beside(LanePlaces):
 
     def release(self):
         for nanny in (*self.nannies.values(), *self.before):
+            nanny.dismiss()
             nanny.leave()
         self.nannies, self.before = {}, []
 
@@ -105,6 +106,7 @@ def test_of_a_process_that_is_no_nanny_nothing_is_believed(tmp_path):
     assert worker.exitcode == -signal.SIGKILL
     assert worker.ended_how == "was lost with the process beside it on n9"
     assert not nanny.is_reliable
+    nanny.dismiss()
     nanny.leave()
 
 
@@ -119,6 +121,7 @@ def test_a_nanny_that_does_not_end_a_worker_is_not_relied_on(tmp_path):
     nanny.give_up()
     assert worker.join(PATIENCE_S)
     assert worker.ended_how.startswith("was lost with the process beside it on n9")
+    nanny.dismiss()
     nanny.leave()
 
 
