@@ -72,6 +72,8 @@ PRODUCTS = {
     "deterministic": _bench("deterministic", "workers/growth", pages=False),
     "devices": _bench("devices", "workers/growth", pages=False),
     "coordination": _bench("coordination", *_CONTROL),
+    "fleet": _bench("fleet", *_CONTROL, "esper_ab/launchers", pages=False),
+    "clusters": _bench("clusters", *_CONTROL, "esper_ab/launchers", pages=False),
     "two runs": _bench("scaling", "workers/growth", *_CONTROL),
     "startup": _bench("startup", "esper_ab/commands", "esper_ab/execution"),
     "records": _bench("records", "esper_ab/journal", "esper_ab/query", "esper_ab/report"),

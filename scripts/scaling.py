@@ -124,6 +124,51 @@ def coordinator_table(cells: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def _where(about: dict[str, Any]) -> str:
+    return (
+        f"{about['processor']} (family {about['family']}, model {about['model']}), {about['cores']} cores, load "
+        f"average at the start {about['load_average']:.1f}"
+    )
+
+
+def fleet_table(record: dict[str, Any]) -> str:
+    """Thousands of runs at once."""
+    about = record["machine"]
+    lines = [
+        f"Measured by `scripts/bench fleet` on {_where(about)}.",
+        "",
+        "| runs | nodes | start to last assignment, s | core, s | last report to last release, s | core, s "
+        "| core per record, µs | memory at most, MiB |",
+        "|---|---|---|---|---|---|---|---|",
+    ]  # fmt: skip
+    lines += [
+        f"| {one['runs']:,} | {one['nodes']} | {one['start_s']:.1f} | {one['start_core_s']:.1f} "
+        f"| {one['release_s']:.2f} | {one['round_core_s']:.2f} | {one['core_us_per_record']:.0f} "
+        f"| {one['memory_mib']:,.0f} |"
+        for one in record["cells"]
+    ]
+    return "\n".join(lines)
+
+
+
+def clusters_table(record: dict[str, Any]) -> str:
+    """Faults with each launcher, and a checkpoint received."""
+    about = record["machine"]
+    lines = [
+        f"Measured by `scripts/bench clusters` on {_where(about)}; three nodes on this machine, workers without torch.",
+        "",
+        "| launcher | fault | start to first release, s | fault to its entry, s | to the run's next report, s |",
+        "|---|---|---|---|---|",
+    ]  # fmt: skip
+    lines += [
+        f"| {one['launcher']} | {one['fault']} | {one['first_release_s']:.1f} | {one['known_s']:.1f} "
+        f"| {one['good_s']:.1f} |"
+        for one in record["faults"]
+    ]
+    size, core_ms = record["checkpoint_bytes"], record["core_ms_per_checkpoint"]
+    return "\n".join([*lines, "", f"A checkpoint of {size:,} bytes that is received takes {core_ms:.1f} ms of a core."])
+
+
 def main() -> None:
     """Fit, tell, write."""
     hosts = json.loads((DATA / "hosts.json").read_text(encoding="utf-8"))
@@ -139,6 +184,10 @@ def main() -> None:
     if (DATA / "coordination.json").exists():
         cells = json.loads((DATA / "coordination.json").read_text(encoding="utf-8"))["cells"]
         tables["coordinator table"] = coordinator_table(cells)
+    if (DATA / "fleet.json").exists():
+        tables["fleet table"] = fleet_table(json.loads((DATA / "fleet.json").read_text(encoding="utf-8")))
+    if (DATA / "clusters.json").exists():
+        tables["clusters table"] = clusters_table(json.loads((DATA / "clusters.json").read_text(encoding="utf-8")))
     page = PAGE.read_text(encoding="utf-8")
     for mark, text in tables.items():
         page = between(page, mark, text)

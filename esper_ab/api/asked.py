@@ -17,6 +17,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.plan.experiment_directory import check_name
 from esper_ab.settings.assignments import EXPERIMENT_KEYS, SHORT, Assignment
 from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.launcher import UNSAID, AskedLauncher
 from esper_ab.settings.parse import FileSettings, Request, assemble
 from esper_ab.trackers.settings import Tracking, change_tracking
 
@@ -29,6 +30,7 @@ class DeclaredExperiment:
     placed: bool  # whether it says itself how runs are placed on devices
     about: dict[str, Any]  # what its author says of it
     tracking: Tracking
+    launcher: AskedLauncher = UNSAID
 
 
 def parse_declaration(experiment: Experiment, folder: Path) -> DeclaredExperiment:

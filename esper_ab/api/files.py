@@ -68,7 +68,7 @@ def _load_toml(path: Path) -> DeclaredExperiment:
         check_name(path.stem, f"{path}: name the experiment in it, as in name = \"rates\"; the file's own name")
         asked = msgspec.structs.replace(asked, name=path.stem)
     placed = any(assignment.key == "placement" for assignment in file.common)
-    return DeclaredExperiment(asked=asked, placed=placed, about={}, tracking=Tracking())
+    return DeclaredExperiment(asked=asked, placed=placed, about={}, tracking=Tracking(), launcher=file.launcher)
 
 
 @contextmanager

@@ -31,11 +31,12 @@ from esper_ab.plan.experiment_directory import check_name
 from esper_ab.report.build import ReportPaths
 from esper_ab.settings.assignments import did_you_mean
 from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.launcher import UNSAID, AskedLauncher, asked_launcher
 from esper_ab.trackers.settings import check_tracking
 
 _ARGUMENTS = (
     "output_dir", "parallel_runs", "max_parallel_runs", "retry_failed_runs", "max_retries", "name", "verbose",
-    "launcher",
+    *AskedLauncher.__struct_fields__,
 )
 READING: ContextVar[str] = ContextVar("reading", default="")  # the file that is being read for its experiment
 _IN_TURN = ("alternate", "sequence")
@@ -47,6 +48,11 @@ class More(TypedDict, total=False):
     name: str
     verbose: bool
     launcher: str
+    transport: str
+    files: str
+    ray_address: str
+    ray_label: Mapping[str, str]
+    ray_wait: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +65,7 @@ class Runner:
     retry_failed_runs: bool = True
     max_retries: int = 2
     name: str = ""  # of the experiment directory; "": that of the experiment
-    launcher: str = "local"
+    launcher: AskedLauncher = UNSAID
     watched: bool = False  # a live view
     narrated: bool = False  # a line on stderr for everything that is recorded
     words: Mapping[str, str] = field(default_factory=lambda: ARGUMENTS)  # key -> what it is called here
@@ -77,7 +83,8 @@ def run_ab_test(
     other, as with `parallel_runs=False`, which trains one run at a time. A run whose worker dies is taken up again from
     its last checkpoint, on the same random draws, at most `max_retries` times at one milestone; then its replicate is
     given up for every variant. `retry_failed_runs=False`: at the first death. `verbose=True`: the plan, and a live
-    view. `launcher="inline"`: threads of this process, for debuggers.
+    view. `launcher="inline"`: threads of this process, for debuggers; `launcher="ray"`: a cluster, with `ray_address`,
+    `ray_label` and `ray_wait` as the flags have them.
 
     A run that failed is a RunResult without success, and so is all that was left when too much failed to go on
     (`Results.error`). Raises UsageError before anything starts; Interrupted after Ctrl-C; DiskFull.
@@ -86,10 +93,11 @@ def run_ab_test(
     for argument in more:
         if argument not in More.__annotations__:
             raise UsageError(f"run_ab_test: no argument {argument!r}; {did_you_mean(argument, _ARGUMENTS)}")
+    workers = {key: value for key, value in more.items() if key in AskedLauncher.__struct_fields__}
     runner = Runner(
         output_dir=Path(output_dir), parallel_runs=parallel_runs, max_parallel_runs=max_parallel_runs,
         retry_failed_runs=retry_failed_runs, max_retries=max_retries, name=more.get("name", ""),
-        launcher=more.get("launcher", "local"), watched=more.get("verbose", False),
+        launcher=asked_launcher(workers, "run_ab_test"), watched=more.get("verbose", False),
     )  # fmt: skip
     planned = prepare(parse_declaration(experiment, Path.cwd()), runner)
     if runner.watched:
@@ -112,7 +120,8 @@ def prepare(what: DeclaredExperiment, runner: Runner, *, only_plan: bool = False
     `only_plan`: as `plan_experiment` has it.
     """
     _check_runner(runner)
-    launcher = execution.make_launcher(runner.launcher)
+    with spelled(in_python(runner.words)):
+        launcher = execution.launcher_as_asked(runner.launcher)
     _check_process(launcher)
     asked = msgspec.structs.replace(_schedule(what, runner), name=runner.name or what.asked.name)
     experiment_dir = runner.output_dir / asked.name
@@ -133,7 +142,7 @@ def conduct(planned: execution.PlannedExperiment, runner: Runner) -> tuple[Repor
         also = [Narration()] if runner.narrated else []
         limits = Limits(deaths=deaths)
         with spelled(in_python(runner.words)):
-            launcher = execution.make_launcher(runner.launcher)
+            launcher = execution.launcher_as_asked(runner.launcher)
             execution.carry_out(planned, launcher, watched=runner.watched, limits=limits, also=also)
     except (WorkerFailed, WorkerHung) as error:
         failure = error

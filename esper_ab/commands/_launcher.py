@@ -6,21 +6,29 @@ from typing import Any
 
 from esper_ab.commands._options import LAUNCHER_FLAGS
 from esper_ab.contracts.errors import UsageError
-from esper_ab.execution.experiment import make_launcher
+from esper_ab.execution.experiment import launcher_as_asked
 from esper_ab.launchers import Launcher
+from esper_ab.settings.launcher import AskedLauncher, asked_launcher
+from esper_ab.settings.parse import read_toml
 
 
 def launcher_of(options: dict[str, Any]) -> Launcher:
-    """UsageError for what the launcher does not have, and for a label that is none."""
-    return make_launcher(options["launcher"], options["transport"], options["files"], **_own(options))
+    """The launcher that flags ask for, and the file of `--config` where they say nothing.
+
+    UsageError for what the launcher does not have, and for a label that is none.
+    """
+    asked = read_launcher_flags(options)
+    if options.get("config"):
+        asked = asked.over(read_toml(options["config"]).launcher)
+    return launcher_as_asked(asked)
 
 
-def _own(options: dict[str, Any]) -> dict[str, Any]:
-    """Arguments of launchers, by the names of the flags that were given."""
-    own = {key: options[key] for key in LAUNCHER_FLAGS[3:] if options[key] not in (None, ())}
-    if "ray_label" in own:
-        own["ray_label"] = dict(map(_pair, own["ray_label"]))
-    return own
+def read_launcher_flags(options: dict[str, Any]) -> AskedLauncher:
+    """What the flags say; UsageError for a label that is none."""
+    given = {key: options[key] for key in LAUNCHER_FLAGS if options[key] not in (None, ())}
+    if "ray_label" in given:
+        given["ray_label"] = dict(map(_pair, given["ray_label"]))
+    return asked_launcher(given, "the command line")
 
 
 def _pair(text: str) -> tuple[str, str]:

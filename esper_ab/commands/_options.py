@@ -104,8 +104,8 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "deterministic": _takes(None, "Only kernels that give the same bits every time. [default: --deterministic]",
                             default=None),
     "no_telemetry": _switch("Do not record the life of every seed; no result depends on it."),
-    "launcher": _takes(None, "What starts workers; no result depends on it.",
-                       type=click.Choice(catalog.names("esper_ab.launchers")), default="local"),
+    "launcher": _takes(None, "What starts workers; no result depends on it. [default: local]",
+                       type=click.Choice(catalog.names("esper_ab.launchers")), default=None),
     "transport": _takes(None, "How workers talk to the coordinator: a private socket file, or TCP with keys of this "
                         "run only. [default: ipc; tcp for workers on other machines]",
                         type=click.Choice(["ipc", "tcp"]), default=None),

@@ -138,7 +138,7 @@ def _plan_chaos(options: dict[str, Any], planned: execution.PlannedExperiment, l
     if options["chaos"] is None:
         return None
     if not launcher.child_processes:
-        raise UsageError(f"--chaos kills worker processes, and --launcher {options['launcher']} has none")
+        raise UsageError("--chaos kills worker processes, and this launcher has none")
     return Chaos(plan_faults(options["chaos"], [spec for block in planned.plan.blocks for spec in block.runs]))
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._options import ARGUMENTS, ExperimentCommand, shared_options
+from esper_ab.commands._launcher import read_launcher_flags
+from esper_ab.commands._options import ARGUMENTS, LAUNCHER_FLAGS, ExperimentCommand, shared_options
 from esper_ab.execution.affordable import confirm
 from esper_ab.execution.detach import detach
 from esper_ab.execution.experiment import PlannedExperiment, encode_plan
@@ -37,7 +38,7 @@ _FLAGS = {"name": "--name", "max_parallel": "--max-parallel", "out": "--output-d
 @click.option("--no-retry", is_flag=True, help="A run whose worker dies is given up at once.")
 @click.option("--max-retries", type=click.IntRange(min=0), metavar="N", help="Restarts at one milestone of a run "
               "before it is given up. [default: 2]")
-@shared_options("launcher", "notify")
+@shared_options(*LAUNCHER_FLAGS, "notify")
 @click.option("-v", "--verbose", is_flag=True, help="A line on stderr for everything that is recorded, in place of the "
               "live view.")
 @click.option("--quiet", is_flag=True, help="No live view.")
@@ -60,6 +61,7 @@ def command(file: Path, **options: Any) -> None:
     runner = Runner(**_runner_arguments(options))
     notify = parse_notify(options["notify"])
     declared = load_declaration(file, options["experiment"])
+    runner = replace(runner, launcher=runner.launcher.over(declared.launcher))
     planned = replace(prepare(declared, runner, only_plan=options["dry_run"] or options["detach"]), notify=notify)
     if not options["json"]:
         show_plan(planned)
@@ -97,7 +99,8 @@ def _runner_arguments(options: dict[str, Any]) -> dict[str, Any]:
     return {
         "output_dir": options["output_dir"], "parallel_runs": options["parallel"],
         "max_parallel_runs": options["max_parallel"], "retry_failed_runs": not options["no_retry"],
-        "name": options["name"], "launcher": options["launcher"], "narrated": options["verbose"], "words": _FLAGS,
+        "name": options["name"], "launcher": read_launcher_flags(options), "narrated": options["verbose"],
+        "words": _FLAGS,
         "watched": not (options["quiet"] or options["json"] or options["verbose"]),
     } | retries  # fmt: skip
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
@@ -50,6 +51,14 @@ def remove_below(root: Path, name: str | PurePath) -> None:
     """Remove the file `name` below `root`, if there is one; a link is removed itself. NotRegular behind a link."""
     with suppress(FileNotFoundError), _above(root, name, make=False) as folder:
         os.unlink(PurePath(name).name, dir_fd=folder)
+
+
+def remove_folder_below(root: Path, name: str | PurePath) -> None:
+    """Remove the folder `name` below `root` with all that is in it, if there is one. NotRegular for a link."""
+    if (root / name).is_symlink():
+        raise not_regular(root / name, "")
+    with suppress(FileNotFoundError), _above(root, name, make=False) as folder:
+        shutil.rmtree(PurePath(name).name, dir_fd=folder)
 
 
 def remove_empty_below(root: Path, name: str | PurePath) -> bool:

@@ -11,7 +11,7 @@ import signal
 import time
 from collections.abc import Iterable
 
-from esper_ab.contracts.messages import FileMessage
+from esper_ab.contracts.messages import FileMessage, Hello
 from esper_ab.control.crowding import crowding
 from esper_ab.control.event_sink import EventSink
 from esper_ab.control.file_store import FileStore
@@ -24,6 +24,7 @@ from esper_ab.control.rules.machine import CTRL_C, LAST_WORDS_S, ExperimentMachi
 from esper_ab.control.signals import CaughtSignals
 
 _POLL_S, _ENDING_POLL_S = 0.5, 0.02  # the end of a worker that was told to is looked for
+_LOOK_S = 0.05  # between two looks through all workers, of which there may be thousands
 _STACKS_S = 1.0  # for a hung worker to write its stacks
 
 
@@ -44,18 +45,20 @@ class Coordinator:
         machine = self._machine
         self._hub.watch(signals.descriptor)
         self._hub.watch(self._store.descriptor)
-        lanes = len(list(self._fleet))
         for handle in self._fleet:
             self._report_start(handle)
         self._perform(machine.take_over())
+        look_at = 0.0
         while machine.in_progress:
             for incoming in self._hub.poll(_ENDING_POLL_S if self._fleet.any_ending else _POLL_S):
                 self._take(incoming, signals)
-            self._perform(machine.check_ended(time.monotonic()))
-            self._perform(machine.check_silent(time.monotonic(), crowding(lanes)))
+            if (now := time.monotonic()) >= look_at:
+                look_at = now + _LOOK_S
+                self._perform(machine.check_ended(now))
+                self._perform(machine.check_silent(now, crowding(self._fleet.on_each_machine)))
             for handle in self._fleet.ended(time.monotonic()):
                 self._report_end(handle)
-            for handle in self._fleet.try_again(time.monotonic(), self._limits.start_up_s):
+            for handle in self._fleet.start_due(time.monotonic(), self._limits.start_up_s):
                 self._report_start(handle)
             self._perform(machine.end_round(time.monotonic()))
         if (error := machine.error_at_end()) is not None:
@@ -73,6 +76,8 @@ class Coordinator:
         machine, now = self._machine, time.monotonic()
         match incoming:
             case Received(identity, message):
+                if isinstance(message, Hello):
+                    self._fleet.greeted(identity)
                 self._perform(machine.heard(identity, message, now))
             case BadMessage(identity, reason, known, cut_off, new):
                 self._perform(machine.heard_garbage(identity, reason, known=known, new=new, cut_off=cut_off))
@@ -83,11 +88,8 @@ class Coordinator:
             case Readable(descriptor) if descriptor == self._store.descriptor:
                 for result in self._store.results():
                     self._perform(machine.filed(result))
-            case Readable(descriptor) if self._fleet.hear_key(descriptor):
-                pass
             case Readable(descriptor):
-                lane = self._fleet.note_end(descriptor)
-                if lane is not None:
+                for lane in self._fleet.heard_of(descriptor):
                     machine.exited(lane, now)
 
     def _perform(self, due: Iterable[commands.Command]) -> None:
@@ -132,7 +134,9 @@ class Coordinator:
         self._perform(self._machine.lost(asked.lane, how, log, hung=asked.hung))
 
     def _report_start(self, handle: WorkerHandle) -> None:
-        if handle.delay is not None:
+        if handle.waits:
+            self._machine.waits_for_its_turn(handle.order)
+        elif handle.delay is not None:
             self._perform(self._machine.start_delayed(handle.order, handle.delay.lack))
         else:
             self._perform(self._machine.launched(handle.order, time.monotonic()))

@@ -33,14 +33,17 @@ def lacking(error: OSError) -> str:
     return PASSING[error.errno] + (f": {few}" if few else "")
 
 
-def needed(workers: int, each: int) -> int:
-    """Descriptors that this process will have at most, with those it has already; `each`: of one worker."""
-    return _in_use() + _OWN + workers * each
+def needed(workers: int, each: int, beside: int) -> int:
+    """Descriptors that this process will have at most, with those it has already.
+
+    `each`: of one worker; `beside`: of the launcher, beside its workers.
+    """
+    return _in_use() + _OWN + beside + workers * each
 
 
-def check(workers: int, each: int) -> None:
+def check(workers: int, each: int, beside: int) -> None:
     """UsageError unless this process may have as many descriptors as so many workers take."""
-    wanted, hard = needed(workers, each), resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    wanted, hard = needed(workers, each, beside), resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if wanted > hard:
         raise UsageError(
             f"{workers} lanes need {wanted} file descriptors, and this process may have {hard}: raise the hard limit "
@@ -49,13 +52,13 @@ def check(workers: int, each: int) -> None:
 
 
 @contextmanager
-def room_for(workers: int, each: int) -> Iterator[None]:
+def room_for(workers: int, each: int, beside: int) -> Iterator[None]:
     """While entered, the soft limit lets so many workers be started, and leaves the RESERVE of the hard one.
 
     It becomes no higher than is needed: what nobody needs, strangers' connections would take.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with _soft_limit(min(hard - RESERVE, max(soft, needed(workers, each)))):
+    with _soft_limit(min(hard - RESERVE, max(soft, needed(workers, each, beside)))):
         yield
 
 

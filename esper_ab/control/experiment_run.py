@@ -175,9 +175,11 @@ def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: 
     for worker in sink.history.workers:
         started_before[worker.worker] = max(worker.incarnation, started_before.get(worker.worker, 0))
     with (
-        reserved(launcher, plan.lanes), descriptors.room_for(len(plan.lanes), launcher.descriptors),
+        reserved(launcher, plan.lanes),
+        descriptors.room_for(len(plan.lanes), launcher.descriptors, launcher.own_descriptors),
         CaughtSignals() as signals, sink.heeding(signals, limits.disk_full_s),
-        closing(Hub(launcher.transport, launcher.address)) as hub, closing(FileStore(experiment_dir)) as store,
+        closing(Hub(launcher.transport, launcher.address, len(plan.lanes))) as hub,
+        closing(FileStore(experiment_dir)) as store,
     ):
         fleet = Fleet(experiment_dir, hub)
         coordinator = Coordinator(sink, hub, fleet, store, limits.of_steps(plan.step_s))

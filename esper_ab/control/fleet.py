@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +16,7 @@ from esper_ab.contracts.errors import WorkerFailed
 from esper_ab.contracts.messages import Stop, WorkerOrder
 from esper_ab.control import descriptors
 from esper_ab.control.hub import Hub
+from esper_ab.control.rules import waves
 from esper_ab.control.shortages import Shortages
 from esper_ab.health import processes
 from esper_ab.launchers import KeyExchange, Launcher, Worker
@@ -54,15 +57,16 @@ class Delay:
     due: float  # monotonic, s: the next try
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class WorkerHandle:
     """The present worker of one lane."""
 
     order: WorkerOrder
     worker: Worker = field(default_factory=_Nobody)
+    waits: bool = True  # for its turn to be started
     delay: Delay | None = None  # None once the worker was started
-    watched: bool = False  # the hub reports its end
-    shortages: Shortages = field(default_factory=Shortages)  # since it was started
+    watched: bool = False  # its end shows by `heard_of`
+    shortages: Shortages | None = None  # of this machine since it was started; None of a worker on another one
 
     @property
     def identity(self) -> str:
@@ -86,13 +90,17 @@ class Fleet:
         self._hub = hub
         self._launcher: Launcher | None = None
         self._handles: dict[str, WorkerHandle] = {}  # by lane
+        self._by_worker: dict[str, WorkerHandle] = {}
+        self._watching: dict[int, dict[tuple[str, str], WorkerHandle]] = {}  # descriptor -> lane and for what -> who
+        self._delayed: dict[str, WorkerHandle] = {}  # by lane: whose start is to be tried again
+        self._waves = waves.Waves(waves.AT_ONCE)
         self._endings: list[_Ending] = []
         self._stuck: list[Worker] = []  # killed and not gone yet
 
     def start(self, plan: Plan, launcher: Launcher, incarnations: Mapping[str, int]) -> None:
-        """Start one worker per lane, without waiting for any; `incarnations`: how often each was started before.
+        """Start the first workers of one per lane, without waiting for any; the others `start_due` starts.
 
-        What is lacking for some is the `delay` of their handles: `try_again`.
+        `incarnations`: how often each was started before.
         """
         self._launcher = launcher
         for index, lane in enumerate(plan.lanes):
@@ -103,13 +111,22 @@ class Fleet:
                 arithmetic=plan.experiment.arithmetic, experiment_dir=str(self._experiment_dir),
                 log_file=f"logs/{worker}.log",
             )
-            handle = self._handles[lane.name] = WorkerHandle(order=order)
-            self._start(handle, time.monotonic())
+            self._handles[lane.name] = self._by_worker[worker] = WorkerHandle(order=order)
+            self._waves.ask(lane.name)
+        for name in self._waves.turns():
+            self._start(self._handles[name], time.monotonic())
+
+    def greeted(self, identity: str) -> None:
+        """This worker has said Hello: one less is starting."""
+        handle = self._by_worker.get(identity.partition("/")[0])
+        if handle is not None and handle.identity == identity:
+            self._waves.over(handle.order.lane.name)
 
     def end(self, handle: WorkerHandle, grace_s: float) -> None:
         """Have the worker ended: by itself within `grace_s`, or killed. `ended` tells when it is; nobody waits here."""
         self._hub.send(handle.identity, Stop(reason="another worker takes the place of this one"))
         self._unwatch(handle)
+        self._waves.over(handle.order.lane.name)
         self._endings.append(_Ending(handle=handle, deadline=time.monotonic() + grace_s))
 
     @property
@@ -137,26 +154,40 @@ class Fleet:
         return False
 
     def restart(self, handle: WorkerHandle) -> None:
-        """Start the next incarnation of a worker that was ended. It may be delayed, as in `start`."""
+        """Have the next incarnation of a worker that was ended started by `start_due`, when it is its turn."""
         handle.order = msgspec.structs.replace(handle.order, incarnation=handle.order.incarnation + 1)
-        self._start(handle, time.monotonic())
+        self._ask_for_turn(handle)
 
-    def try_again(self, now: float, limit_s: float) -> list[WorkerHandle]:
-        """Start the workers whose delay is over; the handles of those that were started.
+    def _ask_for_turn(self, handle: WorkerHandle) -> None:
+        handle.waits = True
+        self._delayed.pop(handle.order.lane.name, None)
+        self._waves.ask(handle.order.lane.name)
 
-        WorkerFailed when a start has been delayed for longer than `limit_s`.
+    def start_due(self, now: float, limit_s: float) -> list[WorkerHandle]:
+        """Start the workers whose turn it is, and again those whose delay is over, when it is their turn.
+
+        Returned are the handles of those that were started, or are delayed from now on. WorkerFailed when a start has
+        been delayed for longer than `limit_s`.
         """
-        due = [handle for handle in self if handle.delay is not None and now >= handle.delay.due]
-        for handle in due:
+        for handle in tuple(self._delayed.values()):
+            if handle.delay is not None and now >= handle.delay.due:
+                self._ask_for_turn(handle)
+        news = []
+        for lane in self._waves.turns():
+            handle = self._handles[lane]
+            delayed_before = handle.delay is not None
             self._start(handle, now)
-            if handle.delay is not None and now - handle.delay.since >= limit_s:
-                who = f"worker {handle.identity} on {handle.order.lane.name}"
+            if handle.delay is None or not delayed_before:
+                news.append(handle)
+            elif now - handle.delay.since >= limit_s:
+                who = f"worker {handle.identity} on {lane}"
                 raise WorkerFailed(f"{who} could not be started for {limit_s:.0f} s: {handle.delay.lack}")
-        return [handle for handle in due if handle.delay is None]
+        return news
 
     def _start(self, handle: WorkerHandle, now: float) -> None:
         """Start the worker of the handle's order, or have its start delayed for twice as long as the last time."""
         assert self._launcher is not None, "the fleet has been started"
+        handle.waits = False
         try:
             processes.require(self._launcher.processes)  # which would end the worker in its libraries
             if self._launcher.transport == "ipc":  # where a connection that finds no descriptor ends this process
@@ -168,24 +199,27 @@ class Fleet:
                 raise
             before = handle.delay or Delay(lack="", since=now, pause_s=_FIRST_PAUSE_S / 2, due=now)
             pause_s = min(2 * before.pause_s, _LONGEST_PAUSE_S)
+            self._waves.over(handle.order.lane.name)
+            self._delayed[handle.order.lane.name] = handle
             handle.worker = _Nobody()
             lack = descriptors.lacking(error)
             handle.delay = Delay(lack=lack, since=before.since, pause_s=pause_s, due=now + pause_s)
             return
         handle.delay = None
-        self._hub.watch(handle.worker.sentinel)
         handle.watched = True
+        self._watch(handle.worker.sentinel, handle, "end")
         if handle.worker.keys is not None:
-            self._hub.watch(handle.worker.keys.descriptor)
+            self._watch(handle.worker.keys.descriptor, handle, "key")
 
     def _started(self, handle: WorkerHandle, launcher: Launcher) -> Worker:
         """A worker with the handle's order that is listened to, or nothing of one; OSError."""
-        handle.shortages = Shortages()
+        handle.shortages = None if launcher.nodes else Shortages()
         who, own = handle.identity, launcher.child_processes
         endpoint = self._hub.endpoint_of(who) if own else self._hub.endpoint
         handle.order = msgspec.structs.replace(
             launcher.bound(handle.order), server_key=self._hub.admit(who), endpoint=endpoint,
-            lost_after_s=_LOST_AFTER_S if launcher.nodes else 0.0, shares_files=launcher.shares_files,
+            lost_after_s=_LOST_AFTER_S if launcher.nodes else 0.0, beat_s=self._hub.beat_s,
+            shares_files=launcher.shares_files,
         )
         worker = launcher.start(handle.order)
         try:
@@ -197,46 +231,64 @@ class Fleet:
             raise
         return worker
 
+    @property
+    def on_each_machine(self) -> int:
+        """Workers of one machine, if all machines have as many."""
+        nodes = len(self._launcher.nodes) if self._launcher is not None else 0
+        return math.ceil(len(self._handles) / max(1, nodes))
+
     def __iter__(self) -> Iterator[WorkerHandle]:
         return iter(self._handles.values())
 
     def on_lane(self, lane: str) -> WorkerHandle:
         return self._handles[lane]
 
-    def note_end(self, sentinel: int) -> str | None:
-        """Return the lane of the worker with this sentinel, which has ended by itself; None for a worker of before."""
-        for lane, handle in self._handles.items():
-            if handle.watched and handle.worker.sentinel == sentinel:
+    def heard_of(self, descriptor: int) -> list[str]:
+        """Take what shows there: workers that say their public keys may connect; lanes whose workers have ended by
+        themselves are returned. None of either where it was a worker of before."""
+        ended = []
+        for (lane, what), handle in tuple(self._watching.get(descriptor, {}).items()):
+            if what == "key":
+                self._hear_key(handle)
+            elif handle.worker.exitcode is not None:
                 self._unwatch(handle)
-                return lane
-        return None
+                ended.append(lane)
+        return ended
 
-    def hear_key(self, descriptor: int) -> bool:
-        """Take the public key of the worker that says it there and let it connect; False when none does."""
-        for handle in self:
-            keys = handle.worker.keys
-            if keys is None or keys.descriptor != descriptor:
-                continue
-            public = keys.public()
-            if public is not None:
-                if public:
-                    self._hub.register(handle.identity, public)
-                    keys.admit()
-                self._hear_no_more(handle)
-            return True
-        return False
+    def _hear_key(self, handle: WorkerHandle) -> None:
+        keys = handle.worker.keys
+        public = keys.public() if keys is not None else None
+        if keys is None or public is None:
+            return
+        if public:
+            self._hub.register(handle.identity, public)
+            keys.admit()
+        self._hear_no_more(handle)
 
     def _hear_no_more(self, handle: WorkerHandle) -> None:
         keys = handle.worker.keys
         if keys is not None and keys.descriptor >= 0:
-            self._hub.unwatch(keys.descriptor)
+            self._watch_no_more(keys.descriptor, handle, "key")
             keys.close()
 
     def _unwatch(self, handle: WorkerHandle) -> None:
         if handle.watched:
-            self._hub.unwatch(handle.worker.sentinel)
+            self._watch_no_more(handle.worker.sentinel, handle, "end")
             self._hear_no_more(handle)
             handle.watched = False
+
+    def _watch(self, descriptor: int, handle: WorkerHandle, what: str) -> None:
+        """Have the hub report what shows there; several workers may have one descriptor."""
+        if descriptor not in self._watching:
+            self._hub.watch(descriptor, once=True)
+        self._watching.setdefault(descriptor, {})[handle.order.lane.name, what] = handle
+
+    def _watch_no_more(self, descriptor: int, handle: WorkerHandle, what: str) -> None:
+        there = self._watching[descriptor]
+        del there[handle.order.lane.name, what]
+        if not there:
+            del self._watching[descriptor]
+            self._hub.unwatch(descriptor)
 
     def log_end(self, handle: WorkerHandle, n_lines: int, run_log: str) -> str:
         """The last `n_lines` of what the worker wrote, headed by the file's name; "" when it wrote nothing.
@@ -284,6 +336,7 @@ def ending(handle: WorkerHandle) -> str:
     exitcode = handle.worker.exitcode
     if handle.worker.ended_how:
         return handle.worker.ended_how
+    here = handle.shortages
     if exitcode is None or exitcode >= 0:
-        return f"ended with exit status {exitcode or 0}{handle.shortages.of_processes() if exitcode else ''}"
-    return handle.shortages.ending(-exitcode)
+        return f"ended with exit status {exitcode or 0}{here.of_processes() if exitcode and here else ''}"
+    return here.ending(-exitcode) if here else f"was killed by {signal.Signals(-exitcode).name} on {handle.order.node}"

@@ -19,7 +19,7 @@ import msgspec
 import zmq
 
 from esper_ab.contracts.codec import FRAME_LIMIT_BYTES, Assembler, ProtocolError, decode_from_worker, encode
-from esper_ab.contracts.messages import Chunk, CoordinatorMessage, WorkerMessage
+from esper_ab.contracts.messages import BEATS_MISSED, Chunk, CoordinatorMessage, WorkerMessage
 from esper_ab.contracts.private_folder import PrivateFolder
 from esper_ab.control.keys import DOMAIN, Guard, Keys
 from esper_ab.launchers import Transport
@@ -27,6 +27,7 @@ from esper_ab.launchers import Transport
 BAD_MESSAGES_TOLERATED = 3
 BAD_MESSAGES_REPORTED = 20  # distinct ones, of all peers together; the others are counted
 _HANDSHAKE_MS = 10_000
+_BEAT_S, _LONGEST_BEAT_S, _BEATS_PER_S = 2.0, 10.0, 500  # of each connection; of all together
 _MESSAGES_PER_POLL = 1000
 _AT_ONCE = int(zmq.NOBLOCK)
 
@@ -63,8 +64,12 @@ Incoming = Received | BadMessage | Readable
 class Hub:
     """Binds on construction; what belongs to it lies in a directory that only its owner may enter."""
 
-    def __init__(self, transport: Transport = "ipc", address: str = "127.0.0.1") -> None:
-        """`address`: with tcp, of the interface to listen at; the port is whichever is free."""
+    def __init__(self, transport: Transport = "ipc", address: str = "127.0.0.1", peers: int = 1) -> None:
+        """`address`: with tcp, of the interface to listen at; the port is whichever is free. `peers`: to be expected.
+
+        Connections of many peers have heartbeats less often, at either end: `beat_s`.
+        """
+        self.beat_s = min(_LONGEST_BEAT_S, max(_BEAT_S, peers / _BEATS_PER_S))
         self._private = PrivateFolder(for_sockets=True)
         self._folder = self._private.path
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
@@ -77,9 +82,10 @@ class Hub:
         self._socket.setsockopt(zmq.SNDHWM, 1000)
         self._socket.setsockopt(zmq.SNDTIMEO, 0)
         self._socket.setsockopt(zmq.ZAP_DOMAIN, DOMAIN)  # refuses peers without a handshake, which ZMTP 1.0 allows
-        self._socket.setsockopt(zmq.HEARTBEAT_IVL, 2000)
-        self._socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 10000)
-        self._socket.setsockopt(zmq.HEARTBEAT_TTL, 10000)
+        patience_ms = int(BEATS_MISSED * self.beat_s * 1000)
+        self._socket.setsockopt(zmq.HEARTBEAT_IVL, int(self.beat_s * 1000))
+        self._socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, patience_ms)
+        self._socket.setsockopt(zmq.HEARTBEAT_TTL, patience_ms)
         if transport == "ipc":
             self._socket.setsockopt(zmq.IPC_FILTER_PID, os.getpid())  # of threads
         self._socket.bind(f"ipc://{self._folder}/hub" if transport == "ipc" else f"tcp://{address}:*")
@@ -145,9 +151,12 @@ class Hub:
         """Listen no more."""
         self._admitted.pop(identity, None)
 
-    def watch(self, descriptor: int) -> None:
-        """Report it when `descriptor` becomes readable or its other end is closed."""
-        self._watched.register(descriptor, select.EPOLLIN)
+    def watch(self, descriptor: int, *, once: bool = False) -> None:
+        """Report it while `descriptor` is readable, or its other end is closed; `once`: each time when it becomes so.
+
+        `once`, what is written there need not be read.
+        """
+        self._watched.register(descriptor, select.EPOLLIN | (select.EPOLLET if once else 0))
 
     def unwatch(self, descriptor: int) -> None:
         self._watched.unregister(descriptor)

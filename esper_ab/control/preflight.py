@@ -140,7 +140,7 @@ def check_launcher(launcher: Launcher, lanes: Sequence[Lane], devices: Sequence[
     """
     launcher.use(devices)
     launcher.check_lanes(lanes)
-    descriptors.check(len(lanes), launcher.descriptors)
+    descriptors.check(len(lanes), launcher.descriptors, launcher.own_descriptors)
     processes.check(len(lanes), launcher.processes)
 
 

@@ -53,6 +53,8 @@ from esper_ab.report.build import ReportPaths, build_report
 from esper_ab.settings.eval_hosts import choose_hosts
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kernel import kernel_notes
+from esper_ab.settings.launcher import DEFAULT as DEFAULT_LAUNCHER
+from esper_ab.settings.launcher import AskedLauncher
 from esper_ab.settings.precision import precision_notes
 from esper_ab.settings.resolve import collect_questions, resolve
 from esper_ab.trackers.beside import Trackers
@@ -278,6 +280,11 @@ def make_observers(
     return told
 
 
+def launcher_as_asked(asked: AskedLauncher) -> Launcher:
+    """Make the launcher that was asked for; UsageError as `make_launcher`."""
+    return make_launcher(asked.launcher or DEFAULT_LAUNCHER, asked.transport, asked.files, **asked.own)
+
+
 def make_launcher(
     name: str, transport: Transport | None = None, files: Sharing | None = None, **own: Any
 ) -> Launcher:
@@ -291,7 +298,7 @@ def make_launcher(
     make: Callable[..., Launcher] = catalog.entry(LAUNCHERS, name, "LAUNCHER")
     for key in own:
         if key not in inspect.signature(make).parameters:
-            raise UsageError(f"launcher {name} has no --{key.replace('_', '-')}")
+            raise UsageError(f"launcher {name} has no ", Setting(key))
     launcher = make(**own) if transport is None else make(transport=transport, **own)
     if files is not None:
         launcher.shares_files = files == "shared"

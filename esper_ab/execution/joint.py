@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from esper_ab.contracts.below import make_folder
+from esper_ab.contracts.below import make_folder, remove_folder_below
 from esper_ab.contracts.errors import EsperError, Setting, UsageError
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.shell_command import shell_command
@@ -173,8 +172,7 @@ def _launch_again(
 
     Nobody else does: the caller has the lock. So a folder without an event was left by somebody who was ended.
     """
-    if (directory / part.folder).exists():
-        shutil.rmtree(directory / part.folder)
+    remove_folder_below(directory, part.folder)
     file = directory / f"{part.folder}.toml"
     asked = parse_flags({"config": file})
     planned = _plan_part(Part(name=part.folder, asked=asked), directory, launcher, {}, only_plan=False)

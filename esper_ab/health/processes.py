@@ -100,7 +100,7 @@ def _refuse(who: str, count: int, remedy: str) -> None:
 
 def require(count: int) -> None:
     """OSError (EAGAIN) unless so many processes and threads may be started."""
-    least = tightest()
+    least = tightest() if count else None
     if least is not None and least.left < count:
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 

@@ -111,6 +111,7 @@ class History:
     looks: list[events.LookTaken] = field(default_factory=list)
     continued: list[events.ExperimentContinued] = field(default_factory=list)
     workers: list[events.WorkerStarted] = field(default_factory=list)
+    present: dict[str, events.WorkerStarted] = field(default_factory=dict)  # lane -> the last one started there
     ledger: list[events.Ledger] = field(default_factory=list)
     shared: dict[tuple[int, int], Moments] = field(default_factory=dict)  # observation moments, by block and milestone
     ended: events.ExperimentEnded | None = None
@@ -159,6 +160,7 @@ class History:
         match event:
             case events.WorkerStarted():
                 self.workers.append(event)
+                self.present[event.lane] = event
             case events.ExperimentContinued():
                 self.continued.append(event)
             case events.LookTaken():
@@ -188,7 +190,7 @@ class History:
                 run = self._run(event.run.name)
                 if run.warm_up_s is None:  # keep that of the first start
                     run.warm_up_s = event.warm_up_s
-                worker = next((one for one in reversed(self.workers) if one.lane == run.ref.lane), None)
+                worker = self.present.get(run.ref.lane)
                 run.taken.append(Taken(milestone=event.milestone, sitting=len(self.continued), worker=worker))
             case events.EpisodeRecorded():
                 run = self._run(event.record.run.name)

@@ -41,7 +41,7 @@ class KeyExchange:
         worker → PUBLIC KEY, newline          coordinator → newline: the key is known, connect
 
     libzmq gives a connection up that is refused once, so a worker waits until its key is known. `descriptor` becomes
-    readable when the worker has said its key, or has ended.
+    readable when the worker has said its key, or has ended; several workers may have one.
     """
 
     def __init__(self, descriptor: int, answer: int, close: Callable[[], None]) -> None:
@@ -92,7 +92,10 @@ class Worker(Protocol):
 
     @property
     def sentinel(self) -> int:
-        """File descriptor that becomes readable, and stays so, once the worker has ended."""
+        """File descriptor that becomes readable, and stays so, once the worker has ended.
+
+        Several workers may have one: it is written to, and never read, whenever one of them has ended or said its key.
+        """
 
     @property
     def exitcode(self) -> int | None:
@@ -158,6 +161,10 @@ class Launcher(Protocol):
     @property
     def descriptors(self) -> int:
         """File descriptors of this process that one of its workers takes, with that of its connection."""
+
+    @property
+    def own_descriptors(self) -> int:
+        """Those that it takes itself, however many workers it has."""
 
     @property
     def processes(self) -> int:

@@ -1,7 +1,7 @@
-"""What runs in an actor of Ray, one beside each lane: it starts commands on its node, and says what becomes of them.
+"""What a nanny does, in an actor of Ray or a step of Slurm: it starts commands, and says what becomes of them.
 
-An actor gets this class by value and needs nothing of this package, and no torch. Its methods run side by side, in any
-order, so whoever calls one that needs a command passes what `begin` returned, which Ray waits for.
+An actor of Ray gets this class by value and needs nothing of this package, and no torch. There its methods run side by
+side, in any order, so whoever calls one that needs a command passes what `begin` returned, which Ray waits for.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _REST_S = 1.0  # for what a command has written and a child of it may keep open
 Ending = tuple[int, bytes, bytes]
 
 
-class _Stream:
+class Stream:
     """One output of a command, read as it comes."""
 
     def __init__(self, pipe: IO[bytes], kept_bytes: int) -> None:
@@ -71,8 +71,8 @@ class _Child:
         )  # fmt: skip
         assert self.process.stdout is not None, "a pipe"
         assert self.process.stderr is not None, "a pipe"
-        self.output = _Stream(self.process.stdout, _OUTPUT_BYTES)
-        self.complaint = _Stream(self.process.stderr, _COMPLAINT_BYTES)
+        self.output = Stream(self.process.stdout, _OUTPUT_BYTES)
+        self.complaint = Stream(self.process.stderr, _COMPLAINT_BYTES)
         if text is not None:
             self.tell(text)
 

@@ -5,6 +5,7 @@ Ray is imported here alone, when a launcher is made.
 
 from __future__ import annotations
 
+import atexit
 import errno
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -12,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.private_folder import PrivateFolder
 from esper_ab.launchers import Node, _nanny
 
 _INSTALL = "pip install 'esper-ab[ray]'"
 _STORE_BYTES = 80 << 20  # of a cluster that is started here: orders and answers are short
+_BELOW_CHARS = 35  # of folders that Ray makes for its sockets, more than our own take
 _AT_ONCE = 16  # calls of one nanny: two or three per worker of its lane, of which one is alive
 _ID_CHARACTERS = 8
 # Unless the user has others. Ray reads them when it is imported. It would report to its makers, warn of answers that
@@ -142,7 +145,11 @@ def _connect(ray: Any, address: str) -> None:
             "the cluster, as `ray job submit` does, with the address `auto`"
         )
     _keep_quiet(ray)
-    own = {"include_dashboard": False, "object_store_memory": _STORE_BYTES} if address in ("", "local") else {}
+    folder = PrivateFolder(for_sockets=True, below=_BELOW_CHARS) if address in ("", "local") else None
+    own: dict[str, Any] = {}
+    if folder is not None:
+        own = {"include_dashboard": False, "object_store_memory": _STORE_BYTES, "_temp_dir": str(folder.path)}
+        atexit.register(_end, ray, folder)
     try:
         ray.init(address or "local", log_to_driver=False, logging_level="ERROR", **own)
     except Exception as error:  # noqa: BLE001  Ray raises all kinds, the base class among them
@@ -150,6 +157,12 @@ def _connect(ray: Any, address: str) -> None:
         raise UsageError(
             f"launcher ray: no cluster of Ray {where} ({_line(error)}); `ray start` begins one, --ray-address names it"
         ) from None
+
+
+def _end(ray: Any, folder: PrivateFolder) -> None:
+    """Leave neither a process nor a file of a cluster that this process has started."""
+    ray.shutdown()
+    folder.close()
 
 
 def _keep_quiet(ray: Any) -> None:

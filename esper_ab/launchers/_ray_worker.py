@@ -17,16 +17,14 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from esper_ab.contracts.below import open_below
 from esper_ab.contracts.errors import WorkerFailed
 from esper_ab.contracts.messages import WorkerOrder
 from esper_ab.contracts.own_packages import child_environment
-from esper_ab.launchers import KeyExchange
+from esper_ab.launchers import KeyExchange, _last_words
 from esper_ab.launchers._nanny import Ending
 from esper_ab.launchers._ray_cluster import NannyEnded, NotYet, RayCluster
 from esper_ab.launchers._sentinel import wait_for
@@ -191,7 +189,7 @@ class RayWorker:
             return
         exitcode, _, complaint = ending or (-signal.SIGKILL, b"", b"")
         if complaint:
-            self._note(complaint)
+            _last_words.note(self._order, complaint)
         elif isinstance(error, NannyEnded):
             self.ended_how = f"was lost with the process beside it on {self._order.node}: {error}"
             self._lane.ended(self._nanny)
@@ -201,15 +199,6 @@ class RayWorker:
             self.exitcode = exitcode
             if self.sentinel >= 0:
                 os.eventfd_write(self.sentinel, 1)
-
-    def _note(self, complaint: bytes) -> None:
-        """Add to its log what it wrote before it had one."""
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-        with (
-            suppress(OSError),
-            os.fdopen(open_below(Path(self._order.experiment_dir), self._order.log_file, flags), "ab") as log,
-        ):
-            log.write(complaint)
 
     def dump_stacks(self) -> None:
         """Request the stacks by SIGUSR1."""

@@ -1,9 +1,9 @@
-"""Launcher of workers as steps of a Slurm job: `srun` for each, inside the allocation that this process runs in.
+"""Launcher of workers in steps of a Slurm job, one per node: inside the allocation that this process runs in.
 
-An srun is a process of this machine that stands for one of another: it passes signals on, carries standard input there
-and standard output back, and ends with its task. The order goes to the worker by standard input, which stays open: its
-end is the end of the coordinator. The worker's public key comes back by standard output. What srun itself and a worker
-that cannot begin have to say is in the worker's log.
+A step is a nanny (`_node_nanny`), which starts all workers of its node. Its srun is a process of this machine that
+stands for it: it carries standard input there and standard output back, and ends with it. Orders go by standard input,
+whose end is the end of the coordinator; keys and ends of workers come back by standard output. What a worker that
+cannot begin has to say is in its log.
 
 GPUs are dealt out by the preflight's UUIDs: steps that share an allocation all see those of their node.
 """
@@ -13,103 +13,34 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import signal
 import socket
 import subprocess
 from collections.abc import Sequence
-from contextlib import suppress
-from pathlib import Path
 
-import msgspec
-
-from esper_ab.contracts.below import open_below
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import WorkerOrder
 from esper_ab.contracts.own_packages import child_command
-from esper_ab.launchers import Errand, KeyExchange, LauncherFactory, Node, Transport, begin_here
+from esper_ab.launchers import Errand, LauncherFactory, Node, Transport, begin_here
+from esper_ab.launchers._node_worker import DESCRIPTORS, NodeNanny, NodeWorker
 from esper_ab.launchers._places import LanePlaces
-from esper_ab.launchers._sentinel import wait_for
 
 DEFAULT_ENTRY = "workers.process.entry:main"
 _TALK_S = 60.0  # for Slurm's controller to answer
 _ANY_PORT = 9  # nothing is sent there: only the way to the node is asked for
-# A step per worker, whose end concerns no other, on all that the job has on the node.
+# A step whose end concerns no other, on all that the job has on the node.
 _SRUN = (
     "srun", "--nodes=1", "--ntasks=1", "--overlap", "--cpu-bind=quiet,none", "--export=ALL", "--kill-on-bad-exit=0",
     "--unbuffered",
 )  # fmt: skip
-_SIGNALLED = 128  # srun's exit status for a task that signal N ended is this plus N
-
-
-def as_exitcode(status: int) -> int:
-    """Exit code of srun's `status`: minus a signal's number, where the status means one; it has others of its own."""
-    return _SIGNALLED - status if status - _SIGNALLED in set(signal.Signals) else status
-
-
-class SlurmWorker:
-    """One srun, in a session of its own, so that a terminal's signals do not reach it."""
-
-    ended_how = ""
-
-    def __init__(self, order: WorkerOrder, command: Sequence[str]) -> None:
-        self.name = order.identity
-        log = open_below(Path(order.experiment_dir), order.log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        try:
-            self._srun = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True
-            )
-        finally:
-            os.close(log)
-        self._stdin, self._stdout = self._srun.stdin, self._srun.stdout
-        assert self._stdin is not None, "both are pipes"
-        assert self._stdout is not None, "both are pipes"
-        self.pid = self._srun.pid
-        try:
-            self.sentinel = os.pidfd_open(self.pid)
-        except OSError:
-            self._srun.kill()
-            self._srun.communicate()
-            raise
-        with suppress(BrokenPipeError):  # it has ended already, as its sentinel says
-            self._stdin.write(msgspec.json.encode(order) + b"\n")
-            self._stdin.flush()
-        self.keys = KeyExchange(self._stdout.fileno(), self._stdin.fileno(), self._stdout.close)
-
-    @property
-    def exitcode(self) -> int | None:
-        status = self._srun.poll()
-        return None if status is None else as_exitcode(status)
-
-    def dump_stacks(self) -> None:
-        """Request the stacks by SIGUSR1, which srun passes on."""
-        if self.exitcode is None:
-            self._srun.send_signal(signal.SIGUSR1)
-
-    def kill(self) -> None:
-        """End srun, upon which Slurm ends the task; where its node cannot be reached, the worker's own watch does."""
-        if self.exitcode is None:
-            self._srun.kill()
-
-    def join(self, timeout_s: float) -> bool:
-        if self.sentinel >= 0:
-            wait_for(self.sentinel, timeout_s)
-            if self.exitcode is None:
-                return False
-            os.close(self.sentinel)
-            self.sentinel = -1
-            self.keys.close()
-            if self._stdin is not None:
-                self._stdin.close()
-        return True
 
 
 class SlurmLauncher(LanePlaces):
-    """Starts each worker as a step of the job that this process belongs to."""
+    """Starts each worker beside the nanny of its node, in the job that this process belongs to."""
 
     name = "slurm"
     child_processes = False
-    processes = 1  # srun; how many threads it has is its own affair
-    descriptors = 5  # a pidfd, two pipes, a connection and, for a moment, a log
+    processes = 0  # of this machine, that a worker takes: an srun of each node is there for all of them
+    descriptors = 1  # a connection
 
     def __init__(self, entry: str = DEFAULT_ENTRY, transport: Transport = "tcp") -> None:
         """UsageError outside of an allocation, and over ipc."""
@@ -127,15 +58,37 @@ class SlurmLauncher(LanePlaces):
         self.transport: Transport = transport
         self.nodes = _nodes(os.environ)
         self.address = _own_address([node.name for node in self.nodes])
+        self.own_descriptors = DESCRIPTORS * len(self.nodes)
+        self._nannies: dict[str, NodeNanny] = {}  # by node
+        self._given_up: list[NodeNanny] = []
 
     def begin(self, node: str, module: str, *arguments: str) -> Errand:
         there = child_command(module, *arguments, outlives=True)
         return begin_here([*_SRUN, f"--nodelist={node}", "--input=none", *there])
 
-    def start(self, order: WorkerOrder) -> SlurmWorker:
-        node = order.node or self.nodes[0].name
-        begin = child_command("esper_ab.launchers._on_node", self._entry, outlives=True)
-        return SlurmWorker(order, [*_SRUN, f"--nodelist={node}", f"--job-name={order.worker}", *begin])
+    def start(self, order: WorkerOrder) -> NodeWorker:
+        return self._nanny(order.node or self.nodes[0].name).start(order)
+
+    def _nanny(self, node: str) -> NodeNanny:
+        """That of the node: another one where it is gone, or has not ended whom it was told to end."""
+        there = self._nannies.get(node)
+        if there is not None and there.is_reliable:
+            return there
+        begin = child_command("esper_ab.launchers._node_nanny", self._entry, outlives=True)
+        nanny = NodeNanny(node, [*_SRUN, f"--nodelist={node}", "--job-name=workers", *begin])
+        if there is not None:
+            there.give_up()
+            self._given_up.append(there)
+        self._nannies[node] = nanny
+        return nanny
+
+    def release(self) -> None:
+        all_ = (*self._nannies.values(), *self._given_up)
+        for nanny in all_:
+            nanny.dismiss()
+        for nanny in all_:
+            nanny.leave()
+        self._nannies, self._given_up = {}, []
 
 
 def _nodes(environment: os._Environ[str]) -> tuple[Node, ...]:

@@ -53,7 +53,10 @@ def keep(experiment_dir: Path, facts: TrainerFacts, reference: str) -> None:
     except FileNotFoundError:
         same = False
     if not same:
-        raise UsageError(f"{', '.join(facts.files)} was changed while the experiment was planned; start it again")
+        written = "; what the command writes belongs below {out}" if is_command(reference) else ""
+        raise UsageError(
+            f"{', '.join(facts.files)} was changed while the experiment was planned; start it again{written}"
+        )
 
 
 def _folder(facts: TrainerFacts) -> str:

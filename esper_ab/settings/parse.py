@@ -40,6 +40,7 @@ from esper_ab.settings.assignments import (
 from esper_ab.settings.exam import as_exam
 from esper_ab.settings.experiment import AskedExperiment, Group
 from esper_ab.settings.foreign_keys import foreign
+from esper_ab.settings.launcher import UNSAID, AskedLauncher, asked_launcher
 from esper_ab.settings.outcome_range import read_range
 from esper_ab.settings.trainer import trained
 
@@ -70,6 +71,7 @@ class FileSettings:
     common: tuple[Assignment, ...] = ()
     tables: dict[str, tuple[Assignment, ...]] = field(default_factory=dict)  # group -> its own settings
     tasks: dict[str, tuple[Assignment, ...]] = field(default_factory=dict)  # of several tasks -> its own settings
+    launcher: AskedLauncher = UNSAID
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +109,9 @@ def read_toml(path: Path) -> FileSettings:
             f"{path}: its settings are not those that [record] vouches for: they were edited or the file is damaged; "
             "take the table [record] out of an edited copy"
         )
+    launcher = tree.pop("launcher", {})
+    if not isinstance(launcher, dict):
+        raise UsageError(f"{path}: [launcher] is a table, as in launcher.name = {launcher!r}")
     groups, tables, tasks = tree.pop("groups", []), tree.pop("group", {}), tree.pop("tasks", {})
     if not isinstance(groups, list) or not all(isinstance(name, str) for name in groups):
         raise UsageError(f'{path}: groups must be a list of names, as in ["shaped", "simplified"]')
@@ -119,6 +124,7 @@ def read_toml(path: Path) -> FileSettings:
         common=tuple(_leaves(tree, path, ())),
         tables={name: tuple(_leaves(table, path, ("group", name))) for name, table in tables.items()},
         tasks={name: tuple(_leaves(table, path, ("tasks", name))) for name, table in tasks.items()},
+        launcher=asked_launcher(launcher, f"{path.name} [launcher]", {"launcher": "name"}),
     )
 
 

@@ -39,11 +39,11 @@ def measure(repeats: int) -> dict[str, Any]:
 
 def cell(blocks: int, runs: int, n_envs: int, episodes: int) -> dict[str, Any]:
     """One experiment of fake workers, from its first episode on."""
-    plan = _plan(blocks, runs, n_envs, episodes)
+    plan = plan_of(blocks, runs, n_envs, episodes)
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         fleet = Fleet(pools=min(2, blocks * runs), workers=blocks * runs)
         experiment_run.run(plan, Path(folder), fleet, ())
-        rounds = fleet.rounds()[2:-1]  # neither readiness, nor the first episode, nor the evaluation
+        rounds = fleet.results()["rounds"][2:-1]  # neither readiness, nor the first episode, nor the evaluation
         size = (Path(folder) / JOURNAL_NAME).stat().st_size / (blocks * runs * episodes)
     of_block = {spec.ref.name: block.replicate for block in plan.blocks for spec in block.runs}
     waits = [wait for found in rounds for wait in _waits(found, of_block)]
@@ -60,7 +60,7 @@ def cell(blocks: int, runs: int, n_envs: int, episodes: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _plan(blocks: int, runs: int, n_envs: int, episodes: int) -> Plan:
+def plan_of(blocks: int, runs: int, n_envs: int, episodes: int) -> Plan:
     """Every run on a lane of its own, so that all blocks are in progress at once."""
     groups = tuple(f"{_LETTERS[i % 26]}{i}" for i in range(runs))
     plan = fake_plans.plan(

@@ -10,11 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
-from support import conducted, fake_plans, ray_cluster
+from support import apart, conducted, fake_plans, ray_cluster
 from support.being_killed import alive
 from support.children import environment
 from support.launcher_contract import check_contract
 from support.ray_cluster import CORES, RayNodes, wait
+from support.standstill import stood_still
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.errors import UsageError
@@ -169,6 +170,24 @@ def test_no_worker_outlives_its_coordinator(cluster, tmp_path, on_one_machine):
     wait(lambda: not any(map(alive, pids)), 30.0)
     events = conducted.resume(run, launcher=launcher())
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
+
+
+@pytest.mark.slow
+def test_workers_outlive_a_coordinator_that_stands_still_and_go_on(cluster, tmp_path):
+    events = stood_still(coordinator(tmp_path / "run", "LONGER"), tmp_path / "run")
+    assert result_hash(fold(events)) == result_hash(fold(conducted.run(tmp_path / "alone", LONGER)))
+
+
+def test_workers_that_share_no_files_send_them(cluster, tmp_path, on_one_machine):
+    made = RayLauncher(apart.FAKE)
+    made.use(devices(made))
+    made.shares_files = False
+    events = conducted.run(tmp_path / "run", PLAN, launcher=made)
+    assert not conducted.ledger(events)
+    assert conducted.records(events) == conducted.records(on_one_machine)
+    assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
+    assert len(apart.contents(tmp_path / "run", "policies")) == 12
+    assert all(apart.contents(tmp_path / "run", "checkpoints").values())
 
 
 def test_with_too_few_nodes_nothing_starts_and_what_lacks_is_named(cluster):

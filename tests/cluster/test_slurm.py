@@ -10,10 +10,11 @@ import time
 from pathlib import Path
 
 import pytest
-from support import apart, conducted, fake_plans
+from support import apart, conducted, fake_plans, wrong_keys
 from support.being_killed import alive
 from support.children import environment
 from support.launcher_contract import check_contract
+from support.standstill import stood_still
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.errors import Interrupted, UsageError, WorkerFailed
@@ -21,9 +22,10 @@ from esper_ab.contracts.machine import Device
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, WorkerStarted
 from esper_ab.journal.fold import fold
-from esper_ab.launchers.slurm import SlurmLauncher, as_exitcode, expand_cores
+from esper_ab.launchers.slurm import SlurmLauncher, expand_cores
 
 PLAN = fake_plans.plan(6, ("a", "b", "c"), replicates=4, episodes=3)
+LONGER = fake_plans.plan(6, ("a", "b", "c"), replicates=60, episodes=3)
 PATIENCE_S = 60.0
 STANDSTILL_S = 90.0
 
@@ -73,7 +75,8 @@ def test_a_worker_that_ends_is_followed_by_one_on_its_node(allocation, tmp_path,
     assert again.node == next(device.node for device in devices() if device.name == again.lane)
 
 
-def test_an_srun_that_is_killed_takes_its_worker_with_it(allocation, tmp_path, on_one_machine):
+def test_an_srun_that_is_killed_takes_the_workers_of_its_node_with_it(allocation, tmp_path, on_one_machine):
+    """They go on beside another nanny, on the same node."""
     seen = {}
 
     class Remembering(SlurmLauncher):
@@ -85,49 +88,80 @@ def test_an_srun_that_is_killed_takes_its_worker_with_it(allocation, tmp_path, o
         if isinstance(event, EpisodeRecorded) and event.record.run.name == "c/0" and event.record.episode == 1:
             lane = event.record.run.lane
             worker = next(one for one in watcher.seen if isinstance(one, WorkerStarted) and one.lane == lane)
-            struck.append(worker.pid)
+            struck.extend(one for one in watcher.seen if isinstance(one, WorkerStarted) and one.node == worker.node)
             os.kill(seen[f"{worker.worker}/1"].pid, signal.SIGKILL)
 
-    struck: list[int] = []
+    struck: list[WorkerStarted] = []
     watcher = conducted.Watcher(kill)
     made = Remembering("support.fake_worker:main")
     made.use(devices())
     events = conducted.run(tmp_path / "run", PLAN, watcher, launcher=made)
-    assert conducted.counts(events) == {"worker_death": 1, "restart": 1}
+    assert conducted.counts(events) == {"worker_death": 2, "restart": 2}
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
-    assert len(struck) == 1
-    assert not alive(struck[0])
+    (node,) = {one.node for one in struck}
+    deaths = conducted.ledger(events, "worker_death")
+    assert all(f"was lost with the process beside it on {node}" in death.detail for death in deaths)
+    assert {one.node for one in conducted.of(WorkerStarted, events) if one.incarnation == 2} == {node}
+    assert not any(alive(one.pid) for one in struck)
 
 
 COORDINATOR = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
-from test_slurm import PLAN, launcher
+import test_slurm
 from esper_ab.control import experiment_run
-experiment_run.run(PLAN, Path(sys.argv[1]), launcher(), ())
+experiment_run.run(getattr(test_slurm, sys.argv[3]), Path(sys.argv[1]), test_slurm.launcher(), ())
 """
+
+
+def coordinator(run, plan, **more):
+    """A process of its own that carries the plan of this module called so out in `run`."""
+    run.mkdir()
+    command = [sys.executable, "-c", COORDINATOR, str(run), str(Path(__file__).parent), plan]
+    return subprocess.Popen(command, env=environment(**more))
 
 
 def test_no_worker_outlives_its_coordinator(allocation, cluster, tmp_path, on_one_machine):
     """Killed while one worker hangs for ever; the journal goes on in another allocation of the same nodes."""
     run = tmp_path / "run"
-    run.mkdir()
-    command = [sys.executable, "-c", COORDINATOR, str(run), str(Path(__file__).parent)]
-    coordinator = subprocess.Popen(command, env=environment(FAKE_FAULT="hang:a/1:2:1"))
+    child = coordinator(run, "PLAN", FAKE_FAULT="hang:a/1:2:1")
     journal = run / "events.jsonl"
     cluster.wait(
         lambda: journal.exists() and b'"episode"' in journal.read_bytes()
         and journal.read_bytes().count(b'"worker_started"') == len(PLAN.lanes)
     )  # fmt: skip
     pids = [one.pid for one in conducted.of(WorkerStarted, conducted.events_of(run))]
-    coordinator.kill()
-    coordinator.wait()
+    child.kill()
+    child.wait()
     assert len(pids) == 6
     cluster.wait(lambda: not any(map(alive, pids)))
     events = conducted.resume(run, launcher=launcher(("n3", "n1", "n2")))
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
     assert len(conducted.ledger(events, "moved")) == 6, "every lane is on another node now"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_workers_outlive_a_coordinator_that_stands_still_and_go_on(allocation, tmp_path):
+    events = stood_still(coordinator(tmp_path / "run", "LONGER"), tmp_path / "run")
+    assert result_hash(fold(events)) == result_hash(fold(conducted.run(tmp_path / "alone", LONGER)))
+
+
+@pytest.mark.parametrize(("entry", "deaths"), [("wrong", 1), ("old", 2)])
+def test_a_worker_with_a_wrong_or_an_old_key_gets_nowhere_and_is_followed_by_another(
+    allocation, tmp_path, monkeypatch, on_one_machine, entry, deaths
+):
+    """A key that nobody was told of; that of the worker before, which left it behind and ended."""
+    monkeypatch.setenv(wrong_keys.VARIABLE, str(tmp_path / "key"))
+    made = SlurmLauncher(f"support.wrong_keys:{entry}")
+    made.use(devices())
+    events = conducted.run(tmp_path / "run", PLAN, launcher=made)
+    assert conducted.counts(events) == {"worker_death": deaths, "restart": deaths}
+    last = conducted.ledger(events, "worker_death")[-1]
+    assert "before it was ready for a run" in last.detail
+    assert any("the coordinator has another worker in its place" in line for line in last.last_words), last.last_words
+    assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
 
 
 def test_with_too_few_nodes_nothing_starts_and_what_lacks_is_named(allocation):
@@ -197,11 +231,6 @@ def test_a_node_that_stands_still_and_comes_back_changes_nothing(allocation, clu
     events = conducted.resume(tmp_path / "run")
     assert conducted.records(events).keys() == conducted.records(on_one_machine).keys()
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
-
-
-def test_a_status_that_means_no_signal_stays_what_it_is():
-    """srun has had 233 for a node that is gone."""
-    assert [as_exitcode(status) for status in (0, 3, 137, 139, 233, -9)] == [0, 3, -9, -11, 233, -9]
 
 
 def test_cores_per_node_in_slurms_notation():

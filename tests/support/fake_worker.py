@@ -86,7 +86,7 @@ def main_in_thread(order: WorkerOrder) -> None:
 def _work(order: WorkerOrder) -> None:
     link = Link(
         order.endpoint, order.identity, resend_after_s=0.2, keys=link_keys.take(order.identity),
-        lost_after_s=order.lost_after_s,
+        lost_after_s=order.lost_after_s, beat_s=order.beat_s,
     )
     files = files_of(link, order)
     try:
@@ -120,7 +120,7 @@ def _planted(order):
 
 def _serve(link, order, files):
     while True:
-        message = link.receive()
+        message = link.orders()
         if isinstance(message, Stop) or (isinstance(message, Assign) and not _run(link, order, message, files)):
             return
 

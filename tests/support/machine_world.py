@@ -9,6 +9,7 @@ from esper_ab.contracts.settings import Arithmetic
 from esper_ab.control.rules import commands
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.control.rules.machine import ExperimentMachine
+from esper_ab.control.rules.waves import Waves
 from esper_ab.journal.events import (
     SCHEMA,
     ExperimentContinued,
@@ -31,8 +32,9 @@ def limits_of(deaths=3):
 class World:
     """A coordinator that performs commands on simulated workers, and holds every one of them against what must hold."""
 
-    def __init__(self, plan, events=(), limits=None):
-        self.plan = plan
+    def __init__(self, plan, events=(), limits=None, at_once=100):
+        """`at_once`: workers that may be starting."""
+        self.plan, self.at_once, self.waves = plan, at_once, Waves(at_once)
         first = ExperimentStarted(schema=SCHEMA, plan=plan, versions={}, machine={}, code={})
         self.journal = [*events] or [first]
         self.recorded = fold(self.journal)  # what a reader of the journal would see
@@ -42,24 +44,47 @@ class World:
         self.limits = limits or limits_of()
         self.workers = {}  # by lane
         self.gone = []  # earlier incarnations
-        self.delayed = []  # orders of workers that could not be started
+        self.delayed = []  # lanes whose workers could not be started
+        self.waiting = set()  # lanes whose workers wait for their turn
         self.lacking = 0  # rounds until they can
         self.started = Counter(event.worker for event in self.journal if type(event).__name__ == "WorkerStarted")
         self.error = None
         self.machine = ExperimentMachine(fold(self.journal), self.limits, self.now)
         for n, lane in enumerate(plan.lanes):
-            self.launch(lane, f"w{n:02d}")
+            self.queue(lane, f"w{n:02d}")
+        self.start_due()
         self.perform(self.machine.take_over())
 
-    def launch(self, lane, worker):
-        order = WorkerOrder(
+    def queue(self, lane, worker):
+        """As the fleet does: nothing starts before its turn."""
+        order = self.order(lane, worker)
+        self.workers[lane.name] = SimulatedWorker(order)
+        self.workers[lane.name].hung = True
+        self.waiting.add(lane.name)
+        self.waves.ask(lane.name)
+        self.machine.waits_for_its_turn(order)
+
+    def start_due(self):
+        for lane in self.waves.turns():
+            self.waiting.discard(lane)
+            before = self.workers[lane].order
+            self.launch(before.lane, before.worker)
+        starting = [worker for worker in self.workers.values() if not worker.hung and not worker.greeted]
+        assert len(starting) <= self.at_once
+
+    def order(self, lane, worker):
+        return WorkerOrder(
             endpoint="", worker=worker, incarnation=self.started[worker] + 1, lane=lane, arithmetic=Arithmetic(),
             experiment_dir="", log_file="",
         )  # fmt: skip
+
+    def launch(self, lane, worker):
+        order = self.order(lane, worker)
         self.workers[lane.name] = SimulatedWorker(order)
         if self.lacking:
             self.workers[lane.name].hung = True
             self.delayed.append(lane.name)
+            self.waves.over(lane.name)
             self.perform(self.machine.start_delayed(order, "no descriptor is free"))
             return
         self.started[worker] += 1
@@ -81,10 +106,11 @@ class World:
                             worker.receive(message)
                 case commands.EndWorker(lane, reason, hung):
                     self.gone.append(self.workers[lane])
+                    self.waves.over(lane)
                     self.perform(self.machine.lost(lane, reason or "was killed", "", hung=hung))
                 case commands.RestartWorker(lane):
                     order = self.workers[lane].order
-                    self.launch(order.lane, order.worker)
+                    self.queue(order.lane, order.worker)
                 case commands.Fail(error):
                     self.error = error
 
@@ -140,6 +166,7 @@ class World:
         if worker.hung:
             return
         if not worker.greeted:
+            self.waves.over(worker.order.lane.name)
             self.hear(worker, worker.hello())
         elif worker.working and worker.at is None:
             self.hear(worker, worker.ready(choices.one(worker.starts())))
@@ -175,10 +202,12 @@ class World:
         if not self.lacking:
             due, self.delayed = self.delayed, []
             for lane in due:
-                self.launch(self.workers[lane].order.lane, self.workers[lane].order.worker)
+                self.waves.ask(lane)
         for check in (self.machine.check_ended, self.machine.check_silent, self.machine.end_round):
             if self.error is None:
                 self.perform(check(self.now))
+            if self.error is None and check == self.machine.check_silent:
+                self.start_due()
 
     @property
     def over(self):
@@ -196,7 +225,7 @@ class World:
                     return
                 if choices.number(32) == share:
                     self.lacking = 1 + choices.number(4)
-                elif choices.number(16) < share and worker.order.lane.name not in self.delayed:
+                elif choices.number(16) < share and worker.order.lane.name not in (*self.delayed, *self.waiting):
                     self.act(choices.one(FAULTS), worker, choices)
                 else:
                     self.go_on(worker, choices)

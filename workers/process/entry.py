@@ -55,7 +55,8 @@ def _serve(
 ) -> None:
     """Say Hello and serve runs until Stop; an error is reported to the coordinator, then raised for the log."""
     link = Link(
-        order.endpoint, order.identity, keys=link_keys.take(order.identity), lost_after_s=order.lost_after_s
+        order.endpoint, order.identity, keys=link_keys.take(order.identity), lost_after_s=order.lost_after_s,
+        beat_s=order.beat_s,
     )
     files = files_of(link, order)
     try:

@@ -30,7 +30,7 @@ _LINGER_FINISHED_MS = 5000
 
 
 class LinkLost(ConnectionError):
-    """The coordinator accepted no data for half a minute."""
+    """The coordinator accepted no data for half a minute, or longer where its end is watched otherwise."""
 
 
 class Link:
@@ -38,11 +38,12 @@ class Link:
 
     def __init__(
         self, endpoint: str, identity: str, resend_after_s: float = _RESEND_AFTER_S, keys: LinkKeys | None = None,
-        lost_after_s: float = 0.0,
+        lost_after_s: float = 0.0, beat_s: float = 2.0,
     ) -> None:
         """Connect; `keys`: of the connection, for an endpoint that requires them.
 
-        `lost_after_s`: without a connection for so long this process ends; 0: it waits for ever.
+        `lost_after_s`: without a connection for so long this process ends; 0: it waits for ever. `beat_s`: between two
+        heartbeats that tell whether there is one.
         """
         self._process = os.getpid()
         self._context = zmq.Context()
@@ -53,16 +54,19 @@ class Link:
         self._socket.setsockopt(zmq.IMMEDIATE, 1)
         self._socket.setsockopt(zmq.RECONNECT_IVL, 100)
         self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, 5000)
-        self._socket.setsockopt(zmq.SNDTIMEO, int(_SEND_TIMEOUT_S * 1000))
+        # With a watch, that decides when there is no coordinator any more; a message waits longer than it.
+        self._send_timeout_s = max(_SEND_TIMEOUT_S, 2 * lost_after_s)
+        self._socket.setsockopt(zmq.SNDTIMEO, int(self._send_timeout_s * 1000))
         if keys is not None:
             self._show_keys(keys)
-        self._watch = LinkWatch(self._socket, lost_after_s) if lost_after_s else None
+        self._watch = LinkWatch(self._socket, lost_after_s, beat_s) if lost_after_s else None
         self._socket.connect(endpoint)
         self._resend_after_s = resend_after_s
         self.run: RunRef | None = None  # last assigned
         self._sent = 0
         self._milestone = -1  # of the last report
-        self._kept: list[bytes] = []  # frames of a report until its release
+        self._kept: list[bytes] = []  # frames of a report until its release, of the Hello until there are orders
+        self._hello: list[bytes] = []
         self._waiting: deque[messages.CoordinatorMessage] = deque()  # received by `cancelled`
         self._hear_file: Callable[[messages.FileAnswer], None] | None = None
         self._pump: Callable[[], None] | None = None
@@ -97,7 +101,14 @@ class Link:
         if isinstance(message, messages.Ready | messages.EpisodeFinished | messages.Evaluated):
             self._milestone = self._milestone_of(message)
             self._kept = frames
+        elif isinstance(message, messages.Hello):
+            self._hello = frames
         self._send_frames(frames)
+
+    def orders(self) -> messages.CoordinatorMessage | None:
+        """Do as `receive` without a run: say Hello again every half minute, as orders are lost with a connection."""
+        self._kept, self._milestone = self._hello, -1
+        return self.receive()
 
     def receive(self, timeout_s: float | None = None) -> messages.CoordinatorMessage | None:
         """Return the next message that is not a repeat. ProtocolError for a malformed one.
@@ -167,7 +178,9 @@ class Link:
         return self.run is not None and run == self.run.name
 
     def _is_new(self, message: messages.CoordinatorMessage) -> bool:
-        """Record assignments and acknowledgements; False for a repeated release, which answers a repeated report."""
+        """Record assignments and acknowledgements; False for a repetition, which answers one of ours."""
+        if isinstance(message, messages.Assign) and self._is_mine(message.spec.ref.name):
+            return False
         if isinstance(message, messages.Assign):
             self.run, self._kept, self._milestone = message.spec.ref, [], -1
         if isinstance(message, messages.Cancel) and self._is_mine(message.run_name):
@@ -184,4 +197,4 @@ class Link:
             for frame in frames:
                 self._socket.send(frame)
         except zmq.Again:
-            raise LinkLost(f"the coordinator took nothing for {_SEND_TIMEOUT_S:.0f} s") from None
+            raise LinkLost(f"the coordinator took nothing for {self._send_timeout_s:.0f} s") from None

@@ -2,7 +2,7 @@
 
 A thread reads what libzmq says of the socket. An open connection is no sign of life, because the kernel of a stopped
 coordinator accepts connections; the end of a handshake is one, which needs an answer. Heartbeats of libzmq notice
-within about ten seconds that nobody answers.
+when nobody has answered for 50 s.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 ORPHANED = 70  # exit status
-_HEARTBEAT_MS, _HEARTBEAT_TIMEOUT_MS = 2000, 10_000
 _POLL_MS = 1000
+# A coordinator may stand still for 45 s. A connection that was given up before would be made anew while the ROUTER
+# there still has the old one under the same name, and then ignores the new one for good.
+_UNANSWERED_MS = 50_000
 _EVENTS = (
     zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_DISCONNECTED
     | zmq.EVENT_MONITOR_STOPPED
@@ -36,11 +38,11 @@ class LinkWatch:
     """Watches `socket`, which has not connected yet, until `close`."""
 
     def __init__(
-        self, socket: zmq.Socket[bytes], lost_after_s: float, end: Callable[[str], None] = _end
+        self, socket: zmq.Socket[bytes], lost_after_s: float, beat_s: float, end: Callable[[str], None] = _end
     ) -> None:
         """`end` is called, in the thread, when there was no connection for `lost_after_s`, or it was refused."""
-        socket.setsockopt(zmq.HEARTBEAT_IVL, _HEARTBEAT_MS)
-        socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, _HEARTBEAT_TIMEOUT_MS)
+        socket.setsockopt(zmq.HEARTBEAT_IVL, int(beat_s * 1000))
+        socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, _UNANSWERED_MS)
         self._socket, self._lost_after_s, self._end = socket, lost_after_s, end
         self._monitor = socket.get_monitor_socket(_EVENTS)
         self._thread = threading.Thread(target=self._watch, name="link watch", daemon=True)

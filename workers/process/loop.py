@@ -64,7 +64,7 @@ def serve(link: Link, order: messages.WorkerOrder, files: Files, log_to: Callabl
     """Execute runs until Stop, each with a log of its own. Errors are raised, for the entry to report."""
     makers = Makers(order)
     while True:
-        message = link.receive(None)
+        message = link.orders()
         if isinstance(message, messages.Stop):
             _say(f"stop: {message.reason}")
             return

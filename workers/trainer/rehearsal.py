@@ -152,7 +152,7 @@ def _tried(trial: Trial) -> Tried:
 
 def _of_command(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
     source, settings = read_source(question.outcome), next(iter(question.groups.values()))
-    files = named_files(question.reference, question.directory)
+    files = named_files(question.reference, question.directory, question.groups.values())
     sha256 = source_sha256(Path(question.directory), files)
     with TemporaryDirectory() as folder:
 
@@ -181,25 +181,28 @@ def _of_command(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
     )
 
 
-def named_files(command: str, directory: str) -> tuple[str, ...]:
-    """Return the files that a command names without a placeholder, as far as they lie in the folder where it runs.
+def named_files(
+    command: str, directory: str, groups: Iterable[Mapping[str, TrainerValue]] = ({},)
+) -> tuple[str, ...]:
+    """Return the files that a command names with the settings of any group, below the folder where it runs.
 
     A word may name one by itself, behind an equals sign (`--config=FILE`) or as a module (`-m train`). The program
     counts as a path only: any other is looked for elsewhere.
     """
-    root = Path(directory).resolve()
-    program, *words = fill(command, _Braces())
-    named = [program] if "/" in program else []
-    for before, word in pairwise((program, *words)):
-        behind, module = word.partition("=")[2], word.replace(".", "/")
-        named += [word, *([behind] if behind else [])]
-        named += [f"{module}.py", f"{module}/__main__.py"] if before == "-m" else []
+    root, named = Path(directory).resolve(), list[str]()
+    for settings in groups:
+        program, *words = fill(command, _Braces(settings))
+        named += [program] if "/" in program else []
+        for before, word in pairwise((program, *words)):
+            behind, module = word.partition("=")[2], word.replace(".", "/")
+            named += [word, *([behind] if behind else [])]
+            named += [f"{module}.py", f"{module}/__main__.py"] if before == "-m" else []
     paths = [(root / name).resolve() for name in named if "{" not in name and (root / name).is_file()]
     return tuple(dict.fromkeys(path.relative_to(root).as_posix() for path in paths if path.is_relative_to(root)))
 
 
 class _Braces(dict[str, TrainerValue]):
-    """Every placeholder stands for itself."""
+    """A placeholder without a value stands for itself."""
 
     def __missing__(self, name: str) -> str:
         return f"{{{name}}}"

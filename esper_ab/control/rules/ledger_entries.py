@@ -28,7 +28,7 @@ def worker_started(hello: Hello, order: WorkerOrder) -> WorkerStarted:
 
 def moved(hello: Hello, worker: WorkerState, history: History) -> Ledger | None:
     """A lane that stands for other devices than before, of the same kind, as after a requeue; None for any other."""
-    before = next((one for one in reversed(history.workers) if one.lane == worker.lane), None)
+    before = history.present.get(worker.lane)
     now = _place(worker.order.node, hello.host, hello.uuids)
     if before is None or not before.host or (was := _place(before.node, before.host, before.uuids)) == now:
         return None

@@ -112,6 +112,10 @@ class Liveness:
         sign = self._owing[worker][0] if worker in self._owing else None
         return None if sign is None or sign.phase == PING else sign
 
+    def is_just_assigned(self, worker: str) -> bool:
+        """Whether nothing was heard of the worker since it was given a run."""
+        return worker in self._owing and self._owing[worker][0].phase == ASSIGNED
+
     def silence(self, worker: str, now: float) -> Laggard | None:
         """How long the worker has owed its next sign; None while it owes nothing."""
         if worker not in self._owing:

@@ -67,17 +67,21 @@ class ExperimentMachine:
 
     # --- what happens ---
 
+    def waits_for_its_turn(self, order: messages.WorkerOrder) -> None:
+        """A worker will be started when others have: it owes nothing until then."""
+        self._workers.ordered(order, tried=False)
+
     def launched(self, order: messages.WorkerOrder, now: float) -> tuple[Command, ...]:
         """A worker was started: the first of its lane, or one that was asked for by a RestartWorker or delayed."""
-        worker, is_first = self._workers.ordered(order)
+        worker = self._workers.ordered(order, tried=True)
         self._liveness.sign(worker.identity, Sign(phase=START_UP), now)
-        if not is_first:
+        if worker.again:
             self._out.record(ledger_entries.restart(worker, self._run_of(worker)))
         return self._out.taken()
 
     def start_delayed(self, order: messages.WorkerOrder, lack: str) -> tuple[Command, ...]:
         """A worker could not be started, for want of something that may be there later: it owes nothing until then."""
-        worker, _ = self._workers.ordered(order)
+        worker = self._workers.ordered(order, tried=True)
         self._out.record(ledger_entries.start_delayed(worker, lack, self._limits.start_up_s))
         return self._out.taken()
 
@@ -152,8 +156,7 @@ class ExperimentMachine:
             self._say_at = now + self._limits.say_s
             self._out.record(ledger_entries.stop_begins(by))
         elif by == CTRL_C:
-            text = "stopped at once by a second Ctrl-C; what was recorded before is kept"
-            self._out.do(commands.Fail(Interrupted(text)))
+            self._out.do(commands.Fail(Interrupted("stopped at once by a second Ctrl-C; what was recorded is kept")))
         return self._out.taken()
 
     def check_ended(self, now: float) -> tuple[Command, ...]:
@@ -165,13 +168,12 @@ class ExperimentMachine:
 
     def check_silent(self, now: float, crowding: float = 1.0) -> tuple[Command, ...]:
         """Have the workers that are silent for too long write where they are stuck, then end them."""
-        late = {laggard.worker: laggard for laggard in self._liveness.late(now, crowding)}
-        silent = [worker for worker in self._workers if worker.identity in late and not worker.ending]
-        for worker in silent:
+        late = [(self._workers.of(one.worker), one) for one in self._liveness.late(now, crowding)]
+        silent = [(worker, one) for worker, one in late if worker is not None and not worker.ending]
+        for worker, _ in silent:
             self._out.do(commands.DumpStacks(worker.lane))
-        for worker in silent:
-            silent_s, limit_s = late[worker.identity].silent_s, late[worker.identity].limit_s
-            self._end(worker, f"gave no sign of life for {silent_s:.0f} s (limit {limit_s:.0f} s)", hung=True)
+        for worker, one in silent:
+            self._end(worker, f"gave no sign of life for {one.silent_s:.0f} s (limit {one.limit_s:.0f} s)", hung=True)
         for identity in self._liveness.ping(now):
             self._out.do(commands.Send(identity, messages.Ping()))
         return self._out.taken()
@@ -228,6 +230,8 @@ class ExperimentMachine:
 
     def _greet(self, worker: WorkerState, hello: messages.Hello, now: float) -> None:
         check_hello(hello, worker.order)
+        if worker.greeted and worker.run is not None and self._liveness.is_just_assigned(worker.identity):
+            self._out.send(worker, runs.assignment(self._history.runs[worker.run.ref.name]))  # lost with a connection
         if worker.greeted:
             return
         worker.greeted = True
@@ -235,8 +239,7 @@ class ExperimentMachine:
         if moved := ledger_entries.moved(hello, worker, self._history):
             self._out.record(moved)
         self._out.record(ledger_entries.worker_started(hello, worker.order))
-        warning = ledger_entries.other_code(hello, worker.lane, self._history)
-        if warning:
+        if warning := ledger_entries.other_code(hello, worker.lane, self._history):
             self._out.do(commands.Warn(warning))
         if worker.run is not None and not self._stopped_by:
             self._assign(worker, worker.run, now)
@@ -332,9 +335,11 @@ class ExperimentMachine:
         for planned in tuple(self._to_start):
             if not looks.may_start(self._history, planned):
                 break
+            if not any(self._workers.on_lane(spec.ref.lane).is_free for spec in planned.runs):
+                continue
             block = looks.remaining(self._history, planned)
             workers = [self._workers.on_lane(spec.ref.lane) for spec in block.runs]
-            if all(worker.greeted and worker.run is None and not worker.ending for worker in workers):
+            if all(worker.is_free for worker in workers):
                 self._to_start.remove(planned)
                 if block.runs:
                     self._blocks.begin(block, self._history.plan)
@@ -374,13 +379,12 @@ class ExperimentMachine:
             if self._history.runs[spec.ref.name].expected:
                 self._out.record(ledger_entries.run_given_up(spec, reason, failed=spec.ref.name == failed))
             worker = self._workers.on_lane(spec.ref.lane)
-            if worker.run != spec:
-                continue
-            worker.run = None
-            if worker.greeted:
-                self._out.send(worker, messages.Cancel(run_name=spec.ref.name, reason=reason))
-                self._liveness.forget(worker.identity)
-                self._out.go_on(self._files.cancelled(worker))
+            if worker.run == spec:
+                worker.run = None
+                if worker.greeted:
+                    self._out.send(worker, messages.Cancel(run_name=spec.ref.name, reason=reason))
+                    self._liveness.forget(worker.identity)
+                    self._out.go_on(self._files.cancelled(worker))
 
     def _say_whom_it_waits_for(self, now: float) -> None:
         if now < self._say_at:

@@ -13,6 +13,8 @@ class WorkerState:
     """The present incarnation of one lane's worker, and the run that it or its successor works on."""
 
     order: WorkerOrder
+    tried: bool = False  # its start
+    again: bool = False  # a start on its lane was tried before, so that its own is worth an entry
     greeted: bool = False  # has said Hello
     run: RunSpec | None = None  # assigned and not done; the next incarnation takes it up
     exited_at: float | None = None  # s, monotonic: when the worker was seen to have ended by itself
@@ -27,6 +29,11 @@ class WorkerState:
     @property
     def lane(self) -> str:
         return self.order.lane.name
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it can be given a run."""
+        return self.greeted and self.run is None and not self.ending
 
     @property
     def title(self) -> str:
@@ -50,14 +57,15 @@ class Workers:
         """Return the worker of that name; None for an earlier incarnation and for a stranger."""
         return self._by_identity.get(identity)
 
-    def ordered(self, order: WorkerOrder) -> tuple[WorkerState, bool]:
-        """Return the worker of an order, and whether it is the first one of its lane.
+    def ordered(self, order: WorkerOrder, *, tried: bool) -> WorkerState:
+        """Return the worker of an order, whose start was `tried` or waits for its turn.
 
         The next incarnation takes over the run; of the earlier one nothing else counts any more.
         """
         before = self._by_lane.get(order.lane.name)
+        worker = WorkerState(order=order, tried=tried)
         if before is not None:
             del self._by_identity[before.identity]
-        worker = WorkerState(order=order, run=before.run if before else None)
+            worker.run, worker.again = before.run, before.again or before.tried
         self._by_lane[worker.lane] = self._by_identity[worker.identity] = worker
-        return worker, before is None
+        return worker

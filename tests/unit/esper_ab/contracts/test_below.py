@@ -14,6 +14,7 @@ from esper_ab.contracts.below import (
     open_below,
     remove_below,
     remove_empty_below,
+    remove_folder_below,
     write_below,
     write_synced_below,
 )
@@ -33,6 +34,7 @@ ACTS = {
     "remove": remove_below,
     "make a folder": folder_below,
     "remove a folder": remove_empty_below,
+    "remove a folder with all in it": remove_folder_below,
 }
 
 
@@ -122,6 +124,17 @@ def test_a_folder_with_something_in_it_stays(root):
     remove_below(root, "a/b/c")
     assert remove_empty_below(root, "a/b")
     assert not (root / "a" / "b").exists()
+
+
+def test_a_folder_is_removed_with_all_in_it_and_nothing_behind_its_links(root, tmp_path):
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "file").touch()
+    write_below(root, "c/d/file", b"x")
+    (root / "c" / "link").symlink_to(tmp_path / "kept")
+    remove_folder_below(root, "c")
+    remove_folder_below(root, "c")
+    assert not (root / "c").exists()
+    assert (tmp_path / "kept" / "file").exists()
 
 
 def test_links_are_found_however_deep(root):

@@ -30,7 +30,7 @@ def show(dealer, keys):
 
 def test_without_a_coordinator_it_ends_after_the_limit(dealer):
     ended: queue.Queue[str] = queue.Queue()
-    watch = LinkWatch(dealer, 0.1, ended.put)
+    watch = LinkWatch(dealer, 0.1, 2.0, ended.put)
     dealer.connect("tcp://127.0.0.1:9")
     assert ended.get(timeout=PATIENCE_S) == "no connection to the coordinator for 0 s"
     watch.close()
@@ -40,7 +40,7 @@ def test_a_connection_that_stands_is_no_reason_and_its_loss_is_one(dealer):
     ended: queue.Queue[str] = queue.Queue()
     hub = Hub("tcp")
     show(dealer, admitted(hub, "w00/1"))
-    watch = LinkWatch(dealer, 0.5, ended.put)
+    watch = LinkWatch(dealer, 0.5, 2.0, ended.put)
     dealer.connect(hub.endpoint)
     dealer.send(b"\xc1")
     assert len(list(hub.poll(PATIENCE_S))) == 1, "it is connected"
@@ -57,7 +57,7 @@ def test_one_that_was_replaced_ends_at_once(dealer):
     hub = Hub("tcp")
     show(dealer, admitted(hub, "w00/1"))
     hub.admit("w00/2")
-    watch = LinkWatch(dealer, 3600, ended.put)
+    watch = LinkWatch(dealer, 3600, 2.0, ended.put)
     dealer.connect(hub.endpoint)
     assert ended.get(timeout=PATIENCE_S) == "the coordinator has another worker in its place"
     watch.close()

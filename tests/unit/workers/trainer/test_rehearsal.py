@@ -118,6 +118,15 @@ def test_the_files_of_a_command_are_those_below_the_folder_where_it_runs(
     assert named_files(command, str(tmp_path)) == files
 
 
+def test_a_file_that_one_group_alone_names_is_one_of_the_commands(tmp_path: Path) -> None:
+    for name in ("train.py", "a.yaml", "b.yaml"):
+        (tmp_path / name).touch()
+    groups = ({"conf": "a.yaml"}, {"conf": "b.yaml"}, {"conf": 3})
+    assert named_files("python train.py --conf={conf} {seed}", str(tmp_path), groups) == (
+        "train.py", "a.yaml", "b.yaml",
+    )  # fmt: skip
+
+
 @given(metrics=st.lists(st.text(max_size=70), unique=True, max_size=9))
 def test_every_metric_has_a_measure_of_its_own(metrics: list[str]) -> None:
     names = measure_names(metrics)

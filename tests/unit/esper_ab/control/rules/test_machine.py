@@ -114,7 +114,7 @@ def test_whatever_happens_every_record_is_there_once_and_the_experiment_ends(nam
     @settings(max_examples=EXAMPLES.get(name, 60), phases=PHASES)
     @given(choices=WORLDS)
     def in_every_world(choices):
-        world = World(PLANS[name], limits=limits_of(1 + choices.number(3)))
+        world = World(PLANS[name], limits=limits_of(1 + choices.number(3)), at_once=1 + choices.number(4))
         world.some_faults(choices)
         world.to_the_end()
         found = check_end(world)
@@ -261,3 +261,24 @@ def test_a_lane_is_free_again_whose_run_is_complete_when_its_replicate_is_given_
     world.to_the_end()
     states = {name: run.state for name, run in world.recorded.runs.items()}
     assert states == {"a/0": "finished", "b/0": "lost", "a/1": "finished", "b/1": "finished"}
+
+
+def test_an_assignment_that_was_lost_is_sent_again_to_a_worker_that_says_hello_again():
+    """As after a coordinator that stood still: a connection is gone with what was on its way."""
+    world = World(PLANS["lockstep"])
+    for worker in world.workers.values():
+        world.hear(worker, worker.hello())
+    world.round()
+    worker = next(iter(world.workers.values()))
+
+    def answers():
+        said = world.machine.heard(worker.identity, worker.hello(), world.now)
+        return [command.message for command in said if isinstance(command, commands.Send)]
+
+    kept = len(world.journal)
+    assert answers() == [worker.assign]
+    world.hear(worker, worker.progress())
+    assert answers() == []
+    world.hear(worker, worker.ready(0))
+    assert answers() == []
+    assert len(world.journal) == kept + 1

@@ -1,0 +1,220 @@
+"""A node of a fake fleet: a process that is a nanny, and simulates the workers it is told to start.
+
+Each has a socket of its own on the real wire. A round: everybody has been released from milestone p and has its report
+of p + 1 ready; all send; the round is over when all are released from p + 1.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import struct
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import zmq
+
+from benchmarks import synthetic
+from esper_ab.contracts.codec import decode_from_coordinator, encode, split
+from esper_ab.contracts.messages import (
+    BEATS_MISSED,
+    PROTOCOL,
+    Assign,
+    EpisodeFinished,
+    Evaluated,
+    Hello,
+    Ping,
+    Pong,
+    Ready,
+    Release,
+    RunSpec,
+    Stop,
+    WorkerOrder,
+)
+from esper_ab.launchers._node_talk import Admit, Begin, FromNanny, KeySaid, Over, ToNanny, line
+
+_QUIET_S = 0.02  # between rounds, for the coordinator to come to rest
+_LOOK_S = 0.001
+_SLOT = struct.Struct("q")
+
+
+class Node(msgspec.Struct, frozen=True, kw_only=True):
+    """What a process is told when it begins."""
+
+    index: int
+    workers: int  # that it will be told to start
+    cores: tuple[int, ...]  # that it keeps to
+    coordinator: int  # process
+    meeting: str  # file
+    results: str  # file
+
+
+class Meeting:
+    """Where processes wait for one another: a file with a count of each."""
+
+    def __init__(self, file: Path, index: int) -> None:
+        self._file, self._index, self._count = file, index, 0
+
+    @staticmethod
+    def make(file: Path, processes: int) -> None:
+        file.write_bytes(bytes(_SLOT.size * processes))
+
+    def arrive(self) -> None:
+        self._count += 1
+        with self._file.open("r+b") as slots:
+            slots.seek(self._index * _SLOT.size)
+            slots.write(_SLOT.pack(self._count))
+
+    def wait(self) -> None:
+        self.arrive()
+        await_all(self._file, self._count)
+
+
+def await_all(file: Path, count: int) -> None:
+    """Return when all have arrived there so often."""
+    while min(one for (one,) in _SLOT.iter_unpack(file.read_bytes())) < count:
+        time.sleep(_LOOK_S)
+
+
+class Fake:
+    """One worker: a socket, its orders, the frames to send next."""
+
+    def __init__(self, context: zmq.Context[Any], order: WorkerOrder, draw: random.Random) -> None:
+        self.name = order.identity
+        self.socket = context.socket(zmq.DEALER)
+        self.socket.setsockopt(zmq.IDENTITY, order.identity.encode())
+        self.socket.setsockopt(zmq.LINGER, 2000)
+        self.socket.setsockopt(zmq.HEARTBEAT_IVL, int(order.beat_s * 1000))  # as a worker on another machine has it
+        self.socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, int(BEATS_MISSED * order.beat_s * 1000))
+        self.public = ""
+        if order.server_key:
+            public, secret = zmq.curve_keypair()
+            self.public = public.decode()
+            self.socket.setsockopt(zmq.CURVE_SERVERKEY, order.server_key.encode())
+            self.socket.setsockopt(zmq.CURVE_PUBLICKEY, public)
+            self.socket.setsockopt(zmq.CURVE_SECRETKEY, secret)
+        self._order, self._draw = order, draw
+        self.spec: RunSpec | None = None
+        self.frames: list[bytes] = []
+
+    def connect(self) -> None:
+        """And say Hello, as soon as there is a connection."""
+        self.socket.connect(self._order.endpoint)
+        order = self._order
+        message = Hello(
+            worker=order.worker, incarnation=order.incarnation, protocol=PROTOCOL, pid=os.getpid(),
+            uuids=order.lane.uuids, torch_version="none", sources="",
+        )  # fmt: skip
+        self.socket.send(encode(message))
+
+    @property
+    def run(self) -> str:
+        assert self.spec is not None, "it has its orders"
+        return self.spec.ref.name
+
+    def prepare(self, milestone: int) -> None:
+        """The report of `milestone`, ready to be sent."""
+        assert self.spec is not None, "it has its orders"
+        report: Ready | EpisodeFinished | Evaluated
+        if milestone == 0:
+            report = Ready(run=self.spec.ref, warm_up_s=0.1)
+        elif milestone <= self.spec.episodes:
+            record = synthetic.episode(self.spec, milestone - 1, self._draw)
+            report = EpisodeFinished(run=self.spec.ref, seq=milestone, record=record)
+        else:
+            report = Evaluated(run=self.spec.ref, seq=milestone, record=synthetic.evaluation(self.spec, self._draw))
+        self.frames = split(encode(report), milestone)
+
+    def send(self) -> None:
+        for frame in self.frames:
+            self.socket.send(frame)
+
+
+class _Nanny:
+    """All workers of the node, and the coordinator's end of standard input."""
+
+    def __init__(self, told: Node) -> None:
+        self._context = zmq.Context()
+        self._context.set(zmq.MAX_SOCKETS, told.workers + 16)
+        self._draw = random.Random(told.index)
+        self._heard = msgspec.json.Decoder(ToNanny)
+        self._rest = b""
+        self._poller = zmq.Poller()
+        self._poller.register(0, zmq.POLLIN)
+        self.fakes: dict[str, Fake] = {}
+        self._by_socket: dict[Any, Fake] = {}
+
+    def until(self, count: int, kind: type) -> dict[str, float]:
+        """When each run got its message of `kind` (monotonic, s); returns when `count` have, or it is to end."""
+        found: dict[str, float] = {}
+        while len(found) < count:
+            for one, _ in self._poller.poll():
+                if one == 0:
+                    if not self._hear():
+                        return found
+                    continue
+                fake, data, now = self._by_socket[one], one.recv(), time.monotonic()
+                message = decode_from_coordinator(data)
+                if isinstance(message, Assign):
+                    fake.spec = message.spec
+                elif isinstance(message, Ping):
+                    one.send(encode(Pong()))
+                elif isinstance(message, Stop):
+                    say(Over(fake.name, 0, b""))
+                if isinstance(message, kind):
+                    found[fake.run] = now
+        return found
+
+    def _hear(self) -> bool:
+        """What the coordinator's launcher says; False when that is the end."""
+        part = os.read(0, 1 << 16)
+        *texts, self._rest = (self._rest + part).split(b"\n")
+        for text in texts:
+            match self._heard.decode(text):
+                case Begin(name, order):
+                    fake = Fake(self._context, msgspec.json.decode(order, type=WorkerOrder), self._draw)
+                    self.fakes[name] = self._by_socket[fake.socket] = fake
+                    self._poller.register(fake.socket, zmq.POLLIN)
+                    if fake.public:
+                        say(KeySaid(name, fake.public))
+                    else:
+                        fake.connect()
+                case Admit(name):
+                    self.fakes[name].connect()
+        return part != b""
+
+
+def say(message: FromNanny) -> None:
+    data = line(message)
+    while data:
+        data = data[os.write(1, data) :]
+
+
+def main(told_as_json: str) -> None:
+    """Start when told to, take part in every round, write down when what happened, and stay until the end."""
+    told = msgspec.json.decode(told_as_json, type=Node)
+    os.sched_setaffinity(0, told.cores)
+    nanny, meeting = _Nanny(told), Meeting(Path(told.meeting), told.index)
+    meeting.arrive()
+    clock = (~told.coordinator << 3) | 2  # clock_getcpuclockid(3): the time on a core of all threads of that process
+    assigned = nanny.until(told.workers, Assign)
+    started = {"at": max(assigned.values()), "coordinator_s": time.clock_gettime(clock)}
+    fakes, rounds = list(nanny.fakes.values()), []
+    for milestone in range(max(fake.spec.episodes for fake in fakes if fake.spec) + 2):
+        for fake in fakes:
+            fake.prepare(milestone)
+        meeting.wait()
+        time.sleep(_QUIET_S)
+        before = time.clock_gettime(clock)
+        sent = {}
+        for fake in fakes:
+            sent[fake.run] = time.monotonic()
+            fake.send()
+        released = nanny.until(len(fakes), Release)
+        meeting.wait()
+        rounds.append({"sent": sent, "released": released, "coordinator_s": time.clock_gettime(clock) - before})
+    Path(told.results).write_bytes(msgspec.json.encode({"started": started, "rounds": rounds}))
+    nanny.until(1, type(None))  # until standard input ends
+    os._exit(0)

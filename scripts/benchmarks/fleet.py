@@ -1,0 +1,65 @@
+"""Coordinator: thousands of runs behind nannies of nodes, over TCP with a key each: start, release, memory."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import resource
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import coordination
+from benchmarks.fake_fleet import Fleet
+from benchmarks.machine import FEW
+from esper_ab.control import experiment_run
+
+RUNS, FEWER_RUNS = (1_000, 4_000, 10_000), (1_000,)
+_RUNS_OF_NODE = 500
+_N_ENVS, _EPISODES = 4, 3
+GOAL = {"start_s": 300.0, "release_s": 5.0, "memory_mib": 2048.0}  # of 10,000 runs on one free core
+
+
+def measure(repeats: int) -> dict[str, Any]:
+    """Each size in a process of its own, so that its memory is its own."""
+    cells = []
+    for runs in FEWER_RUNS if repeats <= FEW else RUNS:
+        found = in_a_process(runs)
+        cells.append(found)
+        print(json.dumps(found), flush=True)
+    return {"goal": GOAL, "cells": cells}
+
+
+def in_a_process(runs: int) -> dict[str, Any]:
+    """A cell, measured by a fresh coordinator."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(cell, (runs,))
+
+
+def cell(runs: int, runs_of_node: int = _RUNS_OF_NODE) -> dict[str, Any]:
+    """An experiment of so many fake runs, all at once, in pairs; the rounds of its episodes but the first."""
+    plan = coordination.plan_of(runs // 2, 2, _N_ENVS, _EPISODES)
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+        fleet = Fleet(pools=-(-runs // runs_of_node), workers=runs, transport="tcp")
+        before, cpu = _memory_mib(), time.process_time()
+        began = time.monotonic()
+        experiment_run.run(plan, Path(folder), fleet, ())
+        found = fleet.results()
+    rounds = found["rounds"][2:-1]
+    last_release = [max(one["released"].values()) - max(one["sent"].values()) for one in rounds]
+    whole = [max(one["released"].values()) - min(one["sent"].values()) for one in rounds]
+    core = float(np.median([one["coordinator_s"] for one in rounds]))
+    return {
+        "runs": runs, "nodes": fleet.pools, "rounds": len(rounds),
+        "start_s": found["started"]["at"] - began, "start_core_s": found["started"]["coordinator_s"] - cpu,
+        "release_s": float(np.median(last_release)), "round_s": float(np.median(whole)), "round_core_s": core,
+        "core_us_per_record": 1e6 * core / runs, "memory_mib": _memory_mib(), "memory_before_mib": before,
+    }  # fmt: skip
+
+
+def _memory_mib() -> float:
+    """At most so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -1,0 +1,75 @@
+"""A cluster of Ray that a command starts itself, of which nothing is left; one whose head is lost in an experiment."""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+from pathlib import Path
+
+import pytest
+from support import conducted, ray_cluster
+from support.ray_alone import FLAGS, begin, left, sessions
+from support.ray_cluster import wait
+
+from esper_ab.contracts.errors import Interrupted
+from esper_ab.journal.events import EpisodeRecorded, ExperimentContinued
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+PATIENCE_S = 300.0
+LONG = ("--episodes", "4000")  # longer than it takes to lose a head
+
+
+@pytest.fixture
+def folder():
+    """With a short path, in which Ray's sockets have room."""
+    if reason := ray_cluster.missing():
+        pytest.skip(reason)
+    with tempfile.TemporaryDirectory(prefix="ray") as made:
+        yield Path(made)
+
+
+def trains(folder, name):
+    journal = folder / "experiments" / name / "events.jsonl"
+    return lambda: journal.exists() and journal.read_bytes().count(b'"kind":"released"') > 4
+
+
+def test_ctrl_c_leaves_nothing_of_a_cluster_that_the_command_has_started(folder):
+    command = begin(folder, "launch", *FLAGS, *LONG, "--name", "lab")
+    wait(trains(folder, "lab"), PATIENCE_S)
+    lines = list(left(folder).values())
+    assert any("raylet" in line for line in lines)
+    (session,) = sessions(lines)
+    assert session.is_dir()
+    os.killpg(command.pid, signal.SIGINT)  # as a terminal does, to the command and all that is in front
+    _, said = command.communicate(timeout=PATIENCE_S)
+    assert command.returncode == Interrupted.exit_code, said
+    assert "stopped by Ctrl-C after the barrier in progress" in said
+    wait(lambda: not left(folder), 30.0)
+    assert not session.exists()
+    assert list((folder / "tmp").iterdir()) == []
+    ended = conducted.events_of(folder / "experiments" / "lab")[-1]
+    assert ended.status == "interrupted"
+
+
+def test_a_lost_head_ends_the_experiment_which_resumes_on_another_cluster(folder):
+    """Its control service is killed: Ray ends who has lost that for a minute, the coordinator among them."""
+    with ray_cluster.RayNodes(nodes=1) as cluster:
+        command = begin(folder, "launch", *FLAGS, *LONG, "--ray-address", cluster.address, "--name", "lab")
+        wait(trains(folder, "lab"), PATIENCE_S)
+        cluster.lose_head()
+        _, said = command.communicate(timeout=PATIENCE_S)
+        assert command.returncode == 1
+        assert "Failed to connect to GCS within 60 seconds" in said
+        wait(lambda: not left(folder), 30.0)
+    run = folder / "experiments" / "lab"
+    kept = conducted.of(EpisodeRecorded, conducted.events_of(run))
+    resumed = begin(folder, "resume", "experiments/lab", "--launcher", "ray", "--quiet")
+    wait(lambda: len(conducted.of(EpisodeRecorded, conducted.events_of(run))) > len(kept), PATIENCE_S)
+    os.killpg(resumed.pid, signal.SIGINT)
+    _, said = resumed.communicate(timeout=PATIENCE_S)
+    assert resumed.returncode == Interrupted.exit_code, said
+    events = conducted.events_of(run)
+    assert conducted.of(EpisodeRecorded, events)[: len(kept)] == kept
+    assert conducted.of(ExperimentContinued, events)
+    assert not conducted.ledger(events, "inexact_resume", "worker_death")

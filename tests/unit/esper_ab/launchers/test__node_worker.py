@@ -1,0 +1,132 @@
+"""Workers beside nannies of whole nodes, on this machine without Slurm: one descriptor for many, ends, lost nannies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from support import conducted, fake_plans
+from support.being_killed import alive
+from support.children import environment
+
+from esper_ab.analysis.result_hash import result_hash
+from esper_ab.contracts.messages import Lane, WorkerOrder
+from esper_ab.contracts.own_packages import child_command
+from esper_ab.contracts.settings import Arithmetic
+from esper_ab.journal.events import EpisodeRecorded, WorkerStarted
+from esper_ab.journal.fold import fold
+from esper_ab.launchers import Node
+from esper_ab.launchers._node_worker import DESCRIPTORS, NodeNanny
+from esper_ab.launchers._places import LanePlaces
+
+PLAN = fake_plans.plan(6, ("a", "b", "c"), replicates=4, episodes=3)
+NODES = ("n0", "n1")
+PATIENCE_S = 60.0
+
+
+class Beside(LanePlaces):
+    """Three workers beside each of two nannies, which are processes of this machine."""
+
+    name, transport, child_processes, processes, descriptors = "beside", "tcp", False, 0, 1
+    nodes = tuple(Node(name=name, cores=3) for name in NODES)
+    own_descriptors = DESCRIPTORS * len(NODES)
+
+    def __init__(self, entry="support.fake_worker:main"):
+        super().__init__()
+        self._command = child_command("esper_ab.launchers._node_nanny", entry, outlives=True)
+        self.nannies, self.before = {}, []
+
+    def start(self, order):
+        node = NODES[int(order.worker.removeprefix("w")) % 2]
+        there = self.nannies.get(node)
+        if there is None or not there.is_reliable:
+            self.before += [] if there is None else [there]
+            self.nannies[node] = NodeNanny(node, self._command)
+        return self.nannies[node].start(order)
+
+    def release(self):
+        for nanny in (*self.nannies.values(), *self.before):
+            nanny.dismiss()
+            nanny.leave()
+        self.nannies, self.before = {}, []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _workers_find_what_tests_share():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", environment()["PYTHONPATH"])
+        yield
+
+
+@pytest.fixture(scope="module")
+def on_threads(tmp_path_factory):
+    return result_hash(fold(conducted.run(tmp_path_factory.mktemp("run"), PLAN)))
+
+
+class Striking(conducted.Watcher):
+    """Kills the worker of run c/0 or its nanny, once, when the run has recorded its second episode."""
+
+    def __init__(self, *, nanny):
+        super().__init__(self._look)
+        self._nanny, self.pid = nanny, 0
+
+    def _look(self, event):
+        if not self.pid and isinstance(event, EpisodeRecorded) and event.record.run.name == "c/0":
+            lane = event.record.run.lane
+            self.pid = next(one.pid for one in self.seen if isinstance(one, WorkerStarted) and one.lane == lane)
+            stat = Path(f"/proc/{self.pid}/stat").read_text()
+            os.kill(int(stat.rpartition(")")[2].split()[1]) if self._nanny else self.pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(("nanny", "deaths"), [(False, 1), (True, 3)])
+def test_a_worker_alone_or_all_of_a_nanny_are_followed_by_others(tmp_path, on_threads, nanny, deaths):
+    watcher = Striking(nanny=nanny)
+    events = conducted.run(tmp_path / "run", PLAN, watcher, launcher=Beside())
+    assert conducted.counts(events) == {"worker_death": deaths, "restart": deaths}
+    assert result_hash(fold(events)) == on_threads
+    assert not alive(watcher.pid)
+    said = conducted.ledger(events, "worker_death")
+    assert {"was lost with the process beside it on n" in one.detail for one in said} == {nanny}
+
+
+def test_without_faults_nothing_is_noted(tmp_path, on_threads):
+    events = conducted.run(tmp_path / "run", PLAN, launcher=Beside())
+    assert not conducted.ledger(events)
+    assert result_hash(fold(events)) == on_threads
+
+
+def test_of_a_process_that_is_no_nanny_nothing_is_believed(tmp_path):
+    """It says bytes that are no text; its workers are lost, and say so."""
+    nanny = NodeNanny("n9", [sys.executable, "-c", "import os, time; os.write(1, b'\\xff{}\\n'); time.sleep(600)"])
+    worker = nanny.start(fake_order(tmp_path))
+    assert worker.join(PATIENCE_S)
+    assert worker.exitcode == -signal.SIGKILL
+    assert worker.ended_how == "was lost with the process beside it on n9"
+    assert not nanny.is_reliable
+    nanny.dismiss()
+    nanny.leave()
+
+
+def test_a_nanny_that_does_not_end_a_worker_is_not_relied_on(tmp_path):
+    """It stands still: whoever is told to end there counts as there, until the nanny is given up."""
+    nanny = NodeNanny("n9", [sys.executable, "-c", "import time; time.sleep(600)"])
+    worker = nanny.start(fake_order(tmp_path))
+    assert nanny.is_reliable
+    worker.kill()
+    assert not worker.join(0.0)
+    assert not nanny.is_reliable
+    nanny.give_up()
+    assert worker.join(PATIENCE_S)
+    assert worker.ended_how.startswith("was lost with the process beside it on n9")
+    nanny.dismiss()
+    nanny.leave()
+
+
+def fake_order(folder):
+    return WorkerOrder(
+        endpoint="", worker="w00", incarnation=1, lane=Lane(name="cpu:0", devices=("cpu:0",), uuids=("",)),
+        arithmetic=Arithmetic(), experiment_dir=str(folder), log_file="logs/w00.log",
+    )  # fmt: skip

@@ -1,0 +1,73 @@
+"""How workers are started, as a file or a program says it: every key known and typed, flags before the file."""
+
+from __future__ import annotations
+
+import pytest
+
+from esper_ab.commands._launcher import read_launcher_flags
+from esper_ab.contracts.errors import UsageError
+from esper_ab.settings.launcher import UNSAID, AskedLauncher, asked_launcher
+from esper_ab.settings.parse import Request, assemble, read_toml
+
+NO_FLAGS = {"launcher": None, "transport": None, "files": None, "ray_address": None, "ray_label": (), "ray_wait": None}
+FILE = """
+groups = ["shaped", "wait"]
+
+[launcher]
+name = "ray"
+files = "link"
+ray_address = "10.0.0.1:6379"
+ray_label.kind = "h100"
+ray_wait = 60
+"""
+
+
+def in_file(tmp_path, text):
+    file = tmp_path / "rates.toml"
+    file.write_text(text)
+    return read_toml(file).launcher
+
+
+def test_a_file_says_what_the_flags_say(tmp_path):
+    assert in_file(tmp_path, FILE) == AskedLauncher(
+        launcher="ray", files="link", ray_address="10.0.0.1:6379", ray_label={"kind": "h100"}, ray_wait=60.0
+    )
+    assert in_file(tmp_path, 'groups = ["shaped", "wait"]\n') == UNSAID
+
+
+def test_flags_are_stronger_than_a_file(tmp_path):
+    flags = read_launcher_flags(NO_FLAGS | {"ray_address": "auto", "ray_label": ("zone=a",)})
+    assert flags.over(in_file(tmp_path, FILE)) == AskedLauncher(
+        launcher="ray", files="link", ray_address="auto", ray_label={"zone": "a"}, ray_wait=60.0
+    )
+    assert read_launcher_flags(NO_FLAGS) == UNSAID
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[launcher]\nray_adress = "auto"', r"rates\.toml \[launcher\]: unknown key 'ray_adress'; did you mean ray_ad"),
+        ("[launcher]\nray_wait = -1", r"rates\.toml \[launcher\]: ray_wait -1: Expected `float` >= 0"),
+        ('[launcher]\nfiles = "nfs"', r"rates\.toml \[launcher\]: files 'nfs': "),
+        ("[launcher]\nray_label.kind = 3", r"rates\.toml \[launcher\]: ray_label \{'kind': 3\}: "),
+        ('launcher = "ray"', r"rates\.toml: \[launcher\] is a table, as in launcher\.name = 'ray'"),
+    ],
+)
+def test_what_a_file_says_wrongly_is_named_with_its_place(tmp_path, text, said):
+    with pytest.raises(UsageError, match=said):
+        in_file(tmp_path, text)
+
+
+def test_a_group_cannot_have_a_launcher_of_its_own(tmp_path):
+    file = tmp_path / "rates.toml"
+    file.write_text('[group.a.launcher]\nname = "ray"\n[group.b]\nreward = "sparse"\n')
+    with pytest.raises(UsageError, match=r"unknown key 'launcher"):
+        assemble(Request(), read_toml(file))
+
+
+def test_what_a_program_says_is_named_as_there():
+    assert asked_launcher({"launcher": "ray", "ray_label": {"kind": "h100"}}, "run_ab_test").own == {
+        "ray_label": {"kind": "h100"}
+    }
+    with pytest.raises(UsageError, match="run_ab_test: ray_wait '60': Expected `float`"):
+        asked_launcher({"ray_wait": "60"}, "run_ab_test")
