@@ -16,6 +16,8 @@ from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.settings.start import UNIFORM, starts
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 
+ENOUGH_HOSTS = 960  # of a run on digits, for rewards to be told apart by few pairs; measured by scripts/learn
+
 
 def estimand(experiment: ResolvedExperiment, machine: Machine) -> str:
     """Say in one sentence what is estimated; docs/statistics.md gives the reasons."""
@@ -45,7 +47,7 @@ def notes(
         *_on_sharing(experiment),
         *_on_differences(experiment, machine),
         *_on_outcome(experiment, machine),
-        *(_on_start(experiment) if experiment.slots else ()),  # the op head is growth's
+        *((*_on_budget(experiment), *_on_start(experiment)) if experiment.slots else ()),  # both are growth's
         *_on_devices(experiment, machine, lanes, idle),
     )
 
@@ -160,6 +162,18 @@ def _on_outcome(experiment: ResolvedExperiment, machine: Machine) -> Iterator[st
         yield (
             "The environments do not repeat: one episode, played twice with the same seed and actions, was not the "
             "same. So groups with equal settings differ, and so does a run that was taken up after a death."
+        )
+
+
+def _on_budget(experiment: ResolvedExperiment) -> Iterator[str]:
+    """Say that learners have hardly left their start where they train on few hosts."""
+    learners = [group.name for group in experiment.groups if group.settings.controller.name == "ppo"]
+    hosts = experiment.episodes * experiment.n_envs
+    if len(learners) > 1 and hosts < ENOUGH_HOSTS:
+        yield (
+            f"budget: a run trains on {hosts} host{'s' if hosts > 1 else ''}. On digits few pairs could tell rewards "
+            f"apart from {ENOUGH_HOSTS} hosts on. With fewer a comparison says which of {', '.join(learners)} learns "
+            "sooner, and which is ahead may change with more training."
         )
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
 import pytest
-from learning.pieces import BUDGETS, MODES, REPLICATES, ZEROS
+from learning.pieces import BUDGETS, MODES, REPLICATES, ROOT, ZEROS
 from learning.plans import SLOTS, random_plan
 from learning.table import curves, differences, markdown, pairs_needed, pieces_of, recorded, rows, state
 
 from esper_ab.contracts.settings import DEFAULT_BLUEPRINTS, ControllerSettings, PolicySettings
+from esper_ab.plan.notes import ENOUGH_HOSTS
 from workers.controllers.schedule import make
 
 
@@ -75,6 +77,19 @@ def test_what_is_missing_is_named():
 def test_curves_say_when_a_group_came_to_80_percent(accuracy, words):
     (line, _) = curves(found(accuracy)).splitlines()
     assert words in line
+
+
+def test_the_hosts_that_plans_call_enough_are_those_of_the_data():
+    runs = recorded(json.loads((ROOT / "docs" / "benchmarks" / "learning.json").read_bytes())["runs"])
+    pairs: dict[int, list[int]] = {}
+    for line in differences(runs).splitlines()[2:]:
+        budget, difference, _, _, _, pairs_for_the_margin, *_ = [cell.strip() for cell in line.strip("|").split("|")]
+        episodes, n_envs = budget.split(" x ")
+        if "untrained" not in difference:
+            pairs.setdefault(int(episodes) * int(n_envs), []).append(int(pairs_for_the_margin))
+    assert all(max(needed) <= 20 for hosts, needed in pairs.items() if hosts >= ENOUGH_HOSTS)
+    assert all(max(needed) > 100 for hosts, needed in pairs.items() if hosts < ENOUGH_HOSTS)
+    assert ENOUGH_HOSTS in pairs
 
 
 def test_differences_are_of_the_replicates_that_both_have():

@@ -21,6 +21,7 @@ from esper_ab.design.boundary_cache import calibrate
 from esper_ab.design.counterbalance import orders_estimable, told_apart
 from esper_ab.plan.blocks import Plan, make_plan
 from esper_ab.plan.estimate import estimate
+from esper_ab.plan.notes import ENOUGH_HOSTS
 from esper_ab.settings.experiment import AskedArithmetic, AskedExperiment, ResolvedExperiment
 from esper_ab.settings.resolve import resolve
 
@@ -366,6 +367,18 @@ def test_a_plan_too_short_for_an_equivalence_says_so(changes: dict[str, object],
 
 
 ZEROS = {name: 0.0 for name in PolicySettings.__struct_fields__ if name.startswith("bias_")}
+
+
+@pytest.mark.parametrize(
+    ("episodes", "controllers", "said"),
+    [(1, ("ppo", "ppo"), True), (ENOUGH_HOSTS // 4, ("ppo", "ppo"), False), (1, ("ppo", "wait"), False)],
+)
+def test_learners_that_train_on_few_hosts_are_told_of_it(
+    episodes: int, controllers: tuple[str, ...], said: bool
+) -> None:
+    groups = tuple(group(f"g{i}", controller=ControllerSettings(name=name)) for i, name in enumerate(controllers))
+    plan = planned(experiment(groups=groups, episodes=episodes, n_envs=4), machine())
+    assert ("which of g0, g1 learns sooner" in "\n".join(plan.notes)) is said
 
 
 def test_the_start_of_the_policies_is_said_and_can_be_the_treatment() -> None:
