@@ -45,9 +45,11 @@ def said(asked: AskedLauncher) -> dict[str, Any]:
 
 
 def asked_launcher(
-    values: Mapping[str, object], origin: str, spelling: Mapping[str, str] | None = None
+    values: object, origin: str, spelling: Mapping[str, str] | None = None
 ) -> AskedLauncher:
-    """Check what was said at `origin`; UsageError. `spelling`: of keys that are called otherwise there."""
+    """Check what was said at `origin`, a table; UsageError. `spelling`: of keys that are called otherwise there."""
+    if not isinstance(values, Mapping):
+        raise UsageError(f"{origin} is a table, as in launcher.name = {values!r}")
     known = {(spelling or {}).get(key, key): key for key in AskedLauncher.__struct_fields__}
     for name in values:
         if name not in known:

@@ -109,10 +109,8 @@ def read_toml(path: Path) -> FileSettings:
             f"{path}: its settings are not those that [record] vouches for: they were edited or the file is damaged; "
             "take the table [record] out of an edited copy"
         )
-    launcher = tree.pop("launcher", {})
-    if not isinstance(launcher, dict):
-        raise UsageError(f"{path}: [launcher] is a table, as in launcher.name = {launcher!r}")
-    groups, tables, tasks = tree.pop("groups", []), tree.pop("group", {}), tree.pop("tasks", {})
+    groups, launcher = tree.pop("groups", []), tree.pop("launcher", {})
+    tables, tasks = tree.pop("group", {}), tree.pop("tasks", {})
     if not isinstance(groups, list) or not all(isinstance(name, str) for name in groups):
         raise UsageError(f'{path}: groups must be a list of names, as in ["shaped", "simplified"]')
     for word, found in (("group", tables), ("tasks", tasks)):
@@ -320,9 +318,7 @@ def _refuse_without_effect(common: list[Assignment], cell: list[Assignment], ask
     for assignment in common:
         own = [group.name for group in asked if assignment.key in {a.key for a in (*group.chosen, *group.altered)}]
         if len(own) == len(asked):
-            raise UsageError(
-                f"{assignment.origin} has no effect: every group has its own {assignment.key}; leave it out"
-            )
+            raise UsageError(f"{assignment.origin} has no effect: every group has its own {assignment.key}")
         if own and assignment in cell:
             raise UsageError(
                 f"{assignment.origin}: group {own[0]!r} has its own {assignment.key}, and in a cell of a grid all "

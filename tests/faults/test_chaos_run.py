@@ -52,7 +52,7 @@ def test_a_rehearsal_changes_no_result(rng_seed, tmp_path):
 def test_there_is_nobody_to_kill_in_a_thread(tmp_path):
     asked = ["--chaos", "1", "--launcher", "inline", "--out", str(tmp_path), "--groups", "a=wait,b=random", "--dry-run"]
     result = CliRunner().invoke(command, asked)
-    assert "--launcher inline has none" in str(result.exception)
+    assert "--chaos kills worker processes, and this launcher has none" in str(result.exception)
     assert result.stdout == ""
 
 

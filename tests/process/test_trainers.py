@@ -121,6 +121,7 @@ def test_a_worker_that_is_killed_changes_no_record(tmp_path: Path) -> None:
     assert [digests(killed, group) for group in "ab"] == [digests(calm, group) for group in "ab"]
 
 
+@pytest.mark.slow
 def test_a_killed_trainer_whose_worker_sees_no_experiment_directory_goes_on_from_the_coordinators_files(
     tmp_path: Path,
 ) -> None:
@@ -139,6 +140,7 @@ def test_a_killed_trainer_whose_worker_sees_no_experiment_directory_goes_on_from
         assert kept == contents(tmp_path / "runs" / "shared", folder)
 
 
+@pytest.mark.slow
 def test_a_command_whose_worker_sees_no_experiment_directory_comes_to_the_same_outcomes_and_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,9 +58,9 @@ def test_two_groups_are_adjusted_for_sides_and_many_groups_on_few_pairs_are_not(
 def test_where_positions_cannot_matter_nothing_is_adjusted_for_and_the_rule_says_so():
     free = fake_plans.plan(replicates=10).design
     assert (free.adjusted, free.positions_matter) == (False, False)
-    assert rule(free).startswith("paired t, not adjusted for positions, which cannot matter here; looks at")
+    assert rule(free).startswith("paired t, not adjusted for positions, which cannot matter here; looks after")
     held = fake_plans.plan(replicates=10, arithmetic=LOOSE).design
-    assert rule(held).startswith("paired t, adjusted for 2 positions; looks at")
+    assert rule(held).startswith("paired t, adjusted for 2 positions; looks after replicates")
     assert free.boundaries != held.boundaries
     assert free.boundaries[0].nominal_p == pytest.approx(held.boundaries[0].nominal_p, rel=0.02)
 
