@@ -24,7 +24,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-from benchmarks.machine import processor
 from marks import between
 from numpy.typing import NDArray
 from scipy import stats
@@ -33,6 +32,7 @@ from simulation.rules import FREE_RULES, Rule, design
 from esper_ab.analysis.pairs import pairs_of
 from esper_ab.design.boundary_cache import calibrate
 from esper_ab.design.power import PowerQuestion, Simulation, scheme
+from esper_ab.health.processor import name_of_processor
 from esper_ab.journal.load import load
 from esper_ab.stats.pair import Pair
 from esper_ab.verdict.looks import follow
@@ -112,7 +112,7 @@ def launched(part: str, rng_seed: int) -> Launch:
     if len(pairs) != PER_LAUNCH * LONGEST:
         raise SystemExit(f"{part}, rng seed {rng_seed}: {len(pairs)} pairs where {replicates} were launched")
     a, b = [pair.a for pair in pairs], [pair.b for pair in pairs]
-    return Launch(part, rng_seed, a, b, processor()["processor"])
+    return Launch(part, rng_seed, a, b, name_of_processor())
 
 
 @dataclass(frozen=True)

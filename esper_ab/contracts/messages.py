@@ -17,7 +17,6 @@ from esper_ab.contracts.trainer import TrainerOrder
 
 PROTOCOL = 12
 PIECE_BYTES = 256 << 10  # of a file, in one message
-BEATS_MISSED = 5  # heartbeats without an answer after which a connection counts as gone
 FILE_LIMIT_BYTES = 4 << 30
 Number = Annotated[int, Meta(ge=0, lt=1 << 53)]
 # A relative path without "." and "..": users call their files as they like.
@@ -91,7 +90,7 @@ class WorkerOrder(Message, frozen=True, kw_only=True, tag="WorkerOrder"):
     node: str = ""  # that the lane is bound to, by its name at the launcher; "": the coordinator's own machine
     server_key: str = ""  # the coordinator's public key (contracts/link_keys.py); "" where the endpoint needs none
     lost_after_s: float = 0.0  # without a connection for so long the worker ends; 0: the end of its parent tells it
-    beat_s: float = 2.0  # between two heartbeats of its connection; BEATS_MISSED of them without an answer end that
+    beat_s: float = 2.0  # between two heartbeats of its connection
     shares_files: bool = True  # whether it sees `experiment_dir`; else its files travel over the link
 
     @property

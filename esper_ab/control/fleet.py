@@ -244,8 +244,10 @@ class Fleet:
         return self._handles[lane]
 
     def heard_of(self, descriptor: int) -> list[str]:
-        """Take what shows there: workers that say their public keys may connect; lanes whose workers have ended by
-        themselves are returned. None of either where it was a worker of before."""
+        """Take what shows at `descriptor`, and return the lanes whose workers have ended by themselves.
+
+        A worker that says its public key there may connect. Of earlier incarnations nothing is taken.
+        """
         ended = []
         for (lane, what), handle in tuple(self._watching.get(descriptor, {}).items()):
             if what == "key":
@@ -280,7 +282,7 @@ class Fleet:
     def _watch(self, descriptor: int, handle: WorkerHandle, what: str) -> None:
         """Have the hub report what shows there; several workers may have one descriptor."""
         if descriptor not in self._watching:
-            self._hub.watch(descriptor, once=True)
+            self._hub.watch(descriptor, edge_triggered=True)
         self._watching.setdefault(descriptor, {})[handle.order.lane.name, what] = handle
 
     def _watch_no_more(self, descriptor: int, handle: WorkerHandle, what: str) -> None:

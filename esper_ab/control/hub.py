@@ -19,7 +19,7 @@ import msgspec
 import zmq
 
 from esper_ab.contracts.codec import FRAME_LIMIT_BYTES, Assembler, ProtocolError, decode_from_worker, encode
-from esper_ab.contracts.messages import BEATS_MISSED, Chunk, CoordinatorMessage, WorkerMessage
+from esper_ab.contracts.messages import Chunk, CoordinatorMessage, WorkerMessage
 from esper_ab.contracts.private_folder import PrivateFolder
 from esper_ab.control.keys import DOMAIN, Guard, Keys
 from esper_ab.launchers import Transport
@@ -28,6 +28,7 @@ BAD_MESSAGES_TOLERATED = 3
 BAD_MESSAGES_REPORTED = 20  # distinct ones, of all peers together; the others are counted
 _HANDSHAKE_MS = 10_000
 _BEAT_S, _LONGEST_BEAT_S, _BEATS_PER_S = 2.0, 10.0, 500  # of each connection; of all together
+_BEATS_MISSED = 5  # after which a connection counts as gone here
 _MESSAGES_PER_POLL = 1000
 _AT_ONCE = int(zmq.NOBLOCK)
 
@@ -82,7 +83,7 @@ class Hub:
         self._socket.setsockopt(zmq.SNDHWM, 1000)
         self._socket.setsockopt(zmq.SNDTIMEO, 0)
         self._socket.setsockopt(zmq.ZAP_DOMAIN, DOMAIN)  # refuses peers without a handshake, which ZMTP 1.0 allows
-        patience_ms = int(BEATS_MISSED * self.beat_s * 1000)
+        patience_ms = int(_BEATS_MISSED * self.beat_s * 1000)
         self._socket.setsockopt(zmq.HEARTBEAT_IVL, int(self.beat_s * 1000))
         self._socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, patience_ms)
         self._socket.setsockopt(zmq.HEARTBEAT_TTL, patience_ms)
@@ -151,12 +152,12 @@ class Hub:
         """Listen no more."""
         self._admitted.pop(identity, None)
 
-    def watch(self, descriptor: int, *, once: bool = False) -> None:
-        """Report it while `descriptor` is readable, or its other end is closed; `once`: each time when it becomes so.
+    def watch(self, descriptor: int, *, edge_triggered: bool = False) -> None:
+        """Report `descriptor` as long as it is readable, or its other end is closed.
 
-        `once`, what is written there need not be read.
+        `edge_triggered`: once for everything that is written there, which need not be read.
         """
-        self._watched.register(descriptor, select.EPOLLIN | (select.EPOLLET if once else 0))
+        self._watched.register(descriptor, select.EPOLLIN | (select.EPOLLET if edge_triggered else 0))
 
     def unwatch(self, descriptor: int) -> None:
         self._watched.unregister(descriptor)

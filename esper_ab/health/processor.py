@@ -29,14 +29,19 @@ def processor_diagnoses() -> Iterator[Diagnosis]:
     yield memory(text_of(Path("/proc/meminfo")), control_groups.memory(groups))
 
 
+def first_core(cpuinfo: str) -> dict[str, str]:
+    """Return what the text of /proc/cpuinfo says of the first core, by key; {} for an empty one."""
+    lines = cpuinfo.partition("\n\n")[0].splitlines()
+    return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+
+
 def name_of_processor(cpuinfo: str | None = None) -> str:
     """Return the processor's name with family and model, which decide how it rounds; elsewhere its architecture.
 
     `cpuinfo` is the text of /proc/cpuinfo; None reads it. The libraries of two processors of one architecture may
     compute other last digits, so the architecture alone does not tell machines apart.
     """
-    lines = (text_of(_CPU_INFO) if cpuinfo is None else cpuinfo).partition("\n\n")[0].splitlines()  # the first core
-    told = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    told = first_core(text_of(_CPU_INFO) if cpuinfo is None else cpuinfo)
     if "model name" not in told:
         return platform.processor() or platform.machine()
     numbers = [f"{key} {told[name]}" for key, name in (("family", "cpu family"), ("model", "model")) if name in told]
@@ -77,11 +82,8 @@ def quota(cores_worth: float | None, usable: int) -> Diagnosis:
 
 def features(cpuinfo: str) -> Diagnosis:
     """Report the instructions that decide the speed of the CPU path, and whether bf16 is native."""
-    flags: set[str] = set()
-    for line in cpuinfo.splitlines():
-        name, _, value = line.partition(":")
-        if name.strip() in ("flags", "Features"):
-            flags |= set(value.split())
+    told = first_core(cpuinfo)
+    flags = set(told.get("flags", told.get("Features", "")).split())
     found = [name for name in _FEATURES if name in flags]
     native = {"avx512_bf16", "amx_bf16", "bf16"} & flags
     bf16 = "native" if native else "converted to float32"

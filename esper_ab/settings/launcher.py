@@ -44,9 +44,7 @@ def said(asked: AskedLauncher) -> dict[str, Any]:
     return {key: value for key, value in msgspec.structs.asdict(asked).items() if value is not None}
 
 
-def asked_launcher(
-    values: object, origin: str, spelling: Mapping[str, str] | None = None
-) -> AskedLauncher:
+def asked_launcher(values: object, origin: str, spelling: Mapping[str, str] | None = None) -> AskedLauncher:
     """Check what was said at `origin`, a table; UsageError. `spelling`: of keys that are called otherwise there."""
     if not isinstance(values, Mapping):
         raise UsageError(f"{origin} is a table, as in launcher.name = {values!r}")

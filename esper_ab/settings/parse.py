@@ -20,7 +20,7 @@ import msgspec
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.kinds import CONTROLLERS, GROWTH, GYMNASIUM, REWARDS, kind_of_task, readers_of, words
+from esper_ab.contracts.kinds import CONTROLLERS, GROWTH, GYMNASIUM, REWARDS, kind_of_task
 from esper_ab.contracts.kinds import TRAINER as TRAINER_KIND
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.settings.assignments import (
@@ -32,7 +32,6 @@ from esper_ab.settings.assignments import (
     Assignment,
     convert_value,
     did_you_mean,
-    is_default,
     of_group,
     read_assignment,
     split_commas,
@@ -42,6 +41,7 @@ from esper_ab.settings.experiment import AskedExperiment, Group
 from esper_ab.settings.foreign_keys import foreign
 from esper_ab.settings.launcher import UNSAID, AskedLauncher, asked_launcher
 from esper_ab.settings.outcome_range import read_range
+from esper_ab.settings.refusals import refuse_reward_as_outcome, refuse_unread, refuse_without_effect
 from esper_ab.settings.trainer import trained
 
 DEFAULT_GROUPS = ("shaped", "simplified")
@@ -314,18 +314,6 @@ def _check_group(name: str, settings: GroupSettings, catalogue: Catalogue) -> No
         raise UsageError(f"group {name!r}: growth.blueprints must be a list of different names, not {list(blueprints)}")
 
 
-def _refuse_without_effect(common: list[Assignment], cell: list[Assignment], asked: list[_Asked]) -> None:
-    for assignment in common:
-        own = [group.name for group in asked if assignment.key in {a.key for a in (*group.chosen, *group.altered)}]
-        if len(own) == len(asked):
-            raise UsageError(f"{assignment.origin} has no effect: every group has its own {assignment.key}")
-        if own and assignment in cell:
-            raise UsageError(
-                f"{assignment.origin}: group {own[0]!r} has its own {assignment.key}, and in a cell of a grid all "
-                "groups have the same; leave one of the two out"
-            )
-
-
 def assemble(request: Request, file: FileSettings) -> AskedExperiment:
     """Parse with the names that this installation has, and complete an exam; UsageError as `parse`."""
     asked = parse(request, file, list_installed())
@@ -337,25 +325,6 @@ def _of_kind(kind: str, catalogue: Catalogue) -> Catalogue:
     if kind == GROWTH:
         return catalogue
     return Catalogue(rewards=REWARDS[kind], controllers=CONTROLLERS[kind], kind=kind)
-
-
-def _refuse_unread(assignment: Assignment, kind: str, task: str) -> None:
-    """UsageError for a setting that this kind does not read, unless its value is the default, which changes nothing."""
-    readers = readers_of(assignment.key)
-    if readers and kind not in readers and not is_default(assignment):
-        kinds = " and ".join(words(reader) for reader in readers)
-        raise UsageError(
-            f"{assignment.origin}: {assignment.key} is a setting of {kinds}; task {task} does not read it, leave it out"
-        )
-
-
-def _refuse_reward_as_outcome(outcome: str, groups: Iterable[Group]) -> None:
-    for group in groups:
-        if outcome and outcome == group.settings.reward.mode:
-            raise UsageError(
-                Setting("outcome", outcome), f" is the reward of group {group.name!r}: a reward says nothing about who "
-                "is better; name what the task is about, or leave it out for the environment's own return",
-            )  # fmt: skip
 
 
 def parse(request: Request, file: FileSettings, catalogue: Catalogue) -> AskedExperiment:
@@ -379,9 +348,9 @@ def parse(request: Request, file: FileSettings, catalogue: Catalogue) -> AskedEx
     if not own:
         alone = [a for group in asked for a in (*group.table, *group.altered)]
         for assignment in (*sets, *flags, *file.common, *alone):
-            _refuse_unread(assignment, catalogue.kind, task)
+            refuse_unread(assignment, catalogue.kind, task)
     common = [a for a in (*sets, *flags) if of_group(a.key)]
-    _refuse_without_effect(common, cell, asked)
+    refuse_without_effect(common, cell, {one.name: {a.key for a in (*one.chosen, *one.altered)} for one in asked})
     values = _convert_layer((a for a in file.common if a.key in EXPERIMENT_KEYS), EXPERIMENT_KEYS)
     values |= _convert_layer((a for a in (*sets, *flags) if a.key in EXPERIMENT_KEYS), EXPERIMENT_KEYS)
     values = _DEFAULTS.get(catalogue.kind, {}) | values
@@ -390,7 +359,7 @@ def parse(request: Request, file: FileSettings, catalogue: Catalogue) -> AskedEx
         own_layers = (layer for group in asked for layer in (group.table, group.chosen, group.altered))
         values |= trained(values, groups, [*file.common, *sets, *flags, *chain.from_iterable(own_layers)])
     else:
-        _refuse_reward_as_outcome(values.get("outcome", ""), groups)
+        refuse_reward_as_outcome(values.get("outcome", ""), groups)
         read_range(values.get("outcome_range", ""))
     if len(groups) < 2:
         only = groups[0].name

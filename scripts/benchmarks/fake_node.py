@@ -19,7 +19,6 @@ import zmq
 from benchmarks import synthetic
 from esper_ab.contracts.codec import decode_from_coordinator, encode, split
 from esper_ab.contracts.messages import (
-    BEATS_MISSED,
     PROTOCOL,
     Assign,
     EpisodeFinished,
@@ -34,6 +33,7 @@ from esper_ab.contracts.messages import (
     WorkerOrder,
 )
 from esper_ab.launchers._node_talk import Admit, Begin, FromNanny, KeySaid, Over, ToNanny, line
+from workers.process.link_watch import UNANSWERED_MS
 
 _QUIET_S = 0.02  # between rounds, for the coordinator to come to rest
 _LOOK_S = 0.001
@@ -87,7 +87,7 @@ class Fake:
         self.socket.setsockopt(zmq.IDENTITY, order.identity.encode())
         self.socket.setsockopt(zmq.LINGER, 2000)
         self.socket.setsockopt(zmq.HEARTBEAT_IVL, int(order.beat_s * 1000))  # as a worker on another machine has it
-        self.socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, int(BEATS_MISSED * order.beat_s * 1000))
+        self.socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, UNANSWERED_MS)
         self.public = ""
         if order.server_key:
             public, secret = zmq.curve_keypair()

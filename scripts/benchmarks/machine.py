@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
-import re
 import subprocess
 import tempfile
 import time
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from esper_ab.health.processor import first_core
 from workers.commands.describe import multiply_adds_per_s
 
 FEW = 3  # repeats and fewer: a quick look, with fewer and smaller cells
@@ -110,8 +110,8 @@ def _caches() -> dict[str, str]:
 
 def processor() -> dict[str, str]:
     """Name, family, model and stepping of the first core's processor, as Linux says them."""
-    text = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
-    about = {key: value for key, value in re.findall(r"^([\w ]+?)\s*: (.*)$", text.partition("\n\n")[0], re.M)}
+    cpuinfo = Path("/proc/cpuinfo")
+    about = first_core(cpuinfo.read_text() if cpuinfo.exists() else "")
     return {
         "processor": about.get("model name", platform.processor()),
         "family": about.get("cpu family", ""),

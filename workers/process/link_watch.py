@@ -21,7 +21,7 @@ ORPHANED = 70  # exit status
 _POLL_MS = 1000
 # A coordinator may stand still for 45 s. A connection that was given up before would be made anew while the ROUTER
 # there still has the old one under the same name, and then ignores the new one for good.
-_UNANSWERED_MS = 50_000
+UNANSWERED_MS = 50_000
 _EVENTS = (
     zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_DISCONNECTED
     | zmq.EVENT_MONITOR_STOPPED
@@ -42,7 +42,7 @@ class LinkWatch:
     ) -> None:
         """`end` is called, in the thread, when there was no connection for `lost_after_s`, or it was refused."""
         socket.setsockopt(zmq.HEARTBEAT_IVL, int(beat_s * 1000))
-        socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, _UNANSWERED_MS)
+        socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, UNANSWERED_MS)
         self._socket, self._lost_after_s, self._end = socket, lost_after_s, end
         self._monitor = socket.get_monitor_socket(_EVENTS)
         self._thread = threading.Thread(target=self._watch, name="link watch", daemon=True)
