@@ -147,15 +147,19 @@ def _plus_minus(row: dict[str, Any], key: str) -> str:
 
 
 def state(found: Found) -> str:
-    """Which budgets are measured, in how many replicates, and which are still to come."""
-    done = {
-        budget.name: max((len(runs) for (_, of), runs in found.items() if of == budget.name), default=0)
-        for budget in BUDGETS
-    }
-    measured = [f"{name.replace('x', ' x ')} in {count} of {REPLICATES}" for name, count in done.items() if count]
-    missing = [name.replace("x", " x ") for name, count in done.items() if not count]
-    text = f"Measured, episodes x environments in replicates: {', '.join(measured) or 'nothing'}."
-    return text + (f" Still to come: {', '.join(missing)}." if missing else "")
+    """Per kind of row: which budgets are measured, in how many replicates, and which are still to come."""
+    parts = []
+    kinds = {"modes": MODES, "`search`": ("search",), "start 0": tuple(f"{mode}{KINDS['zeros']}" for mode in MODES)}
+    for words, groups in kinds.items():
+        done = {
+            one.name.replace("x", " x "): max(len(found.get((group, one.name), {})) for group in groups)
+            for one in BUDGETS
+        }
+        measured = [f"{name} in {count} of {REPLICATES}" for name, count in done.items() if count]
+        missing = [name for name, count in done.items() if not count]
+        to_come = f", still to come {', '.join(missing)}" if missing else ""
+        parts.append(f"- {words}: {', '.join(measured) or 'nothing'}{to_come}")
+    return "\n".join(("Measured, episodes x environments in replicates:", "", *parts))
 
 
 def budget_text(n_eval: int) -> str:

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from learning.pieces import BUDGETS, MODES, REPLICATES, ROOT, ZEROS
+from learning.pieces import BUDGETS, REPLICATES, ROOT, ZEROS
 from learning.plans import SLOTS, random_plan
 from learning.table import curves, differences, markdown, pairs_needed, pieces_of, recorded, rows, state
 
@@ -67,10 +67,11 @@ def test_recorded_runs_come_back_and_name_their_pieces():
 
 
 def test_what_is_missing_is_named():
-    said = state(found())
-    assert f"12 x 8 in 3 of {REPLICATES}" in said
-    assert all(budget.name.replace("x", " x ") in said.partition("Still to come")[2] for budget in BUDGETS[1:])
-    assert {"shaped", "simplified", "sparse", "minimal"} == set(MODES)
+    *_, modes, search, zeros = state(found()).splitlines()
+    names = [budget.name.replace("x", " x ") for budget in BUDGETS]
+    assert modes == f"- modes: {names[0]} in 3 of {REPLICATES}, still to come {', '.join(names[1:])}"
+    assert search == f"- `search`: nothing, still to come {', '.join(names)}"
+    assert zeros == f"- start 0: {names[0]} in 1 of {REPLICATES}, still to come {', '.join(names[1:])}"
 
 
 @pytest.mark.parametrize(("accuracy", "words"), [(80.0, "first at 80 % after 16 hosts"), (70.0, "never at 80 %")])
