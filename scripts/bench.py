@@ -65,8 +65,8 @@ def page(part: str, module: ModuleType, record: dict[str, Any]) -> str:
     """What was measured, on which machine, and the module's tables."""
     about = record["machine"]
     where = (
-        f"Written by `scripts/bench {part}`. {about['processor']}, {about['cores']} cores, torch {about['torch']}. "
-        f"Load average at the start {about['load_average']:.1f}."
+        f"Written by `scripts/bench {part}`. {about['processor']} (family {about['family']}, model {about['model']}), "
+        f"{about['cores']} cores, torch {about['torch']}. Load average at the start {about['load_average']:.1f}."
     )
     title = (module.__doc__ or part).splitlines()[0].rstrip(".")
     return "\n".join([f"# {title}", "", where, "", *module.render(record)]) + "\n"

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from support.no_device import META
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from benchmarks.worlds import Case, build
 
 _MEMORY = ("empty", "new_empty", "empty_like", "empty_strided", "new_empty_strided", "detach", "_unsafe_view")
-_META = torch.device("meta")
 
 
 class Kernels(TorchDispatchMode):
@@ -35,7 +35,7 @@ class Kernels(TorchDispatchMode):
         result = function(*args, **(kwargs or {}))
         name = function._schema.name.removeprefix("aten::")
         tensors = [leaf for leaf in tree_leaves((args, result)) if isinstance(leaf, torch.Tensor)]
-        if not function.is_view and name not in _MEMORY and any(one.device == _META for one in tensors):
+        if not function.is_view and name not in _MEMORY and any(one.device == META for one in tensors):
             self.seen[name] += len(args[0]) if name.startswith("_foreach") else 1
         return result
 

@@ -7,7 +7,11 @@ must be deterministic are not called (tests/unit/workers/layers/test_device.py).
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +25,8 @@ from support.tensor_world import orders
 from workers.growth.bank.loss_scale import LossScale
 from workers.growth.bank.network import side_by_side
 from workers.tasks.digits import TASK
+
+ROOT = Path(__file__).resolve().parents[5]
 
 
 @pytest.fixture
@@ -84,3 +90,11 @@ def test_a_minibatch_starts_so_many_kernels_at_most(task: str, live_seeds: int, 
     ]
     assert max(found) <= most
     assert found[1] <= found[0] + 2
+
+
+def test_kernels_are_counted_in_a_process_of_the_benchmark_alone() -> None:
+    count = "from benchmarks.worlds import Case; from benchmarks.kernels import per_minibatch; "
+    count += "print(per_minibatch(Case(task='digits', n_envs=1, live_seeds=0)).total())"
+    where = os.environ | {"PYTHONPATH": os.pathsep.join(str(ROOT / name) for name in ("scripts", "tests"))}
+    found = subprocess.run([sys.executable, "-c", count], check=True, capture_output=True, text=True, env=where)
+    assert int(found.stdout) > 0
