@@ -17,11 +17,12 @@ from esper_ab.journal.events import (
 )
 from esper_ab.journal.fold import fold
 from support.drawn import Choices
+from support.fake_worker import report_of
 from support.simulated_worker import SimulatedWorker
 
 ROUND_S = (1.0, 1.0, 9.0, 60.0)  # the last: the coordinator itself stood still
 MOST_ROUNDS = 300  # of a world without further faults; those here take a tenth of it
-FAULTS = ("progress", "repeat", "die", "die", "fail", "hang", "garbage", "late word")
+FAULTS = ("progress", "repeat", "die", "die", "fail", "hang", "garbage", "late word", "ahead", "out of turn")
 
 
 def limits_of(deaths=3):
@@ -191,6 +192,13 @@ class World:
                 self.perform(
                     self.machine.heard_garbage(worker.identity, "noise", known=True, new=True, cut_off=cut_off)
                 )
+            case "ahead" if worker.waits and not worker.hung:
+                self.hear(worker, worker.report())
+            case "out of turn":
+                specs = [spec for block in self.recorded.blocks for spec in block.runs]
+                spec, milestone = choices.one(specs), 1 + choices.number(self.plan.experiment.episodes + 1)
+                if not worker.hung and (spec.ref.name, milestone) != worker.next:
+                    self.hear(worker, report_of(spec, milestone))
             case "late word" if self.gone:
                 before = choices.one(self.gone)
                 if before.said:

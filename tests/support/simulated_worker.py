@@ -34,6 +34,16 @@ class SimulatedWorker:
     def run(self):
         return self.assign.spec.ref.name if self.assign else ""
 
+    @property
+    def waits(self):
+        """It has reported a point, and has not been told to go on."""
+        return self.assign is not None and self.at is not None and not self.working
+
+    @property
+    def next(self):
+        """What it may report next."""
+        return self.run, 0 if self.at is None else self.at + 1
+
     def receive(self, message):
         match message:
             case Assign():

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from esper_ab.control.rules import barrier
-from esper_ab.control.rules.runs import NOWHERE, barrier_again
+from esper_ab.control.rules.runs import NOWHERE, arrival, barrier_again
 from esper_ab.control.rules.turns import barrier_of
+from esper_ab.control.rules.validation import Rejected, Report
 from esper_ab.journal.fold import RunHistory
 from esper_ab.plan.blocks import Block, Plan
 
@@ -38,6 +40,14 @@ class BlocksInProgress:
         """Forget a block that is done or given up, and what was decided about it."""
         self._barriers.pop(block, None)
         self._due = [(index, release) for index, release in self._due if index != block]
+
+    def arrival(self, run: RunHistory, milestone: int, report: Report) -> Literal["new", "again", "repeat"]:
+        """Tell what a report is to the run, as `runs.arrival` does; Rejected, too, where its release was not recorded."""
+        stands = self.stands(run)
+        heard = arrival(run, stands, milestone, report)
+        if heard != "repeat" and stands != NOWHERE and not self.may_pass(run, stands):
+            raise Rejected(f"reports milestone {milestone} of {run.ref.name}, but was not released from {stands}")
+        return heard
 
     def arrived(self, run: RunHistory, milestone: int) -> None:
         """The run's worker stands at a milestone; one that was gone has another worker from here on."""

@@ -260,7 +260,7 @@ class ExperimentMachine:
             return  # sent before it was cancelled
         pooling.check_width(self._history, report)
         milestone = milestone_of(report, run.spec, self._history.design.measures)
-        heard = runs.arrival(run, self._blocks.stands(run), milestone, report)
+        heard = self._blocks.arrival(run, milestone, report)
         if heard == "repeat":
             self._take_repeat(worker, run, milestone, report)
             return
