@@ -15,7 +15,7 @@ from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationReco
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
 from esper_ab.contracts.trainer import TrainerOrder
 
-PROTOCOL = 12
+PROTOCOL = 13
 PIECE_BYTES = 256 << 10  # of a file, in one message
 FILE_LIMIT_BYTES = 4 << 30
 Number = Annotated[int, Meta(ge=0, lt=1 << 53)]
@@ -152,7 +152,6 @@ class EpisodeFinished(Message, frozen=True, kw_only=True, tag="EpisodeFinished")
     """Record of a training episode, milestones 1 … E. The worker keeps it until the release that acknowledges it."""
 
     run: RunRef
-    seq: int
     record: EpisodeRecord
     checkpoint: Checkpoint | None = None  # None for a fixed controller, whose run has no state beyond its orders
     observations: Moments | None = None  # over its training episodes so far; only with a shared normaliser
@@ -162,15 +161,12 @@ class Evaluated(Message, frozen=True, kw_only=True, tag="Evaluated"):
     """Record of the evaluation, milestone E+1; the last message about a run."""
 
     run: RunRef
-    seq: int
     record: EvaluationRecord
 
 
 class Failed(Message, frozen=True, kw_only=True, tag="Failed"):
     """The worker cannot continue. `summary` is one line; the log has the traceback, too."""
 
-    worker: str
-    run: RunRef | None
     summary: str
     traceback: str
 

@@ -122,9 +122,9 @@ class Fake:
             report = Ready(run=self.spec.ref, warm_up_s=0.1)
         elif milestone <= self.spec.episodes:
             record = synthetic.episode(self.spec, milestone - 1, self._draw)
-            report = EpisodeFinished(run=self.spec.ref, seq=milestone, record=record)
+            report = EpisodeFinished(run=self.spec.ref, record=record)
         else:
-            report = Evaluated(run=self.spec.ref, seq=milestone, record=synthetic.evaluation(self.spec, self._draw))
+            report = Evaluated(run=self.spec.ref, record=synthetic.evaluation(self.spec, self._draw))
         self.frames = split(encode(report), milestone)
 
     def send(self) -> None:

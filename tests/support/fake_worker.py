@@ -95,7 +95,7 @@ def _work(order: WorkerOrder) -> None:
         files.finish()
     except Exception as error:
         files.finish(error)
-        link.send(failure(order, link, error))
+        link.send(failure(error))
         raise
     finally:
         link.close(finished=True)
@@ -208,10 +208,10 @@ def report_of(spec: RunSpec, milestone: int, saved=None, brought=None):
         return Ready(run=spec.ref, warm_up_s=0.0)
     if milestone <= spec.episodes:
         return EpisodeFinished(
-            run=spec.ref, seq=milestone, record=episode(spec, milestone - 1, brought), checkpoint=saved,
+            run=spec.ref, record=episode(spec, milestone - 1, brought), checkpoint=saved,
             observations=moments(spec, milestone) if spec.share_observation_norm else None,
         )
-    return Evaluated(run=spec.ref, seq=milestone, record=evaluation(spec, brought))
+    return Evaluated(run=spec.ref, record=evaluation(spec, brought))
 
 
 def moments(spec, milestone):

@@ -29,7 +29,7 @@ MESSAGES = tuple(encode(message) for message in (
     Hello(worker="w77", incarnation=1, protocol=PROTOCOL, pid=42, uuids=("",), torch_version="none", sources=""),
     *(report_of(SPEC, milestone) for milestone in range(4)),
     Progress(run=SPEC.ref, milestone=1, step=7, phase="train"),
-    Failed(worker="w77", run=SPEC.ref, summary="\x1b[2J<script>'; DROP TABLE runs", traceback="…"),
+    Failed(summary="\x1b[2J<script>'; DROP TABLE runs", traceback="…"),
     Upload(number=1, file="policy", run=SPEC.ref, size_bytes=2, sha256="0" * 64),
     Upload(number=2, file="worker log", size_bytes=2, sha256="0" * 64),
     Fetch(number=1, file=f"checkpoints/{SPEC.ref.name}/1.pt", offset=0),

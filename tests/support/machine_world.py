@@ -192,17 +192,22 @@ class World:
                 self.perform(
                     self.machine.heard_garbage(worker.identity, "noise", known=True, new=True, cut_off=cut_off)
                 )
-            case "ahead" if worker.waits and not worker.hung:
-                self.hear(worker, worker.report())
-            case "out of turn":
-                specs = [spec for block in self.recorded.blocks for spec in block.runs]
-                spec, milestone = choices.one(specs), 1 + choices.number(self.plan.experiment.episodes + 1)
-                if not worker.hung and (spec.ref.name, milestone) != worker.next:
-                    self.hear(worker, report_of(spec, milestone))
             case "late word" if self.gone:
                 before = choices.one(self.gone)
                 if before.said:
                     self.hear(before, before.said[-1])
+            case _ if not worker.hung:
+                self.report_wrongly(action, worker, choices)
+
+    def report_wrongly(self, action, worker, choices):
+        """What no worker of ours does: to go on without its release, and to report what it was not told to do."""
+        if action == "ahead" and worker.waits:
+            self.hear(worker, worker.report())
+        elif action == "out of turn":
+            specs = [spec for block in self.recorded.blocks for spec in block.runs]
+            spec, milestone = choices.one(specs), 1 + choices.number(self.plan.experiment.episodes + 1)
+            if (spec.ref.name, milestone) != worker.next:
+                self.hear(worker, report_of(spec, milestone))
 
     def round(self, seconds=ROUND_S[0]):
         self.now += seconds

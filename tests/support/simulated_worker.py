@@ -90,4 +90,4 @@ class SimulatedWorker:
         return report
 
     def failed(self):
-        return Failed(worker=self.order.worker, run=None, summary="RuntimeError: the planted error", traceback="")
+        return Failed(summary="RuntimeError: the planted error", traceback="")

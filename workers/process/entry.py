@@ -74,17 +74,17 @@ def _serve(
         files.finish()
     except Exception as error:
         files.finish(error)
-        link.send(failure(order, link, error))
+        link.send(failure(error))
         raise
     finally:
         link.close(finished=True)
 
 
-def failure(order: WorkerOrder, link: Link, error: Exception) -> Failed:
+def failure(error: Exception) -> Failed:
     """Build the report of an error: one line, and the end of the traceback."""
     summary = f"{type(error).__name__}: {error}".splitlines()[0][:_SUMMARY_CHARS]
     lines = "".join(traceback.format_exception(error))
-    return Failed(worker=order.worker, run=link.run, summary=summary, traceback=lines[-_TRACEBACK_CHARS:])
+    return Failed(summary=summary, traceback=lines[-_TRACEBACK_CHARS:])
 
 
 def _set_threads(lane: Lane, arithmetic: Arithmetic) -> tuple[str, ...]:

@@ -98,7 +98,7 @@ def _run(link: Link, files: Files, assigned: messages.Assign, makers: Makers) ->
         record = session.train(episode, on_step, on_update)
         saved = _save(link, session, files, milestone)
         link.send(messages.EpisodeFinished(
-            run=spec.ref, seq=milestone, record=record, checkpoint=saved, observations=session.observations()
+            run=spec.ref, record=record, checkpoint=saved, observations=session.observations()
         ))
         _go_on(link, session, milestone)
     milestone = spec.episodes + 1
@@ -106,7 +106,7 @@ def _run(link: Link, files: Files, assigned: messages.Assign, makers: Makers) ->
     evaluation = _when_there_is_room(link, spec, milestone, lambda: session.evaluate(makers.folder, on_step))
     keep_policy = functools.partial(files.store_policy, spec, _waiting(link, spec, milestone, "save"))
     _when_there_is_room(link, spec, milestone, keep_policy)
-    link.send(messages.Evaluated(run=spec.ref, seq=milestone, record=evaluation))
+    link.send(messages.Evaluated(run=spec.ref, record=evaluation))
     _await_release(link, spec, milestone)
     _say(f"{spec.ref.name}: done")
 

@@ -42,7 +42,7 @@ class BlocksInProgress:
         self._due = [(index, release) for index, release in self._due if index != block]
 
     def arrival(self, run: RunHistory, milestone: int, report: Report) -> Literal["new", "again", "repeat"]:
-        """Tell what a report is to the run, as `runs.arrival` does; Rejected, too, where its release was not recorded."""
+        """Tell what a report is to the run, as `runs.arrival` does; Rejected, too, before its release was recorded."""
         stands = self.stands(run)
         heard = arrival(run, stands, milestone, report)
         if heard != "repeat" and stands != NOWHERE and not self.may_pass(run, stands):

@@ -11,8 +11,8 @@ from esper_ab.contracts.messages import EpisodeFinished, Evaluated, Ready, Worke
 
 EPISODE, EVALUATION = a_record_of_each_kind()
 FRAMES = [
-    codec.encode(EpisodeFinished(run=EPISODE.run, seq=1, record=EPISODE)),
-    codec.encode(Evaluated(run=EPISODE.run, seq=2, record=EVALUATION)),
+    codec.encode(EpisodeFinished(run=EPISODE.run, record=EPISODE)),
+    codec.encode(Evaluated(run=EPISODE.run, record=EVALUATION)),
     codec.encode(Ready(run=EPISODE.run, warm_up_s=1.0)),
 ]
 

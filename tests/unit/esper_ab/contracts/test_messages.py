@@ -76,7 +76,7 @@ EXAMPLES = (
         observations=MOMENTS,
     ),
     report_of(SPEC, 3),
-    Failed(worker="w00", run=None, summary="ValueError: no", traceback="Traceback …"),
+    Failed(summary="ValueError: no", traceback="Traceback …"),
     Upload(number=3, file="checkpoint", run=SPEC.ref, milestone=1, size_bytes=4096, sha256="0" * 64),
     Fetch(number=4, file="checkpoints/a/0/1.pt", offset=4096),
     Piece(number=3, offset=0, data=b"\x00\xff"),

@@ -100,7 +100,7 @@ def test_the_ledger_has_one_entry_per_run_and_kind(records) -> None:
 def test_what_was_entered_before_a_resume_is_not_entered_again(records) -> None:
     history = fold([*planted_effect(), *findings(later(records[0], 1, ratio_max=6.0))], keeps_records=False)
     record = later(records[0], 2, ratio_max=6.0, entropy=0.0)
-    report = EpisodeFinished(run=record.run, seq=3, record=record)
+    report = EpisodeFinished(run=record.run, record=record)
     event, entry = reported(report, history.runs[record.run.name])
     assert event == EpisodeRecorded(record=record)
     assert entry.confounder == "entropy collapse"
