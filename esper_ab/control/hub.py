@@ -96,6 +96,7 @@ class Hub:
         self._watched = select.epoll()  # one descriptor for all of them: zmq looks through its list at every poll
         self._poller.register(self._watched.fileno(), zmq.POLLIN)
         self._admitted: dict[str, Assembler] = {}
+        self._newest: dict[str, str] = {}  # by worker: the incarnation that was admitted last
         self._bound: dict[str, str] = {}  # worker -> endpoint of its own, over ipc
         self._bad: Counter[str] = Counter()
         self._reported: set[tuple[str, str]] = set()
@@ -116,15 +117,18 @@ class Hub:
 
         Where it needs one, it gets in when its own is registered; keys of its predecessors open nothing any more.
         """
-        self._admitted[identity] = Assembler()
+        worker = identity.partition("/")[0]
+        if before := self._newest.get(worker):
+            self._admitted[before] = Assembler()  # what it had begun to send in pieces is given up
+        self._admitted[identity], self._newest[worker] = Assembler(), identity
         if self._keys is None:
             return ""
         self._keys.withdraw(identity)
         return self._keys.public.decode()
 
     def register(self, identity: str, public: str) -> None:
-        """Let in whoever has the secret of this key, as the worker `identity`, unless it has been dismissed."""
-        if self._keys is not None and identity in self._admitted:
+        """Let in whoever has the secret of this key as `identity`, unless another incarnation has followed it."""
+        if self._keys is not None and self._newest.get(identity.partition("/")[0]) == identity:
             self._keys.register(identity, public)
 
     def endpoint_of(self, identity: str) -> str:
@@ -147,10 +151,6 @@ class Hub:
         except zmq.ZMQError as error:
             raise OSError(error.errno, str(error)) from None
         self._bound[worker] = endpoint
-
-    def dismiss(self, identity: str) -> None:
-        """Listen no more."""
-        self._admitted.pop(identity, None)
 
     def watch(self, descriptor: int, *, edge_triggered: bool = False) -> None:
         """Report `descriptor` as long as it is readable, or its other end is closed.

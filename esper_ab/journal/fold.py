@@ -55,7 +55,7 @@ class RunHistory:
     lost: bool = False  # its replicate was given up, so it is in no comparison
     failed: bool = False  # this run caused the loss; the others of its replicate were cancelled
     taken: list[Taken] = field(default_factory=list)  # once per worker, in order
-    findings: set[str] = field(default_factory=set)  # what the ledger says of its training episodes
+    confounders: set[str] = field(default_factory=set)  # what the ledger says of its training episodes
 
     @property
     def expected(self) -> bool:
@@ -170,7 +170,7 @@ class History:
             case events.Ledger():
                 self.ledger.append(event)
                 if event.run_name and event.confounder is not msgspec.UNSET:
-                    self._run(event.run_name).findings.add(event.confounder)
+                    self._run(event.run_name).confounders.add(event.confounder)
                 if event.category in ("dropped_pair", "cancelled") and event.run_name:
                     self._run(event.run_name).lost = True
                     self._run(event.run_name).failed = event.category == "dropped_pair"

@@ -47,13 +47,8 @@ def norm_isf(p: ArrayLike) -> Any:
     return -_special().ndtri(p)
 
 
-def chi2_ppf(p: ArrayLike, df: float) -> Any:
-    """The x with P(X <= x) = p; X is chi-squared with `df` degrees of freedom."""
-    return 2.0 * _special().gammaincinv(df / 2.0, p)
-
-
 def chi2_isf(p: ArrayLike, df: float) -> Any:
-    """The x with P(X > x) = p."""
+    """The x with P(X > x) = p; X is chi-squared with `df` degrees of freedom."""
     return _special().chdtri(df, p)
 
 

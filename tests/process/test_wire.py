@@ -158,15 +158,6 @@ def test_a_frame_above_the_limit_is_dropped_and_the_peer_served_again(hub, raw):
     assert one(hub).message == HELLO
 
 
-def test_an_earlier_incarnation_is_not_listened_to(hub, link):
-    hub.admit("w00/2")
-    hub.dismiss("w00/1")
-    link.send(HELLO)
-    heard = one(hub)
-    assert isinstance(heard, BadMessage)
-    assert not heard.known
-
-
 def test_a_peer_without_a_handshake_does_not_get_through(hub):
     """ZMTP 1.0 knows no mechanism: a raw write of an identity and a message would otherwise be taken."""
     with socket.socket(socket.AF_UNIX) as plain:

@@ -32,14 +32,14 @@ from workers.growth.orders import Orders
 from workers.growth.rules.facts import FactsMemory
 from workers.growth.rules.lifecycle import Lifecycle
 from workers.growth.rules.measurement import Measurement
-from workers.growth.rules.observe import layout, observe
+from workers.growth.rules.observe import observe
 from workers.growth.rules.predicates import Rules
 from workers.growth.rules.tracker import SignalTracker
 from workers.growth.rules.view import DecisionView
 from workers.growth.shares import Shares
 from workers.layers.device import is_cpu
 from workers.stopwatch import Stopwatch
-from workers.vocabulary import HEADS, Algorithm, head_sizes
+from workers.vocabulary import HEADS, Algorithm
 
 T = TypeVar("T")
 
@@ -89,8 +89,6 @@ class GrowthEnv:
         self.spec = spec
         self.steps = spec.steps
         self.n_envs = len(spec.env_devices)
-        self.head_sizes = head_sizes(len(spec.slots), len(spec.growth.blueprints))
-        self.observation_width = layout(len(spec.slots), len(spec.growth.blueprints)).width
         self._stopwatch = stopwatch
         self._data = data
         self._banks: list[tuple[Bank, list[DeviceData]]] = []  # data by context

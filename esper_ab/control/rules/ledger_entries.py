@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from esper_ab.contracts.messages import Hello, Ready, RunSpec, WorkerOrder
-from esper_ab.control.rules.findings import findings
+from esper_ab.control.rules.confounders import confounders
 from esper_ab.control.rules.liveness import Laggard, Sign
 from esper_ab.control.rules.runs import episode_at, event_of
 from esper_ab.control.rules.validation import Report
@@ -63,7 +63,7 @@ def reported(report: Report, run: RunHistory) -> Iterator[AnyEvent]:
         for what in report.damaged:
             yield Ledger(category="damaged_checkpoint", run_name=report.run.name, episode=None, detail=what)
     else:
-        yield from findings(report.record, run.findings)
+        yield from confounders(report.record, run.confounders)
 
 
 def inexact(run: RunHistory, milestone: int, how: str) -> Ledger:

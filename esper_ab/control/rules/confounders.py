@@ -16,11 +16,11 @@ from esper_ab.journal.events import Ledger
 FAILED = "failed"
 
 
-def findings(record: EpisodeRecord | EvaluationRecord, known: Collection[str] = ()) -> Iterator[Ledger]:
-    """Entries for failed environments and for what went wrong in the policy's update.
+def confounders(record: EpisodeRecord | EvaluationRecord, known: Collection[str] = ()) -> Iterator[Ledger]:
+    """Yield entries for failed environments and for what went wrong in the policy's update.
 
-    `known`: the `finding` of entries for earlier episodes of the run, which is not entered again. An evaluation has
-    its own entry.
+    `known`: the confounders of earlier episodes of the run, which are not entered again. An evaluation has its own
+    entry.
     """
     run = record.run.name
     if isinstance(record, EvaluationRecord):
@@ -40,5 +40,5 @@ def _failed(run: str, episode: int | None, envs: list[EnvEpisode]) -> Iterator[L
         where = "evaluation episodes" if episode is None else "environments"
         count = sum(env.failed for env in envs)
         detail = f"{count} of {len(envs)} {where} failed (environments {', '.join(map(str, broken))})"
-        finding = msgspec.UNSET if episode is None else FAILED
-        yield Ledger(category="non_finite", run_name=run, episode=episode, detail=detail, confounder=finding)
+        confounder = msgspec.UNSET if episode is None else FAILED
+        yield Ledger(category="non_finite", run_name=run, episode=episode, detail=detail, confounder=confounder)

@@ -9,7 +9,7 @@ from support.journals import planted_effect
 from esper_ab.analysis.pathologies import UNTRAINED_UPDATES
 from esper_ab.contracts.messages import EpisodeFinished
 from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord
-from esper_ab.control.rules.findings import findings
+from esper_ab.control.rules.confounders import confounders
 from esper_ab.control.rules.ledger_entries import reported
 from esper_ab.journal.events import EpisodeRecorded, Ledger, RunEvaluated
 from esper_ab.journal.fold import fold
@@ -23,20 +23,20 @@ def records() -> tuple[EpisodeRecord, EvaluationRecord]:
 
 
 def test_a_sound_record_says_nothing(records) -> None:
-    assert not list(findings(records[0]))
-    assert not list(findings(records[1]))
+    assert not list(confounders(records[0]))
+    assert not list(confounders(records[1]))
 
 
 def test_failed_environments_are_counted_and_named(records) -> None:
     episode, evaluation = records
     envs = tuple(msgspec.structs.replace(env, failed=env.env == 1) for env in episode.envs)
-    (entry,) = findings(msgspec.structs.replace(episode, envs=envs))
+    (entry,) = confounders(msgspec.structs.replace(episode, envs=envs))
     assert (entry.category, entry.run_name, entry.episode) == ("non_finite", episode.run.name, episode.episode)
     assert f"1 of {len(envs)} environments failed (environments 1)" in entry.detail
     broken = msgspec.structs.replace(
         evaluation.hosts[0], outcome=msgspec.structs.replace(evaluation.hosts[0].outcome, failed=True)
     )
-    (entry,) = findings(msgspec.structs.replace(evaluation, hosts=(broken, *evaluation.hosts[1:])))
+    (entry,) = confounders(msgspec.structs.replace(evaluation, hosts=(broken, *evaluation.hosts[1:])))
     assert entry.episode is None
     assert "evaluation episodes failed" in entry.detail
 
@@ -55,7 +55,7 @@ def test_failed_environments_are_counted_and_named(records) -> None:
 )
 def test_pathologies_of_an_update(records, change, words) -> None:
     broken = later(records[0], **change)
-    (entry,) = findings(broken)
+    (entry,) = confounders(broken)
     assert (entry.category, entry.run_name, entry.episode) == ("ppo_pathology", broken.run.name, UNTRAINED_UPDATES)
     assert words in entry.detail
 
@@ -77,13 +77,13 @@ def later(episode: EpisodeRecord, number: int = UNTRAINED_UPDATES, **change) -> 
     ],
 )
 def test_what_is_no_pathology(records, change) -> None:
-    assert not list(findings(later(records[0], **change)))
+    assert not list(confounders(later(records[0], **change)))
 
 
 def test_a_critic_that_has_hardly_learnt_is_not_judged(records) -> None:
     values = {"explained_variance": -0.5, "value_loss": 0.8}
-    assert not list(findings(later(records[0], UNTRAINED_UPDATES - 1, **values)))
-    assert len(list(findings(later(records[0], UNTRAINED_UPDATES, **values)))) == 1
+    assert not list(confounders(later(records[0], UNTRAINED_UPDATES - 1, **values)))
+    assert len(list(confounders(later(records[0], UNTRAINED_UPDATES, **values)))) == 1
 
 
 def test_the_ledger_has_one_entry_per_run_and_kind(records) -> None:
@@ -98,7 +98,7 @@ def test_the_ledger_has_one_entry_per_run_and_kind(records) -> None:
 
 
 def test_what_was_entered_before_a_resume_is_not_entered_again(records) -> None:
-    history = fold([*planted_effect(), *findings(later(records[0], 1, ratio_max=6.0))], keeps_records=False)
+    history = fold([*planted_effect(), *confounders(later(records[0], 1, ratio_max=6.0))], keeps_records=False)
     record = later(records[0], 2, ratio_max=6.0, entropy=0.0)
     report = EpisodeFinished(run=record.run, record=record)
     event, entry = reported(report, history.runs[record.run.name])
@@ -110,11 +110,11 @@ def entered(run: list[EpisodeRecord]) -> list[Ledger]:
     """Of one episode after the other."""
     entries, known = [], set()
     for record in run:
-        for entry in findings(record, known):
+        for entry in confounders(record, known):
             entries.append(entry)
             known.add(entry.confounder)
     return entries
 
 
 def test_a_controller_that_does_not_learn_has_no_pathology(records) -> None:
-    assert not list(findings(msgspec.structs.replace(records[0], ppo=None)))
+    assert not list(confounders(msgspec.structs.replace(records[0], ppo=None)))
