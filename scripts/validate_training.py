@@ -30,7 +30,7 @@ from scipy import stats
 from simulation.rules import FREE_RULES, Rule, design
 
 from esper_ab.analysis.pairs import pairs_of
-from esper_ab.design.boundary_cache import calibrate
+from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.design.power import PowerQuestion, Simulation, scheme
 from esper_ab.health.processor import name_of_processor
 from esper_ab.journal.load import load
@@ -159,7 +159,7 @@ def covers(experiment: Experiment, replicates: int, truth: Truth, level: float) 
 def expected_power(rule: Rule, truth: Truth) -> float:
     """What `esper-ab power` says of a plan for that effect, were differences normal."""
     question = PowerQuestion(margin=2.0, positions_matter=False)
-    simulation = Simulation(scheme(rule.replicates, rule.looks or (rule.replicates,), question, calibrate), _rng())
+    simulation = Simulation(scheme(rule.replicates, rule.looks or (rule.replicates,), question, find_bounds), _rng())
     return simulation.power(abs(truth.mean) / truth.sd)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from esper_ab.analysis.evaluation_noise import noise_of_runs
 from esper_ab.contracts.errors import UsageError
-from esper_ab.design.boundary_cache import calibrate
+from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.design.calibration import autocorrelation, factor_effects, intraclass_correlation, last_episodes, spread
 from esper_ab.design.calibration_file import SCHEMA, Calibration, circumstances_of
 from esper_ab.design.design import LEAST_RUNS, default_looks
@@ -33,7 +33,7 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool, na
     curves = np.array([[mean_outcome(record) for record in run.curve()] for run in runs], dtype=np.float64)
     per_group = min(replicates, len(runs) // 2)
     looks = default_looks(per_group)
-    nominal = calibrate([(0, 1)] * per_group, 1, looks, (experiment.alpha,))[0] if per_group >= LEAST_PAIRS else ()
+    nominal = find_bounds([(0, 1)] * per_group, 1, looks, (experiment.alpha,))[0] if per_group >= LEAST_PAIRS else ()
     rng = np.random.Generator(np.random.Philox(key=int(plan.digest[:32], 16)))
     whole = spread(endpoints)
     known = Known(source="these runs", sd=whole.sd, df=whole.runs - 1)

@@ -25,6 +25,7 @@ from esper_ab.contracts.errors import EsperError, UsageError, WorkerFailed, Work
 from esper_ab.contracts.visible import visible_line
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.execution import experiment as execution
+from esper_ab.execution.launching import launcher_as_asked
 from esper_ab.launchers import Launcher
 from esper_ab.live.on_stderr import Narration
 from esper_ab.plan.experiment_directory import check_name
@@ -121,7 +122,7 @@ def prepare(what: DeclaredExperiment, runner: Runner, *, only_plan: bool = False
     """
     _check_runner(runner)
     with spelled(in_python(runner.words)):
-        launcher = execution.launcher_as_asked(runner.launcher)
+        launcher = launcher_as_asked(runner.launcher)
     _check_process(launcher)
     asked = msgspec.structs.replace(_schedule(what, runner), name=runner.name or what.asked.name)
     experiment_dir = runner.output_dir / asked.name
@@ -142,7 +143,7 @@ def conduct(planned: execution.PlannedExperiment, runner: Runner) -> tuple[Repor
         also = [Narration()] if runner.narrated else []
         limits = Limits(deaths=deaths)
         with spelled(in_python(runner.words)):
-            launcher = execution.launcher_as_asked(runner.launcher)
+            launcher = launcher_as_asked(runner.launcher)
             execution.carry_out(planned, launcher, watched=runner.watched, limits=limits, also=also)
     except (WorkerFailed, WorkerHung) as error:
         failure = error

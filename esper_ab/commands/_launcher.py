@@ -6,7 +6,7 @@ from typing import Any
 
 from esper_ab.commands._options import LAUNCHER_FLAGS
 from esper_ab.contracts.errors import UsageError
-from esper_ab.execution.experiment import launcher_as_asked
+from esper_ab.execution.launching import launcher_as_asked
 from esper_ab.launchers import Launcher
 from esper_ab.settings.launcher import AskedLauncher, asked_launcher
 from esper_ab.settings.parse import read_toml

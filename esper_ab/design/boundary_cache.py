@@ -35,11 +35,11 @@ class _File(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str  # of nominal_p as JSON
 
 
-def calibrate(
+def find_bounds(
     sides: Sequence[tuple[int, int]], positions: int, looks: tuple[int, ...], alphas: tuple[float, ...], *,
     beta: float = 0.0,
 ) -> tuple[tuple[float, ...], ...]:  # fmt: skip
-    """Return nominal p [alphas][looks] of `design/boundaries.py`, or of futility; implements `design.Calibrate`."""
+    """Return nominal p [alphas][looks] of `design/boundaries.py`, or of futility; implements `design.FindBounds`."""
     if len(looks) == 1 and not beta:
         return tuple((alpha,) for alpha in alphas)
     used = tuple((a, b) for a, b in sides[: looks[-1]])

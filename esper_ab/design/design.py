@@ -106,7 +106,7 @@ class Design(Settings, frozen=True, kw_only=True):
         return next(boundary for boundary in self.boundaries if boundary.open == n_open)
 
 
-class Calibrate(Protocol):
+class FindBounds(Protocol):
     """(sides per replicate, positions to adjust for, looks, alphas) -> nominal p by alpha, then by look.
 
     With `beta`, and no alphas, one row: the p of futility.
@@ -210,7 +210,7 @@ def adjusts(orders: Sequence[tuple[int, ...]], first_look: int) -> bool:
 
 
 def make_design(
-    experiment: ResolvedExperiment, orders: Sequence[tuple[str, ...]], calibrate: Calibrate, *,
+    experiment: ResolvedExperiment, orders: Sequence[tuple[str, ...]], find_bounds: FindBounds, *,
     measures: TaskMeasures, positions_matter: bool = True,
 ) -> Design:  # fmt: skip
     """Make the design of `experiment`, whose block of replicate r runs the groups `orders[r]` in start order.
@@ -230,12 +230,14 @@ def make_design(
     sides = tuple((order.index(contrasts[0].a), order.index(contrasts[0].b)) for order in orders)
     bounded, columns = bool(looks) and looks[-1] >= LEAST_PAIRS, positions if adjusted else 1
     if bounded and experiment.futility:
-        futility = futility_of(experiment.futility, sides, columns, looks, calibrate)
+        futility = futility_of(experiment.futility, sides, columns, looks, find_bounds)
     return Design(
         endpoint=experiment.endpoint, test=experiment.test, alpha=experiment.alpha, margin=experiment.margin,
         measures=measures,
         comparisons=contrasts, positions=positions, adjusted=adjusted, early_stop=experiment.early_stop, looks=looks,
-        boundaries=boundaries_of(experiment.alpha, len(contrasts), sides, columns, looks, calibrate) if bounded else (),
+        boundaries=(
+            boundaries_of(experiment.alpha, len(contrasts), sides, columns, looks, find_bounds) if bounded else ()
+        ),
         anytime_after=0 if open_ended else None, evidence=1.0 / experiment.alpha,
         positions_drawn=experiment.order == "balanced" and draws_positions(positions),
         positions_matter=positions_matter, futility=futility,
@@ -244,12 +246,12 @@ def make_design(
 
 def boundaries_of(
     alpha: float, count: int, sides: Sequence[tuple[int, int]], positions: int, looks: tuple[int, ...],
-    calibrate: Calibrate,
+    find_bounds: FindBounds,
 ) -> tuple[Boundary, ...]:  # fmt: skip
     """Return the bounds of `count` comparisons that share `alpha`, from all of them open down to one."""
     counts = range(count, 0, -1)
     alphas = tuple(alpha / n_open for n_open in counts)
-    found = calibrate(sides, positions, looks, alphas)
+    found = find_bounds(sides, positions, looks, alphas)
     return tuple(
         Boundary(open=n_open, alpha=share, nominal_p=nominal)
         for n_open, share, nominal in zip(counts, alphas, found, strict=True)
@@ -257,10 +259,10 @@ def boundaries_of(
 
 
 def futility_of(
-    power: float, sides: Sequence[tuple[int, int]], positions: int, looks: tuple[int, ...], calibrate: Calibrate
+    power: float, sides: Sequence[tuple[int, int]], positions: int, looks: tuple[int, ...], find_bounds: FindBounds
 ) -> Futility:
     """Return the bounds that keep `power` at the margin; every comparison has its own, whatever alpha it holds."""
-    (found,) = calibrate(sides, positions, looks, (), beta=round(1.0 - power, 9))
+    (found,) = find_bounds(sides, positions, looks, (), beta=round(1.0 - power, 9))
     return Futility(power=power, nominal_p=found)
 
 

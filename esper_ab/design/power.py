@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from esper_ab.design.counterbalance import cycle, order
-from esper_ab.design.design import Calibrate, adjusts, default_looks, futility_of
+from esper_ab.design.design import FindBounds, adjusts, default_looks, futility_of
 from esper_ab.design.pairs_needed import POWER
 from esper_ab.design.t_process import Draws, TProcess, draw, t_process, t_values
 from esper_ab.stats.least_pairs import LEAST_PAIRS
@@ -141,7 +141,7 @@ def observed(sd_run: float, sd: float, df: int) -> PairSpread:
     return PairSpread(sd_run=sd_run, rho=1.0 - sd**2 / (2.0 * sd_run**2), sd=sd, sd_low=low, sd_high=high)
 
 
-def scheme(replicates: int, looks: tuple[int, ...], question: PowerQuestion, calibrate: Calibrate) -> Scheme:
+def scheme(replicates: int, looks: tuple[int, ...], question: PowerQuestion, find_bounds: FindBounds) -> Scheme:
     """The rule of a plan whose blocks are counterbalanced in the usual order; `looks` end at `replicates`."""
     orders = [order(question.groups, block) for block in range(replicates)]
     adjusted = question.positions_matter and adjusts(orders[: cycle(question.groups)], looks[0])
@@ -151,10 +151,10 @@ def scheme(replicates: int, looks: tuple[int, ...], question: PowerQuestion, cal
     nominal: tuple[float, ...] = ()
     futility: tuple[float, ...] = ()
     if replicates >= LEAST_PAIRS:
-        found = calibrate(sides, positions, looks, (question.alpha / question.comparisons,))[0]
+        found = find_bounds(sides, positions, looks, (question.alpha / question.comparisons,))[0]
         nominal = tuple(p for look, p in zip(looks, found, strict=True) if look in process.looks)
         if question.futility and len(looks) > 1:
-            bounds = futility_of(question.futility, sides, positions, looks, calibrate).nominal_p
+            bounds = futility_of(question.futility, sides, positions, looks, find_bounds).nominal_p
             futility = tuple(p for look, p in zip(looks, bounds, strict=True) if look in process.looks)
     return Scheme(replicates=replicates, looks=looks, process=process, nominal_p=nominal, futility_p=futility)
 
@@ -232,7 +232,7 @@ def power_tables_of(
     spreads: Sequence[PairSpread],
     replicates: Sequence[int],
     question: PowerQuestion,
-    calibrate: Calibrate,
+    find_bounds: FindBounds,
     rng: np.random.Generator,
 ) -> tuple[PowerTable, ...]:
     """What plans of `replicates` resolve, and how many the margin asks for, with each spread and the same draws.
@@ -244,12 +244,12 @@ def power_tables_of(
     simulations = []
     for count in replicates:
         asked = question.looks if question.looks and question.looks[-1] == count else default_looks(count)
-        simulations.append(Simulation(scheme(count, asked, question, calibrate), rng))
-    return tuple(_table(spread, simulations, question, calibrate, copy.deepcopy(rng)) for spread in spreads)
+        simulations.append(Simulation(scheme(count, asked, question, find_bounds), rng))
+    return tuple(_table(spread, simulations, question, find_bounds, copy.deepcopy(rng)) for spread in spreads)
 
 
 def _table(
-    spread: PairSpread, simulations: Sequence[Simulation], question: PowerQuestion, calibrate: Calibrate,
+    spread: PairSpread, simulations: Sequence[Simulation], question: PowerQuestion, find_bounds: FindBounds,
     rng: np.random.Generator,
 ) -> PowerTable:  # fmt: skip
     limits = None
@@ -263,7 +263,7 @@ def _table(
         sd_high=spread.sd_high,
         question=question,
         rows=tuple(_row(simulation, spread.sd, limits, question.margin) for simulation in simulations),
-        needed=replicates_needed(spread.sd, limits, question, calibrate, rng),
+        needed=replicates_needed(spread.sd, limits, question, find_bounds, rng),
     )
 
 
@@ -271,11 +271,11 @@ def replicates_needed(
     sd: float,
     limits: tuple[float, float] | None,
     question: PowerQuestion,
-    calibrate: Calibrate,
+    find_bounds: FindBounds,
     rng: np.random.Generator,
 ) -> ReplicatesNeeded:
     """For 80 % power at the margin, with SD `sd` of the differences and its `limits`; default looks."""
-    found = {value: _least(question.margin / value, question, calibrate, rng) for value in (sd, *(limits or ()))}
+    found = {value: _least(question.margin / value, question, find_bounds, rng) for value in (sd, *(limits or ()))}
     low, high = limits or (sd, sd)
     return ReplicatesNeeded(replicates=found[sd], low=found[low], high=found[high])
 
@@ -306,11 +306,11 @@ def _stops(simulation: Simulation, margin: float) -> Stops:
     )  # fmt: skip
 
 
-def _least(effect: float, question: PowerQuestion, calibrate: Calibrate, rng: np.random.Generator) -> int | None:
+def _least(effect: float, question: PowerQuestion, find_bounds: FindBounds, rng: np.random.Generator) -> int | None:
     """Least even number of replicates with enough power at `effect`; None beyond MOST."""
 
     def enough(half: int, looks: Callable[[int], tuple[int, ...]]) -> bool:
-        plan = scheme(2 * half, looks(2 * half), question, calibrate)
+        plan = scheme(2 * half, looks(2 * half), question, find_bounds)
         return Simulation(plan, rng).power(effect) >= POWER
 
     def fixed(half: int) -> bool:

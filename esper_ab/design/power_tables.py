@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.design.boundary_cache import calibrate
+from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.design.power import (
     PairSpread,
     PowerQuestion,
@@ -86,7 +86,7 @@ def _with_best(noise: EvaluationNoise, table: PowerTable) -> HostsAnswer:
     limits = None
     if table.sd_low is not None and table.sd_high is not None:
         limits = table.sd_low * times, table.sd_high * times
-    needed = replicates_needed(table.sd * times, limits, table.question, calibrate, _generator(table.question))
+    needed = replicates_needed(table.sd * times, limits, table.question, find_bounds, _generator(table.question))
     return HostsAnswer(
         hosts=noise.components.hosts, share=noise.components.share, cost_share=noise.cost_share, best=noise.next_hosts,
         sd=table.sd * times, cost_times=noise.cost_times(noise.next_hosts), needed=needed,
@@ -116,5 +116,5 @@ def power_tables(
 ) -> tuple[PowerTable, ...]:
     """One table for each of the `spreads`, from the same draws."""
     return power_tables_of(
-        spreads(known, rhos), replicates, question, calibrate, _generator(question, replicates)
+        spreads(known, rhos), replicates, question, find_bounds, _generator(question, replicates)
     )

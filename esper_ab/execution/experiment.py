@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import re
 import shutil
@@ -17,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from esper_ab.contracts import catalog
 from esper_ab.contracts.appraisal import Appraisal
 from esper_ab.contracts.below import make_folder
 from esper_ab.contracts.errors import Setting, UsageError
@@ -36,12 +34,12 @@ from esper_ab.control.preflight import (
 )
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.control.run_folders import RunFolders
-from esper_ab.design.boundary_cache import calibrate
+from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.execution.detach import reserved, settle_console
 from esper_ab.execution.notify import Notify
 from esper_ab.health.processor import room
 from esper_ab.journal.fold import History
-from esper_ab.launchers import Launcher, Sharing, Transport
+from esper_ab.launchers import Launcher
 from esper_ab.live.console import rich_console, waiting
 from esper_ab.live.on_stderr import Warnings
 from esper_ab.plan.appraised import belonging
@@ -53,8 +51,6 @@ from esper_ab.report.build import ReportPaths, build_report
 from esper_ab.settings.eval_hosts import choose_hosts
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kernel import kernel_notes
-from esper_ab.settings.launcher import DEFAULT as DEFAULT_LAUNCHER
-from esper_ab.settings.launcher import AskedLauncher
 from esper_ab.settings.precision import precision_notes
 from esper_ab.settings.resolve import collect_questions, resolve
 from esper_ab.trackers.beside import Trackers
@@ -64,7 +60,6 @@ from esper_ab.trackers.state import read_settings, save_settings
 if TYPE_CHECKING:
     from esper_ab.design.calibration_file import Calibration
 
-LAUNCHERS = "esper_ab.launchers"  # the catalogue
 _NARROWEST = 40  # characters: in a narrower terminal sentences are wrapped by the terminal
 
 
@@ -176,7 +171,7 @@ def plan_on(machine: Machine, asked: AskedExperiment, name: str, known: Beforeha
     if known.appraisal is not None:
         appraisal, missing = belonging(known.appraisal, experiment, machine)
         remarks += missing
-    return make_plan(experiment, machine, calibrate, remarks=remarks, run_sd=run_sd, appraisal=appraisal)
+    return make_plan(experiment, machine, find_bounds, remarks=remarks, run_sd=run_sd, appraisal=appraisal)
 
 
 def claim_directory(planned: PlannedExperiment, take: Callable[[Path], None]) -> PlannedExperiment:
@@ -278,28 +273,3 @@ def make_observers(
 
         told.append(stack.enter_context(LiveView(plan, rich_console(), history=history)))
     return told
-
-
-def launcher_as_asked(asked: AskedLauncher) -> Launcher:
-    """Make the launcher that was asked for; UsageError as `make_launcher`."""
-    return make_launcher(asked.launcher or DEFAULT_LAUNCHER, asked.transport, asked.files, **asked.own)
-
-
-def make_launcher(
-    name: str, transport: Transport | None = None, files: Sharing | None = None, **own: Any
-) -> Launcher:
-    """Make the launcher `name`, whose workers talk over `transport` and have their files by `files`.
-
-    None is what the launcher takes by itself. `own`: arguments that only some launchers have. UsageError with the
-    catalogue for another name, and for what this launcher does not have.
-    """
-    if name not in catalog.names(LAUNCHERS):
-        raise UsageError(f"launcher {name!r}: no such launcher; there are {', '.join(catalog.names(LAUNCHERS))}")
-    make: Callable[..., Launcher] = catalog.entry(LAUNCHERS, name, "LAUNCHER")
-    for key in own:
-        if key not in inspect.signature(make).parameters:
-            raise UsageError(f"launcher {name} has no ", Setting(key))
-    launcher = make(**own) if transport is None else make(transport=transport, **own)
-    if files is not None:
-        launcher.shares_files = files == "shared"
-    return launcher

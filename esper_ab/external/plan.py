@@ -18,7 +18,7 @@ from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.regular_file import open_regular
 from esper_ab.contracts.settings import Settings
 from esper_ab.contracts.unreadable import UNREADABLE
-from esper_ab.design.boundary_cache import calibrate
+from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.design.design import (
     LEAST_KEPT,
     SEVERAL_LOOKS_FROM,
@@ -118,11 +118,11 @@ def make_external_design(groups: Sequence[str], replicates: int, scales: Sequenc
     contrasts = tuple(Contrast(a=a, b=b, task=task) for task in tasks for a, b in duels)
     looks, sides = rule.looks or default_looks(replicates), ((0, 1),) * replicates
     bounded, whole = replicates >= LEAST_PAIRS, scales[0] if len(scales) == 1 else OF_MEAN
-    futility = futility_of(rule.futility, sides, 1, looks, calibrate) if bounded and rule.futility else None
+    futility = futility_of(rule.futility, sides, 1, looks, find_bounds) if bounded and rule.futility else None
     return Design(
         endpoint="given", test=rule.test, alpha=rule.alpha, margin=whole.margin, measures=whole.measures,
         comparisons=contrasts, positions=1, adjusted=False, early_stop=rule.early_stop, looks=looks,
-        boundaries=boundaries_of(rule.alpha, len(contrasts), sides, 1, looks, calibrate) if bounded else (),
+        boundaries=boundaries_of(rule.alpha, len(contrasts), sides, 1, looks, find_bounds) if bounded else (),
         anytime_after=None, evidence=1.0 / rule.alpha, futility=futility,
     )  # fmt: skip
 

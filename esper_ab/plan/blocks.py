@@ -25,7 +25,7 @@ from esper_ab.design.counterbalance import (
     shuffled,
     told_apart,
 )
-from esper_ab.design.design import Calibrate, Design, check_design, comparisons, extended, looks_of, make_design
+from esper_ab.design.design import Design, FindBounds, check_design, comparisons, extended, looks_of, make_design
 from esper_ab.plan.estimate import estimate
 from esper_ab.plan.notes import estimand, notes
 from esper_ab.plan.positions import positions_could_matter_by
@@ -74,12 +74,12 @@ class Extension(Settings, frozen=True, kw_only=True):
 
 
 def make_plan(
-    experiment: ResolvedExperiment, machine: Machine, calibrate: Calibrate, *, remarks: Sequence[str] = (),
+    experiment: ResolvedExperiment, machine: Machine, find_bounds: FindBounds, *, remarks: Sequence[str] = (),
     run_sd: float | None = None, appraisal: Appraisal | None = None,
 ) -> Plan:  # fmt: skip
     """Decide everything that is decided before the first run; UsageError when the devices cannot carry one block.
 
-    `calibrate` computes the boundaries of the looks. `remarks`: notes of those who resolved and calibrated, which
+    `find_bounds` computes the boundaries of the looks. `remarks`: notes of those who resolved and calibrated, which
     follow the plan's own. `run_sd`: from a calibration. `appraisal`: of the rewards of
     `experiment` alone.
     """
@@ -102,7 +102,8 @@ def make_plan(
         blocks=blocks,
         differences=differences(experiment.groups),
         design=make_design(
-            experiment, [_names(block) for block in blocks], calibrate, measures=task.measures, positions_matter=matter
+            experiment, [_names(block) for block in blocks], find_bounds, measures=task.measures,
+            positions_matter=matter,
         ),
         kind=task.kind,
         estimand=estimand(experiment, machine),

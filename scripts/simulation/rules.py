@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from esper_ab.contracts.settings import GroupSettings
-from esper_ab.design.boundary_cache import calibrate
+from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.design.design import Design, extended, make_design
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 from simulation import laws
@@ -130,7 +130,7 @@ def design(rule: Rule) -> Design:
     )
     orders = [tuple(names[index] for index in order) for order in laws.orders(rule.groups, rule.horizon)]
     found = make_design(
-        experiment, orders, calibrate, measures=MEASURES, positions_matter=rule.positions_matter
+        experiment, orders, find_bounds, measures=MEASURES, positions_matter=rule.positions_matter
     )
     return extended(found, rule.replicates) if rule.extend else found
 

@@ -26,7 +26,7 @@ from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.settings import Arithmetic
-from esper_ab.execution.experiment import LAUNCHERS, make_launcher
+from esper_ab.execution.launching import LAUNCHERS, make_launcher
 from esper_ab.journal.events import WorkerStarted
 from esper_ab.launchers import Launcher, LauncherFactory, Worker
 
@@ -248,7 +248,7 @@ def test_it_carries_an_experiment_out(name: str, tmp_path: Path) -> None:
 
 def test_loading_one_loads_no_other(name: str) -> None:
     launcher(name)
-    code = f"from esper_ab.execution.experiment import make_launcher\nmake_launcher({name!r})"
+    code = f"from esper_ab.execution.launching import make_launcher\nmake_launcher({name!r})"
     shown = [sys.executable, "-c", f"{code}\nimport sys\nprint(*sys.modules)"]
     child = subprocess.run(shown, capture_output=True, text=True, check=True, env=environment())
     loaded = set(child.stdout.split())

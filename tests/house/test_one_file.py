@@ -57,7 +57,7 @@ def python(copy: Path, *arguments: str) -> str:
 
 def test_a_launcher_is_found_by_its_name(copy: Path) -> None:
     assert "'inline', 'local', 'mine'" in python(copy, "-m", "esper_ab.launch", "--launcher", "nobody")
-    made = "from esper_ab.execution.experiment import make_launcher; print(type(make_launcher('mine')).__name__)"
+    made = "from esper_ab.execution.launching import make_launcher; print(type(make_launcher('mine')).__name__)"
     assert python(copy, "-c", made) == "InlineLauncher\n"
 
 

@@ -31,7 +31,7 @@ from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings
 from esper_ab.control import experiment_run
 from esper_ab.control.rules.liveness import Limits
-from esper_ab.design.boundary_cache import calibrate
+from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.journal.events import MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.fold import fold
@@ -91,7 +91,7 @@ def plan():
         replicates=1, eval_hosts=1, margin=2.0,
     )
     found = msgspec.structs.replace(fake_plans.machine(2), controllers=("ppo", "random"))
-    return make_plan(experiment, found, calibrate)
+    return make_plan(experiment, found, find_bounds)
 
 
 def new(folder, name="run"):

@@ -8,7 +8,7 @@ import msgspec
 
 from esper_ab.contracts.machine import Device, Machine, TaskFacts
 from esper_ab.contracts.settings import GroupSettings, PPOSettings
-from esper_ab.design.boundary_cache import calibrate
+from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.plan.blocks import Plan, make_plan
 from esper_ab.settings.experiment import AskedExperiment, Group
 from esper_ab.settings.parse import Catalogue, FileSettings, Request, parse, read_toml
@@ -47,7 +47,7 @@ def experiment(names: tuple[str, ...] = ("a", "b"), **changes: object) -> AskedE
 
 
 def planned(asked: AskedExperiment, there: Machine) -> Plan:
-    return make_plan(resolve(asked, there, "x"), there, calibrate)
+    return make_plan(resolve(asked, there, "x"), there, find_bounds)
 
 
 def asked(*groups: str, group: tuple[str, ...] = (), sets: tuple[str, ...] = (), toml: FileSettings | None = None,

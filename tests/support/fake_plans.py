@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from esper_ab.contracts.machine import Device, Machine, TaskFacts
 from esper_ab.contracts.settings import GroupSettings
-from esper_ab.design.boundary_cache import calibrate
+from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.plan.blocks import Plan, make_plan
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 from workers.growth.measures import MEASURES
@@ -41,4 +41,4 @@ def plan(cores: int = 2, groups: tuple[str, ...] = ("a", "b"), **settings) -> Pl
 
 def plan_of(experiment: ResolvedExperiment) -> Plan:
     """The plan of an experiment that has its devices."""
-    return make_plan(experiment, machine(len(experiment.devices)), calibrate)
+    return make_plan(experiment, machine(len(experiment.devices)), find_bounds)

@@ -27,7 +27,7 @@ from esper_ab.contracts.records import (
     Timing,
 )
 from esper_ab.contracts.settings import Arithmetic, ControllerSettings, GroupSettings, RewardSettings
-from esper_ab.design.boundary_cache import calibrate
+from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.design.counterbalance import order
 from esper_ab.design.design import make_design
 from esper_ab.journal.events import (
@@ -113,7 +113,7 @@ class Synthetic:
             experiment=experiment, digest="0" * 64, lanes=lanes, idle_devices=(), blocks=blocks,
             differences=(Difference(key="reward.mode", values=modes),) if differs else (),
             design=make_design(
-                experiment, [tuple(spec.ref.group_id for spec in block.runs) for block in blocks], calibrate,
+                experiment, [tuple(spec.ref.group_id for spec in block.runs) for block in blocks], find_bounds,
                 measures=self.measures,
             ),
             kind=self.kind,

@@ -13,7 +13,7 @@ from esper_ab.contracts.installed_code import hash_sources
 from esper_ab.contracts.machine import Device
 from esper_ab.contracts.messages import Lane
 from esper_ab.control import provenance
-from esper_ab.design.boundary_cache import calibrate
+from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.journal.events import (
     EpisodeRecorded,
     ExperimentContinued,
@@ -191,6 +191,6 @@ def test_the_planner_says_what_the_devices_are():
     )
     pool = ("cuda:0", "cuda:1", "cpu:0", "cpu:1")
     experiment = replace(fake_plans.plan().experiment, devices=pool, devices_per_run=2, n_envs=2)
-    plan = make_plan(experiment, replace(there, devices=(*gpus, *there.devices)), calibrate)
+    plan = make_plan(experiment, replace(there, devices=(*gpus, *there.devices)), find_bounds)
     assert [hardware(lane) for lane in plan.lanes] == ["A + B", "CPU core"]
     assert hardware(Lane(name="cuda:3", devices=("cuda:3",), uuids=("GPU-3",))) == "GPU"

@@ -8,7 +8,7 @@ from scipy import stats
 
 from esper_ab.design import boundary_cache
 from esper_ab.design.boundaries import beta_spent, futility_p, nominal_p, obrien_fleming_spent
-from esper_ab.design.boundary_cache import calibrate
+from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.design.t_process import draw, t_process, t_values
 from esper_ab.stats.adjusted_difference import adjusted_difference
 
@@ -127,48 +127,48 @@ ASKED = (tuple(ALTERNATING[:10]), 2, (6, 10), (0.05,))
 
 
 def test_cache_gives_the_computed_numbers(cache, monkeypatch):
-    computed = calibrate(*ASKED)
+    computed = find_bounds(*ASKED)
     (file,) = cache.iterdir()
     monkeypatch.setattr(boundary_cache, "_compute", lambda *_: pytest.fail("was cached"))
-    assert calibrate(*ASKED) == computed
-    assert calibrate([[0, 1], [1, 0]] * 5, *ASKED[1:]) == computed  # as sides come out of JSON
+    assert find_bounds(*ASKED) == computed
+    assert find_bounds([[0, 1], [1, 0]] * 5, *ASKED[1:]) == computed  # as sides come out of JSON
     file.unlink()
     monkeypatch.undo()
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache.parent.parent))
-    assert calibrate(*ASKED) == computed
+    assert find_bounds(*ASKED) == computed
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b'{"arguments":1}', b"\xff\xfe"])
 def test_a_damaged_file_is_computed_anew(cache, damage):
-    computed = calibrate(*ASKED)
+    computed = find_bounds(*ASKED)
     (file,) = cache.iterdir()
     whole = file.read_bytes()
     file.write_bytes(damage)
-    assert calibrate(*ASKED) == computed
+    assert find_bounds(*ASKED) == computed
     assert file.read_bytes() == whole
 
 
 def test_a_changed_number_or_another_plans_file_is_not_believed(cache):
-    computed = calibrate(*ASKED)
+    computed = find_bounds(*ASKED)
     (file,) = cache.iterdir()
     whole = file.read_bytes()
     file.write_bytes(whole.replace(b'"nominal_p":[[0.0', b'"nominal_p":[[0.1'))
     assert file.read_bytes() != whole
-    assert calibrate(*ASKED) == computed
-    other = calibrate(*ASKED[:3], (0.01,))
+    assert find_bounds(*ASKED) == computed
+    other = find_bounds(*ASKED[:3], (0.01,))
     (second,) = set(cache.iterdir()) - {file}
     file.write_bytes(second.read_bytes())
-    assert calibrate(*ASKED) == computed != other
+    assert find_bounds(*ASKED) == computed != other
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(tmp_path, monkeypatch):
     (tmp_path / "esper_ab").write_text("a file where the folder should be")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert calibrate(*ASKED)[0] == pytest.approx((0.0076, 0.0455), rel=0.02)
+    assert find_bounds(*ASKED)[0] == pytest.approx((0.0076, 0.0455), rel=0.02)
 
 
 def test_one_look_needs_no_file(cache):
-    assert calibrate(((0, 1),) * 6, 1, (6,), (0.05, 0.02)) == ((0.05,), (0.02,))
+    assert find_bounds(((0, 1),) * 6, 1, (6,), (0.05, 0.02)) == ((0.05,), (0.02,))
     assert not cache.exists()
 
 
@@ -222,9 +222,9 @@ def test_of_differences_of_the_margin_looks_stop_what_is_declared(positions):
 
 
 def test_bounds_of_futility_are_cached_and_leave_those_of_alpha_alone(cache):
-    before = calibrate(*ASKED)
-    (found,) = calibrate(*ASKED[:3], (), beta=0.2)
+    before = find_bounds(*ASKED)
+    (found,) = find_bounds(*ASKED[:3], (), beta=0.2)
     assert len(list(cache.iterdir())) == 2
-    assert calibrate(*ASKED[:3], (), beta=0.2) == (found,)
-    assert calibrate(*ASKED) == before
+    assert find_bounds(*ASKED[:3], (), beta=0.2) == (found,)
+    assert find_bounds(*ASKED) == before
     assert found == (pytest.approx(beta_spent(0.2, 0.6), rel=1e-9), 0.0)

@@ -12,7 +12,7 @@ from scipy import stats
 from statsmodels.stats.power import TTestPower
 
 from esper_ab.contracts.settings import GroupSettings
-from esper_ab.design.boundary_cache import calibrate
+from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.design.counterbalance import order
 from esper_ab.design.design import Contrast, default_looks, make_design
 from esper_ab.design.pairs_needed import pairs_needed
@@ -41,7 +41,7 @@ def rng():
 
 
 def table(spread, rho, replicates, question=TWO):
-    return power_tables_of([assumed(spread, rho)], replicates, question, calibrate, rng())[0]
+    return power_tables_of([assumed(spread, rho)], replicates, question, find_bounds, rng())[0]
 
 
 def test_spread_of_differences():
@@ -61,14 +61,14 @@ def test_pairs_that_were_seen_give_their_own_spread_and_its_limits():
     assert (found.sd, (found.sd_low, found.sd_high)) == (9.34, sd_limits(9.34, 5, 0.8))
     supposed = assumed(RunSpread(sd=sd_run), found.rho)
     assert supposed.sd == pytest.approx(found.sd)
-    there = power_tables_of([found], (6,), PowerQuestion(margin=10.0), calibrate, rng())[0]
+    there = power_tables_of([found], (6,), PowerQuestion(margin=10.0), find_bounds, rng())[0]
     assert there.rows[0].smallest == pytest.approx(table(RunSpread(sd=sd_run), found.rho, (6,)).rows[0].smallest)
 
 
 @pytest.mark.parametrize("replicates", [6, 7, 8])
 @pytest.mark.parametrize("effect", [0.3, 1.0, 1.6])
 def test_one_look_is_the_exact_noncentral_t(replicates, effect):
-    two = Simulation(scheme(replicates, (replicates,), TWO, calibrate), rng())
+    two = Simulation(scheme(replicates, (replicates,), TWO, find_bounds), rng())
     df = replicates - 2
     information = replicates if replicates % 2 == 0 else replicates - 1 / replicates
     bound = stats.t.isf(0.025, df)
@@ -85,7 +85,7 @@ def test_without_positions_it_is_the_paired_t_of_statsmodels(replicates, effect)
 
 def plain(replicates):
     """A block of six groups leaves too little at the first look of few replicates: not adjusted."""
-    return scheme(replicates, (replicates,), PowerQuestion(margin=1.0, groups=6), calibrate)
+    return scheme(replicates, (replicates,), PowerQuestion(margin=1.0, groups=6), find_bounds)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_power_is_what_experiments_find():
         name="x", groups=groups, slots=("early",), devices=("cpu:0",), replicates=10, margin=0.5, eval_hosts=1
     )
     orders = [tuple("ab"[group] for group in order(2, block)) for block in range(10)]
-    design = make_design(experiment, orders, calibrate, measures=MEASURES)
+    design = make_design(experiment, orders, find_bounds, measures=MEASURES)
     sides = [(names.index("a"), names.index("b")) for names in orders]
     ab, effect, found = Contrast(a="a", b="b"), 1.0, 0
     for d in np.random.default_rng(2).standard_normal((800, 10)) + effect:
@@ -124,7 +124,7 @@ def test_power_is_what_experiments_find():
             for r, x in enumerate(d)
         ]
         found += follow(design, {ab: pairs}, 10)[ab].direction == 1
-    simulation = Simulation(scheme(10, design.looks, TWO, calibrate), rng())
+    simulation = Simulation(scheme(10, design.looks, TWO, find_bounds), rng())
     expected = simulation.power(effect)
     assert found / 800 == pytest.approx(expected, abs=4 * math.sqrt(expected * (1 - expected) / 800))
 
@@ -147,8 +147,8 @@ def test_more_replicates_resolve_less_and_cost_no_more_than_planned():
 
 
 def test_looks_cost_little_power():
-    with_looks = Simulation(scheme(20, (6, 10, 14, 20), TWO, calibrate), rng())
-    fixed = Simulation(scheme(20, (20,), TWO, calibrate), rng())
+    with_looks = Simulation(scheme(20, (6, 10, 14, 20), TWO, find_bounds), rng())
+    fixed = Simulation(scheme(20, (20,), TWO, find_bounds), rng())
     for effect in (0.4, 0.7, 1.0):
         assert fixed.power(effect) - 0.03 < with_looks.power(effect) < fixed.power(effect) + 0.005
 
@@ -174,11 +174,11 @@ def test_looks_that_the_user_names():
 @pytest.mark.parametrize(("sd", "margin"), [(3.15, 2.0), (2.0, 2.0), (7.0, 2.0)])
 def test_replicates_needed_is_the_least_even_number(sd, margin):
     question = PowerQuestion(margin=margin)
-    needed = replicates_needed(sd, None, question, calibrate, rng())
+    needed = replicates_needed(sd, None, question, find_bounds, rng())
     assert needed.low == needed.replicates == needed.high
 
     def power(count):
-        return Simulation(scheme(count, default_looks(count), question, calibrate), rng()).power(margin / sd)
+        return Simulation(scheme(count, default_looks(count), question, find_bounds), rng()).power(margin / sd)
 
     assert needed.replicates % 2 == 0
     assert power(needed.replicates) > 0.797  # simulation error
@@ -201,11 +201,11 @@ def test_range_of_replicates_from_the_limits_of_the_sd():
 
 
 def test_beyond_reach_is_said():
-    assert replicates_needed(500.0, None, PowerQuestion(margin=1.0), calibrate, rng()).replicates is None
+    assert replicates_needed(500.0, None, PowerQuestion(margin=1.0), find_bounds, rng()).replicates is None
 
 
 def test_easily_seen_needs_six():
-    assert replicates_needed(0.1, None, PowerQuestion(margin=2.0), calibrate, rng()).replicates == 6
+    assert replicates_needed(0.1, None, PowerQuestion(margin=2.0), find_bounds, rng()).replicates == 6
 
 
 def test_the_generator_is_the_only_source_of_chance():
@@ -234,7 +234,7 @@ def test_what_makes_no_sense_is_refused(sd, rho, margin):
 def test_stops_for_futility_cost_what_is_declared_at_most_and_save_replicates():
     question = PowerQuestion(margin=2.0, looks=(6, 10, 14, 20), futility=0.8)
     with_stops, plain = (
-        power_tables_of([assumed(RunSpread(sd=2.0), 0.0)], (20,), one, calibrate, rng())[0].rows[0]
+        power_tables_of([assumed(RunSpread(sd=2.0), 0.0)], (20,), one, find_bounds, rng())[0].rows[0]
         for one in (question, PowerQuestion(margin=2.0, looks=(6, 10, 14, 20)))
     )
     assert plain.stops is None
@@ -248,8 +248,8 @@ def test_stops_for_futility_cost_what_is_declared_at_most_and_save_replicates():
 
 
 def test_one_look_has_no_stops():
-    question = PowerQuestion(margin=2.0, futility=0.8)
-    assert power_tables_of([assumed(RunSpread(sd=2.0), 0.0)], (6,), question, calibrate, rng())[0].rows[0].stops is None
+    question, spread = PowerQuestion(margin=2.0, futility=0.8), assumed(RunSpread(sd=2.0), 0.0)
+    assert power_tables_of([spread], (6,), question, find_bounds, rng())[0].rows[0].stops is None
 
 
 @pytest.mark.parametrize(("replicates", "least"), [(6, 0.29), (10, 0.50), (20, 0.835)])
@@ -257,7 +257,7 @@ def test_plans_that_need_not_adjust_find_what_they_should(replicates, least):
     """d = 1, no correlation in pairs: a target of the project."""
     free = PowerQuestion(margin=1.0, positions_matter=False)
     found, held = (
-        Simulation(scheme(replicates, default_looks(replicates), one, calibrate), rng()).power(1.0 / math.sqrt(2.0))
+        Simulation(scheme(replicates, default_looks(replicates), one, find_bounds), rng()).power(1.0 / math.sqrt(2.0))
         for one in (free, PowerQuestion(margin=1.0))
     )
     assert found > held

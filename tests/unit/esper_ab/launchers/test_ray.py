@@ -11,7 +11,7 @@ from support.children import environment
 from esper_ab.commands._launcher import launcher_of, launcher_words
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Lane
-from esper_ab.execution.experiment import make_launcher
+from esper_ab.execution.launching import make_launcher
 from esper_ab.launchers.ray import RayLauncher, _bundle
 
 GIVEN = {

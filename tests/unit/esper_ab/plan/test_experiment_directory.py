@@ -16,7 +16,7 @@ from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Device, Kernel, Machine, TaskFacts
 from esper_ab.control.preflight import check_experiment_dir, expected_bytes
-from esper_ab.design.boundary_cache import calibrate
+from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.plan.blocks import Plan, make_plan
 from esper_ab.plan.estimate import Estimate, estimate
 from esper_ab.plan.experiment_directory import check_name, experiment_toml, make_experiment_directory, run_toml
@@ -43,7 +43,7 @@ MACHINE = Machine(
 
 def planned(*groups: str, group: tuple[str, ...] = (), sets: tuple[str, ...] = (), **flags: object) -> Plan:
     asked = parse(Request(groups=groups, group=group, assignments=sets, flags=flags), FileSettings(), CATALOGUE)
-    return make_plan(resolve(asked, MACHINE, asked.name or "x"), MACHINE, calibrate)
+    return make_plan(resolve(asked, MACHINE, asked.name or "x"), MACHINE, find_bounds)
 
 
 def cost_of(plan: Plan, machine: Machine) -> Estimate:

@@ -1,0 +1,40 @@
+"""Make the launcher that was asked for, by its name in the catalogue `esper_ab/launchers`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from esper_ab.contracts import catalog
+from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.launchers import Launcher, Sharing, Transport
+from esper_ab.settings.launcher import DEFAULT as DEFAULT_LAUNCHER
+from esper_ab.settings.launcher import AskedLauncher
+
+LAUNCHERS = "esper_ab.launchers"
+
+
+def launcher_as_asked(asked: AskedLauncher) -> Launcher:
+    """Make the launcher that was asked for; UsageError as `make_launcher`."""
+    return make_launcher(asked.launcher or DEFAULT_LAUNCHER, asked.transport, asked.files, **asked.own)
+
+
+def make_launcher(
+    name: str, transport: Transport | None = None, files: Sharing | None = None, **own: Any
+) -> Launcher:
+    """Make the launcher `name`, whose workers talk over `transport` and have their files by `files`.
+
+    None is what the launcher takes by itself. `own`: arguments that only some launchers have. UsageError with the
+    catalogue for another name, and for what this launcher does not have.
+    """
+    if name not in catalog.names(LAUNCHERS):
+        raise UsageError(f"launcher {name!r}: no such launcher; there are {', '.join(catalog.names(LAUNCHERS))}")
+    make: Callable[..., Launcher] = catalog.entry(LAUNCHERS, name, "LAUNCHER")
+    for key in own:
+        if key not in inspect.signature(make).parameters:
+            raise UsageError(f"launcher {name} has no ", Setting(key))
+    launcher = make(**own) if transport is None else make(transport=transport, **own)
+    if files is not None:
+        launcher.shares_files = files == "shared"
+    return launcher
