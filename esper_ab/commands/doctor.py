@@ -40,7 +40,7 @@ def command(out: Path, json: bool, **options: Any) -> int:
     Exit status 2 when there is a problem, which is something with which `launch` is refused or fails here; warnings
     leave it 0. It trains nothing and leaves nothing behind.
     """
-    diagnoses = [*examine_machine(out), *_examine_nodes(out, options)]
+    diagnoses = [*diagnose_machine(out), *_examine_nodes(out, options)]
     problems = sum(diagnosis.level == "problem" for diagnosis in diagnoses)
     if json:
         tree = {"problems": problems, "warnings": _warnings(diagnoses), "diagnoses": msgspec.to_builtins(diagnoses)}
@@ -50,7 +50,7 @@ def command(out: Path, json: bool, **options: Any) -> int:
     return UsageError.exit_code if problems else 0
 
 
-def examine_machine(out: Path) -> Iterator[Diagnosis]:
+def diagnose_machine(out: Path) -> Iterator[Diagnosis]:
     """Findings about everything that experiments need here, in the order of what depends on what."""
     yield from system.package_diagnoses("esper-ab", also=_NAMED)
     machine = _machine()

@@ -20,7 +20,16 @@ from esper_ab.contracts.below import NewFile, open_below
 from esper_ab.contracts.checkpoint_files import remove_older
 from esper_ab.contracts.errors import NO_ROOM
 from esper_ab.contracts.messages import PIECE_BYTES, Fetch, Fetched
-from esper_ab.control.rules.transfers import Arrival, DropFile, Filed, PieceWritten, Read, ReadPiece, Result, TakePiece
+from esper_ab.control.rules.transfers import (
+    AnnouncedFile,
+    DropFile,
+    Filed,
+    PieceWritten,
+    Read,
+    ReadPiece,
+    Result,
+    TakePiece,
+)
 
 _THREADS = 4
 _WHY_CHARS = 150
@@ -42,7 +51,7 @@ class FileStore:
         """Have it done; returns at once."""
         if not self._threads:  # where files are shared there is nothing to do, ever
             self._begin()
-        path = job.asked.file if isinstance(job, ReadPiece) else job.arrival.path
+        path = job.asked.file if isinstance(job, ReadPiece) else job.announced.path
         self._jobs[zlib.crc32(path.encode()) % _THREADS].put(job)
 
     def results(self) -> list[Result]:
@@ -76,8 +85,8 @@ class FileStore:
 class _Coming:
     """A file that is not complete."""
 
-    def __init__(self, root: Path, arrival: Arrival) -> None:
-        self.file = NewFile(root, arrival.path) if arrival.position is None else None
+    def __init__(self, root: Path, announced: AnnouncedFile) -> None:
+        self.file = NewFile(root, announced.path) if announced.position is None else None
         self.log = b""
         self.size_bytes = 0
         self.sha = hashlib.sha256()
@@ -107,54 +116,54 @@ class _Desk:
     def work(self, jobs: SimpleQueue[Job | None]) -> None:
         while (job := jobs.get()) is not None:
             match job:
-                case TakePiece(arrival, data):
-                    self._take(arrival, data)
-                    self._tell(PieceWritten(worker=arrival.worker, number=arrival.number, length=len(data)))
-                case DropFile(arrival):
-                    self._close(arrival)
+                case TakePiece(announced, data):
+                    self._take(announced, data)
+                    self._tell(PieceWritten(worker=announced.worker, number=announced.number, length=len(data)))
+                case DropFile(announced):
+                    self._close(announced)
                 case ReadPiece(worker, asked):
                     self._tell(Read(worker=worker, piece=self._read(asked)))
         for coming in self._coming.values():
             coming.discard()
 
-    def _take(self, arrival: Arrival, data: bytes) -> None:
-        if arrival.number <= self._closed.get(arrival.worker, 0):
+    def _take(self, announced: AnnouncedFile, data: bytes) -> None:
+        if announced.number <= self._closed.get(announced.worker, 0):
             return
-        key = (arrival.worker, arrival.number)
+        key = (announced.worker, announced.number)
         try:
             if key not in self._coming:
-                self._coming[key] = _Coming(self._root, arrival)
+                self._coming[key] = _Coming(self._root, announced)
             coming = self._coming[key]
             coming.write(data)
-            if coming.size_bytes < arrival.size_bytes:
+            if coming.size_bytes < announced.size_bytes:
                 return
-            if coming.sha.hexdigest() != arrival.sha256:
-                self._give_up(arrival, "failed", "came with other bytes than were announced")
+            if coming.sha.hexdigest() != announced.sha256:
+                self._give_up(announced, "failed", "came with other bytes than were announced")
                 return
-            self._keep(arrival, coming)
+            self._keep(announced, coming)
         except OSError as error:
             if error.errno in NO_ROOM:
-                self._give_up(arrival, "no room")
+                self._give_up(announced, "no room")
             else:
-                self._give_up(arrival, "failed", f"cannot be stored: {error.strerror}"[:_WHY_CHARS])
+                self._give_up(announced, "failed", f"cannot be stored: {error.strerror}"[:_WHY_CHARS])
 
-    def _keep(self, arrival: Arrival, coming: _Coming) -> None:
+    def _keep(self, announced: AnnouncedFile, coming: _Coming) -> None:
         if coming.file is None:
-            self._append(arrival, coming.log)
+            self._append(announced, coming.log)
         else:
             coming.file.keep()
-            if arrival.checkpoint:
-                remove_older(self._root, arrival.path)
-        self._close(arrival)
-        self._tell(Filed(arrival=arrival, outcome="stored"))
+            if announced.checkpoint:
+                remove_older(self._root, announced.path)
+        self._close(announced)
+        self._tell(Filed(announced=announced, outcome="stored"))
 
-    def _append(self, arrival: Arrival, data: bytes) -> None:
+    def _append(self, announced: AnnouncedFile, data: bytes) -> None:
         """Unless it is there: a worker that was not told so sends it again."""
-        assert arrival.position is not None, "it is a log"
-        key = (arrival.worker, arrival.path)
-        if arrival.position < self._logged.get(key, 0):
+        assert announced.position is not None, "it is a log"
+        key = (announced.worker, announced.path)
+        if announced.position < self._logged.get(key, 0):
             return
-        log = open_below(self._root, arrival.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        log = open_below(self._root, announced.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         try:
             before = os.fstat(log).st_size
             if os.write(log, data) < len(data):  # a full disk shortens a write without an error
@@ -162,15 +171,15 @@ class _Desk:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         finally:
             os.close(log)
-        self._logged[key] = arrival.position + len(data)
+        self._logged[key] = announced.position + len(data)
 
-    def _give_up(self, arrival: Arrival, outcome: str, why: str = "") -> None:
-        self._close(arrival)
-        self._tell(Filed(arrival=arrival, outcome=outcome, why=why))  # type: ignore[arg-type]  # one of the three
+    def _give_up(self, announced: AnnouncedFile, outcome: str, why: str = "") -> None:
+        self._close(announced)
+        self._tell(Filed(announced=announced, outcome=outcome, why=why))  # type: ignore[arg-type]  # one of the three
 
-    def _close(self, arrival: Arrival) -> None:
-        self._closed[arrival.worker] = max(arrival.number, self._closed.get(arrival.worker, 0))
-        coming = self._coming.pop((arrival.worker, arrival.number), None)
+    def _close(self, announced: AnnouncedFile) -> None:
+        self._closed[announced.worker] = max(announced.number, self._closed.get(announced.worker, 0))
+        coming = self._coming.pop((announced.worker, announced.number), None)
         if coming is not None:
             coming.discard()
 

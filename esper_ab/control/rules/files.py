@@ -11,7 +11,7 @@ from esper_ab.contracts.messages import EpisodeFinished, Evaluated, Fetch, FileM
 from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.trainer import is_command
 from esper_ab.control.rules.runs import assignment
-from esper_ab.control.rules.transfers import Arrival, Downloads, Filed, PieceWritten, Read, Result, Step, Uploads
+from esper_ab.control.rules.transfers import AnnouncedFile, Downloads, Filed, PieceWritten, Read, Result, Step, Uploads
 from esper_ab.control.rules.validation import Rejected, Report
 from esper_ab.control.rules.worker_state import Workers, WorkerState
 from esper_ab.journal.fold import History
@@ -30,8 +30,8 @@ class WorkerFiles:
             raise Rejected("sends files, although it sees the experiment directory")
         match message:
             case Upload():
-                arrival = self._arrival(worker, message)
-                return [] if arrival is None else self._uploads.announce(arrival)
+                announced = self._announced(worker, message)
+                return [] if announced is None else self._uploads.announce(announced)
             case Fetch():
                 if worker.run is None:
                     return []  # it was cancelled meanwhile
@@ -48,9 +48,9 @@ class WorkerFiles:
             case Read():
                 return self._downloads.read(result)
             case Filed():
-                worker = self._workers.of(result.arrival.worker)
+                worker = self._workers.of(result.announced.worker)
                 if result.outcome == "failed" and worker is not None:
-                    worker.fault = worker.fault or f"{result.arrival.path} {result.why}"
+                    worker.fault = worker.fault or f"{result.announced.path} {result.why}"
                 return self._uploads.filed(result)
 
     def check_stored(self, worker: WorkerState, report: Report) -> None:
@@ -74,7 +74,7 @@ class WorkerFiles:
         """The worker is gone."""
         return [*self._uploads.forget(worker.identity), *self._downloads.forget(worker.identity)]
 
-    def _arrival(self, worker: WorkerState, upload: Upload) -> Arrival | None:
+    def _announced(self, worker: WorkerState, upload: Upload) -> AnnouncedFile | None:
         """None for a file of a run that was given up."""
         spec = None if upload.run is None else self._spec(worker, upload.run)
         position = None
@@ -92,7 +92,7 @@ class WorkerFiles:
                 raise Rejected(f"announces a {upload.file} of {of}, milestone {upload.milestone}")
         if position is None and spec != worker.run:
             return None
-        return Arrival(
+        return AnnouncedFile(
             worker=worker.identity, number=upload.number, path=path, size_bytes=upload.size_bytes,
             sha256=upload.sha256, checkpoint=upload.file == "checkpoint", position=position,
         )  # fmt: skip

@@ -20,7 +20,7 @@ UNDER_WAY_BYTES = 4 << 20  # of uploads; and as much of downloads
 _AHEAD_BYTES = 4 * PIECE_BYTES  # of one file, asked for before those before them are written
 
 
-class Arrival(msgspec.Struct, frozen=True, kw_only=True):
+class AnnouncedFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file on its way to the coordinator."""
 
     worker: str  # identity
@@ -43,7 +43,7 @@ class PieceWritten(msgspec.Struct, frozen=True, kw_only=True):
 class Filed(msgspec.Struct, frozen=True, kw_only=True):
     """A file is complete and on disk, or nothing of it was kept."""
 
-    arrival: Arrival
+    announced: AnnouncedFile
     outcome: Literal["stored", "no room", "failed"]
     why: str = ""  # it failed, in words after the file's name
 
@@ -61,14 +61,14 @@ Result = PieceWritten | Filed | Read
 class TakePiece(msgspec.Struct, frozen=True):
     """Write the next bytes of a file; `PieceWritten` tells when, and after the last ones `Filed`."""
 
-    arrival: Arrival
+    announced: AnnouncedFile
     data: bytes
 
 
 class DropFile(msgspec.Struct, frozen=True):
     """Keep nothing of a file that is not complete; none of its pieces comes any more."""
 
-    arrival: Arrival
+    announced: AnnouncedFile
 
 
 class ReadPiece(msgspec.Struct, frozen=True):
@@ -90,14 +90,14 @@ Step = TakePiece | DropFile | ReadPiece | Answer
 
 @dataclass(kw_only=True)
 class _Upload:
-    arrival: Arrival
+    announced: AnnouncedFile
     asked: int = 0  # bytes: asked for, ...
     came: int = 0  # ... arrived ...
     written: int = 0
 
     @property
     def left(self) -> int:
-        return self.arrival.size_bytes - self.asked
+        return self.announced.size_bytes - self.asked
 
 
 class Uploads:
@@ -108,18 +108,18 @@ class Uploads:
         self._of: dict[str, _Upload] = {}
         self._last: dict[str, int] = {}  # worker -> number of its last upload
         self._turns: OrderedDict[str, None] = OrderedDict()  # workers whose next piece may be asked for, in turn
-        self._stored: dict[str, dict[str, Arrival]] = {}  # worker -> path -> what was stored there
+        self._stored: dict[str, dict[str, AnnouncedFile]] = {}  # worker -> path -> what was stored there
 
-    def announce(self, arrival: Arrival) -> list[Step]:
+    def announce(self, announced: AnnouncedFile) -> list[Step]:
         """Begin a file; it takes the place of the worker's one before. Rejected for a number that was used before."""
-        worker = arrival.worker
-        if arrival.number <= self._last.get(worker, 0):
-            raise Rejected(f"announces a file as number {arrival.number} after {self._last[worker]}")
+        worker = announced.worker
+        if announced.number <= self._last.get(worker, 0):
+            raise Rejected(f"announces a file as number {announced.number} after {self._last[worker]}")
         dropped = self._void(worker)
-        self._last[worker] = arrival.number
-        self._of[worker] = _Upload(arrival=arrival)
-        if not arrival.size_bytes:
-            return [*dropped, TakePiece(arrival, b"")]
+        self._last[worker] = announced.number
+        self._of[worker] = _Upload(announced=announced)
+        if not announced.size_bytes:
+            return [*dropped, TakePiece(announced, b"")]
         self._turns[worker] = None
         return [*dropped, *self._ask()]
 
@@ -128,20 +128,20 @@ class Uploads:
         upload = self._of.get(worker)
         if piece.number < self._last.get(worker, 0) or (upload is None and piece.number == self._last.get(worker, 0)):
             return []
-        if upload is None or piece.number != upload.arrival.number:
+        if upload is None or piece.number != upload.announced.number:
             raise Rejected(f"sends a piece of file {piece.number}, which it has not announced")
-        due = min(PIECE_BYTES, upload.arrival.size_bytes - upload.came)
+        due = min(PIECE_BYTES, upload.announced.size_bytes - upload.came)
         if upload.came >= upload.asked or piece.offset != upload.came or len(piece.data) != due:
-            what = f"{len(piece.data)} bytes at {piece.offset} of {upload.arrival.path}"
+            what = f"{len(piece.data)} bytes at {piece.offset} of {upload.announced.path}"
             raise Rejected(f"sends {what}, which nobody asked for")
         upload.came += due
-        return [TakePiece(upload.arrival, piece.data)]
+        return [TakePiece(upload.announced, piece.data)]
 
     def taken(self, taken: PieceWritten) -> list[Step]:
         """Go on after a piece was written."""
         self.under_way_bytes -= taken.length
         upload = self._of.get(taken.worker)
-        if upload is not None and upload.arrival.number == taken.number:
+        if upload is not None and upload.announced.number == taken.number:
             upload.written += taken.length
             if upload.left:
                 self._turns[taken.worker] = None  # who is there already keeps its turn
@@ -149,17 +149,17 @@ class Uploads:
 
     def filed(self, filed: Filed) -> list[Step]:
         """Tell the worker what became of its file, if it is still the one it waits for."""
-        arrival = filed.arrival
-        upload = self._of.get(arrival.worker)
-        if upload is None or upload.arrival != arrival:
+        announced = filed.announced
+        upload = self._of.get(announced.worker)
+        if upload is None or upload.announced != announced:
             return []
-        steps = self._void(arrival.worker, dropped=False)
+        steps = self._void(announced.worker, dropped=False)
         if filed.outcome == "no room":
-            return [*steps, Answer(arrival.worker, NoRoom(number=arrival.number))]
+            return [*steps, Answer(announced.worker, NoRoom(number=announced.number))]
         if filed.outcome == "failed":
             return steps
-        self._stored.setdefault(arrival.worker, {})[arrival.path] = arrival
-        return [*steps, Answer(arrival.worker, Stored(number=arrival.number))]
+        self._stored.setdefault(announced.worker, {})[announced.path] = announced
+        return [*steps, Answer(announced.worker, Stored(number=announced.number))]
 
     def withdraw(self, worker: str) -> list[Step]:
         """Forget what the worker has under way; it begins anew, or is gone."""
@@ -189,7 +189,7 @@ class Uploads:
             if self.under_way_bytes + length > UNDER_WAY_BYTES:
                 break  # who is first stays first
             del self._turns[worker]
-            grant = Grant(number=upload.arrival.number, offset=upload.asked, length=length)
+            grant = Grant(number=upload.announced.number, offset=upload.asked, length=length)
             self.under_way_bytes += length
             upload.asked += length
             steps.append(Answer(worker, grant))
@@ -204,7 +204,7 @@ class Uploads:
             return []
         self._turns.pop(worker, None)
         self.under_way_bytes -= upload.asked - upload.came
-        return [*([DropFile(upload.arrival)] if dropped else []), *self._ask()]
+        return [*([DropFile(upload.announced)] if dropped else []), *self._ask()]
 
 
 class Downloads:

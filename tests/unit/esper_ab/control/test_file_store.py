@@ -12,15 +12,15 @@ import pytest
 
 from esper_ab.contracts.messages import PIECE_BYTES, Fetch
 from esper_ab.control.file_store import FileStore
-from esper_ab.control.rules.transfers import Arrival, DropFile, Filed, Read, ReadPiece, TakePiece
+from esper_ab.control.rules.transfers import AnnouncedFile, DropFile, Filed, Read, ReadPiece, TakePiece
 
 PATIENCE_S = 60.0
 DATA = os.urandom(PIECE_BYTES) * 2 + b"the end"
 
 
-def arrival(path="policies/a/0.pt", data=DATA, **changed):
+def announced(path="policies/a/0.pt", data=DATA, **changed):
     given = {"worker": "w00/1", "number": 1, "sha256": hashlib.sha256(data).hexdigest()} | changed
-    return Arrival(path=path, size_bytes=len(data), **given)
+    return AnnouncedFile(path=path, size_bytes=len(data), **given)
 
 
 @pytest.fixture
@@ -49,20 +49,20 @@ def contents(folder):
 
 
 def test_a_file_is_there_when_it_is_whole(store, tmp_path):
-    assert send(store, arrival()) == ("stored", "")
-    assert send(store, arrival("policies/a/1.pt", b"", number=2), b"") == ("stored", "")
+    assert send(store, announced()) == ("stored", "")
+    assert send(store, announced("policies/a/1.pt", b"", number=2), b"") == ("stored", "")
     assert contents(tmp_path) == {"policies/a/0.pt": DATA, "policies/a/1.pt": b""}
 
 
 def test_other_bytes_than_were_announced_leave_the_one_before(store, tmp_path):
-    send(store, arrival())
-    wrong = arrival(number=2, sha256="0" * 64)
+    send(store, announced())
+    wrong = announced(number=2, sha256="0" * 64)
     assert send(store, wrong) == ("failed", "came with other bytes than were announced")
     assert contents(tmp_path) == {"policies/a/0.pt": DATA}
 
 
 def test_of_a_file_that_is_dropped_nothing_is_left_and_nothing_comes_later(store, tmp_path):
-    one, second = arrival(), arrival(number=2)
+    one, second = announced(), announced(number=2)
     store.do(TakePiece(one, DATA[:PIECE_BYTES]))
     store.do(DropFile(one))
     store.do(TakePiece(one, DATA[PIECE_BYTES:]))
@@ -72,7 +72,7 @@ def test_of_a_file_that_is_dropped_nothing_is_left_and_nothing_comes_later(store
 
 def test_what_is_not_complete_at_the_end_is_not_there(tmp_path):
     with closing(FileStore(tmp_path)) as store:
-        store.do(TakePiece(arrival(), DATA[:PIECE_BYTES]))
+        store.do(TakePiece(announced(), DATA[:PIECE_BYTES]))
     assert contents(tmp_path) == {}
 
 
@@ -83,16 +83,16 @@ def test_without_room_nothing_is_kept_and_it_may_come_again(store, tmp_path, mon
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    assert send(store, arrival("0.pt")) == ("no room", "")
+    assert send(store, announced("0.pt")) == ("no room", "")
     assert contents(tmp_path) == {}
     monkeypatch.setattr(os, "fsync", real)
-    assert send(store, arrival("0.pt", number=2)) == ("stored", "")
+    assert send(store, announced("0.pt", number=2)) == ("stored", "")
 
 
 def test_nothing_is_written_behind_a_link(store, tmp_path, tmp_path_factory):
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     (tmp_path / "policies").symlink_to(elsewhere)
-    outcome, why = send(store, arrival())
+    outcome, why = send(store, announced())
     assert (outcome, why) == ("failed", "cannot be stored: is a symbolic link")
     assert contents(elsewhere) == {}
 
@@ -100,14 +100,14 @@ def test_nothing_is_written_behind_a_link(store, tmp_path, tmp_path_factory):
 def test_two_generations_of_checkpoints_are_kept(store, tmp_path):
     for milestone in range(1, 6):
         path = f"checkpoints/a/0/{milestone}.2.pt"
-        assert send(store, arrival(path, number=milestone, checkpoint=True)) == ("stored", "")
+        assert send(store, announced(path, number=milestone, checkpoint=True)) == ("stored", "")
     assert sorted(contents(tmp_path)) == ["checkpoints/a/0/4.2.pt", "checkpoints/a/0/5.2.pt"]
 
 
 def test_a_log_grows_and_what_was_sent_twice_is_there_once(store, tmp_path):
     for number, position, text in ((1, 0, b"one\n"), (2, 0, b"one\n"), (3, 4, b"two\n")):
-        assert send(store, arrival("logs/w00.log", text, number=number, position=position), text) == ("stored", "")
-    again = arrival("logs/w00.log", b"three\n", worker="w00/2", position=0)
+        assert send(store, announced("logs/w00.log", text, number=number, position=position), text) == ("stored", "")
+    again = announced("logs/w00.log", b"three\n", worker="w00/2", position=0)
     assert send(store, again, b"three\n") == ("stored", "")
     assert contents(tmp_path) == {"logs/w00.log": b"one\ntwo\nthree\n"}
 

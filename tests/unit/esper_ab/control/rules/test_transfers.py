@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from esper_ab.contracts.messages import PIECE_BYTES, Fetch, Fetched, Grant, NoRoom, Piece, Stored
 from esper_ab.control.rules.transfers import (
     UNDER_WAY_BYTES,
+    AnnouncedFile,
     Answer,
-    Arrival,
     Downloads,
     DropFile,
     Filed,
@@ -26,8 +26,8 @@ WORKERS = tuple(f"w{number:02d}/1" for number in range(24))
 SIZES = (0, 1, PIECE_BYTES, PIECE_BYTES + 1, 5 * PIECE_BYTES - 7, 20 * PIECE_BYTES)
 
 
-def arrival(worker="w00/1", number=1, size_bytes=3 * PIECE_BYTES, sha256="0" * 64):
-    return Arrival(worker=worker, number=number, path=f"policies/{worker}", size_bytes=size_bytes, sha256=sha256)
+def announced(worker="w00/1", number=1, size_bytes=3 * PIECE_BYTES, sha256="0" * 64):
+    return AnnouncedFile(worker=worker, number=number, path=f"policies/{worker}", size_bytes=size_bytes, sha256=sha256)
 
 
 class World:
@@ -77,13 +77,13 @@ class World:
         if not self.store:
             return
         step = self.store.pop(0)
-        key = (step.arrival.worker, step.arrival.number)
+        key = (step.announced.worker, step.announced.number)
         if isinstance(step, DropFile):
             self.files.pop(key, None)
             return
         self.files[key] = self.files.get(key, 0) + len(step.data)
-        if self.files[key] == step.arrival.size_bytes:
-            self.perform(self.uploads.filed(Filed(arrival=step.arrival, outcome="stored")))
+        if self.files[key] == step.announced.size_bytes:
+            self.perform(self.uploads.filed(Filed(announced=step.announced, outcome="stored")))
         self.perform(self.uploads.taken(PieceWritten(worker=key[0], number=key[1], length=len(step.data))))
 
     def settle(self):
@@ -111,7 +111,7 @@ def test_whatever_happens_what_is_under_way_is_bounded_and_every_file_left_is_st
             case "announce":
                 numbers[worker] += 1
                 present[worker] = numbers[worker]
-                world.announce(arrival(worker, numbers[worker], size_bytes))
+                world.announce(announced(worker, numbers[worker], size_bytes))
             case "answer":
                 world.answer(worker)
             case "write":
@@ -131,9 +131,9 @@ def test_whatever_happens_what_is_under_way_is_bounded_and_every_file_left_is_st
 
 def test_a_large_file_does_not_hold_up_a_small_one():
     world = World()
-    world.announce(arrival(WORKERS[0], size_bytes=400 * PIECE_BYTES))
+    world.announce(announced(WORKERS[0], size_bytes=400 * PIECE_BYTES))
     for worker in WORKERS[1:]:
-        world.announce(arrival(worker, size_bytes=PIECE_BYTES))
+        world.announce(announced(worker, size_bytes=PIECE_BYTES))
     for _ in range(40):
         for worker in WORKERS:
             world.answer(worker)
@@ -149,14 +149,14 @@ def test_a_large_file_does_not_hold_up_a_small_one():
 ])
 def test_what_nobody_asked_for_is_refused(piece):
     uploads = Uploads()
-    uploads.announce(arrival())
+    uploads.announce(announced())
     with pytest.raises(Rejected):
         uploads.came("w00/1", piece)
 
 
 def test_a_piece_beyond_what_was_asked_for_is_refused():
     uploads = Uploads()
-    steps = uploads.announce(arrival(size_bytes=40 * PIECE_BYTES))
+    steps = uploads.announce(announced(size_bytes=40 * PIECE_BYTES))
     asked = [step.message for step in steps]
     assert 1 < len(asked) < 40
     for grant in asked:
@@ -167,25 +167,25 @@ def test_a_piece_beyond_what_was_asked_for_is_refused():
 
 def test_pieces_of_a_file_that_was_announced_again_are_void():
     uploads = Uploads()
-    uploads.announce(arrival(number=1))
-    (dropped, *_) = uploads.announce(arrival(number=2))
-    assert dropped == DropFile(arrival(number=1))
+    uploads.announce(announced(number=1))
+    (dropped, *_) = uploads.announce(announced(number=2))
+    assert dropped == DropFile(announced(number=1))
     assert uploads.came("w00/1", Piece(number=1, offset=0, data=bytes(PIECE_BYTES))) == []
     with pytest.raises(Rejected, match="announces a file as number 2 after 2"):
-        uploads.announce(arrival(number=2))
+        uploads.announce(announced(number=2))
 
 
 def test_a_full_disk_is_told_and_the_file_is_not_there():
-    uploads, one = Uploads(), arrival(size_bytes=0)
+    uploads, one = Uploads(), announced(size_bytes=0)
     uploads.announce(one)
-    assert uploads.filed(Filed(arrival=one, outcome="no room")) == [Answer("w00/1", NoRoom(number=1))]
+    assert uploads.filed(Filed(announced=one, outcome="no room")) == [Answer("w00/1", NoRoom(number=1))]
     assert not uploads.has("w00/1", one.path, one.sha256)
 
 
 def test_a_file_counts_as_stored_for_its_worker_and_its_bytes():
-    uploads, one = Uploads(), arrival(size_bytes=0)
+    uploads, one = Uploads(), announced(size_bytes=0)
     uploads.announce(one)
-    assert uploads.filed(Filed(arrival=one, outcome="stored")) == [Answer("w00/1", Stored(number=1))]
+    assert uploads.filed(Filed(announced=one, outcome="stored")) == [Answer("w00/1", Stored(number=1))]
     assert uploads.has("w00/1", one.path, one.sha256)
     assert not uploads.has("w00/2", one.path, one.sha256)
     assert not uploads.has("w00/1", one.path, "1" * 64)
@@ -194,10 +194,10 @@ def test_a_file_counts_as_stored_for_its_worker_and_its_bytes():
 
 
 def test_what_a_withdrawn_worker_has_had_stored_since_counts_for_nobody():
-    uploads, one = Uploads(), arrival(size_bytes=0)
+    uploads, one = Uploads(), announced(size_bytes=0)
     uploads.announce(one)
     uploads.forget("w00/1")
-    assert uploads.filed(Filed(arrival=one, outcome="stored")) == []
+    assert uploads.filed(Filed(announced=one, outcome="stored")) == []
     assert not uploads.has("w00/1", one.path, one.sha256)
 
 
