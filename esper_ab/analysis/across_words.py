@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from esper_ab.analysis.across import LEVEL, Across, Disagreement, Exploratory, SourceGroup
 from esper_ab.analysis.comparable import Source
+from esper_ab.contracts.counted import counted
 from esper_ab.design.design import Design
 from esper_ab.stats.descriptive.improvement import in_words
 from esper_ab.stats.least_pairs import LEAST_PAIRS
@@ -115,7 +116,7 @@ def _of(source: Source) -> Iterator[str]:
         yield f"{source.name} has {open_runs} of {len(runs)} runs without an endpoint yet."
     lost = sum(run.lost for run in runs)
     if lost:
-        yield f"{source.name} gave up {lost} runs after failures; their replicates are missing here, not at random."
+        yield f"{source.name} gave up {counted(lost, 'run')} after failures; what it lacks is not missing at random."
     if design.anytime_after is not None or (len(design.looks) > 1 and design.early_stop):
         yield (
             f"{source.name} was looked at on the way and may have stopped, or gone on, because of what was seen: the "

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from esper_ab.analysis.conduct import FAULTS, Conduct, conduct
+from esper_ab.contracts.counted import counted
 from esper_ab.journal.fold import History
 from esper_ab.verdict.finding import Finding
 
@@ -74,8 +75,8 @@ def _counted(faults: Mapping[str, int]) -> list[str]:
 
 def _failed(group: Conduct) -> Iterator[Finding]:
     if group.failed:
-        how_many = "1 environment" if group.failed == 1 else f"{group.failed} environments"
-        sentence = f"{group.group}: {how_many} failed in training or evaluation; each keeps its outcome."
+        failed = counted(group.failed, "environment")
+        sentence = f"{group.group}: {failed} failed in training or evaluation; each keeps its outcome."
         yield _note("failed environments", sentence, group.group)
 
 

@@ -21,6 +21,7 @@ from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._leftovers import files_below, leftovers
 from esper_ab.commands._options import shared_options
 from esper_ab.contracts.below import remove_below
+from esper_ab.contracts.counted import counted
 from esper_ab.contracts.errors import NO_ROOM, DiskFull, JournalError, UsageError
 from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.shell_command import shell_command
@@ -266,7 +267,7 @@ def fsck_text(found: Findings) -> str:
     last = f", the last of {found.wall_time}" if found.wall_time else ""
     lines = [
         f"{found.experiment_dir}: {found.lines} lines of the journal are intact{last}; "
-        f"{found.episodes} episodes, {found.evaluations} evaluations"
+        f"{counted(found.episodes, 'episode')}, {counted(found.evaluations, 'evaluation')}"
     ]
     lines += [f"repaired: {one}" for one in found.done]
     lines += [f"note: {one}" for one in found.notes]

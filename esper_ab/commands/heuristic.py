@@ -12,6 +12,7 @@ from esper_ab.commands import _completing as completing
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import ExperimentCommand
 from esper_ab.contracts import catalog
+from esper_ab.contracts.counted import counted
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.solo import Host, Seed, SoloAnswer, SoloQuestion
 from esper_ab.execution.child import answer_of
@@ -92,8 +93,8 @@ def describe_answer(asked: SoloQuestion, answer: SoloAnswer) -> str:
     for slot, counts in count_by_slot(answer).items():
         table.append(f"{slot:<{width}}  {'  '.join(f'{counts[op]:>{len(op)}}' for op in _OPS)}")
     return "\n".join((
-        f"heuristic on {asked.task}: {asked.episodes} x {asked.n_envs} hosts of {asked.steps} steps, rng seed "
-        f"{asked.rng_seed}, trained by {answer.kernel}",
+        f"heuristic on {asked.task}: {asked.episodes} x {counted(asked.n_envs, 'host')} of "
+        f"{counted(asked.steps, 'step')}, rng seed {asked.rng_seed}, trained by {answer.kernel}",
         "", *table, "",
         f"held-out accuracy {sum(accuracies) / len(hosts):.2f} % ({min(accuracies):.2f} to {max(accuracies):.2f})",
         f"seeds in more than one slot: {count_several_slots(answer)} of {len(hosts)} hosts", "", *map(_line, hosts),

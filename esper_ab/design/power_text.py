@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from esper_ab.contracts.counted import counted
 from esper_ab.design.design import Design
 from esper_ab.design.hosts_text import next_text, share_text
 from esper_ab.design.power import PowerQuestion, PowerRow, PowerTable, ReplicatesNeeded
@@ -19,7 +20,7 @@ def power_text(found: PowerAnswer) -> str:
     margin = with_unit(f"{question.margin:g}", known.unit)
     lines = [
         f"Run SD {with_unit(f'{known.sd:.3g}', known.unit)} ({known.source}{df}); margin {margin}; alpha "
-        f"{question.alpha:g} shared by {question.comparisons} comparison{'s' if question.comparisons > 1 else ''}.",
+        f"{question.alpha:g} shared by {counted(question.comparisons, 'comparison')}.",
     ]
     if known.rho is None and known.sd_pairs is None:
         lines.append("Pair correlation unknown: it depends on how much of the shared randomness survives training.")

@@ -18,6 +18,7 @@ import msgspec
 
 from esper_ab.contracts.appraisal import Appraisal
 from esper_ab.contracts.below import make_folder
+from esper_ab.contracts.counted import counted
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.evaluation import greedy_hosts
 from esper_ab.contracts.machine import Machine, Questions
@@ -112,7 +113,7 @@ def look_around(asked: AskedExperiment, out: Path, launcher: Launcher, *, only_p
     """Ask this machine and the launcher's nodes what the experiment needs to know; as `plan_experiment` does."""
     machine = examine_machine(asked, examine if only_plan else partial(examine, meanwhile=_import_control))
     if launcher.nodes:
-        with waiting(f"looking at {len(launcher.nodes)} nodes"):
+        with waiting(f"looking at {counted(len(launcher.nodes), 'node')}"):
             machine = examine_nodes(machine, collect_questions(asked), launcher, out)
     return machine
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from esper_ab.contracts.below import check_no_links
+from esper_ab.contracts.counted import counted
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Questions
 from esper_ab.contracts.regular_file import NotRegular
@@ -115,7 +116,7 @@ class Preview:
 
     def __str__(self) -> str:
         return (
-            f"{self.experiment_dir}: {self.more} replicates more, {self.replicates} in all, of "
+            f"{self.experiment_dir}: {counted(self.more, 'replicate')} more, {self.replicates} in all, of "
             f"{', '.join(self.groups)}\nrule: {self.rule}"
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from esper_ab.contracts.counted import counted
 from esper_ab.contracts.visible import visible_line
 from esper_ab.journal.events import Ledger
 from esper_ab.journal.fold import History
@@ -33,7 +34,7 @@ class Alarms:
     def counts(self) -> list[str]:
         """Return one line per group and pathology that affected further runs after the first was shown."""
         return [
-            f"! ppo_pathology {group}: {visible_line(kind)} in {len(runs)} runs, {next(iter(runs))} first"
+            f"! ppo_pathology {group}: {visible_line(kind)} in {counted(len(runs), 'run')}, {next(iter(runs))} first"
             for (group, kind), runs in self._runs.items()
             if (group, kind) in self._repeated
         ]

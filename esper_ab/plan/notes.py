@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from esper_ab.contracts.counted import counted
 from esper_ab.contracts.kinds import ENV_REWARD, GROWTH, TRAINER, kind_of_task
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import Lane
@@ -30,10 +31,11 @@ def estimand(experiment: ResolvedExperiment, machine: Machine) -> str:
     lower = " (lower is better)" if outcome.sign < 0.0 else ""
     slots = f", slots {', '.join(experiment.slots)}" if experiment.slots else ""
     split = f"; conditional on the task's fixed test split of {task.sizes[2]} samples" if task.sizes[2] else ""
+    trained, steps = counted(experiment.episodes, "episode"), counted(experiment.steps, "step")
     return (
         f"Mean over replicates ({pairing}) of the evaluated policy's {outcome.label}{lower} in one group minus that in "
-        f"another{unit}: task {task.name} ({task.title}){slots}, trained for {experiment.episodes} episodes of "
-        f"{experiment.steps} steps in {experiment.n_envs} environments, with the settings printed{split}."
+        f"another{unit}: task {task.name} ({task.title}){slots}, trained for {trained} of {steps} in "
+        f"{counted(experiment.n_envs, 'environment')}, with the settings printed{split}."
     )
 
 
@@ -171,7 +173,7 @@ def _on_budget(experiment: ResolvedExperiment) -> Iterator[str]:
     hosts = experiment.episodes * experiment.n_envs
     if len(learners) > 1 and hosts < ENOUGH_HOSTS:
         yield (
-            f"budget: a run trains on {hosts} host{'s' if hosts > 1 else ''}. On digits few pairs could tell rewards "
+            f"budget: a run trains on {counted(hosts, 'host')}. On digits few pairs could tell rewards "
             f"apart from {ENOUGH_HOSTS} hosts on. With fewer a comparison says which of {', '.join(learners)} learns "
             "sooner, and which is ahead may change with more training."
         )
@@ -192,8 +194,7 @@ def _on_devices(
     cpu_lanes = [lane for lane in lanes if lane.devices[0].startswith("cpu:")]
     threads, cores = experiment.arithmetic.threads, len(machine.names("cpu"))
     if cpu_lanes and not machine.names("cuda"):
-        each = f"{threads} thread{'s' if threads > 1 else ''} each"
-        yield f"No GPU: {len(cpu_lanes)} CPU lanes, {each}."
+        yield f"No GPU: {counted(len(cpu_lanes), 'CPU lane')}, {counted(threads, 'thread')} each."
     busy = threads * len(cpu_lanes)
     if busy > cores:
         yield f"{busy} threads share {cores} cores in turn: results stay the same, time does not."

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from esper_ab.contracts.counted import counted
 from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.design.design import rule
 from esper_ab.plan.blocks import Block, Plan
@@ -34,7 +35,8 @@ def plan_text(
     )
     lines = [
         _sentence(
-            f"{asked.name}: {len(asked.groups)} groups x {asked.replicates} replicates = {n_runs} runs{at_first}, "
+            f"{asked.name}: {counted(len(asked.groups), 'group')} x {counted(asked.replicates, 'replicate')} = "
+            f"{counted(n_runs, 'run')}{at_first}, "
             f"task {asked.task}",
             width,
         ),
@@ -64,15 +66,12 @@ def plan_text(
 def _size(asked: ResolvedExperiment) -> str:
     """Say what one run trains and is evaluated on."""
     if asked.trainer:
-        points, outcomes = asked.episodes, asked.eval_hosts
-        return (
-            f"{points} point{'' if points == 1 else 's'} of {asked.trainer}; evaluation: {outcomes} "
-            f"outcome{'' if outcomes == 1 else 's'}"
-        )
+        points, outcomes = counted(asked.episodes, "point"), counted(asked.eval_hosts, "outcome")
+        return f"{points} of {asked.trainer}; evaluation: {outcomes}"
     slots = f", slots {', '.join(asked.slots)}" if asked.slots else ""
     return (
-        f"{asked.episodes} episodes x {asked.steps} steps x {asked.n_envs} environments{slots}; evaluation: "
-        f"{asked.eval_hosts} episodes"
+        f"{counted(asked.episodes, 'episode')} x {counted(asked.steps, 'step')} x "
+        f"{counted(asked.n_envs, 'environment')}{slots}; evaluation: {counted(asked.eval_hosts, 'episode')}"
     )
 
 

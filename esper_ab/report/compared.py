@@ -10,6 +10,7 @@ import msgspec
 from esper_ab.analysis.across import Across, Treatment, across
 from esper_ab.analysis.across_words import caveats, disagreement, sentence
 from esper_ab.analysis.comparable import Source, incomparable
+from esper_ab.contracts.counted import counted
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.visible import visible
@@ -92,7 +93,8 @@ def render_text(compared: Compared) -> str:
     """A comparison of experiment directories as text for a terminal."""
     found, design = compared.found, compared.design
     parts = ["\n".join(
-        f"{source.name}: {state}, {', '.join(source.history.groups)}, {source.history.replicates} replicates planned"
+        f"{source.name}: {state}, {', '.join(source.history.groups)}, "
+        f"{counted(source.history.replicates, 'replicate')} planned"
         for source, state in zip(compared.sources, compared.states, strict=True)
     )]  # fmt: skip
     parts += [paragraph(f"! {disagreement(one, design)}", "", hanging="  ") for one in found.disagreements]

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from esper_ab.contracts.counted import counted
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.visible import visible
 from esper_ab.design.design import rule
@@ -88,7 +89,8 @@ def render_plan(plan: ExternalPlan, file: str) -> str:
         f"({scale.outcome.better} is better)"
         for scale in plan.scales
     )
-    parts = [f"{file}: {', '.join(plan.groups)}, {len(plan.replicates)} seeds ({first} to {last}), {runs} runs at most"]
+    parts = [f"{file}: {', '.join(plan.groups)}, {counted(len(plan.replicates), 'seed')} ({first} to {last}), "
+             f"{counted(runs, 'run')} at most"]
     if plan.cells:
         each = f"{len(plan.groups) * len(plan.cells) * len(plan.choosing)} runs"
         parts.append(paragraph(
@@ -165,7 +167,7 @@ def _groups(result: ExternalResult) -> Table:
                 *(number(edge(values)) if values else "n/a" for edge in (min, max)),
             ))  # fmt: skip
     columns = ("group", "endpoint", "runs", "lost", "mean (SD)", "least", "most")
-    return Table(title="Groups", columns=columns, rows=tuple(rows), words=2)
+    return Table(title="Groups", columns=columns, rows=tuple(rows), words=2, wide=True)
 
 
 def _profiles(result: ExternalResult) -> Table:
@@ -179,8 +181,9 @@ def _profiles(result: ExternalResult) -> Table:
     )
     few = min(one.runs for one in result.profiles) < HONEST_FROM
     honest = f" With fewer than {HONEST_FROM} runs per task they cover less than they say." if few else ""
+    columns = ("group", "interquartile mean", "optimality gap", "runs")
     return Table(
-        title="Scores over all tasks", rows=rows, columns=("group", "interquartile mean", "optimality gap", "runs"),
+        title="Scores over all tasks", rows=rows, columns=columns, wide=True,
         note=f"95 % bootstrap intervals, stratified by task; they describe and decide nothing.{honest}",
     )
 

@@ -114,14 +114,15 @@ def _parts(result: JointResult) -> Table:
         for now in result.parts
     )
     return Table(
-        title="Parts", columns=("part", "state", "runs evaluated", "report"), rows=rows, words=2,
+        title="Parts", columns=("part", "state", "runs evaluated", "report"), rows=rows, words=2, wide=True,
         note="Each report holds its share of alpha, so that it claims nothing that is not claimed here.",
     )
 
 
 def _findings(result: JointResult) -> Table:
     rows = tuple((part, finding.weight, finding.sentence) for part, finding in result.findings)
-    return Table(title="What the audits of the parts found", columns=("part", "weight", "finding"), rows=rows, words=3)
+    columns = ("part", "weight", "finding")
+    return Table(title="What the audits of the parts found", columns=columns, rows=rows, words=3, wide=True)
 
 
 def _drawing(result: JointResult) -> Drawing | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from esper_ab.contracts.counted import counted
+
 _MOST_DIGITS, _SAME = 9, 1e-8
 
 
@@ -52,4 +54,4 @@ def p_text(p: float) -> str:
 
 def n_pairs(count: int) -> str:
     """Write "1 pair", "6 pairs"."""
-    return f"{count} pair" if count == 1 else f"{count} pairs"
+    return counted(count, "pair")

@@ -8,6 +8,7 @@ from typing import Any
 
 from esper_ab.analysis.pairs import Pairs
 from esper_ab.contracts import catalog
+from esper_ab.contracts.counted import counted
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome
 from esper_ab.settings.experiment import ResolvedExperiment
@@ -17,7 +18,8 @@ from esper_ab.verdict.finding import Finding
 
 def episodes_said(experiment: ResolvedExperiment) -> str:
     """Say how much a run trained where it trained by episodes."""
-    return f"{experiment.episodes} episodes of {experiment.steps} steps in {experiment.n_envs} environments"
+    trained, steps = counted(experiment.episodes, "episode"), counted(experiment.steps, "step")
+    return f"{trained} of {steps} in {counted(experiment.n_envs, 'environment')}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from esper_ab.analysis.learning import Learning
 from esper_ab.contracts import catalog
+from esper_ab.contracts.counted import counted
 from esper_ab.journal.outcomes import RunOutcome
 from esper_ab.report.content import Content
 from esper_ab.report.tables.table import Table
@@ -27,10 +28,10 @@ def declared_rows(content: Content) -> tuple[Row, ...]:
 
 def episodes_said(experiment: ResolvedExperiment) -> dict[str, str]:
     """Return how much a run trained and was evaluated, where that was by episodes."""
+    steps, evaluated = counted(experiment.steps, "step"), counted(experiment.eval_hosts, "episode")
     return {
-        "episodes": f"{experiment.episodes} of {experiment.steps} steps, {experiment.n_envs} environments",
-        "evaluation": f"{experiment.eval_hosts} episodes per run, sampled actions; the first of each environment also "
-        "greedy",
+        "episodes": f"{experiment.episodes} of {steps}, {counted(experiment.n_envs, 'environment')}",
+        "evaluation": f"{evaluated} per run, sampled actions; the first of each environment also greedy",
     }
 
 

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
+from esper_ab.contracts.counted import counted
 from esper_ab.stats.paired_difference import differences
 from esper_ab.stats.statistic import Beside, Statistic
 
@@ -39,9 +40,8 @@ def probability_of_improvement(a: ArrayLike, b: ArrayLike) -> ProbabilityOfImpro
 
 def in_words(a: str, b: str, improvement: ProbabilityOfImprovement) -> str:
     """Return "A beats B in 5 of 6 pairs", with the number of ties if there are any."""
-    plural = "pair" if improvement.pairs == 1 else "pairs"
     ties = f", {improvement.ties} tied" if improvement.ties else ""
-    return f"{a} beats {b} in {improvement.wins} of {improvement.pairs} {plural}{ties}"
+    return f"{a} beats {b} in {improvement.wins} of {counted(improvement.pairs, 'pair')}{ties}"
 
 
 def _show(found: ProbabilityOfImprovement, beside: Beside) -> str:
