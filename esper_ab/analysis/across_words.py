@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from esper_ab.analysis.across import LEVEL, Across, Disagreement, Exploratory, SourceGroup
 from esper_ab.analysis.comparable import Source
-from esper_ab.contracts.counted import counted
 from esper_ab.design.design import Design
 from esper_ab.stats.descriptive.improvement import in_words
 from esper_ab.stats.least_pairs import LEAST_PAIRS
-from esper_ab.stats.text import p_text, percent, signed
+from esper_ab.stats.text import counted, p_text, percent, signed
 
 
 def sentence(one: Exploratory, design: Design) -> str:

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from esper_ab.analysis.conduct import FAULTS, Conduct, conduct
-from esper_ab.contracts.counted import counted
 from esper_ab.journal.fold import History
+from esper_ab.stats.text import counted
 from esper_ab.verdict.finding import Finding
 
 UNEQUAL_THROUGHPUT = 1.25  # fastest over slowest group

@@ -21,7 +21,6 @@ from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._leftovers import files_below, leftovers
 from esper_ab.commands._options import shared_options
 from esper_ab.contracts.below import remove_below
-from esper_ab.contracts.counted import counted
 from esper_ab.contracts.errors import NO_ROOM, DiskFull, JournalError, UsageError
 from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.shell_command import shell_command
@@ -32,6 +31,7 @@ from esper_ab.journal.fold import History, RunHistory, fold
 from esper_ab.journal.line import event_of
 from esper_ab.journal.lock import Lock, holder
 from esper_ab.settings.parse import read_toml
+from esper_ab.stats.text import counted
 
 DAMAGED = JournalError.exit_code
 _LISTED = 8  # names in one line of text; --json has them all

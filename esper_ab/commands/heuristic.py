@@ -12,11 +12,11 @@ from esper_ab.commands import _completing as completing
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import ExperimentCommand
 from esper_ab.contracts import catalog
-from esper_ab.contracts.counted import counted
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.solo import Host, Seed, SoloAnswer, SoloQuestion
 from esper_ab.execution.child import answer_of
 from esper_ab.settings.assignments import did_you_mean
+from esper_ab.stats.text import counted
 
 _OPS = ("germinated", "advanced", "fossilised", "pruned")
 

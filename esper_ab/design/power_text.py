@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from esper_ab.contracts.counted import counted
 from esper_ab.design.design import Design
 from esper_ab.design.hosts_text import next_text, share_text
 from esper_ab.design.power import PowerQuestion, PowerRow, PowerTable, ReplicatesNeeded
 from esper_ab.design.power_tables import RHO, Known, PowerAnswer, power_tables
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
-from esper_ab.stats.text import digits_for, with_unit
+from esper_ab.stats.text import counted, digits_for, with_unit
 
 
 def power_text(found: PowerAnswer) -> str:

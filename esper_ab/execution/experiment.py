@@ -18,7 +18,6 @@ import msgspec
 
 from esper_ab.contracts.appraisal import Appraisal
 from esper_ab.contracts.below import make_folder
-from esper_ab.contracts.counted import counted
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.evaluation import greedy_hosts
 from esper_ab.contracts.machine import Machine, Questions
@@ -54,6 +53,7 @@ from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kernel import kernel_notes
 from esper_ab.settings.precision import precision_notes
 from esper_ab.settings.resolve import collect_questions, resolve
+from esper_ab.stats.text import counted
 from esper_ab.trackers.beside import Trackers
 from esper_ab.trackers.settings import Tracking
 from esper_ab.trackers.state import read_settings, save_settings

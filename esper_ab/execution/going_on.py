@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from esper_ab.contracts.below import check_no_links
-from esper_ab.contracts.counted import counted
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Questions
 from esper_ab.contracts.regular_file import NotRegular
@@ -23,6 +22,7 @@ from esper_ab.launchers import Launcher
 from esper_ab.live.console import waiting
 from esper_ab.plan.blocks import Extension, extend
 from esper_ab.settings.kernel import check_kernel
+from esper_ab.stats.text import counted
 
 _WRITTEN_TO = ("checkpoints", "logs", "policies", "runs", "tensorboard", "tracking")  # folders of an experiment
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from esper_ab.contracts.counted import counted
 from esper_ab.contracts.visible import visible_line
 from esper_ab.journal.events import Ledger
 from esper_ab.journal.fold import History
+from esper_ab.stats.text import counted
 
 
 class Alarms:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from esper_ab.contracts.counted import counted
 from esper_ab.contracts.kinds import ENV_REWARD, GROWTH, TRAINER, kind_of_task
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import Lane
@@ -16,6 +15,7 @@ from esper_ab.settings.differences import capital, named, pairs_by_axes
 from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.settings.start import UNIFORM, starts
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
+from esper_ab.stats.text import counted
 
 ENOUGH_HOSTS = 960  # of a run on digits, for rewards to be told apart by few pairs; measured by scripts/learn
 

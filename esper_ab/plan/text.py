@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from esper_ab.contracts.counted import counted
 from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.design.design import rule
 from esper_ab.plan.blocks import Block, Plan
 from esper_ab.plan.estimate import Estimate
 from esper_ab.settings.experiment import ResolvedExperiment
+from esper_ab.stats.text import counted
 
 _BLOCKS_SHOWN = 12
 _SHORT_S = 10  # an estimate is no better than this

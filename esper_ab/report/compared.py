@@ -10,7 +10,6 @@ import msgspec
 from esper_ab.analysis.across import Across, Treatment, across
 from esper_ab.analysis.across_words import caveats, disagreement, sentence
 from esper_ab.analysis.comparable import Source, incomparable
-from esper_ab.contracts.counted import counted
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.visible import visible
@@ -20,6 +19,7 @@ from esper_ab.journal.lock import holder
 from esper_ab.live.status import state_of
 from esper_ab.report.tables.table import NONE, Table, mean_and_sd, number, signed, span
 from esper_ab.report.text import paragraph, render_table
+from esper_ab.stats.text import counted
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.contracts.counted import counted
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.visible import visible
 from esper_ab.design.design import rule
@@ -20,6 +19,7 @@ from esper_ab.report.tables.comparison import beside_tables, deciding_table, loo
 from esper_ab.report.tables.table import Table, mean_and_sd, number
 from esper_ab.report.text import paragraph, render_table
 from esper_ab.report.verdict_json import comparison_json
+from esper_ab.stats.text import counted
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.sentences import rule_sentence
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from esper_ab.contracts.counted import counted
-
 _MOST_DIGITS, _SAME = 9, 1e-8
 
 
@@ -50,6 +48,11 @@ def percent(level: float) -> str:
 def p_text(p: float) -> str:
     """Write p, with its relation, in the digits that matter: "= 0.031", "< 0.0001"."""
     return "< 0.0001" if p < 1e-4 else f"= {p:.2g}" if p < 0.1 else f"= {p:.2f}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Write "1 run", "6 runs", "0 runs"; `noun` is the singular of a regular plural."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def n_pairs(count: int) -> str:

@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from esper_ab.contracts.counted import counted
 from esper_ab.stats.paired_difference import differences
 from esper_ab.stats.statistic import Beside, Statistic
+from esper_ab.stats.text import counted
 
 
 class ProbabilityOfImprovement(msgspec.Struct, frozen=True, kw_only=True):
