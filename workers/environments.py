@@ -129,8 +129,11 @@ class Environments(Protocol[Seen_co, Facts_co]):
         """Return what outlives an episode, as plain containers of tensors and builtins; empty when nothing does."""
         ...
 
-    def take_up(self, carried: dict[str, Any]) -> None:
-        """Go on from what `carried` returned; unchanged when it raises an error of `state_bytes.FOREIGN`."""
+    def take_up(self, carried: dict[str, Any]) -> Bools:
+        """Before the first episode: go on from what `carried` returned; [E] that are in the middle of an episode.
+
+        The others begin the next episode afresh; all do, as before, when it raises an error of `state_bytes.FOREIGN`.
+        """
         ...
 
 

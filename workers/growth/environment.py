@@ -153,10 +153,11 @@ class GrowthEnv:
         """Return float16's loss scale: hosts are grown afresh in every episode."""
         return {} if self.loss_scale is None else {"loss_scale": self.loss_scale.state()}
 
-    def take_up(self, carried: dict[str, Any]) -> None:
-        """Go on from what `carried` returned."""
+    def take_up(self, carried: dict[str, Any]) -> Bools:
+        """Go on from what `carried` returned; no host is in the middle of an episode."""
         if self.loss_scale is not None:
             self.loss_scale.resume(carried["loss_scale"])
+        return np.zeros(self.n_envs, dtype=np.bool_)
 
     @property
     def alive(self) -> Bools:

@@ -206,13 +206,12 @@ class GymEnvironments:
         }
         return {"going_on": going_on}
 
-    def take_up(self, carried: dict[str, Any]) -> None:
+    def take_up(self, carried: dict[str, Any]) -> Bools:
         """Replay the environments that go on, and hold what they then show against what they showed.
 
         ValueError where it is not the same, unless it is known that they do not repeat: then they begin anew.
         """
-        for place in self._places:
-            place.going_on = False
+        goes_on: Bools = np.zeros(self.n_envs, dtype=np.bool_)
         for env, kept in carried["going_on"].items() if self._spec.continues and self._spec.repeats else ():
             place = self._places[int(env)]
             place.reset(kept["seed"])
@@ -220,7 +219,10 @@ class GymEnvironments:
                 place.step(decision, self._spec.codec.actions(decision[None])[0])
             if not np.array_equal(place.seen, kept["seen"].numpy(), equal_nan=True):
                 raise ValueError(f"environment {env} does not repeat: after the same actions it shows something else")
-            place.going_on = True
+            goes_on[int(env)] = True
+        for place, one in zip(self._places, goes_on.tolist(), strict=True):  # only now: a replay may be refused
+            place.going_on = one
+        return goes_on
 
     def _reset(self, env: int) -> None:
         seed = int((self._paths[env] / "reset" / self._resets[env]).generator().integers(_SEEDS))

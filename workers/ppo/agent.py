@@ -86,6 +86,11 @@ class PPOAgent:
         self._alive: NDArray[np.bool_] = np.ones(n_envs, dtype=np.bool_)
         self._buffer = RolloutBuffer()
 
+    def forget(self, envs: NDArray[np.bool_]) -> None:
+        """Have environments [E], in which nothing goes on, begin the next rollout with an empty memory."""
+        if self._kept is not None:
+            self._kept = _where(envs, self.policy.initial_state(len(envs)), self._kept)
+
     def act(
         self, observation: NDArray[np.float32], masks: Masks, uniforms: NDArray[np.float64], greedy: bool = False
     ) -> Decisions:

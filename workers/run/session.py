@@ -115,9 +115,10 @@ class Session:
         return self.state() is None
 
     def resume(self, state: dict[str, Any]) -> None:
-        """Continue like the session that `state` was taken from. ValueError when it is of another run.
+        """Continue, before the first episode, like the session that `state` was taken from.
 
-        A missing entry or another shape raises an error of `state_bytes.FOREIGN`; the session is then unchanged.
+        ValueError when it is of another run; a missing entry or another shape raises an error of `state_bytes.FOREIGN`.
+        The session then begins as if it had not been asked.
         """
         if state["format"] != STATE_FORMAT:
             raise ValueError(f"format {state['format']} where {STATE_FORMAT} is expected")
@@ -127,7 +128,9 @@ class Session:
         agent = None if self.agent is None else PPOAgent.from_state(state["agent"])
         if agent is not None and self.agent is not None and agent.spec != self.agent.spec:
             raise ValueError("written under the orders of another run")
-        self._env.take_up(state)
+        goes_on = self._env.take_up(state)
+        if agent is not None:
+            agent.forget(~goes_on)
         self.agent = agent
 
     def evaluate(self, experiment_dir: Path, on_step: OnStep) -> EvaluationRecord:

@@ -175,6 +175,34 @@ def test_a_replay_that_shows_something_else_is_refused_where_environments_repeat
     assert (play(anew, 1)[0][0][:, 1] == 0).all()
 
 
+def test_after_a_refused_replay_every_environment_begins_anew() -> None:
+    """Also those that came before the one that did not repeat."""
+    first = environments(steps=2, resets=True, continues=True)
+    play(first)
+    carried = first.carried()
+    *before, last = carried["going_on"].values()
+    assert before
+    last["seen"][0] += 1.0
+    refused, untouched = (environments(steps=2, resets=True, continues=True) for _ in range(2))
+    with pytest.raises(ValueError, match="does not repeat"):
+        refused.take_up(carried)
+    assert digest(play(refused)) == digest(play(untouched))
+
+
+def test_it_is_told_which_environments_go_on() -> None:
+    first = environments(steps=3, limit=3, resets=True, continues=True)
+    *_, (_, last) = play(first)
+    assert not last.cut.goes_on.any()  # the limit of all is the end of the rollout
+    assert not environments(steps=3, limit=3, resets=True, continues=True).take_up(first.carried()).any()
+    second = environments(steps=2, resets=True, continues=True)
+    *_, (_, last) = play(second)
+    assert last.cut.goes_on.any()
+    on = environments(steps=2, resets=True, continues=True).take_up(second.carried())
+    assert on.tolist() == last.cut.goes_on.tolist()
+    anew = environments(steps=2, resets=True, continues=True, repeats=False)
+    assert not anew.take_up(second.carried()).any()
+
+
 def test_draws_do_not_depend_on_the_length_of_a_rollout_or_on_company() -> None:
     long, short = play(environments(steps=40, resets=True)), play(environments(steps=7, resets=True))
     assert digest(long)[:6] == digest(short)[:6]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from support.gym_world import gym_session, own_file
 from support.tensor_world import quiet
 
@@ -45,6 +46,39 @@ def test_equal_settings_give_equal_records_also_when_taken_up(tmp_path: Path, ch
     assert digests(tmp_path, {**changes, "group": "renamed", "telemetry": False}) == expected
     assert digests(tmp_path, changes, taken_up_at=2) == expected
     assert len(set(expected)) == len(expected)
+
+
+def _carried_on(task: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Settings of a run whose environments go on from rollout to rollout, and its state after the first one."""
+    changes = {"task": task, "gym": {"rollout": "continues"}, "steps": 2}
+    session = gym_session(**changes)
+    session.train(0, quiet, quiet)
+    state = session.state()
+    assert state is not None
+    assert len(state["going_on"]) > 1
+    return changes, state
+
+
+def test_a_run_begins_as_any_other_when_its_checkpoint_is_refused(tmp_path: Path) -> None:
+    changes, state = _carried_on(f"{own_file(tmp_path)}:make")
+    *_, last = state["going_on"].values()
+    last["seen"][0] += 1.0
+    refused = gym_session(**changes)
+    with pytest.raises(ValueError, match="does not repeat"):
+        refused.resume(state)
+    assert refused.train(0, quiet, quiet).digest == gym_session(**changes).train(0, quiet, quiet).digest
+
+
+def test_a_policy_remembers_nothing_of_environments_that_begin_anew(tmp_path: Path) -> None:
+    """Those that do not repeat cannot be taken up; their old episodes are over."""
+    changes, state = _carried_on(f"{own_file(tmp_path)}:make")
+    found = []
+    for memory in (state["agent"]["memory"], torch.zeros_like(state["agent"]["memory"])):
+        session = gym_session(**changes, repeats=False)
+        session.resume({**state, "agent": {**state["agent"], "memory": memory}})
+        found.append(session.train(1, quiet, quiet).digest)
+    assert state["agent"]["memory"].any()
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("change", [{"rng_seed": 6}, {"ppo": {"lr": 1e-2}}, {"reward": {"mode": "{own}:reward"}}])
