@@ -28,7 +28,7 @@ from esper_ab.contracts.trainer import TrainerOrder, is_command, read_source
 from workers.storage import durable
 from workers.trainer import module, script
 from workers.trainer.outcome import read_outcome
-from workers.trainer.user_run import Point, Run
+from workers.trainer.user_run import Point, Run, State
 
 OnStep = Callable[[int], None]
 STATE_FORMAT = 1
@@ -49,8 +49,25 @@ class TrainerSession(ABC):
         """Go on to the end of point `episode`."""
 
     @abstractmethod
+    def _outcomes(self, done: bytes, on_step: OnStep) -> list[float]:
+        """Return the outcomes of the state after the last point."""
+
     def evaluate(self, experiment_dir: Path, on_step: OnStep) -> EvaluationRecord:
-        """Evaluate the state after the last point; OSError when it cannot be saved, upon which it may be repeated."""
+        """Save the state after the last point and evaluate it.
+
+        When it cannot be saved, OSError is raised before anything else is done, and the call may be repeated.
+        """
+        assert self.done is not None, "the last point is done"
+        began = time.perf_counter()
+        sha256 = durable.write(experiment_dir, self.spec.policy_file, self.done)
+        none: dict[str, float | None] = dict.fromkeys(self.order.metrics.values())
+        ends = tuple(self._end(0, outcome, none) for outcome in self._outcomes(self.done, on_step))
+        return EvaluationRecord(
+            run=self.spec.ref, policy_file=self.spec.policy_file, policy_sha256=sha256, timing=_timing(began),
+            digest=_digest(ends),
+            hosts=tuple(EvaluatedHost(episode=episode, actions="sampled", outcome=end, rewards={})
+                        for episode, end in enumerate(ends)),
+        )  # fmt: skip
 
     @property
     def stateless(self) -> bool:
@@ -78,10 +95,19 @@ class TrainerSession(ABC):
         return {"format": STATE_FORMAT, "point": self.point, "state": self.done}
 
     def resume(self, state: dict[str, Any]) -> None:
-        """Continue like the session that `state` was taken from. ValueError when it is of another version."""
+        """Continue like the session that `state` was taken from. ValueError when it is of another version.
+
+        The session is unchanged when that, or any error of `state_bytes.FOREIGN`, is raised.
+        """
         if state["format"] != STATE_FORMAT:
             raise ValueError(f"format {state['format']} where {STATE_FORMAT} is expected")
-        self.point, self.done = state["point"], state["state"]
+        point, done = state["point"], state["state"]
+        self._begin_at(point, done)
+        self.point, self.done = point, done
+
+    @abstractmethod
+    def _begin_at(self, point: int, done: bytes) -> None:
+        """Have the training go on at `point` from the state `done`; unchanged when it raises an error."""
 
     def _end(self, number: int, outcome: float, measures: dict[str, float | None]) -> EnvEpisode:
         """Return the record of an outcome; the worst one stands for one that is not finite."""
@@ -104,18 +130,6 @@ class TrainerSession(ABC):
             digest=_digest(envs),
         )  # fmt: skip
 
-    def _evaluation(self, outcomes: list[float], began: float) -> EvaluationRecord:
-        """Save the last state and record the outcomes; OSError before anything is recorded."""
-        assert self.done is not None, "the last point is done"
-        none: dict[str, float | None] = dict.fromkeys(self.order.metrics.values())
-        ends = tuple(self._end(0, outcome, none) for outcome in outcomes)
-        return EvaluationRecord(
-            run=self.spec.ref, policy_file=self.spec.policy_file, timing=_timing(began), digest=_digest(ends),
-            policy_sha256=durable.write(self.root, self.spec.policy_file, self.done),
-            hosts=tuple(EvaluatedHost(episode=episode, actions="sampled", outcome=end, rewards={})
-                        for episode, end in enumerate(ends)),
-        )  # fmt: skip
-
 
 class PythonSession(TrainerSession):
     """A run of a Python trainer; its file is executed as it was when the experiment was planned."""
@@ -125,18 +139,17 @@ class PythonSession(TrainerSession):
         self._trainer = module.as_planned(self.order, experiment_dir)
         self._device = device
         self._points: Iterator[Point] | None = None
-        self._run = self._new_run(0)
+        self._run = self._new_run(0, None)
 
-    def _new_run(self, point: int) -> Run:
+    def _new_run(self, point: int, given: State | None) -> Run:
         return Run(
             settings=self._trainer.settings(self.spec.settings.trainer), points=self.spec.episodes, rng=self.path,
             device=self._device, folder=self.root / self.order.out, eval_episodes=self.spec.eval_hosts,
-            on_step=lambda step: None, point=point, given=None if self.done is None else module.restored(self.done),
+            on_step=lambda step: None, point=point, given=given,
         )  # fmt: skip
 
-    def resume(self, state: dict[str, Any]) -> None:
-        super().resume(state)
-        self._run = self._new_run(self.point)
+    def _begin_at(self, point: int, done: bytes) -> None:
+        self._run = self._new_run(point, module.restored(done))
 
     def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
         """Let the trainer go on to its next point; it stands at its `yield` until the release."""
@@ -161,17 +174,13 @@ class PythonSession(TrainerSession):
         self.point, self.done = episode + 1, module.saved(point.state)
         return self._record(episode, found[self.order.outcome], found, began)
 
-    def evaluate(self, experiment_dir: Path, on_step: OnStep) -> EvaluationRecord:
+    def _outcomes(self, done: bytes, on_step: OnStep) -> list[float]:
         """Call the trainer's `evaluate` with a copy of the last state."""
-        assert self.done is not None, "the last point is done"
-        began = time.perf_counter()
         self._run.on_step = on_step
-        outcomes = module.outcomes_of(
-            self._trainer.evaluate(self._run, module.restored(self.done)), self.order.outcome
-        )
+        outcomes = module.outcomes_of(self._trainer.evaluate(self._run, module.restored(done)), self.order.outcome)
         if len(outcomes) != self.spec.eval_hosts:
             raise ValueError(f"evaluate returned {len(outcomes)} outcomes, where {self.spec.eval_hosts} are planned")
-        return self._evaluation(outcomes, began)
+        return outcomes
 
 
 class CommandSession(TrainerSession):
@@ -196,10 +205,12 @@ class CommandSession(TrainerSession):
         self.point, self.done = 1, repr(outcome).encode()
         return self._record(episode, outcome, {}, began)
 
-    def evaluate(self, experiment_dir: Path, on_step: OnStep) -> EvaluationRecord:
-        """Record the outcome that the command left."""
-        assert self.done is not None, "the command has run"
-        return self._evaluation([float(self.done)], time.perf_counter())
+    def _begin_at(self, point: int, done: bytes) -> None:
+        """Begin nothing: the only state of a command is that of its end."""
+
+    def _outcomes(self, done: bytes, on_step: OnStep) -> list[float]:
+        """Return the outcome that the command left."""
+        return [float(done)]
 
 
 def open_session(spec: RunSpec, experiment_dir: Path, device: str) -> TrainerSession:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from support import trainers
 from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord
 from workers.storage import state_bytes
 from workers.trainer.script import ScriptFailed
-from workers.trainer.session import TrainerSession, open_session
+from workers.trainer.session import STATE_FORMAT, TrainerSession, open_session
 
 
 def nothing(step: int) -> None: ...
@@ -59,6 +60,31 @@ def test_a_run_taken_up_at_any_point_gives_the_same_records(tmp_path: Path, expe
     again = python(tmp_path, experiment_dir, {})
     again.resume(state_bytes.from_bytes(state_bytes.to_bytes(state)))
     assert [one.digest for one in trained(again, experiment_dir, at)] == [one.digest for one in whole[at:]]
+
+
+def test_a_run_that_cannot_be_taken_up_is_as_before(tmp_path: Path, experiment_dir: Path) -> None:
+    session = python(tmp_path, experiment_dir, {})
+    with pytest.raises(state_bytes.FOREIGN):
+        session.resume({"format": STATE_FORMAT, "point": 2, "state": b"no state of a trainer"})
+    assert session.state() is None
+
+
+def test_a_state_that_cannot_be_saved_is_not_evaluated(tmp_path: Path, experiment_dir: Path) -> None:
+    """On a full disk the evaluation is asked for again and again; what the user's code does is done once."""
+    source = trainers.PYTHON.replace("def evaluate(run, state):", "def evaluate(run, state):\n    run.alive(9)")
+    (tmp_path / "mine.py").write_text(source)
+    spec = trainers.spec(str(tmp_path / "mine.py"), experiment_dir, {})
+    session, steps = open_session(spec, experiment_dir, "cpu"), list[int]()
+    for point in range(spec.episodes):
+        session.train(point, nothing, nothing)
+    (experiment_dir / "policies").write_text("a file where a folder has to be")
+    with pytest.raises(OSError, match="is no folder"):
+        session.evaluate(experiment_dir, steps.append)
+    assert steps == []
+    (experiment_dir / "policies").unlink()
+    record = session.evaluate(experiment_dir, steps.append)
+    assert steps == [9]
+    assert record.policy_sha256 == hashlib.sha256((experiment_dir / spec.policy_file).read_bytes()).hexdigest()
 
 
 def test_groups_of_equal_settings_have_equal_digests_and_seeds_have_not(tmp_path: Path, experiment_dir: Path) -> None:
