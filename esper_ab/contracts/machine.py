@@ -107,7 +107,7 @@ class Machine(Settings, frozen=True, kw_only=True):
     multiply_adds_per_s: float  # measured: training a small grouped convolution, one thread or the first GPU
     sources: str = ""  # hash of the code (contracts/installed_code.py)
     sees_shared_file: bool = True
-    start_s: float = 0.0  # measured by the parent: from starting a process until its torch answers
+    start_s: float = 0.0  # measured: from the start of the child until it had imported torch
     cpu_bf16: Literal["", "avx512_bf16", "amx_bf16"] = ""  # best bfloat16 instructions of the CPU; "": none
     user_rewards: tuple[UserReward, ...]
     trainer: TrainerFacts | None = None  # of the one asked about

@@ -55,16 +55,14 @@ def examine(
         except BaseException:
             child.kill()
             raise
-    took_s = time.monotonic() - began
     if child.returncode:
         last = (complaint.decode(errors="replace").strip() or "no output").splitlines()[-1]
         raise EsperError(f"{what} ended with exit status {child.returncode}: {last}")
     try:
         # A user's reward may print while it is imported: the answer is the last line.
-        found = msgspec.json.decode(answer.strip().splitlines()[-1], type=Machine)
+        return msgspec.json.decode(answer.strip().splitlines()[-1], type=Machine)
     except (*UNREADABLE, IndexError) as error:
         raise EsperError(f"{what} answered something else: {error}") from None
-    return msgspec.structs.replace(found, start_s=took_s)
 
 
 def _begin_here(module: str, *arguments: str) -> Errand:

@@ -118,7 +118,7 @@ def _whole(
     evaluated = experiment.eval_hosts + greedy_hosts(experiment.eval_hosts, experiment.n_envs)
     run_s = step_s * experiment.steps * (experiment.episodes + evaluated / experiment.n_envs)
     at_once = max(1, len(lanes) // len(experiment.groups))
-    start_up_s = machine.start_s * (1 + max(1.0, len(lanes) / max(1, len(machine.names("cpu")))))
+    start_up_s = _start_up_s(lanes, machine)
     return Estimate(
         duration_s=start_up_s + run_s * math.ceil(experiment.replicates / at_once),
         start_up_s=start_up_s,
@@ -135,13 +135,18 @@ def _of_trainer(
     queue = _queue(experiment, lanes, machine)
     each_s = (facts.point_s * experiment.episodes + facts.evaluate_s) * queue
     at_once = max(1, len(lanes) // len(experiment.groups))
-    start_up_s = machine.start_s / max(1, len(machine.names("cpu")))
+    start_up_s = _start_up_s(lanes, machine)
     short = f", which was shortened by {facts.shortened}" if facts.shortened else ""
     return Estimate(
         duration_s=start_up_s + each_s * math.ceil(experiment.replicates / at_once), start_up_s=start_up_s,
         step_s=facts.point_s * queue, memory_bytes=len(lanes) * _WORKER_BYTES,
         basis=f"rough: as long as in the rehearsal{short}; memory without that of the trainer",
     )  # fmt: skip
+
+
+def _start_up_s(lanes: Sequence[Lane], machine: Machine) -> float:
+    """Return the seconds until the workers of all lanes have loaded torch, after whoever starts them."""
+    return machine.start_s * (1 + max(1.0, len(lanes) / max(1, len(machine.names("cpu")))))
 
 
 def _queue(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine) -> float:

@@ -41,6 +41,7 @@ _GPU_SIGNS = (Path("/proc/driver/nvidia/version"), Path("/dev/nvidia0"))
 _CPU_INFO = Path("/proc/cpuinfo")
 _ENVS, _CHANNELS, _SIDE, _BATCH, _KERNEL = 4, 16, 8, 64, 3  # sizes of the timed convolution
 _REPEATS = 8
+_STARTED_FIELD = 19  # starttime in /proc/PID/stat, in clock ticks since boot, counted from the field after the name
 
 
 def _devices() -> tuple[Device, ...]:
@@ -203,6 +204,12 @@ def _doing(what: str) -> None:
     sys.stderr.flush()
 
 
+def _age_s() -> float:
+    """Return the seconds since this process was started."""
+    after_name = Path("/proc/self/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - int(after_name[_STARTED_FIELD]) / os.sysconf("SC_CLK_TCK")
+
+
 def describe(questions: Questions) -> Machine:
     """Return everything that planning needs to know."""
     _doing("measuring this machine")
@@ -245,5 +252,7 @@ def describe(questions: Questions) -> Machine:
 
 
 if __name__ == "__main__":
+    start_s = _age_s()  # of an interpreter and its imports, as of every worker: before anything else is done
     answer = describe(msgspec.json.decode(sys.argv[1], type=Questions))
+    answer = msgspec.structs.replace(answer, start_s=start_s)
     sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")

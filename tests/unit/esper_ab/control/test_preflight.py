@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import sys
+import time
 
 import pytest
 
@@ -33,6 +34,25 @@ def test_a_preflight_that_hangs_is_told_of_with_what_it_was_doing(tmp_path):
         examine(Questions(task="synthetic", data_dir="", user_rewards=(reference,)), until_it_hangs, limit_s=0.1)
     assert reference in str(raised.value)
     assert raised.value.exit_code == 11
+
+
+TELLS_THE_TIME = """
+import pathlib, time
+pathlib.Path({file!r}).write_text(str(time.monotonic()))
+
+
+def reward(facts, settings):
+    return facts.accuracy
+"""
+
+
+def test_the_start_of_a_process_is_measured_without_what_it_rehearses(tmp_path):
+    """A worker that starts loads torch, and rehearses nothing."""
+    (tmp_path / "mine.py").write_text(TELLS_THE_TIME.format(file=str(tmp_path / "told")))
+    began = time.monotonic()
+    found = examine(Questions(task="synthetic", data_dir="", user_rewards=(f"{tmp_path}/mine.py:reward",)))
+    rehearsed = float((tmp_path / "told").read_text())
+    assert 0.0 < found.start_s < rehearsed - began
 
 
 class Restoring:
