@@ -19,6 +19,7 @@ from esper_ab.settings.assignments import did_you_mean
 from esper_ab.stats.text import counted
 
 _OPS = ("germinated", "advanced", "fossilised", "pruned")
+_decode_answer = msgspec.json.Decoder(SoloAnswer).decode
 
 
 @click.command(cls=ExperimentCommand, epilog=epilog(
@@ -47,7 +48,7 @@ def command(json: bool, **options: Any) -> None:
     """
     asked = make_question(**options)
     said = answer_of("workers.commands.heuristic", msgspec.json.encode(asked).decode())
-    answer = msgspec.json.decode(said, type=SoloAnswer)
+    answer = _decode_answer(said)
     if json:
         counts = {"by_slot": count_by_slot(answer), "several_slots": count_several_slots(answer)}
         tree = {"question": asked, "kernel": answer.kernel, **counts}

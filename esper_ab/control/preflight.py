@@ -33,6 +33,7 @@ _LOOK_S = 0.5
 _START_S, _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 60.0, 0.25, 8.0  # of starting it, and between two tries
 _LOG_BYTES_PER_ENV_EPISODE = 4096  # journal line and log, measured generously
 _SPARE_BYTES = 64 << 20  # policies, report, and room for others
+_decode_machine = msgspec.json.Decoder(Machine).decode
 
 
 def examine(
@@ -60,7 +61,7 @@ def examine(
         raise EsperError(f"{what} ended with exit status {child.returncode}: {last}")
     try:
         # A user's reward may print while it is imported: the answer is the last line.
-        return msgspec.json.decode(answer.strip().splitlines()[-1], type=Machine)
+        return _decode_machine(answer.strip().splitlines()[-1])
     except (*UNREADABLE, IndexError) as error:
         raise EsperError(f"{what} answered something else: {error}") from None
 

@@ -35,6 +35,9 @@ class _File(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str  # of nominal_p as JSON
 
 
+_decode = msgspec.json.Decoder(_File).decode
+
+
 def find_bounds(
     sides: Sequence[tuple[int, int]], positions: int, looks: tuple[int, ...], alphas: tuple[float, ...], *,
     beta: float = 0.0,
@@ -82,7 +85,7 @@ def _checksum(nominal_p: tuple[tuple[float, ...], ...]) -> str:
 
 def _read(path: Path, arguments: _Arguments) -> tuple[tuple[float, ...], ...] | None:
     try:
-        file = msgspec.json.decode(path.read_bytes(), type=_File)
+        file = _decode(path.read_bytes())
     except (OSError, *UNREADABLE):
         return None
     intact = file.arguments == arguments and file.sha256 == _checksum(file.nominal_p)

@@ -64,6 +64,9 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         )
 
 
+_DECODER = msgspec.json.Decoder(Calibration)
+
+
 def circumstances_of(experiment: ResolvedExperiment) -> dict[str, str]:
     """Return, as JSON by key, what besides the groups' settings must agree for runs to be comparable."""
     kept = {
@@ -85,7 +88,7 @@ def load_calibration(path: Path) -> Calibration:
 
     UsageError when there is none that can be read.
     """
-    return load_option_file(path, Calibration, what="calibration", schema=SCHEMA, made_by="calibrate")
+    return load_option_file(path, _DECODER, what="calibration", schema=SCHEMA, made_by="calibrate")
 
 
 def check_belongs(

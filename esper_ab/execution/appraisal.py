@@ -20,6 +20,7 @@ from esper_ab.settings.option_file import load_option_file
 FILE_NAME, PAGE_NAME = "appraisal.json", "appraisal.html"
 _MODULE = "workers.commands.rewards"
 _SHOWN = 12  # digits of the digest in a folder's name
+_DECODER, _decode_answer = msgspec.json.Decoder(Appraisal), msgspec.json.Decoder(AppraisalAnswer).decode
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +36,7 @@ def appraise(question: AppraisalQuestion) -> Appraisal:
     lines = answer_of(_MODULE, msgspec.json.encode(question).decode()).strip().splitlines()
     try:
         # A user's reward may print: the answer is the last line.
-        answer = msgspec.json.decode(lines[-1], type=AppraisalAnswer)
+        answer = _decode_answer(lines[-1])
     except (*UNREADABLE, IndexError) as error:
         raise EsperError(f"{_MODULE} answered something else: {error}") from None
     code = sources()
@@ -72,7 +73,7 @@ def save(appraisal: Appraisal, page: str, folder: Path) -> AppraisalFiles:
 
 def load_appraisal(path: Path) -> Appraisal:
     """Read the appraisal at `path`, a file or its folder; UsageError when there is none that can be read."""
-    return load_option_file(path, Appraisal, what="appraisal", schema=SCHEMA, made_by="rewards")
+    return load_option_file(path, _DECODER, what="appraisal", schema=SCHEMA, made_by="rewards")
 
 
 def encode(appraisal: Appraisal) -> bytes:

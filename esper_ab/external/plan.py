@@ -83,6 +83,9 @@ class _PlanFile(Settings, frozen=True, kw_only=True):
     sha256: str  # of `plan` as it stands there, without spaces
 
 
+_decode_file, _decode_plan = msgspec.json.Decoder(_PlanFile).decode, msgspec.json.Decoder(ExternalPlan).decode
+
+
 def make_external_plan(
     groups: Sequence[str], replicates: Sequence[str], scales: Sequence[Scale], rule: Rule, *, cells: Sequence[str] = (),
     choosing: int = 0,
@@ -153,8 +156,8 @@ def read_plan(path: Path) -> ExternalPlan:
     with os.fdopen(open_regular(path.resolve(), os.O_RDONLY), "rb") as opened:
         content = opened.read(_LARGEST_BYTES)
     try:
-        file = msgspec.json.decode(content, type=_PlanFile)
-        plan = msgspec.json.decode(file.plan, type=ExternalPlan)
+        file = _decode_file(content)
+        plan = _decode_plan(file.plan)
         written = msgspec.json.format(bytes(file.plan), indent=-1)
     except UNREADABLE as error:
         raise UsageError(f"{path} is no plan of `esper-ab design`: {error}") from None

@@ -13,6 +13,7 @@ from esper_ab.contracts.settings import Positive, Settings
 from esper_ab.external.endpoints import MEAN
 
 T = TypeVar("T")
+msgspec.json.Decoder(Measure)  # now, in one thread: tests/house/test_decoders.py
 Told = str | float | Mapping[str, str | float]  # for all tasks, or by task
 
 

@@ -44,6 +44,9 @@ class Joint(Settings, frozen=True, kw_only=True):
     scores: dict[str, tuple[float, float]]  # by part: worst and target outcome; {}: no profiles are shown
 
 
+_decode = msgspec.json.Decoder(Joint).decode
+
+
 def is_joint(directory: Path) -> bool:
     """Whether `directory` is that of a joint experiment."""
     return (directory / JOINT_NAME).is_file()
@@ -71,7 +74,7 @@ def read_joint(directory: Path) -> tuple[Joint, ExternalPlan]:
     if not is_joint(directory):
         raise UsageError(f"{directory} is no joint experiment: it has no {JOINT_NAME}")
     try:
-        joint = msgspec.json.decode((directory / JOINT_NAME).read_bytes(), type=Joint)
+        joint = _decode((directory / JOINT_NAME).read_bytes())
     except UNREADABLE as error:
         raise JournalError(
             f"{directory / JOINT_NAME} is damaged: {error}; put a copy of it back, or report on each part by itself"

@@ -56,7 +56,7 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
 def ray_job(told: str) -> str:
     """The number of the job in what Ray tells a job's command in its environment; "" where it has told nothing."""
     try:
-        return msgspec.json.decode(told, type=_RayJob).metadata.get("job_submission_id", "") if told else ""
+        return _decode_job(told).metadata.get("job_submission_id", "") if told else ""
     except UNREADABLE:
         return ""
 
@@ -65,6 +65,7 @@ class _RayJob(msgspec.Struct):
     metadata: dict[str, str] = {}
 
 
+_decode_holder, _decode_job = msgspec.json.Decoder(Holder).decode, msgspec.json.Decoder(_RayJob).decode
 _UNKNOWN = Holder(pid=0, host="", started=0, since="")
 
 
@@ -206,6 +207,6 @@ def _whole_file(kind: int) -> bytes:
 
 def _named(descriptor: int) -> Holder:
     try:
-        return msgspec.json.decode(os.pread(descriptor, 1000, 0).partition(b"\n")[0], type=Holder)
+        return _decode_holder(os.pread(descriptor, 1000, 0).partition(b"\n")[0])
     except UNREADABLE:
         return _UNKNOWN

@@ -20,15 +20,15 @@ from esper_ab.launchers._node_talk import Admit, Begin, FromNanny, KeySaid, Over
 _ORPHANED = 70  # exit status
 _NOT_STARTED = 126  # status of a worker whose process could not be started, as a shell has it
 _SPEAKING = threading.Lock()
+_decode = msgspec.json.Decoder(ToNanny).decode
 
 
 def main(entry: str) -> None:
     """Be the nanny."""
     nanny = Nanny(str(Path.cwd()))
     command = child_command("esper_ab.launchers._on_node", entry, elsewhere=True)
-    heard = msgspec.json.Decoder(ToNanny)
     for text in sys.stdin.buffer:
-        match heard.decode(text):
+        match _decode(text):
             case Begin(name, order):
                 _begin(nanny, name, command, order)
             case Admit(name):

@@ -27,6 +27,7 @@ from esper_ab.launchers._node_talk import Admit, Begin, FromNanny, KeySaid, Over
 DESCRIPTORS = 4  # that a nanny takes here: its streams, and one that shows what its workers do
 _LEAVE_S = 5.0  # for a nanny whose input has ended
 _COMPLAINT_BYTES = 64 << 10  # kept of what it writes to standard error
+_decode = msgspec.json.Decoder(FromNanny).decode
 
 
 class NodeNanny:
@@ -110,11 +111,10 @@ class NodeNanny:
                     pipe.flush()
 
     def _read(self, pipe: IO[bytes]) -> None:
-        decoder = msgspec.json.Decoder(FromNanny)
         with pipe:
             for text in pipe:
                 try:
-                    message = decoder.decode(text)
+                    message = _decode(text)
                 except UNREADABLE:  # of who is no nanny of ours nothing is believed
                     self._process.kill()
                     break

@@ -16,6 +16,7 @@ from esper_ab.launchers import call_in_process, introduce
 
 _ORPHANED = 70  # exit status
 _BYTES = 1 << 16
+_decode = msgspec.json.Decoder(WorkerOrder).decode
 
 
 def _first_line() -> bytes:
@@ -37,7 +38,7 @@ def _end_with_the_coordinator() -> None:
 
 def main(entry: str) -> None:
     """Be the worker."""
-    order = msgspec.json.decode(_first_line(), type=WorkerOrder)
+    order = _decode(_first_line())
     if order.server_key and not introduce(order, 1, 0):
         os._exit(_ORPHANED)
     threading.Thread(target=_end_with_the_coordinator, name="coordinator watch", daemon=True).start()

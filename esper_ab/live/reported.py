@@ -26,6 +26,9 @@ class _Document(msgspec.Struct, kw_only=True):
     replicates: int | None = None
 
 
+_decode = msgspec.json.Decoder(_Document).decode
+
+
 def reported(experiment_dir: Path, history: History) -> tuple[tuple[Reported, ...], str]:
     """Return the answers of a finished experiment, none when its report has not been built.
 
@@ -33,7 +36,7 @@ def reported(experiment_dir: Path, history: History) -> tuple[tuple[Reported, ..
     """
     path = experiment_dir / "verdict.json"
     try:
-        document = msgspec.json.decode(path.read_bytes(), type=_Document)
+        document = _decode(path.read_bytes())
     except OSError:
         return (), ""
     except UNREADABLE:

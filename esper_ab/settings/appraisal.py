@@ -16,6 +16,7 @@ from esper_ab.settings.assignments import GROUP_KEYS, Assignment, convert_value,
 
 KERNELS = ("auto", "torch")  # auto: the native kernel where it can be had
 _SECTIONS = ("growth", "reward")
+msgspec.json.Decoder(AppraisalQuestion)  # now, in one thread: tests/house/test_decoders.py
 
 
 def make_question(

@@ -81,10 +81,13 @@ class HostChoice(Settings, frozen=True, kw_only=True):
     why: str = ""
 
 
+_decode = msgspec.json.Decoder(tuple[Shipped, ...]).decode
+
+
 @cache
 def shipped() -> tuple[Shipped, ...]:
     """Return the calibrations that ship with this package."""
-    return msgspec.json.decode(files("esper_ab.settings").joinpath(FILE).read_bytes(), type=tuple[Shipped, ...])
+    return _decode(files("esper_ab.settings").joinpath(FILE).read_bytes())
 
 
 def choose_hosts(asked: AskedExperiment, own: EvaluationNoise | None = None) -> HostChoice:

@@ -37,6 +37,7 @@ class AskedLauncher(msgspec.Struct, frozen=True, kw_only=True):
 
 
 UNSAID = AskedLauncher()
+msgspec.json.Decoder(AskedLauncher)  # now, in one thread: tests/house/test_decoders.py
 
 
 def said(asked: AskedLauncher) -> dict[str, Any]:

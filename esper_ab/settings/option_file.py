@@ -19,14 +19,16 @@ class _Numbered(Protocol):
 _File = TypeVar("_File", bound=_Numbered)
 
 
-def load_option_file(path: Path, kind: type[_File], *, what: str, schema: int, made_by: str) -> _File:
+def load_option_file(
+    path: Path, decoder: msgspec.json.Decoder[_File], *, what: str, schema: int, made_by: str
+) -> _File:
     """Read the file that `--{what}` names: `path` itself, or {what}.json in it.
 
     UsageError when there is none of this schema that can be read; `made_by`: the command that writes one.
     """
     file = path / f"{what}.json" if path.is_dir() else path
     try:
-        found = msgspec.json.decode(file.read_bytes(), type=kind)
+        found = decoder.decode(file.read_bytes())
     except OSError as error:
         raise UsageError(f"--{what} {file}: {error.strerror}; `esper-ab {made_by}` writes one") from None
     except UNREADABLE as error:

@@ -49,6 +49,8 @@ DEFAULT_GROUPS = ("shaped", "simplified")
 _DEFAULTS: dict[str, dict[str, Any]] = {GYMNASIUM: {"n_envs": 8, "episodes": 50, "steps": 1000}}
 _TASK = AskedExperiment(groups=()).task
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+msgspec.json.Decoder(GroupSettings)  # now, in one thread: tests/house/test_decoders.py
+msgspec.json.Decoder(AskedExperiment)
 
 
 @dataclass(frozen=True, kw_only=True)

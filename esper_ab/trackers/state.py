@@ -38,6 +38,10 @@ class TrackerProgress(msgspec.Struct, frozen=True, kw_only=True):
     started: str = ""  # the process's STARTED argument, which tells it from an earlier one that is still ending
 
 
+_decode_settings = msgspec.json.Decoder(Tracking).decode
+_decode_progress = msgspec.json.Decoder(TrackerProgress).decode
+
+
 def save_settings(experiment_dir: Path, tracking: Tracking) -> None:
     """Save the trackers' settings for later processes, valid from any working directory."""
     tracking = msgspec.structs.replace(tracking, mlflow_uri=_from_anywhere(tracking.mlflow_uri))
@@ -60,7 +64,7 @@ def read_settings(experiment_dir: Path) -> Tracking:
     if not path.exists():
         return Tracking()
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Tracking)
+        return _decode_settings(path.read_bytes())
     except UNREADABLE as error:
         raise UsageError(f"{path}: {error}; remove it, and no tracker follows, or see docs/trackers.md") from None
 
@@ -73,7 +77,7 @@ def write_progress(experiment_dir: Path, name: Name, progress: TrackerProgress) 
 def read_progress(experiment_dir: Path, name: Name) -> TrackerProgress | None:
     """Read a tracker's progress file; None when it is missing or invalid."""
     try:
-        return msgspec.json.decode((experiment_dir / FOLDER / f"{name}.json").read_bytes(), type=TrackerProgress)
+        return _decode_progress((experiment_dir / FOLDER / f"{name}.json").read_bytes())
     except (OSError, *UNREADABLE):
         return None
 

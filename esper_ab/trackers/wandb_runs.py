@@ -26,6 +26,7 @@ from esper_ab.trackers.subject import COMPARISON, Conclusion, Subject, TrackedEx
 DONE_NAME = "wandb_runs.json"
 _DONE_FILE = f"{STATE_FOLDER}/{DONE_NAME}"
 _NOT_IN_A_PROJECT = re.compile(f"[{re.escape(NOT_IN_A_PROJECT)}]")
+_decode_done = msgspec.json.Decoder(dict[str, dict[str, str]]).decode
 
 
 def project_of(experiment: TrackedExperiment, tracking: Tracking) -> str:
@@ -117,7 +118,7 @@ class WandbRuns:
 
     def _read_done(self) -> dict[str, dict[str, str]]:
         try:
-            return msgspec.json.decode((self._experiment_dir / _DONE_FILE).read_bytes(), type=dict[str, dict[str, str]])
+            return _decode_done((self._experiment_dir / _DONE_FILE).read_bytes())
         except (OSError, *UNREADABLE):
             return {}  # then every run is checked again
 

@@ -31,6 +31,8 @@ from workers.run.episode import play
 from workers.stopwatch import Stopwatch
 from workers.vocabulary import Stage
 
+_decode = msgspec.json.Decoder(SoloQuestion).decode
+
 
 class _Watched(Controller[DecisionView]):
     """The heuristic, with counts of the conditions that prevented germination."""
@@ -123,7 +125,7 @@ def main(text: str) -> int:
     """Answer one question; return exit status 0, or 2 with one line on stderr."""
     arithmetic.pin(Arithmetic())
     try:
-        answer = grow(msgspec.json.decode(text, type=SoloQuestion))
+        answer = grow(_decode(text))
     except (ValueError, KeyError, OSError) as error:
         reason = error.args[0] if isinstance(error, KeyError) else error
         sys.stderr.write(f"error: {' '.join(str(reason).split())}\n")

@@ -20,6 +20,8 @@ from workers.native import library
 from workers.native.build import Unusable
 from workers.process import arithmetic
 
+_decode = msgspec.json.Decoder(AppraisalQuestion).decode
+
 
 def answer(question: AppraisalQuestion) -> AppraisalAnswer:
     """Play and score; ValueError, KeyError, OSError or RuntimeError name what cannot be done."""
@@ -34,7 +36,7 @@ def answer(question: AppraisalQuestion) -> AppraisalAnswer:
 def main(text: str) -> int:
     """Answer one question; return exit status 0, or 2 with one line on stderr."""
     try:
-        found = answer(msgspec.json.decode(text, type=AppraisalQuestion))
+        found = answer(_decode(text))
     except (ValueError, KeyError, OSError, Unusable) as error:
         reason = error.args[0] if isinstance(error, KeyError) else error
         sys.stderr.write(f"error: {' '.join(str(reason).split())}\n")

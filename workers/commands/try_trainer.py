@@ -17,10 +17,12 @@ from workers.trainer import module
 from workers.trainer.trial import Trial, attempt
 from workers.user_rewards.user_code import line_of, one_line
 
+_decode = msgspec.json.Decoder(Trial).decode
+
 
 def main(text: str) -> int:
     """Try the trainer; return the exit status."""
-    trial = msgspec.json.decode(text, type=Trial)
+    trial = _decode(text)
     arithmetic.pin(Arithmetic(threads=trial.threads, deterministic=trial.deterministic))
     try:
         tried = attempt(trial, "cuda:0" if trial.gpu and torch.cuda.is_available() else "cpu")

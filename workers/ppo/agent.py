@@ -54,6 +54,9 @@ class AgentSpec(Settings, frozen=True, kw_only=True):
     share_observations: bool = False  # whether what normalises observations comes from outside
 
 
+msgspec.json.Decoder(AgentSpec)  # now, in one thread: tests/house/test_decoders.py
+
+
 class PPOAgent:
     """A policy, its normalisers, its optimiser, and the rollout in progress.
 

@@ -21,6 +21,7 @@ from workers.run.deciders import AgentDecider
 from workers.storage import durable, state_bytes
 
 FORMAT = 3
+msgspec.json.Decoder(RunSpec)  # now, in one thread: tests/house/test_decoders.py
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,7 @@ _SEEDS = 3  # tried before equal results are taken for one run: a course may end
 _NAME_CHARS = 48
 _LOG = "rehearsal.log"
 Doing = Callable[[str], None]
+_decode = msgspec.json.Decoder(Tried).decode
 
 
 def rehearse(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
@@ -147,7 +148,7 @@ def _tried(trial: Trial) -> Tried:
     if child.returncode:
         last = (child.stderr.strip() or f"no output, exit status {child.returncode}").splitlines()[-1]
         raise ValueError(last.removeprefix("error: ").removeprefix("ValueError: "))
-    return msgspec.json.decode(child.stdout.strip().splitlines()[-1], type=Tried)
+    return _decode(child.stdout.strip().splitlines()[-1])
 
 
 def _of_command(question: TrainerQuestion, doing: Doing) -> TrainerFacts:

@@ -1,0 +1,63 @@
+"""msgspec analyses a type when it is first used, and two threads that do so at once end the process (seen with 0.22).
+
+So what is decoded is analysed when its module is imported, whoever may call it later: an HTTP server, a node's reader.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = sorted(path for folder in ("esper_ab", "workers") for path in (ROOT / folder).rglob("*.py"))
+# Where the type is not known before.
+KNOWN_LATER = {
+    "esper_ab/contracts/codec.py": "the two unions of messages, which it has decoders of",
+    "esper_ab/settings/assignments.py": "the type of one key, which is no struct",
+    "esper_ab/trackers/settings.py": "the type of one setting, which is no struct",
+    "workers/gymnasium_task/making.py": "a struct of the user's",
+    "workers/trainer/module.py": "likewise",
+}
+_DECODES = ("msgspec.json.decode", "msgspec.msgpack.decode", "msgspec.convert")
+_DECODERS = ("msgspec.json.Decoder", "msgspec.msgpack.Decoder")
+
+
+def _calls(node: ast.AST) -> Iterator[tuple[str, str]]:
+    """Yield the function and the type of all calls that decode or make a decoder; "" for any type."""
+    for call in ast.walk(node):
+        if not isinstance(call, ast.Call):
+            continue
+        name = ast.unparse(call.func)
+        place = 1 if name in _DECODES else 0
+        types = [*call.args[place : place + 1], *(one.value for one in call.keywords if one.arg == "type")]
+        if name in _DECODES or name in _DECODERS:
+            yield name, ast.unparse(types[0]) if types else ""
+
+
+def _late(source: str) -> list[str]:
+    """Types that are analysed in a function although the module does not do so when it is imported."""
+    tree = ast.parse(source)
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.Lambda)]
+    within = {call for function in functions for call in _calls(function)}
+    ready = {kind for name, kind in set(_calls(tree)) - within if name in _DECODERS}
+    return sorted(
+        f"{name}({kind})" for name, kind in within if kind and (name != "msgspec.convert" or kind not in ready)
+    )
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_types_are_analysed_when_their_module_is_imported(path: Path) -> None:
+    assert bool(_late(path.read_text(encoding="utf-8"))) is (str(path.relative_to(ROOT)) in KNOWN_LATER)
+
+
+def test_a_type_that_is_analysed_late_would_be_found() -> None:
+    assert _late("def f(x):\n    return msgspec.json.decode(x, type=Holder)")
+    assert _late("def f():\n    return msgspec.json.Decoder(Holder)")
+    assert _late("def f(x):\n    return msgspec.convert(x, Spec)")
+    assert _late("decoder = msgspec.json.Decoder(Other)\ndef f(x):\n    return msgspec.convert(x, type=Spec)")
+    assert not _late("decoder = msgspec.json.Decoder(Spec)\ndef f(x):\n    return msgspec.convert(x, type=Spec)")
+    assert not _late("decoder = msgspec.json.Decoder(Holder)\ndef f(x):\n    return decoder.decode(x)")
+    assert not _late("def f(x):\n    return msgspec.json.decode(x)")
