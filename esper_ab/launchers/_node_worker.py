@@ -53,7 +53,7 @@ class NodeNanny:
         self.changed = threading.Condition()  # guards what is known of its workers
         self._workers: dict[str, NodeWorker] = {}  # those that have not ended
         self._suspects: set[str] = set()  # told to end
-        self._lost = False
+        self._lost = ""  # how, in words, once it is
         threading.Thread(target=self._write, args=(self._process.stdin,), name=f"to {node}", daemon=True).start()
         self._reader = threading.Thread(target=self._read, args=(self._process.stdout,), name=node, daemon=True)
         self._reader.start()
@@ -69,7 +69,7 @@ class NodeNanny:
         worker = NodeWorker(self, order)
         with self.changed:
             if self._lost:
-                worker.end(-signal.SIGKILL, self._how_lost())
+                worker.end(-signal.SIGKILL, self._lost)
                 os.eventfd_write(self.sentinel, 1)
                 return worker
             self._workers[worker.name] = worker
@@ -120,10 +120,11 @@ class NodeNanny:
                     break
                 self._hear(message)
         self._process.wait()
+        lost = self._how_lost()  # which may take a second, in which nobody else is to wait
         with self.changed:
-            self._lost, self._suspects = True, set()
+            self._lost, self._suspects = lost, set()
             for worker in self._workers.values():
-                worker.end(-signal.SIGKILL, self._how_lost())
+                worker.end(-signal.SIGKILL, lost)
             self._workers = {}
             self._tell_of_change()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from esper_ab.contracts.settings import Arithmetic
 from esper_ab.journal.events import EpisodeRecorded, WorkerStarted
 from esper_ab.journal.fold import fold
 from esper_ab.launchers import Node
+from esper_ab.launchers._nanny import _REST_S
 from esper_ab.launchers._node_worker import DESCRIPTORS, NodeNanny
 from esper_ab.launchers._places import LanePlaces
 
@@ -125,8 +127,32 @@ def test_a_nanny_that_does_not_end_a_worker_is_not_relied_on(tmp_path):
     nanny.leave()
 
 
-def fake_order(folder):
+def test_nobody_waits_for_the_last_words_of_a_lost_nanny(tmp_path):
+    """A child of it keeps its standard error open. The coordinator, which has one thread, goes on meanwhile."""
+    count = 16
+    script = f"for i in $(seq {count}); do read -r order; done; sleep 600 >&- & echo no more room >&2"
+    nanny = NodeNanny("n9", ["sh", "-c", script])
+    try:
+        workers = [nanny.start(fake_order(tmp_path, f"w{number:02}")) for number in range(count)]
+        waited_s = []
+        while workers[0].exitcode is None:
+            took_s = -time.monotonic()
+            workers[0].join(0.01)
+            waited_s.append(took_s + time.monotonic())
+        took_s = -time.monotonic()
+        workers.append(nanny.start(fake_order(tmp_path, "w99")))
+        waited_s.append(took_s + time.monotonic())
+        assert max(waited_s) < 0.8 * _REST_S
+        assert {worker.exitcode for worker in workers} == {-signal.SIGKILL}
+        assert {worker.ended_how for worker in workers} == {"was lost with the process beside it on n9: no more room"}
+    finally:
+        os.killpg(nanny.pid, signal.SIGKILL)
+        nanny.dismiss()
+        nanny.leave()
+
+
+def fake_order(folder, worker="w00"):
     return WorkerOrder(
-        endpoint="", worker="w00", incarnation=1, lane=Lane(name="cpu:0", devices=("cpu:0",), uuids=("",)),
+        endpoint="", worker=worker, incarnation=1, lane=Lane(name="cpu:0", devices=("cpu:0",), uuids=("",)),
         arithmetic=Arithmetic(), experiment_dir=str(folder), log_file="logs/w00.log",
     )  # fmt: skip

@@ -18,8 +18,11 @@ class Measured(msgspec.Struct, frozen=True):
     value: float
 
 
+DECODER = msgspec.json.Decoder(Measured)
+
+
 def load(path: Path) -> Measured:
-    return load_option_file(path, Measured, what="measurement", schema=3, made_by="measure")
+    return load_option_file(path, DECODER, what="measurement", schema=3, made_by="measure")
 
 
 def test_a_file_and_its_folder_are_read_alike(tmp_path: Path) -> None:
