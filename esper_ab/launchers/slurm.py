@@ -26,6 +26,7 @@ from esper_ab.launchers._places import LanePlaces
 
 DEFAULT_ENTRY = "workers.process.entry:main"
 _TALK_S = 60.0  # for Slurm's controller to answer
+_JOB, _NODELIST = "SLURM_JOB_ID", "SLURM_JOB_NODELIST"  # which Slurm sets, and a user may set by hand
 _ANY_PORT = 9  # nothing is sent there: only the way to the node is asked for
 # A step whose end concerns no other, on all that the job has on the node.
 _SRUN = (
@@ -47,9 +48,9 @@ class SlurmLauncher(LanePlaces):
         super().__init__()
         if transport != "tcp":
             raise UsageError("launcher slurm: workers on other machines need --transport tcp, which it takes by itself")
-        if "SLURM_JOB_ID" not in os.environ:
+        if missing := next((variable for variable in (_JOB, _NODELIST) if variable not in os.environ), ""):
             raise UsageError(
-                "launcher slurm starts workers in the allocation that it runs in, and SLURM_JOB_ID is not set: "
+                f"launcher slurm starts workers in the allocation that it runs in, and {missing} is not set: "
                 "`esper-ab slurm-script` prints a script for sbatch; or begin within salloc"
             )
         if shutil.which("srun") is None:
@@ -93,7 +94,7 @@ class SlurmLauncher(LanePlaces):
 
 def _nodes(environment: os._Environ[str]) -> tuple[Node, ...]:
     """The nodes of the allocation, the batch script's first, as Slurm lists them."""
-    names = _ask("show", "hostnames", environment["SLURM_JOB_NODELIST"]).split()
+    names = _ask("show", "hostnames", environment[_NODELIST]).split()
     cores = expand_cores(environment.get("SLURM_JOB_CPUS_PER_NODE", ""))
     if len(cores) != len(names):
         raise UsageError(f"launcher slurm: {len(names)} nodes and cores for {len(cores)}: SLURM_JOB_CPUS_PER_NODE?")
