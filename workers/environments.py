@@ -67,7 +67,7 @@ class Spaces:
     observation_width: int
     head_names: tuple[str, ...]  # or those of the dimensions, where decisions are continuous
     head_sizes: tuple[int, ...]  # choices per head; empty where decisions are continuous
-    observation_std_floor: float = 0.1  # smallest standard deviation by which an observation is divided
+    observation_std_floor: float  # smallest standard deviation by which an observation is divided
     first_bias: tuple[float, ...] = ()  # where a policy's logits of head 0 start; empty: at 0
 
 

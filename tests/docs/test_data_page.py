@@ -30,8 +30,8 @@ def agent_of(spec):
     """Untrained, of another size than the task's: nobody decides with it here."""
     settings = spec.settings
     return PPOAgent(AgentSpec(
-        observation_width=5, head_names=("op",), head_sizes=(3,), policy=settings.policy, ppo=settings.ppo,
-        planned_episodes=1, rng=run_path(spec.rng_seed, spec.ref.replicate),
+        observation_width=5, head_names=("op",), head_sizes=(3,), observation_std_floor=0.1,
+        policy=settings.policy, ppo=settings.ppo, planned_episodes=1, rng=run_path(spec.rng_seed, spec.ref.replicate),
     ))  # fmt: skip
 
 

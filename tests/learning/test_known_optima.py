@@ -121,6 +121,7 @@ def learn(problem: Problem, episodes: int, rng_seed: int = 0, **ppo: float) -> f
         observation_width=problem.width,
         head_names=tuple(map(str, range(len(problem.head_sizes)))),
         head_sizes=problem.head_sizes,
+        observation_std_floor=0.1,
         policy=PolicySettings(hidden=32),
         ppo=PPOSettings(**{"lr": 3e-3, **ppo}),
         rng=path,

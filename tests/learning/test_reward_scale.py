@@ -98,6 +98,7 @@ def fresh_agent(rng_seed: int = 0, hidden: int = 64, **ppo: float) -> PPOAgent:
         observation_width=CHOICES + 1,
         head_names=("name",),
         head_sizes=(CHOICES,),
+        observation_std_floor=0.1,
         policy=PolicySettings(hidden=hidden),
         ppo=PPOSettings(**ppo),
         rng=run_path(rng_seed, 0),

@@ -17,7 +17,7 @@ from workers.datasets.task import Task
 from workers.environments import Spaces
 from workers.facts import StepFacts
 from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
-from workers.growth.rules.observe import layout
+from workers.growth.rules.observe import STD_FLOOR, layout
 from workers.native import library
 from workers.run.session import Session
 from workers.stopwatch import Stopwatch
@@ -38,7 +38,8 @@ class GrowthWorld:
         slots, blueprints = len(spec.slots), len(spec.settings.growth.blueprints)
         self.spaces = Spaces(
             observation_width=layout(slots, blueprints).width, head_names=HEADS,
-            head_sizes=head_sizes(slots, blueprints), first_bias=_op_bias(spec.settings.policy),
+            head_sizes=head_sizes(slots, blueprints), observation_std_floor=STD_FLOOR,
+            first_bias=_op_bias(spec.settings.policy),
         )
 
         self.evaluation_steps = spec.steps

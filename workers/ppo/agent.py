@@ -25,12 +25,7 @@ from workers.ppo.adam import Adam
 from workers.ppo.buffer import Rollout, RolloutBuffer
 from workers.ppo.decide import decide
 from workers.ppo.gae import gae
-from workers.ppo.normalise import (
-    OBSERVATION_STD_FLOOR,
-    ObservationNormaliser,
-    ReturnNormaliser,
-    normalise_advantages,
-)
+from workers.ppo.normalise import ObservationNormaliser, ReturnNormaliser, normalise_advantages
 from workers.ppo.policy import ActorCritic, RecurrentState, Shape
 from workers.ppo.sequences import cut as cut_sequences
 from workers.ppo.sequences import of_steps
@@ -45,7 +40,7 @@ class AgentSpec(Settings, frozen=True, kw_only=True):
     observation_width: int
     head_names: tuple[str, ...]
     head_sizes: tuple[int, ...]  # empty: continuous decisions, of as many dimensions as there are names
-    observation_std_floor: float = OBSERVATION_STD_FLOOR
+    observation_std_floor: float
     policy: PolicySettings
     ppo: PPOSettings
     rng: RngPath  # of the replicate

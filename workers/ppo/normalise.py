@@ -19,9 +19,6 @@ from esper_ab.contracts.records import Moments
 from workers.arrays import Floats
 
 OBSERVATION_CLIP = 10.0
-# Observations are bounded by about 1. With this floor an entry that was constant so far and then moves by 1, such as
-# the one-hot of a blueprint seen for the first time, just reaches the clip.
-OBSERVATION_STD_FLOOR = 0.1
 
 
 class RunningMoments:
@@ -96,7 +93,7 @@ class ObservationNormaliser:
     where they are whatever was applied last.
     """
 
-    def __init__(self, width: int, *, shared: bool = False, std_floor: float = OBSERVATION_STD_FLOOR) -> None:
+    def __init__(self, width: int, *, std_floor: float, shared: bool = False) -> None:
         self.moments = RunningMoments(width, std_floor)
         self.applied = RunningMoments(width, std_floor) if shared else self.moments
 

@@ -36,6 +36,7 @@ def fresh_agent(rng_seed: int = 0, normalise: bool = True, memory: str = "lstm",
         observation_width=WIDTH,
         head_names=NAMES,
         head_sizes=SIZES,
+        observation_std_floor=0.1,
         policy=PolicySettings(hidden=16, normalise_observations=normalise, memory=memory),
         ppo=PPOSettings(**ppo),
         rng=run_path(rng_seed, 0),
@@ -315,8 +316,9 @@ def test_the_learning_rate_goes_to_its_end_and_stays_there():
 
 def continuous_agent(**ppo: float) -> PPOAgent:
     spec = AgentSpec(
-        observation_width=2, head_names=("x", "y"), head_sizes=(), policy=PolicySettings(hidden=16, memory="none"),
-        ppo=PPOSettings(**ppo), rng=run_path(0, 0), planned_episodes=10,
+        observation_width=2, head_names=("x", "y"), head_sizes=(), observation_std_floor=0.1,
+        policy=PolicySettings(hidden=16, memory="none"), ppo=PPOSettings(**ppo), rng=run_path(0, 0),
+        planned_episodes=10,
     )  # fmt: skip
     return PPOAgent(spec)
 

@@ -28,13 +28,13 @@ def test_merging_pieces_equals_seeing_all_rows_at_once(lengths: list[int], key: 
 
 def test_before_any_rollout_observations_are_seen_as_they_are_but_clipped():
     raw = np.array([[0.25, -3.0, 50.0]], dtype=np.float32)
-    assert ObservationNormaliser(3).normalise(raw).tolist() == [[0.25, -3.0, 10.0]]
+    assert ObservationNormaliser(3, std_floor=0.1).normalise(raw).tolist() == [[0.25, -3.0, 10.0]]
 
 
 def test_normalised_observations_have_mean_0_and_std_1_and_a_constant_entry_does_not_explode():
     rng = np.random.default_rng(0)
     raw = np.column_stack([rng.normal(40.0, 5.0, 1000), np.full(1000, 0.5)]).astype(np.float32)
-    normaliser = ObservationNormaliser(2)
+    normaliser = ObservationNormaliser(2, std_floor=0.1)
     normaliser.moments.merge(raw)
     seen = normaliser.normalise(raw)
     assert seen.dtype == np.float32
@@ -109,7 +109,7 @@ def test_moments_told_are_taken_to_the_bit() -> None:
 def test_a_shared_normaliser_uses_what_was_applied_and_keeps_its_own_apart() -> None:
     rng = np.random.default_rng(4)
     own, others = rng.normal(5.0, 2.0, (40, 3)), rng.normal(-1.0, 3.0, (60, 3))
-    normaliser, plain = ObservationNormaliser(3, shared=True), ObservationNormaliser(3)
+    normaliser, plain = ObservationNormaliser(3, std_floor=0.1, shared=True), ObservationNormaliser(3, std_floor=0.1)
     normaliser.moments.merge(own)
     raw = own[:4].astype(np.float32)
     assert (normaliser.normalise(raw) == plain.normalise(raw)).all()  # nothing applied yet: as it is, clipped
@@ -117,16 +117,16 @@ def test_a_shared_normaliser_uses_what_was_applied_and_keeps_its_own_apart() -> 
     plain.moments.merge(others)
     assert (normaliser.normalise(raw) == plain.normalise(raw)).all()
     assert normaliser.moments.told() == moments_of(own)
-    again = ObservationNormaliser(3, shared=True)
+    again = ObservationNormaliser(3, std_floor=0.1, shared=True)
     again.load(normaliser.state())
     assert (again.normalise(raw) == normaliser.normalise(raw)).all()
     assert again.moments.told() == normaliser.moments.told()
 
 
 def test_a_normaliser_of_its_own_takes_nothing_and_its_state_is_what_it_was() -> None:
-    normaliser = ObservationNormaliser(3)
+    normaliser = ObservationNormaliser(3, std_floor=0.1)
     with pytest.raises(ValueError, match="not shared"):
         normaliser.apply(moments_of(np.ones((2, 3))))
     assert set(normaliser.state()) == {"count", "mean", "squares"}
     with pytest.raises(ValueError, match="moments of 2 columns, expected 3"):
-        ObservationNormaliser(3, shared=True).apply(moments_of(np.ones((2, 2))))
+        ObservationNormaliser(3, std_floor=0.1, shared=True).apply(moments_of(np.ones((2, 2))))

@@ -18,8 +18,9 @@ from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
 from esper_ab.control.rules.pooling import pooled
 from workers.commands.evaluate import evaluate_file
-from workers.environments import paths_below
+from workers.environments import Spaces, paths_below
 from workers.native.build import Unusable
+from workers.ppo.normalise import OBSERVATION_CLIP
 from workers.run import policy_file
 from workers.run.episode import play
 from workers.run.session import Session
@@ -63,6 +64,18 @@ def test_names_telemetry_and_company_change_nothing(change, reference, tmp_path)
 )
 def test_what_matters_changes_records(change, reference, tmp_path) -> None:
     assert digests(make_session(**change), tmp_path)[1] != reference[1]
+
+
+def test_a_kind_of_task_says_how_its_observations_are_divided() -> None:
+    """Of growth, an entry that was constant so far and then moves by 1 just reaches the clip."""
+    with pytest.raises(TypeError, match="observation_std_floor"):
+        Spaces(observation_width=1, head_names=("op",), head_sizes=(2,))  # type: ignore[call-arg]
+    agent = make_session().agent
+    assert agent is not None
+    agent.observations.moments.merge(np.zeros((5, agent.spec.observation_width)))
+    for moved, seen in ((1.0, OBSERVATION_CLIP), (0.5, OBSERVATION_CLIP / 2), (2.0, OBSERVATION_CLIP)):
+        row = np.full((1, agent.spec.observation_width), moved, dtype=np.float32)
+        assert agent.observations.normalise(row) == pytest.approx(seen)
 
 
 OPS = ("wait", "germinate", "set_alpha_target", "prune", "fossilize", "advance")
