@@ -6,8 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from esper_ab.contracts import catalog, messages
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.settings import PolicySettings, RewardSettings
@@ -18,6 +16,7 @@ from workers.environments import Spaces
 from workers.facts import StepFacts
 from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
 from workers.growth.rules.observe import STD_FLOOR, layout
+from workers.kinds._devices import torch_devices
 from workers.native import library
 from workers.run.session import Session
 from workers.stopwatch import Stopwatch
@@ -85,12 +84,6 @@ class GrowthRuns:
 
 
 RUNS = GrowthRuns
-
-
-def torch_devices(names: tuple[str, ...]) -> dict[str, torch.device]:
-    """Map the plan names of one lane to torch devices: the worker sees only its own GPUs, numbered from 0."""
-    gpus = [name for name in names if name.startswith("cuda")]
-    return {name: torch.device("cuda", gpus.index(name)) if name in gpus else torch.device("cpu") for name in names}
 
 
 def controller(spec: RunSpec) -> Controller[Any]:
