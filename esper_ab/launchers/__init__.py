@@ -7,19 +7,17 @@ A launcher knows nothing of the protocol, and the control plane never imports a 
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
-from multiprocessing import parent_process
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
 from esper_ab.contracts import link_keys
 from esper_ab.contracts.machine import Device
 from esper_ab.contracts.messages import Lane, WorkerOrder
-from esper_ab.contracts.own_packages import add_working_directory, child_environment, end_with_parent, import_own
+from esper_ab.contracts.own_packages import child_environment
 
 # Connection of workers to the coordinator. ipc: a socket that only this user of this machine can open; tcp: CURVE,
 # with keys for these workers only. No result depends on it.
@@ -209,39 +207,3 @@ class LauncherFactory(Protocol):
 
         It may have further arguments, by the names of the flags that are its alone.
         """
-
-
-def introduce(order: WorkerOrder, question: int, answer: int) -> bool:
-    """In the worker's process: make its keys, say the public one at `question` and wait for the `answer`.
-
-    False when the coordinator has gone away meanwhile.
-    """
-    keys = link_keys.make(order.identity, order.server_key)
-    os.write(question, f"{keys.public}\n".encode())
-    return os.read(answer, 1) != b""
-
-
-def call(entry: str, order: WorkerOrder, coordinator: socket.socket | None = None) -> None:
-    """Import and call "module:function" with `order`, in the worker's own process or thread.
-
-    `coordinator`: where to say the public key first, and to wait until it is known; closed afterwards.
-    """
-    if coordinator is not None:
-        with coordinator:
-            if not introduce(order, coordinator.fileno(), coordinator.fileno()):
-                return
-    module, _, function = entry.partition(":")
-    main: Callable[[WorkerOrder], Any] = getattr(import_own(module), function)
-    main(order)
-
-
-def call_in_process(entry: str, order: WorkerOrder, coordinator: socket.socket | None = None) -> None:
-    """Do as `call`, in a process of its own, which finds users' modules where the preflight found them.
-
-    It ends with its parent from here on, before anything is imported that takes time.
-    """
-    parent = parent_process()
-    if parent is not None and parent.pid is not None:
-        end_with_parent(parent.pid)
-    add_working_directory()
-    call(entry, order, coordinator)

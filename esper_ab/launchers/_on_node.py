@@ -12,7 +12,7 @@ import threading
 import msgspec
 
 from esper_ab.contracts.messages import WorkerOrder
-from esper_ab.launchers import call_in_process, introduce
+from esper_ab.launchers._entering import call_in_process, introduce
 
 _ORPHANED = 70  # exit status
 _BYTES = 1 << 16

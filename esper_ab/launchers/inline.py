@@ -16,7 +16,8 @@ from esper_ab.contracts.below import open_below
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.own_packages import ForeignPackage, claim
-from esper_ab.launchers import KeyExchange, LauncherFactory, Transport, call
+from esper_ab.launchers import KeyExchange, LauncherFactory, Transport
+from esper_ab.launchers._entering import call
 from esper_ab.launchers._places import LanePlaces
 
 DEFAULT_ENTRY = "workers.process.entry:main_in_thread"

@@ -15,7 +15,8 @@ from multiprocessing.process import BaseProcess
 
 from esper_ab.contracts.messages import WorkerOrder
 from esper_ab.contracts.own_packages import nothing_of_the_user
-from esper_ab.launchers import KeyExchange, LauncherFactory, Transport, call_in_process
+from esper_ab.launchers import KeyExchange, LauncherFactory, Transport
+from esper_ab.launchers._entering import call_in_process
 from esper_ab.launchers._places import LanePlaces
 from esper_ab.launchers._sentinel import wait_for
 

@@ -1,0 +1,49 @@
+"""What the process of a worker does before its entry point: it says its key, and finds the users' modules."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from multiprocessing import parent_process
+from typing import Any
+
+from esper_ab.contracts import link_keys
+from esper_ab.contracts.messages import WorkerOrder
+from esper_ab.contracts.own_packages import add_working_directory, end_with_parent, import_own
+
+
+def introduce(order: WorkerOrder, question: int, answer: int) -> bool:
+    """Make the worker's keys, say the public one at `question` and wait for the `answer`.
+
+    False when the coordinator has gone away meanwhile.
+    """
+    keys = link_keys.make(order.identity, order.server_key)
+    os.write(question, f"{keys.public}\n".encode())
+    return os.read(answer, 1) != b""
+
+
+def call(entry: str, order: WorkerOrder, coordinator: socket.socket | None = None) -> None:
+    """Import and call "module:function" with `order`, in the worker's own process or thread.
+
+    `coordinator`: where to say the public key first, and to wait until it is known; closed afterwards.
+    """
+    if coordinator is not None:
+        with coordinator:
+            if not introduce(order, coordinator.fileno(), coordinator.fileno()):
+                return
+    module, _, function = entry.partition(":")
+    main: Callable[[WorkerOrder], Any] = getattr(import_own(module), function)
+    main(order)
+
+
+def call_in_process(entry: str, order: WorkerOrder, coordinator: socket.socket | None = None) -> None:
+    """Do as `call`, in a process of its own, which finds users' modules where the preflight found them.
+
+    It ends with its parent from here on, before anything is imported that takes time.
+    """
+    parent = parent_process()
+    if parent is not None and parent.pid is not None:
+        end_with_parent(parent.pid)
+    add_working_directory()
+    call(entry, order, coordinator)
