@@ -18,7 +18,7 @@ from itertools import pairwise
 
 import click
 
-from esper_ab.contracts.errors import NO_ROOM, ConditionNotMet, DiskFull, EsperError, Interrupted, UsageError
+from esper_ab.contracts.errors import NO_ROOM, ConditionNotMet, DiskFull, EsperError, Interrupted, UsageError, no_room
 from esper_ab.contracts.visible import visible
 from esper_ab.health import processes
 from esper_ab.health.memory import limited, refuse_little_memory
@@ -71,9 +71,7 @@ def _report(message: str, status: int, args: Sequence[str]) -> int:
 def _of_the_system(error: OSError, args: Sequence[str]) -> int:
     """An error of the system in one line; anything else that has its type is raised again, as a mistake of ours."""
     if error.errno in NO_ROOM:
-        where = f" for {error.filename}" if error.filename else ""  # a report, say: a journal's writer raises DiskFull
-        said = f"no room on the disk{where}; no journal is harmed: make room and give the command again"
-        return _report(said, DiskFull.exit_code, args)
+        return _report(str(no_room(error)), DiskFull.exit_code, args)  # a journal's writer raises DiskFull
     if error.errno == errno.EAGAIN and error.filename is None:  # of fork
         return _report(_out_of_processes(error), UsageError.exit_code, args)
     if error.filename is None or error.errno not in _REFUSED:

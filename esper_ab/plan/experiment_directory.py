@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import tomllib
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
@@ -16,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.contracts.below import make_folder, write_below
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.below import make_folder, removed_on_failure, write_below
+from esper_ab.contracts.errors import Setting, UsageError, refused
 from esper_ab.contracts.kinds import ENV_REWARD, GROWTH, TRAINER, kind_of_task, readers_of
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import RunSpec
@@ -184,24 +183,21 @@ def make_experiment_directory(
 
     `claimed`: it was made before, empty, by the caller.
 
-    UsageError when somebody was faster or it cannot be written, or when a reward was edited meanwhile: then nothing is
-    left of it.
+    UsageError when somebody was faster or it cannot be written, or when a reward was edited meanwhile, and DiskFull:
+    then nothing is left of it.
     """
     try:
         make_folder(experiment_dir, exist_ok=claimed)
-        write_below(experiment_dir, "experiment.toml", experiment_toml(plan, machine, about).encode())
-        try:
+        with removed_on_failure(experiment_dir):
+            write_below(experiment_dir, "experiment.toml", experiment_toml(plan, machine, about).encode())
             keep(experiment_dir, machine.user_rewards)
             if machine.trainer is not None:
                 trainer.keep(experiment_dir, machine.trainer, plan.experiment.trainer)
-        except UsageError:
-            shutil.rmtree(experiment_dir)
-            raise
     except FileExistsError:
         raise UsageError(
             f"{experiment_dir} exists already; choose another with ", Setting("name"), " or ", Setting("out")
         ) from None
     except OSError as error:
-        raise UsageError(
-            f"{experiment_dir} cannot be made: {error.strerror}; choose another with ", Setting("out")
+        raise refused(
+            error, f"{experiment_dir} cannot be made: {error.strerror}; choose another with ", Setting("out")
         ) from None
