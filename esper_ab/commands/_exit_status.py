@@ -25,7 +25,7 @@ from esper_ab.health.memory import limited, refuse_little_memory
 
 _HEADING = "Examples:"
 _EXAMPLE_WIDTH = 76  # of 80 columns: click indents by two, and two are for what continues a line
-_STDOUT, _STDERR = 1, 2
+_STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))  # by descriptor: name in sys, mode
 _NO_THREAD = "can't start new thread"  # what Python says, as a RuntimeError
 # What a system says no with, to a file that the user chose.
 _REFUSED = frozenset({
@@ -82,14 +82,14 @@ def _of_the_system(error: OSError, args: Sequence[str]) -> int:
 def _open_standard_streams() -> None:
     """Give streams that were closed a place: else the next file that is opened becomes stdout or stderr for libraries.
 
-    And Python has None in their place, to which nobody can write.
+    And Python has None in their place, which nobody can write to or ask whether it is a terminal.
     """
-    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) < len(_STREAMS):
         os.set_inheritable(descriptor, True)
     os.close(descriptor)
-    for name, number in (("stdout", _STDOUT), ("stderr", _STDERR)):
+    for number, (name, mode) in enumerate(_STREAMS):
         if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.dup(number), "w", encoding="utf-8"))
+            setattr(sys, name, os.fdopen(os.dup(number), mode, encoding="utf-8"))
 
 
 def _name(args: Sequence[str], program: str) -> str:
