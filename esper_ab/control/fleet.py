@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from esper_ab.contracts.endings import how_ended
 from esper_ab.contracts.errors import WorkerFailed
 from esper_ab.contracts.messages import Stop, WorkerOrder
 from esper_ab.control import descriptors
@@ -340,5 +340,5 @@ def ending(handle: WorkerHandle) -> str:
         return handle.worker.ended_how
     here = handle.shortages
     if exitcode is None or exitcode >= 0:
-        return f"ended with exit status {exitcode or 0}{here.of_processes() if exitcode and here else ''}"
-    return here.ending(-exitcode) if here else f"was killed by {signal.Signals(-exitcode).name} on {handle.order.node}"
+        return f"{how_ended(exitcode or 0)}{here.of_processes() if exitcode and here else ''}"
+    return here.ending(-exitcode) if here else f"{how_ended(exitcode)} on {handle.order.node}"

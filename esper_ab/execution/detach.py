@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from esper_ab.contracts.below import make_folder, remove_below
+from esper_ab.contracts.endings import how_ended
 from esper_ab.contracts.errors import EsperError, Interrupted, WorkerHung
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.regular_file import open_regular
@@ -145,7 +146,7 @@ def _wait(child: subprocess.Popen[bytes], experiment_dir: Path, size: int) -> No
             raise WorkerHung(f"process {child.pid} has not begun after {patience_s:.0f} s and may still; it goes on")
         time.sleep(_POLL_S)
     if status:
-        raise NotStarted(f"the detached command ended with exit status {status} and said nothing", status)
+        raise NotStarted(f"the detached command {how_ended(status)} and said nothing", status)
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
