@@ -14,6 +14,7 @@ import msgspec
 from esper_ab.contracts.endings import how_ended
 from esper_ab.contracts.errors import WorkerFailed
 from esper_ab.contracts.messages import Stop, WorkerOrder
+from esper_ab.contracts.run_files import LOGS
 from esper_ab.control import descriptors
 from esper_ab.control.hub import Hub
 from esper_ab.control.rules import waves
@@ -109,7 +110,7 @@ class Fleet:
             order = WorkerOrder(
                 endpoint=self._hub.endpoint, worker=worker, incarnation=incarnation, lane=lane,
                 arithmetic=plan.experiment.arithmetic, experiment_dir=str(self._experiment_dir),
-                log_file=f"logs/{worker}.log",
+                log_file=f"{LOGS}/{worker}.log",
             )
             self._handles[lane.name] = self._by_worker[worker] = WorkerHandle(order=order)
             self._waves.ask(lane.name)

@@ -20,7 +20,7 @@ from esper_ab.contracts.errors import Setting, UsageError, refused
 from esper_ab.contracts.kinds import ENV_REWARD, GROWTH, TRAINER, kind_of_task, readers_of
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import RunSpec
-from esper_ab.contracts.records import RunRef
+from esper_ab.contracts.run_files import config_of
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.trainer import TrainerFacts
 from esper_ab.plan import trainer
@@ -30,7 +30,6 @@ from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.settings.parse import settings_sha256
 from esper_ab.settings.trainer import READ
 
-FOLDER_OF_RUNS, CONFIG_NAME = "runs", "config.toml"  # in an experiment directory, and in the folder of each of its runs
 _PACKAGES = ("esper-ab", "torch", "numpy", "scipy", "msgspec", "pyzmq", "msgpack", "duckdb", "gymnasium")
 _FREE = ("reward.params", "trainer")  # tables whose keys the user's code declares
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -95,8 +94,7 @@ def run_toml(plan: Plan, spec: RunSpec) -> str:
         "run": ref.name, "replicate": ref.replicate, "lane": ref.lane, "env_devices": list(spec.env_devices),
         "experiment_digest": plan.digest, "policy_file": spec.policy_file, "log_file": spec.log_file,
     }  # fmt: skip
-    file = f"{FOLDER_OF_RUNS}/{run_folder(ref)}/{CONFIG_NAME}"
-    command = shell_command("launch", "--config", file, *_beside(spec), "--name", "again")
+    command = shell_command("launch", "--config", config_of(ref), *_beside(spec), "--name", "again")
     again = f"It is trained again by: {command}"
     if experiment.share_observation_norm:
         again = "It shared its observation moments with the other groups: without them its records are others."
@@ -111,11 +109,6 @@ def _beside(spec: RunSpec) -> tuple[str, ...]:
         return "--groups", f"{name},{floor if name != floor else other}"
     settings = ",".join(f"trainer.{key}={json.dumps(value)}" for key, value in spec.settings.trainer.items())
     return "--groups", f"{name},beside", *(("--group", f"beside:{settings}") if settings else ())
-
-
-def run_folder(ref: RunRef) -> str:
-    """Name of a run's folder below FOLDER_OF_RUNS."""
-    return f"{ref.group_id}-{ref.replicate}"
 
 
 def _settings(experiment: ResolvedExperiment) -> dict[str, Any]:
