@@ -18,7 +18,7 @@ import msgspec
 
 from esper_ab.contracts.appraisal import Appraisal
 from esper_ab.contracts.below import make_folder, removed_on_failure
-from esper_ab.contracts.errors import Setting, UsageError, refused
+from esper_ab.contracts.errors import Setting, refused
 from esper_ab.contracts.evaluation import greedy_hosts
 from esper_ab.contracts.machine import Machine, Questions
 from esper_ab.control import provenance
