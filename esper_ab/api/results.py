@@ -11,10 +11,10 @@ from typing import Any
 from esper_ab.api.loaded import LoadedExperiment, load_experiment
 from esper_ab.api.lookup import Verdicts, no_variant
 from esper_ab.contracts.errors import EsperError
+from esper_ab.contracts.run_files import folder_of
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.journal.events import Ledger
 from esper_ab.journal.fold import History, RunHistory
-from esper_ab.plan.experiment_directory import FOLDER_OF_RUNS, run_folder
 from esper_ab.report.content import Content
 from esper_ab.verdict.comparison import Comparison
 
@@ -137,7 +137,7 @@ def _result(path: Path, run: RunHistory, content: Content) -> RunResult:
         variant=run.ref.group_id, replicate=run.ref.replicate, success=success,
         error="" if success else _why(run, content.history), duration_s=sum(seconds, 0.0),
         metrics={name: getattr(outcome, name) for name in _METRICS} | outcome.measures | rewards,
-        directory=path / FOLDER_OF_RUNS / run_folder(run.ref),
+        directory=path / folder_of(run.ref),
         policy=path / evaluation.policy_file if evaluation else None,
     )
 

@@ -17,9 +17,9 @@ import click
 from click.shell_completion import CompletionItem
 
 from esper_ab.contracts import catalog
+from esper_ab.contracts.run_files import LOGS, RUNS
 from esper_ab.joint.directory import is_joint, refuse_joint
 from esper_ab.journal.file import JOURNAL_NAME
-from esper_ab.plan.experiment_directory import FOLDER_OF_RUNS
 from esper_ab.settings.assignments import EXPERIMENT_KEYS, GROUP_KEYS, SHORT
 from esper_ab.trackers.subject import NAMES
 
@@ -140,8 +140,8 @@ def devices(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
 def logs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Complete what has a log in the experiment directory: runs as GROUP/REPLICATE, workers, trackers, the console."""
     folder = Path(ctx.params.get("experiment_dir") or ".")
-    runs = [name.rpartition("-") for name in _listed(folder / FOLDER_OF_RUNS)]
-    written = [name.removesuffix(".log") for name in _listed(folder / "logs") if name.endswith(".log")]
+    runs = [name.rpartition("-") for name in _listed(folder / RUNS)]
+    written = [name.removesuffix(".log") for name in _listed(folder / LOGS) if name.endswith(".log")]
     others = [name for name in written if tuple(name.rpartition("-")) not in runs]
     if (folder / "console.log").exists():
         others.append("console")

@@ -18,14 +18,14 @@ from itertools import pairwise
 
 import click
 
-from esper_ab.contracts.errors import NO_ROOM, ConditionNotMet, DiskFull, EsperError, Interrupted, UsageError
+from esper_ab.contracts.errors import NO_ROOM, ConditionNotMet, DiskFull, EsperError, Interrupted, UsageError, no_room
 from esper_ab.contracts.visible import visible
 from esper_ab.health import processes
 from esper_ab.health.memory import limited, refuse_little_memory
 
 _HEADING = "Examples:"
 _EXAMPLE_WIDTH = 76  # of 80 columns: click indents by two, and two are for what continues a line
-_STDOUT, _STDERR = 1, 2
+_STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))  # by descriptor: name in sys, mode
 _NO_THREAD = "can't start new thread"  # what Python says, as a RuntimeError
 # What a system says no with, to a file that the user chose.
 _REFUSED = frozenset({
@@ -71,9 +71,7 @@ def _report(message: str, status: int, args: Sequence[str]) -> int:
 def _of_the_system(error: OSError, args: Sequence[str]) -> int:
     """An error of the system in one line; anything else that has its type is raised again, as a mistake of ours."""
     if error.errno in NO_ROOM:
-        where = f" for {error.filename}" if error.filename else ""  # a report, say: a journal's writer raises DiskFull
-        said = f"no room on the disk{where}; no journal is harmed: make room and give the command again"
-        return _report(said, DiskFull.exit_code, args)
+        return _report(str(no_room(error)), DiskFull.exit_code, args)  # a journal's writer raises DiskFull
     if error.errno == errno.EAGAIN and error.filename is None:  # of fork
         return _report(_out_of_processes(error), UsageError.exit_code, args)
     if error.filename is None or error.errno not in _REFUSED:
@@ -84,14 +82,14 @@ def _of_the_system(error: OSError, args: Sequence[str]) -> int:
 def _open_standard_streams() -> None:
     """Give streams that were closed a place: else the next file that is opened becomes stdout or stderr for libraries.
 
-    And Python has None in their place, to which nobody can write.
+    And Python has None in their place, which nobody can write to or ask whether it is a terminal.
     """
-    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) < len(_STREAMS):
         os.set_inheritable(descriptor, True)
     os.close(descriptor)
-    for name, number in (("stdout", _STDOUT), ("stderr", _STDERR)):
+    for number, (name, mode) in enumerate(_STREAMS):
         if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.dup(number), "w", encoding="utf-8"))
+            setattr(sys, name, os.fdopen(os.dup(number), mode, encoding="utf-8"))
 
 
 def _name(args: Sequence[str], program: str) -> str:

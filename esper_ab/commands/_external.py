@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from esper_ab.contracts.below import write_below
 from esper_ab.contracts.errors import UsageError
 
 if TYPE_CHECKING:
@@ -91,8 +92,7 @@ def printed(found: ExternalResult, *, scores: str, figure: Path | None, json: bo
         if form not in FORMATS:
             raise UsageError(f"--figure {figure}: the end of its name says what it is: .{', .'.join(FORMATS)}")
         content = render_figure(found, form)
-        with figure.open("wb") as file:
-            file.write(content)
+        write_below(figure.parent, figure.name, content)
     return external_json(found) + "\n" if json else render_external(found)
 
 

@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from esper_ab.commands._launcher import launcher_of
+from esper_ab.contracts.answer_files import PAGE
 from esper_ab.contracts.errors import UsageError
 from esper_ab.execution import experiment as execution
 from esper_ab.execution import joint
@@ -84,7 +85,7 @@ def report_joint(directory: Path, form: str, texts: Sequence[str]) -> None:
         raise UsageError("--format md: one experiment's report has it; of several together there are text and json")
     result = joint.judge_joint(directory)
     # With scipy, which --help does not wait for.
-    from esper_ab.report.joint import PAGE, comparisons_on_mean, render_joint, render_joint_brief, render_joint_json
+    from esper_ab.report.joint import comparisons_on_mean, render_joint, render_joint_brief, render_joint_json
 
     _, plan = read_joint(directory)
     asked = _requirements(texts, plan)
@@ -113,7 +114,7 @@ def status_joint(directory: Path, *, json: bool) -> None:
             click.echo(f"{part.name}\n{status_text(directory / part.folder)}\n")
         else:
             click.echo(f"{part.name}: planned\n")
-    page = directory / "report.html"
+    page = directory / PAGE
     click.echo(f"answer over all parts: {page if page.is_file() else 'when all of them are done'}")
 
 

@@ -8,8 +8,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-CHECKPOINTS = "checkpoints"
-_OF_REPORTS = re.compile(r"\.(summary\.txt|verdict\.json|report\.html)\..+")  # report/build
+from esper_ab.contracts.answer_files import PAGE, SUMMARY, VERDICT
+from esper_ab.contracts.run_files import CHECKPOINTS, POLICIES
+
+_OF_REPORTS = re.compile(rf"\.({'|'.join(map(re.escape, (SUMMARY, VERDICT, PAGE)))})\..+")  # report/build
 _OF_TRACKERS = re.compile(r"\..+\.json\..+")  # trackers/state
 _OF_WORKERS = re.compile(r"\..+\.pt\.\d+-\d+")  # contracts/below, for workers and for what they send
 _AT_WORK_S = 60.0  # reports and trackers write while nobody has the experiment directory
@@ -21,7 +23,7 @@ def leftovers(experiment_dir: Path) -> Iterator[Path]:
         for path in sorted(folder.glob(".*")) if not folder.is_symlink() or folder == experiment_dir else ():
             if called.fullmatch(path.name) and _is_old(path):
                 yield path
-    for name in (CHECKPOINTS, "policies"):
+    for name in (CHECKPOINTS, POLICIES):
         yield from (path for path in files_below(experiment_dir / name) if _OF_WORKERS.fullmatch(path.name))
 
 

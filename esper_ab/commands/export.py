@@ -15,7 +15,7 @@ import click
 from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
 from esper_ab.contracts.below import folder_below, make_folder
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.errors import UsageError, refused
 from esper_ab.journal.load import load
 from esper_ab.query.records import TABLES, add_conclusions, table_sql
 from esper_ab.query.sql import viewed
@@ -99,10 +99,9 @@ def export(
                 for table, file in files.items():
                     drafts[table].replace(file)
         except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                error.filename = str(folder)
-                raise
-            raise UsageError(f"{folder} cannot be written: {error.strerror}; --out names another folder") from None
+            error.filename = str(folder)
+            why = f"{folder} cannot be written: {error.strerror}; --out names another folder"
+            raise refused(error, why) from None
     return tuple(
         Written(table=table, file=file, rows=rows[table], size_bytes=file.stat().st_size)
         for table, file in files.items()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json as json_module
 import os
-import re
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -14,9 +13,11 @@ import click
 
 from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._leftovers import CHECKPOINTS, files_below, leftovers
+from esper_ab.commands._leftovers import files_below, leftovers
 from esper_ab.contracts.below import remove_below, remove_empty_below
+from esper_ab.contracts.checkpoint_files import is_name
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.run_files import CHECKPOINTS
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
@@ -24,7 +25,6 @@ from esper_ab.journal.lock import Lock, holder
 from esper_ab.live.console import CONSOLE_NAME
 from esper_ab.live.status import state_of
 
-_CHECKPOINT = re.compile(r"\d+(\.\d+)?\.pt")
 _DEPTH = 3  # of a checkpoint below the folder: GROUP/REPLICATE/MILESTONE.pt
 
 
@@ -102,7 +102,7 @@ def _checkpoints(folder: Path, history: History) -> Iterator[Path]:
     needed = {folder / name for name, run in history.runs.items() if run.started and run.expected}
     for path in files_below(folder):
         deep = len(path.relative_to(folder).parts) == _DEPTH
-        if deep and _CHECKPOINT.fullmatch(path.name) and path.parent not in needed:
+        if deep and is_name(path.name) and path.parent not in needed:
             yield path
 
 

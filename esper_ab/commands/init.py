@@ -19,7 +19,8 @@ import msgspec
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import flag_help
 from esper_ab.contracts import catalog
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.below import create_below, write_below
+from esper_ab.contracts.errors import UsageError, refused
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.settings.experiment import AskedExperiment
@@ -45,12 +46,11 @@ def command(file: Path, force: bool, json: bool) -> None:
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", file.stem).strip("-_.")[:_NAME_CHARS] or "experiment"
     content = python_file(name) if file.suffix == ".py" else toml_file("" if name == file.stem else name)
     try:
-        with file.open("w" if force else "x", encoding="utf-8") as out:
-            out.write(content)
+        (write_below if force else create_below)(file.parent, file.name, content.encode())
     except FileExistsError:
         raise UsageError(f"{file} exists already; --force replaces it") from None
     except OSError as error:
-        raise UsageError(f"{file} cannot be written: {error.strerror}") from None
+        raise refused(error, f"{file} cannot be written: {error.strerror}") from None
     if json:
         click.echo(json_module.dumps({"file": str(file), "run": ["esper-ab", "run", str(file)]}))
     else:

@@ -52,8 +52,15 @@ def _came_out(verdicts: tuple[str, ...]) -> str:
     return f"{len(verdicts)} comparisons: {'; '.join(f'{count} {verdict}' for verdict, count in counted.most_common())}"
 
 
+def _local(wall_time: str) -> str:
+    """Write a wall time in the zone of this machine."""
+    try:
+        return f"{datetime.fromisoformat(wall_time).astimezone():%Y-%m-%d %H:%M:%S}" if wall_time else ""
+    except (ValueError, OverflowError):  # a journal may claim to be of the first of years, or of the last
+        return wall_time
+
+
 def _cells(one: Listed) -> tuple[str, ...]:
     done = "" if one.done is None else f"{int(100 * one.done)} %"
-    last = f"{datetime.fromisoformat(one.last_event).astimezone():%Y-%m-%d %H:%M:%S}" if one.last_event else ""
-    cells = (one.experiment_dir, one.state, done, last, ",".join(one.groups), one.problem or _came_out(one.verdicts))
-    return tuple(map(visible_line, cells))
+    last, said = _local(one.last_event), one.problem or _came_out(one.verdicts)
+    return tuple(map(visible_line, (one.experiment_dir, one.state, done, last, ",".join(one.groups), said)))

@@ -15,6 +15,7 @@ from esper_ab.commands import _completing as completing
 from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.run_files import LOGS
 from esper_ab.contracts.visible import visible
 from esper_ab.journal.fold import History
 from esper_ab.live.console import CONSOLE_NAME
@@ -54,7 +55,7 @@ def sources(experiment_dir: Path, history: History) -> dict[str, Path]:
     """Log files by name, there or to come: runs in plan order, workers, the console."""
     files = {name: experiment_dir / run.spec.log_file for name, run in history.runs.items()}
     known = set(files.values())
-    files |= {path.stem: path for path in sorted((experiment_dir / "logs").glob("*.log")) if path not in known}
+    files |= {path.stem: path for path in sorted((experiment_dir / LOGS).glob("*.log")) if path not in known}
     return files | {_CONSOLE: experiment_dir / CONSOLE_NAME}
 
 

@@ -35,6 +35,19 @@ def write_below(root: Path, name: str | PurePath, data: bytes) -> None:
         _replace(folder, root / name, data, synced=False)
 
 
+def create_below(root: Path, name: str | PurePath, data: bytes) -> None:
+    """Make a file that is not there yet; FileExistsError where anything has its name, any other OSError leaves none."""
+    descriptor = open_below(root, name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+    except BaseException as error:
+        remove_below(root, name)
+        if isinstance(error, OSError):
+            error.filename = str(root / name)  # unset when a write fails
+        raise
+
+
 def write_synced_below(root: Path, name: str | PurePath, data: bytes) -> None:
     """As `write_below`; file and folders are on the disk afterwards. One writer per file at a time.
 
@@ -85,11 +98,22 @@ def make_folder(path: Path, *, exist_ok: bool = True) -> None:
         if exist_ok and path.is_dir():
             return
         raise
-    parent = os.open(path.parent, _FOLDER)
+    with removed_on_failure(path):
+        parent = os.open(path.parent, _FOLDER)
+        try:
+            os.fsync(parent)
+        finally:
+            os.close(parent)
+
+
+@contextmanager
+def removed_on_failure(folder: Path) -> Iterator[None]:
+    """Remove `folder` with all that is in it when what is done meanwhile fails, so that its name is free again."""
     try:
-        os.fsync(parent)
-    finally:
-        os.close(parent)
+        yield
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def folder_below(root: Path, name: str | PurePath) -> Path:

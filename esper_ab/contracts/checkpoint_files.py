@@ -11,6 +11,7 @@ from pathlib import Path
 
 from esper_ab.contracts.below import remove_below
 from esper_ab.contracts.records import Checkpoint, RunRef
+from esper_ab.contracts.run_files import CHECKPOINTS
 
 GENERATIONS = 2  # number kept: the newest, and the one before in case the newest gets damaged
 _NAME = re.compile(r"(\d+)(\.\d+)?\.pt")
@@ -28,6 +29,11 @@ def is_file_of(run: RunRef, checkpoint: Checkpoint) -> bool:
     return named is not None and checkpoint.file == f"{_folder(run)}/{checkpoint.milestone}{named[2] or ''}.pt"
 
 
+def is_name(name: str) -> bool:
+    """Whether a checkpoint may be called `name` in the folder of its run."""
+    return _NAME.fullmatch(name) is not None
+
+
 def remove_older(root: Path, file: str) -> None:
     """Remove the generations below `root` that `file`, which is a checkpoint and has just been written, makes too old.
 
@@ -42,4 +48,4 @@ def remove_older(root: Path, file: str) -> None:
 
 
 def _folder(run: RunRef) -> str:
-    return f"checkpoints/{run.name}"
+    return f"{CHECKPOINTS}/{run.name}"

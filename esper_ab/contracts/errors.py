@@ -89,6 +89,17 @@ class DiskFull(EsperError):
     exit_code = 75
 
 
+def no_room(error: OSError) -> DiskFull:
+    """Return what to raise where a file outside of any journal finds no room."""
+    where = f" for {error.filename}" if error.filename else ""
+    return DiskFull(f"no room on the disk{where}; no journal is harmed: make room and give the command again")
+
+
+def refused(error: OSError, *parts: str | Setting) -> EsperError:
+    """Return what to raise where the system refuses a file that the user chose: DiskFull, or UsageError of `parts`."""
+    return no_room(error) if error.errno in NO_ROOM else UsageError(*parts)
+
+
 class WorkerHung(EsperError):
     """A worker made no progress within its deadline."""
 

@@ -23,7 +23,7 @@ from types import ModuleType
 _ROOT = Path(__file__).absolute().parents[2]
 _SAFE_PATH = "PYTHONSAFEPATH"
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
-_ORPHANED = 70
+ORPHANED = 70  # exit status of a process that ends because the one that it works for has
 _WHOEVER = -1  # in the place of a parent's number: whoever starts the process
 _CLAIMING = threading.Lock()  # workers may be threads of one process, and its module table is one
 
@@ -83,7 +83,7 @@ def end_with_parent(parent: int) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:  # it ended before prctl took effect
-            os._exit(_ORPHANED)
+            os._exit(ORPHANED)
 
 
 @contextmanager

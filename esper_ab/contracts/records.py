@@ -16,6 +16,7 @@ from msgspec import Meta
 GroupName = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")]
 FileBelow = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*\Z")]
 Sha256 = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+Index = Annotated[int, Meta(ge=0)]  # of an episode
 MOST_KEYS = 512  # largest map in any message
 
 
@@ -123,7 +124,7 @@ class EpisodeRecord(Record, frozen=True, kw_only=True):
     """One finished training episode of one run."""
 
     run: RunRef
-    episode: int  # 0 … E-1
+    episode: Index  # 0 … E-1
     envs: tuple[EnvEpisode, ...]
     ppo: PPOUpdate | None  # None for a controller that does not learn
     seed_events: tuple[SeedEvent, ...]  # empty with telemetry off
@@ -143,7 +144,7 @@ class Checkpoint(Record, frozen=True, kw_only=True):
 class EvaluatedHost(Record, frozen=True, kw_only=True):
     """One environment's evaluation episode with the frozen policy."""
 
-    episode: int
+    episode: Index
     actions: Literal["sampled", "greedy"]
     outcome: EnvEpisode
     # The episode's reward under every mode, also those its policy was not trained with.

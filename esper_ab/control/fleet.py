@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -12,8 +11,10 @@ from pathlib import Path
 
 import msgspec
 
+from esper_ab.contracts.endings import how_ended
 from esper_ab.contracts.errors import WorkerFailed
 from esper_ab.contracts.messages import Stop, WorkerOrder
+from esper_ab.contracts.run_files import LOGS
 from esper_ab.control import descriptors
 from esper_ab.control.hub import Hub
 from esper_ab.control.rules import waves
@@ -109,7 +110,7 @@ class Fleet:
             order = WorkerOrder(
                 endpoint=self._hub.endpoint, worker=worker, incarnation=incarnation, lane=lane,
                 arithmetic=plan.experiment.arithmetic, experiment_dir=str(self._experiment_dir),
-                log_file=f"logs/{worker}.log",
+                log_file=f"{LOGS}/{worker}.log",
             )
             self._handles[lane.name] = self._by_worker[worker] = WorkerHandle(order=order)
             self._waves.ask(lane.name)
@@ -340,5 +341,5 @@ def ending(handle: WorkerHandle) -> str:
         return handle.worker.ended_how
     here = handle.shortages
     if exitcode is None or exitcode >= 0:
-        return f"ended with exit status {exitcode or 0}{here.of_processes() if exitcode and here else ''}"
-    return here.ending(-exitcode) if here else f"was killed by {signal.Signals(-exitcode).name} on {handle.order.node}"
+        return f"{how_ended(exitcode or 0)}{here.of_processes() if exitcode and here else ''}"
+    return here.ending(-exitcode) if here else f"{how_ended(exitcode)} on {handle.order.node}"

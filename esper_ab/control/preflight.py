@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from esper_ab.contracts.endings import how_ended
 from esper_ab.contracts.errors import EsperError, Setting, UsageError, WorkerFailed, WorkerHung
 from esper_ab.contracts.machine import DOING, Device, Machine, Questions
 from esper_ab.contracts.messages import Lane
@@ -58,7 +59,7 @@ def examine(
             raise
     if child.returncode:
         last = (complaint.decode(errors="replace").strip() or "no output").splitlines()[-1]
-        raise EsperError(f"{what} ended with exit status {child.returncode}: {last}")
+        raise EsperError(f"{what} {how_ended(child.returncode)}: {last}")
     try:
         # A user's reward may print while it is imported: the answer is the last line.
         return _decode_machine(answer.strip().splitlines()[-1])

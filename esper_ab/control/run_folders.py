@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from esper_ab.contracts.below import write_below
+from esper_ab.contracts.run_files import config_of
 from esper_ab.control.observers import Observed
 from esper_ab.journal.events import PlanExtended, RunStarted
 from esper_ab.plan.blocks import Block, Plan
-from esper_ab.plan.experiment_directory import CONFIG_NAME, FOLDER_OF_RUNS, run_folder, run_toml
+from esper_ab.plan.experiment_directory import run_toml
 
 
 class RunFolders:
@@ -24,7 +25,7 @@ class RunFolders:
         if isinstance(event, PlanExtended):
             self._specs |= {spec.ref.name: spec for block in event.extension.blocks for spec in block.runs}
         elif isinstance(event, RunStarted):
-            file = f"{FOLDER_OF_RUNS}/{run_folder(event.run)}/{CONFIG_NAME}"
+            file = config_of(event.run)
             if not (self._experiment_dir / file).exists():
                 text = run_toml(self._plan, self._specs[event.run.name])
                 write_below(self._experiment_dir, file, text.encode())

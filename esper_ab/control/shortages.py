@@ -8,6 +8,7 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
+from esper_ab.contracts.endings import name_of_signal
 from esper_ab.health import control_groups, processes
 
 
@@ -20,7 +21,7 @@ class Shortages:
 
     def ending(self, number: int) -> str:
         """How a worker ended that signal `number` has killed, in words; what the kernel has counted is named."""
-        said = f"was killed by {signal.Signals(number).name}"
+        said = f"was killed by {name_of_signal(number)}"
         if number != signal.SIGKILL:
             return said + self.of_processes()
         (kills, whose), (before, _) = _kills(self._groups), self._killed

@@ -13,7 +13,7 @@ import msgspec
 
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.measures import Measure, TaskMeasures
-from esper_ab.contracts.settings import Settings
+from esper_ab.contracts.settings import Positive, Settings
 from esper_ab.design.counterbalance import draws_positions, orders_estimable
 from esper_ab.settings.experiment import ExperimentSettings, ResolvedExperiment
 from esper_ab.stats.least_pairs import LEAST_PAIRS
@@ -55,7 +55,7 @@ class Design(Settings, frozen=True, kw_only=True):
     endpoint: Literal["evaluation", "last-tenth", "curve-mean", "given"]  # given: of runs that were made elsewhere
     test: Literal["t", "rank"]
     alpha: float  # of the whole experiment
-    margin: float  # in the unit of differences of the outcome
+    margin: Positive  # in the unit of differences of the outcome
     measures: TaskMeasures  # what is measured; the endpoints are of its outcome
     comparisons: tuple[Contrast, ...]  # in the order in which they are reported
     positions: int  # of a block's runs: lane and start order

@@ -16,7 +16,8 @@ from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.sd_limits import sd_limits
 
 POWER = 0.8
-_SD_LIMITS = 0.8  # confidence of the range
+SD_LIMITS = 0.8  # confidence of the range that comes from the uncertainty of the SD
+MOST_NAMED = 10_000  # pairs; beyond, it is said that more are needed
 _MOST = 100_000
 
 PBound = float | Callable[[int], float]  # two-sided p that rejects, or a function of the number of pairs
@@ -47,7 +48,7 @@ def power(sd: float, margin: float, pairs: int, alpha: float, columns: int = 1) 
 
 def pairs_needed(sd: float, df: int, margin: float, p_bound: PBound = 0.05, columns: int = 1) -> PairsNeeded:
     """Compute the pairs needed; sd > 0 of the differences with df degrees of freedom, margin > 0 in the same unit."""
-    sd_low, sd_high = sd_limits(sd, df, _SD_LIMITS)
+    sd_low, sd_high = sd_limits(sd, df, SD_LIMITS)
     pairs = _least(sd, margin, p_bound, columns)
     return PairsNeeded(
         margin=margin, alpha=_at(p_bound, pairs), pairs=pairs, low=_least(sd_low, margin, p_bound, columns),

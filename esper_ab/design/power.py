@@ -18,13 +18,11 @@ from scipy import stats
 
 from esper_ab.design.counterbalance import cycle, order
 from esper_ab.design.design import FindBounds, adjusts, default_looks, futility_of
-from esper_ab.design.pairs_needed import POWER
+from esper_ab.design.pairs_needed import MOST_NAMED, POWER, SD_LIMITS
 from esper_ab.design.t_process import Draws, TProcess, draw, t_process, t_values
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.sd_limits import sd_limits
 
-SD_LIMITS = 0.8  # confidence of the range that comes from the uncertainty of the SD
-MOST = 10_000  # replicates; beyond, it is said that more are needed
 _PATHS = 100_000  # standard error of a power of 0.8: 0.0013
 _BISECTIONS = 16  # of a bracket no wider than its end: five digits
 
@@ -75,7 +73,7 @@ class PowerRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReplicatesNeeded(msgspec.Struct, frozen=True, kw_only=True):
-    """Even numbers of replicates for 80 % power at the margin, default looks; None: more than MOST."""
+    """Even numbers of replicates for 80 % power at the margin, default looks; None: more than MOST_NAMED."""
 
     replicates: int | None
     low: int | None  # at the 80 % limits of the SD; equal to `replicates` when its degrees of freedom are unknown
@@ -307,7 +305,7 @@ def _stops(simulation: Simulation, margin: float) -> Stops:
 
 
 def _least(effect: float, question: PowerQuestion, find_bounds: FindBounds, rng: np.random.Generator) -> int | None:
-    """Least even number of replicates with enough power at `effect`; None beyond MOST."""
+    """Least even number of replicates with enough power at `effect`; None beyond MOST_NAMED."""
 
     def enough(half: int, looks: Callable[[int], tuple[int, ...]]) -> bool:
         plan = scheme(2 * half, looks(2 * half), question, find_bounds)
@@ -317,10 +315,10 @@ def _least(effect: float, question: PowerQuestion, find_bounds: FindBounds, rng:
         return enough(half, lambda replicates: (replicates,))
 
     # Looks cost power: no plan with looks needs fewer than the fixed one, which is exact and quick to compute.
-    start = _first(fixed, LEAST_PAIRS // 2, MOST // 2)
+    start = _first(fixed, LEAST_PAIRS // 2, MOST_NAMED // 2)
     if start is None:
         return None
-    half = _first(lambda half: enough(half, default_looks), start, MOST // 2)
+    half = _first(lambda half: enough(half, default_looks), start, MOST_NAMED // 2)
     return None if half is None else 2 * half
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from esper_ab.contracts.appraisal import SCHEMA, Appraisal, AppraisalAnswer, AppraisalQuestion
 from esper_ab.contracts.below import make_folder, write_below
-from esper_ab.contracts.errors import EsperError, UsageError
+from esper_ab.contracts.errors import EsperError, UsageError, refused
 from esper_ab.contracts.installed_code import sources
 from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.execution.child import answer_of
@@ -57,7 +57,7 @@ def check_folder(folder: Path) -> None:
     try:
         make_folder(folder)
     except OSError as error:
-        raise UsageError(f"--out {folder}: {error.strerror}; choose another folder") from None
+        raise refused(error, f"--out {folder}: {error.strerror}; choose another folder") from None
     if not os.access(folder, os.W_OK | os.X_OK):
         raise UsageError(f"--out {folder}: it cannot be written to; choose another folder")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 
+from esper_ab.contracts.endings import how_ended
 from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.own_packages import child_command, child_environment
 from esper_ab.contracts.visible import visible_line
@@ -21,7 +22,7 @@ def answer_of(module: str, *arguments: str) -> str:
     )  # fmt: skip
     if child.returncode == 0:
         return child.stdout
-    last = (child.stderr.strip() or f"no output, exit status {child.returncode}").splitlines()[-1]
+    last = (child.stderr.strip() or f"it {how_ended(child.returncode)} and said nothing").splitlines()[-1]
     message = visible_line(last.removeprefix("error: "))
     if child.returncode == UsageError.exit_code:
         raise UsageError(message)

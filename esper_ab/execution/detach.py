@@ -11,10 +11,12 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from esper_ab.contracts.below import make_folder, remove_below
+from esper_ab.contracts.endings import how_ended
 from esper_ab.contracts.errors import EsperError, Interrupted, WorkerHung
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.regular_file import open_regular
@@ -66,11 +68,24 @@ def detach(module: str, args: Sequence[str], experiment_dir: Path) -> Detached:
     refuses by itself comes back as NotStarted.
     """
     console = experiment_dir / CONSOLE_NAME
-    first = console if experiment_dir.is_dir() else _first_console(experiment_dir)
-    environment = dict(os.environ)
-    if first is not console:
-        environment[_CONSOLE_VARIABLE] = str(first.absolute())
+    if experiment_dir.is_dir():
+        return _detach(module, args, experiment_dir, console)
+    first = _first_console(experiment_dir)
     make_folder(first.parent)
+    try:
+        return _detach(module, args, experiment_dir, first)
+    except WorkerHung:
+        raise  # it goes on, with its output in `first`
+    except BaseException:
+        remove_below(first.parent, first.name)
+        raise
+
+
+def _detach(module: str, args: Sequence[str], experiment_dir: Path, first: Path) -> Detached:
+    """`first`: the file of the output, which is that of the experiment directory if there is one."""
+    console, environment = experiment_dir / CONSOLE_NAME, dict(os.environ)
+    if first != console:
+        environment[_CONSOLE_VARIABLE] = str(first.absolute())
     begin, size = _end_of(first), _end_of(experiment_dir / JOURNAL_NAME)
     with os.fdopen(open_regular(first, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), "ab") as file:
         child = subprocess.Popen(
@@ -84,9 +99,12 @@ def detach(module: str, args: Sequence[str], experiment_dir: Path) -> Detached:
         raise Interrupted(f"interrupted before the run was on its way: process {child.pid} was ended") from None
     except NotStarted as error:
         said = _said(first if first.exists() else console, begin)
-        if first is not console:
-            remove_below(first.parent, first.name)
         raise NotStarted(said or str(error), error.exit_code) from None
+    except WorkerHung:
+        raise
+    except BaseException:
+        _end(child)  # nobody would know of it
+        raise
     return Detached(experiment_dir=experiment_dir, pid=child.pid, console=console)
 
 
@@ -128,14 +146,15 @@ def _wait(child: subprocess.Popen[bytes], experiment_dir: Path, size: int) -> No
             raise WorkerHung(f"process {child.pid} has not begun after {patience_s:.0f} s and may still; it goes on")
         time.sleep(_POLL_S)
     if status:
-        raise NotStarted(f"the detached command ended with exit status {status} and said nothing", status)
+        raise NotStarted(f"the detached command {how_ended(status)} and said nothing", status)
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
     child.send_signal(signal.SIGINT)
     try:
-        child.wait(_END_S)
-    except subprocess.TimeoutExpired:
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(_END_S)
+    finally:  # at the next Ctrl-C, too
         child.kill()
         child.wait()
 

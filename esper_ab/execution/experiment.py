@@ -17,8 +17,8 @@ import click
 import msgspec
 
 from esper_ab.contracts.appraisal import Appraisal
-from esper_ab.contracts.below import make_folder
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.below import make_folder, removed_on_failure
+from esper_ab.contracts.errors import Setting, refused
 from esper_ab.contracts.evaluation import greedy_hosts
 from esper_ab.contracts.machine import Machine, Questions
 from esper_ab.control import provenance
@@ -189,8 +189,8 @@ def claim_directory(planned: PlannedExperiment, take: Callable[[Path], None]) ->
         except FileExistsError:
             experiment_dir = _find_free(experiment_dir.with_name(planned.generated))
         except OSError as error:
-            raise UsageError(
-                f"{experiment_dir} cannot be made: {error.strerror}; choose another with ", Setting("out")
+            raise refused(
+                error, f"{experiment_dir} cannot be made: {error.strerror}; choose another with ", Setting("out")
             ) from None
     if experiment_dir == planned.experiment_dir:
         return planned
@@ -239,7 +239,8 @@ def carry_out(
     with experiment_run.reserved(launcher, plan.lanes), ExitStack() as stack:
         make_experiment_directory(experiment_dir, plan, planned.machine, planned.about, claimed=bool(planned.generated))
         if planned.tracking not in (None, Tracking()):  # with tags and no tracker: `esper-ab track` may be called later
-            save_settings(experiment_dir, planned.tracking)  # `make_observers` reads them, now and later
+            with removed_on_failure(experiment_dir):
+                save_settings(experiment_dir, planned.tracking)  # `make_observers` reads them, now and later
         settle_console(experiment_dir)
         told = make_observers(stack, experiment_dir, plan, None, watched=watched, notify=planned.notify)
         experiment_run.run(plan, experiment_dir, launcher, [*told, *also], limits or (LIMITS if chaos else None), chaos)

@@ -10,6 +10,7 @@ from esper_ab.contracts.below import check_no_links
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Questions
 from esper_ab.contracts.regular_file import NotRegular
+from esper_ab.contracts.run_files import CHECKPOINTS, LOGS, POLICIES, RUNS
 from esper_ab.control import experiment_run
 from esper_ab.control.nodes import examine_nodes
 from esper_ab.control.preflight import examine, reserve_lanes
@@ -24,7 +25,7 @@ from esper_ab.plan.blocks import Extension, extend
 from esper_ab.settings.kernel import check_kernel
 from esper_ab.stats.text import counted
 
-_WRITTEN_TO = ("checkpoints", "logs", "policies", "runs", "tensorboard", "tracking")  # folders of an experiment
+_WRITTEN_TO = (CHECKPOINTS, LOGS, POLICIES, RUNS, "tensorboard", "tracking")  # folders of an experiment
 
 
 def unfinished(experiment_dir: Path, *, allow_changed_code: bool = False) -> History:

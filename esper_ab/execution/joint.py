@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from esper_ab.contracts.below import make_folder, remove_folder_below
+from esper_ab.contracts.below import make_folder, remove_folder_below, removed_on_failure
 from esper_ab.contracts.errors import EsperError, Setting, UsageError
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.shell_command import shell_command
@@ -116,7 +116,10 @@ def carry_out_joint(
     planned: PlannedJoint, launcher: Launcher, *, watched: bool, tracking: Tracking, notify: tuple[str, ...],
     begin: Callable[[str], None],
 ) -> None:  # fmt: skip
-    """Write plan and settings, then carry out every part; `begin` is told each part's name before it starts."""
+    """Write plan and settings, then carry out every part; `begin` is told each part's name before it starts.
+
+    Nothing is left of a joint experiment whose plan cannot be written.
+    """
     for one in planned.parts:
         check_launcher(launcher, one.plan.lanes, one.machine.devices)
     try:
@@ -124,10 +127,12 @@ def carry_out_joint(
     except FileExistsError:
         raise UsageError(f"{planned.directory} exists already; choose another with ", Setting("name")) from None
     settings = {one.experiment_dir.name: experiment_toml(one.plan, one.machine) for one in planned.parts}
-    with closing(Lock(planned.directory)):
-        if tracking != Tracking():
-            save_settings(planned.directory, tracking)  # for parts that `resume` begins
-        write_joint(planned.directory, planned.joint, planned.plan, settings)
+    with ExitStack() as stack:
+        with removed_on_failure(planned.directory):
+            stack.enter_context(closing(Lock(planned.directory)))
+            if tracking != Tracking():
+                save_settings(planned.directory, tracking)  # for parts that `resume` begins
+            write_joint(planned.directory, planned.joint, planned.plan, settings)
         for part, one in zip(planned.joint.parts, planned.parts, strict=True):
             begin(part.name)
             with _resumed_as_a_whole(planned.directory, part):

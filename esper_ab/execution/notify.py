@@ -20,14 +20,16 @@ from contextlib import suppress
 from pathlib import Path
 
 from esper_ab.contracts.below import open_below
+from esper_ab.contracts.endings import how_ended
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Progress
+from esper_ab.contracts.run_files import LOGS
 from esper_ab.contracts.visible import visible_line
 from esper_ab.control.observers import Observed, Pause
 from esper_ab.journal.events import ExperimentEnded, Ledger
 
 LIMIT_S = 30.0  # of one command
-LOG = "logs/notify.log"
+LOG = f"{LOGS}/notify.log"
 PLACEHOLDERS = ("event", "text", "experiment")
 _LOSSES = ("worker_death", "hung_worker", "dropped_pair")
 _WAITING = 20  # commands that may wait for their turn; what happens meanwhile is not told
@@ -121,7 +123,7 @@ class Notify:
         except subprocess.TimeoutExpired:
             _end(child)
             return f"did not end within {self._limit_s:.0f} s and was ended"
-        return f"ended with exit status {status}" if status else ""
+        return how_ended(status) if status else ""
 
     def _log(self) -> int:
         return open_below(self._experiment_dir, LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND)

@@ -14,6 +14,7 @@ from typing import Literal
 
 import msgspec
 
+from esper_ab.contracts.below import create_below
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.regular_file import open_regular
 from esper_ab.contracts.settings import Settings
@@ -145,8 +146,7 @@ def write_plan(plan: ExternalPlan) -> bytes:
 def save_plan(plan: ExternalPlan, path: Path) -> None:
     """Write a plan; UsageError where a file is there, for a plan is never replaced."""
     try:
-        with path.open("xb") as file:
-            file.write(write_plan(plan))
+        create_below(path.parent, path.name, write_plan(plan))
     except FileExistsError:
         raise UsageError(f"{path} exists already, and a plan is never replaced; name another file") from None
 

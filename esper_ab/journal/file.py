@@ -24,7 +24,7 @@ from esper_ab.contracts.regular_file import open_regular
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.journal.events import AnyEvent
-from esper_ab.journal.line import FIRST_PREV, Line, decode, lost_newline, other_writer, written, wrong_tail
+from esper_ab.journal.line import FIRST_PREV, Line, decode, lost_newline, other_writer, stamp_text, written, wrong_tail
 from esper_ab.journal.lock import JOURNAL_NAME as JOURNAL_NAME
 from esper_ab.journal.lock import Lock
 
@@ -110,8 +110,7 @@ class Journal:
 
     def append(self, event: AnyEvent) -> None:
         """Append one line, which is in the file after the next `write` or `commit`."""
-        stamp = self._wall_clock().isoformat(timespec="milliseconds")
-        data, crc = written(self._n, self._prev, stamp, event)
+        data, crc = written(self._n, self._prev, self._wall_clock(), event)
         self._since.append(data)
         self._n += 1
         self._prev = crc
@@ -248,8 +247,8 @@ def sync_directory(folder: Path) -> None:
 class Reading(Iterator[AnyEvent]):
     """Iterator over a journal's verified events, lazy and in order; raises JournalError at the first damaged line.
 
-    The attributes describe the part read so far: `lines` intact ones, `last_crc`, `wall_time` of the last event (ISO
-    8601, "" before the first), `intact_bytes`, `torn_bytes` of an unfinished last line (0 until the end is reached).
+    The attributes describe the part read so far: `lines` intact ones, `last_crc`, `intact_bytes`, `torn_bytes` of an
+    unfinished last line (0 until the end is reached).
     """
 
     def __init__(self, path: Path, source: Iterator[bytes] | None = None) -> None:
@@ -259,8 +258,8 @@ class Reading(Iterator[AnyEvent]):
         self.last_crc = FIRST_PREV
         self.lines = 0
         self.intact_bytes = 0
-        self.wall_time = ""
         self.torn_bytes = 0
+        self._stamp: datetime | None = None
 
     def __next__(self) -> AnyEvent:
         data = next(self._source)
@@ -273,9 +272,18 @@ class Reading(Iterator[AnyEvent]):
         self.lines += 1
         self.intact_bytes += len(data)
         self.last_crc = line.crc
-        self.wall_time = line.t
+        self._stamp = line.t
         return line.event
 
+    @property
+    def wall_time(self) -> str:
+        """The wall time of the last event, ISO 8601; "" before the first."""
+        return "" if self._stamp is None else stamp_text(self._stamp)
+
+
+    def misfit(self, why: str) -> JournalError:
+        """Return the error for the last line, when it is intact and `why` no version of esper_ab writes it."""
+        return JournalError(f"{self._path}, line {self.lines}: intact, but {why}: no journal of this tool")
 
     def _verified(self, data: bytes) -> Line:
         wrong = wrong_tail(data)

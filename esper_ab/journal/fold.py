@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -20,12 +20,14 @@ from esper_ab.journal import events
 from esper_ab.journal.columns import Columns
 from esper_ab.journal.episodes import Episodes
 from esper_ab.plan.blocks import Block, Plan
+from esper_ab.settings.experiment import ResolvedExperiment
 
 
 class Inconsistent(JournalError):
     """An event is intact and does not fit those before it: no version of esper_ab writes such a journal."""
 
 
+_OF_RUNS = ("ppo_pathology", "dropped_pair", "cancelled")  # entries that are about a run, and are read so
 RunState = Literal["planned", "warming up", "training", "evaluating", "finished", "left out", "lost"]
 
 
@@ -168,12 +170,7 @@ class History:
             case events.PlanExtended():
                 self._extend(event)
             case events.Ledger():
-                self.ledger.append(event)
-                if event.run_name and event.confounder is not msgspec.UNSET:
-                    self._run(event.run_name).confounders.add(event.confounder)
-                if event.category in ("dropped_pair", "cancelled") and event.run_name:
-                    self._run(event.run_name).lost = True
-                    self._run(event.run_name).failed = event.category == "dropped_pair"
+                self._take_entry(event)
             case _:
                 self._add_to_run(event)
 
@@ -214,6 +211,15 @@ class History:
         if isinstance(event.observations, Moments):
             self.shared[event.replicate, event.milestone] = event.observations
 
+    def _take_entry(self, entry: events.Ledger) -> None:
+        if entry.run_name or entry.category in _OF_RUNS:
+            run = self._run(entry.run_name)
+            if entry.confounder is not msgspec.UNSET:
+                run.confounders.add(entry.confounder)
+            if entry.category in ("dropped_pair", "cancelled"):
+                run.lost, run.failed = True, entry.category == "dropped_pair"
+        self.ledger.append(entry)
+
     def _take_look(self, look: events.LookTaken) -> None:
         self.looks.append(look)
         for run in self.runs.values():
@@ -222,6 +228,7 @@ class History:
 
     def _extend(self, event: events.PlanExtended) -> None:
         """Add the blocks of an extension; groups that left before stay out of them."""
+        _check(self.plan.experiment, event.extension.design, event.extension.blocks)
         gone = {group for look in self.looks for group in look.leaving}
         self.design = event.extension.design
         self.blocks.extend(event.extension.blocks)
@@ -231,11 +238,13 @@ class History:
                 self.runs[spec.ref.name] = RunHistory(spec=spec, columns=columns, left_out=left_out)
 
 
-def _check_names(plan: Plan) -> None:
-    """Inconsistent when the plan compares or trains a group that it does not have."""
-    groups = {group.name for group in plan.experiment.groups}
-    compared = {name for contrast in plan.design.comparisons for name in (contrast.a, contrast.b)}
-    trained = {spec.ref.group_id for block in plan.blocks for spec in block.runs}
+def _check(experiment: ResolvedExperiment, design: Design, blocks: Sequence[Block]) -> None:
+    """Inconsistent when there is nothing to train, or a group is compared or trained that the experiment has not."""
+    groups = {group.name for group in experiment.groups}
+    compared = {name for contrast in design.comparisons for name in (contrast.a, contrast.b)}
+    trained = {spec.ref.group_id for block in blocks for spec in block.runs}
+    if not trained:
+        raise Inconsistent("its plan trains no group")
     for what, names in (("compares", compared), ("trains", trained)):
         if names - groups:
             raise Inconsistent(f"its plan {what} {min(names - groups)!r}, which is none of its groups")
@@ -247,7 +256,7 @@ def begin(started: events.ExperimentStarted, *, keeps_records: bool = True) -> H
     `keeps_records`: False in processes that live as long as the experiment, to bound their memory.
     """
     plan = started.plan
-    _check_names(plan)
+    _check(plan.experiment, plan.design, plan.blocks)
     names = plan.design.measures.names
     runs = {
         spec.ref.name: RunHistory(spec=spec, columns=Columns(names)) for block in plan.blocks for spec in block.runs

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import msgspec
 
-from esper_ab.contracts.records import Checkpoint, Moments, PPOUpdate
+from esper_ab.contracts.records import Checkpoint, Index, Moments, PPOUpdate
 from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.journal.events import MilestoneReleased
+from esper_ab.journal.line import Stamp
 
 
 class Lean(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -43,7 +44,7 @@ class LeanEpisode(Lean, frozen=True, kw_only=True):
     """The fields of an EpisodeRecord that the columns need."""
 
     run: LeanRun
-    episode: int
+    episode: Index
     envs: tuple[LeanEnv, ...]
     ppo: PPOUpdate | None
     timing: LeanTiming
@@ -63,7 +64,7 @@ class LeanLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False
 
     n: int
     prev: str
-    t: str
+    t: Stamp
     event: LeanRecorded | MilestoneReleased
     crc: str
 

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import zlib
+from datetime import datetime
+from typing import Annotated
 
 import msgspec
 
@@ -19,12 +21,15 @@ _CRC_IN_TAIL = slice(-11, -3)
 _EPISODE, _KIND_WITHIN = b'"event":{"kind":"episode"', 120  # bytes from the start of a line
 
 
+Stamp = Annotated[datetime, msgspec.Meta(tz=True)]  # of a line; decoding one costs a hundredth of decoding the rest
+
+
 class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """One line of a journal."""
 
     n: int
     prev: str
-    t: str
+    t: Stamp
     event: AnyEvent
     crc: str
 
@@ -46,9 +51,15 @@ class _FirstLine(msgspec.Struct, frozen=True):
 _decode_first = msgspec.json.Decoder(_FirstLine).decode
 
 
-def written(n: int, prev: str, stamp: str, event: AnyEvent) -> tuple[bytes, str]:
+def stamp_text(stamp: datetime) -> str:
+    """Write a stamp as lines have it: ISO 8601, with milliseconds."""
+    return stamp.isoformat(timespec="milliseconds")
+
+
+def written(n: int, prev: str, stamp: datetime, event: AnyEvent) -> tuple[bytes, str]:
     """Encode one line; return it and its CRC, the `prev` of the next one."""
-    body = b'{"n":%d,"prev":"%s","t":"%s","event":%s' % (n, prev.encode(), stamp.encode(), msgspec.json.encode(event))
+    when, what = stamp_text(stamp).encode(), msgspec.json.encode(event)
+    body = b'{"n":%d,"prev":"%s","t":"%s","event":%s' % (n, prev.encode(), when, what)
     tail = _TAIL % zlib.crc32(body)
     return body + tail, tail[_CRC_IN_TAIL].decode()
 

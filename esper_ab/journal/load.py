@@ -6,16 +6,18 @@ stay on disk until requested. If anything is wrong, the journal is read line by 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from esper_ab.contracts.errors import JournalError, UsageError
+from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.events import ExperimentStarted
 from esper_ab.journal.fast import pool
 from esper_ab.journal.fast.chunk import CHUNK_BYTES, Stretch, stretches
 from esper_ab.journal.file import JOURNAL_NAME, Reading, read
 from esper_ab.journal.fold import History, Inconsistent, begin
-from esper_ab.journal.line import event_of
+from esper_ab.journal.line import event_of, stamp_text
 
 LARGE_BYTES = 16 << 20  # journals of this size and more are read in stretches
 
@@ -42,7 +44,7 @@ def load(experiment_dir: Path, large_bytes: int = LARGE_BYTES, chunk_bytes: int 
         raise UsageError(f"{path} holds no event yet; try again when the experiment has started")
     if not isinstance(first, ExperimentStarted):
         raise UsageError(f"{path} does not begin with experiment_started: no journal of this tool")
-    try:
+    with located(reading):
         history = begin(first)
         if path.stat().st_size >= large_bytes:
             found = _in_stretches(path, first, reading, chunk_bytes)
@@ -50,9 +52,16 @@ def load(experiment_dir: Path, large_bytes: int = LARGE_BYTES, chunk_bytes: int 
                 return found
         for event in reading:
             history.add(event)
-    except Inconsistent as error:
-        raise JournalError(f"{path}, line {reading.lines}: intact, but {error}: no journal of this tool") from None
     return Loaded(history=history, lines=reading.lines, wall_time=reading.wall_time, torn_bytes=reading.torn_bytes)
+
+
+@contextmanager
+def located(reading: Reading) -> Iterator[None]:
+    """Tell of an event that does not fit where it stands: in which file and line."""
+    try:
+        yield
+    except Inconsistent as error:
+        raise reading.misfit(str(error)) from None
 
 
 def _in_stretches(path: Path, first: ExperimentStarted, after: Reading, chunk_bytes: int) -> Loaded | None:
@@ -65,7 +74,8 @@ def _in_stretches(path: Path, first: ExperimentStarted, after: Reading, chunk_by
             continue
         if part.doubtful or part.first != (lines, crc) or not _add(history, path, part):
             return None
-        lines, crc, wall_time = lines + part.lines, part.last_crc, part.wall_time
+        lines, crc = lines + part.lines, part.last_crc
+        wall_time = stamp_text(part.stamp) if part.stamp else wall_time
     return Loaded(history=history, lines=lines, wall_time=wall_time, torn_bytes=torn)
 
 

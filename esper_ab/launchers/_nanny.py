@@ -16,6 +16,7 @@ from typing import IO
 
 _RAYS_OWN = ("OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES")  # that Ray sets in an actor; what is started here sets its own
 _OUTPUT_BYTES, _COMPLAINT_BYTES = 16 << 20, 64 << 10  # that are kept of an output: the last ones
+NOT_STARTED = 126  # status of a worker whose process could not be started, as a shell has it
 _REST_S = 1.0  # for what a command has written and a child of it may keep open
 
 

@@ -13,12 +13,10 @@ from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts.own_packages import child_command
-from esper_ab.launchers._nanny import Nanny
+from esper_ab.contracts.own_packages import ORPHANED, child_command
+from esper_ab.launchers._nanny import NOT_STARTED, Nanny
 from esper_ab.launchers._node_talk import Admit, Begin, FromNanny, KeySaid, Over, Signal, ToNanny, line
 
-_ORPHANED = 70  # exit status
-_NOT_STARTED = 126  # status of a worker whose process could not be started, as a shell has it
 _SPEAKING = threading.Lock()
 _decode = msgspec.json.Decoder(ToNanny).decode
 
@@ -35,14 +33,14 @@ def main(entry: str) -> None:
                 nanny.tell(name, b"\n", None)
             case Signal(name, number):
                 nanny.signal(name, number, None)
-    os._exit(_ORPHANED)
+    os._exit(ORPHANED)
 
 
 def _begin(nanny: Nanny, name: str, command: list[str], order: str) -> None:
     try:
         nanny.begin(name, command, order.encode() + b"\n", {})
     except OSError as error:
-        _say(Over(name, _NOT_STARTED, f"the worker could not be started: {error}\n".encode()))
+        _say(Over(name, NOT_STARTED, f"the worker could not be started: {error}\n".encode()))
         return
     threading.Thread(target=_follow, args=(nanny, name), daemon=True).start()
 

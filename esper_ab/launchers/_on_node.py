@@ -12,9 +12,9 @@ import threading
 import msgspec
 
 from esper_ab.contracts.messages import WorkerOrder
+from esper_ab.contracts.own_packages import ORPHANED
 from esper_ab.launchers._entering import call_in_process, introduce
 
-_ORPHANED = 70  # exit status
 _BYTES = 1 << 16
 _decode = msgspec.json.Decoder(WorkerOrder).decode
 
@@ -25,7 +25,7 @@ def _first_line() -> bytes:
     while not line.endswith(b"\n"):
         byte = os.read(0, 1)
         if not byte:
-            os._exit(_ORPHANED)
+            os._exit(ORPHANED)
         line += byte
     return bytes(line)
 
@@ -33,14 +33,14 @@ def _first_line() -> bytes:
 def _end_with_the_coordinator() -> None:
     while os.read(0, _BYTES):
         pass
-    os._exit(_ORPHANED)
+    os._exit(ORPHANED)
 
 
 def main(entry: str) -> None:
     """Be the worker."""
     order = _decode(_first_line())
     if order.server_key and not introduce(order, 1, 0):
-        os._exit(_ORPHANED)
+        os._exit(ORPHANED)
     threading.Thread(target=_end_with_the_coordinator, name="coordinator watch", daemon=True).start()
     call_in_process(entry, order)
 

@@ -25,13 +25,12 @@ from esper_ab.contracts.errors import WorkerFailed
 from esper_ab.contracts.messages import WorkerOrder
 from esper_ab.contracts.own_packages import child_environment
 from esper_ab.launchers import KeyExchange, _last_words
-from esper_ab.launchers._nanny import Ending
+from esper_ab.launchers._nanny import NOT_STARTED, Ending
 from esper_ab.launchers._ray_cluster import NannyEnded, NotYet, RayCluster
 from esper_ab.launchers._sentinel import wait_for
 
 _AGAIN_S = 1.0  # between two questions to an actor of which Ray does not know whether it is there
 _TALK_S = 10.0
-_NOT_STARTED = 126  # exit code of a worker whose process could not be started, as a shell has it
 
 Task = Callable[[], None]
 
@@ -194,7 +193,7 @@ class RayWorker:
             self.ended_how = f"was lost with the process beside it on {self._order.node}: {error}"
             self._lane.ended(self._nanny)
         elif error is not None:
-            exitcode, self.ended_how = _NOT_STARTED, f"could not be started on {self._order.node}: {error}"
+            exitcode, self.ended_how = NOT_STARTED, f"could not be started on {self._order.node}: {error}"
         with self._changing:
             self.exitcode = exitcode
             if self.sentinel >= 0:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import hmac
 import secrets
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
+
+from esper_ab.contracts.visible import visible_line
 
 _ADDRESS = "127.0.0.1"
 _IDLE_S = 10.0  # a client that says nothing for so long is dropped
@@ -51,6 +54,13 @@ class ReadingRoom(ThreadingHTTPServer):
         port = self.server_address[1]
         return frozenset({f"{_ADDRESS}:{port}", f"localhost:{port}"})
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say a mistake in one line; that a browser went away before it had its answer is none."""
+        error = sys.exception()
+        if not isinstance(error, ConnectionError):
+            what = visible_line(f"{type(error).__name__}: {error}")
+            sys.stderr.write(f"error: a page could not be shown: {what}\n")
+
 
 class _Reader(BaseHTTPRequestHandler):
     server: ReadingRoom
@@ -59,7 +69,10 @@ class _Reader(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer, or refuse."""
-        asked = urlsplit(self.path)
+        try:
+            asked = urlsplit(self.path)
+        except ValueError:
+            return self._refuse(400, "what was asked for is no address")
         token, _, path = asked.path.removeprefix("/").partition("/")
         if self.headers.get("Host", "").lower() not in self.server.hosts:
             self._refuse(421, "this address is served to browsers of this machine only")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from esper_ab.contracts.answer_files import VERDICT
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.journal.fold import History
@@ -34,7 +35,7 @@ def reported(experiment_dir: Path, history: History) -> tuple[tuple[Reported, ..
 
     Second: why they cannot be told, where the file is damaged or of another state; else "".
     """
-    path = experiment_dir / "verdict.json"
+    path = experiment_dir / VERDICT
     try:
         document = _decode(path.read_bytes())
     except OSError:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from esper_ab.contracts.answer_files import PAGE
 from esper_ab.contracts.measures import Measure
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.visible import visible, visible_line
@@ -133,7 +134,7 @@ def status_text(experiment_dir: Path) -> str:
         lines.append(f"  {entries} in the ledger of confounders: see `esper-ab report`")
     if found.state == "finished":
         lines += [f"  {item.verdict}: {visible_line(item.headline)}" for item in found.verdicts]
-        page = experiment_dir / "report.html"
+        page = experiment_dir / PAGE
         remedy = shell_command("report", experiment_dir)
         lines.append(f"report: {page}" if page.is_file() else f"No report is there yet: `{remedy}` makes it.")
     return visible("\n".join(lines))

@@ -13,7 +13,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.events import ExperimentStarted
 from esper_ab.journal.file import JOURNAL_NAME, Reading
 from esper_ab.journal.fold import History, begin
-from esper_ab.journal.load import Loaded
+from esper_ab.journal.load import Loaded, located
 from esper_ab.journal.lock import holder
 from esper_ab.journal.tail import follow
 from esper_ab.live.status import ExperimentState, state_of
@@ -33,9 +33,9 @@ class Viewer:
         if not isinstance(first, ExperimentStarted):
             path = experiment_dir / JOURNAL_NAME
             raise UsageError(f"{path} does not begin with experiment_started; try again, or see fsck")
-        self.history: History = begin(first, keeps_records=False)
-        for event in self._reading:
-            self.history.add(event)
+        with located(self._reading):
+            self.history: History = begin(first, keeps_records=False)
+        self._add_all()
 
     @property
     def state(self) -> ExperimentState:
@@ -56,5 +56,9 @@ class Viewer:
     def catch_up(self) -> None:
         """Add all new events to `history` without yielding them."""
         self.held = holder(self._experiment_dir) is not None
-        for event in self._reading:
-            self.history.add(event)
+        self._add_all()
+
+    def _add_all(self) -> None:
+        with located(self._reading):
+            for event in self._reading:
+                self.history.add(event)

@@ -15,6 +15,7 @@ from esper_ab.contracts.machine import Device, Machine
 from esper_ab.contracts.messages import Lane, RunSpec
 from esper_ab.contracts.records import RunRef, Sha256
 from esper_ab.contracts.rng import RngPath, run_path
+from esper_ab.contracts.run_files import log_of, out_of, policy_of
 from esper_ab.contracts.settings import Settings
 from esper_ab.contracts.trainer import TrainerFacts
 from esper_ab.design.counterbalance import (
@@ -30,7 +31,7 @@ from esper_ab.plan.estimate import estimate
 from esper_ab.plan.notes import estimand, notes
 from esper_ab.plan.positions import positions_could_matter_by
 from esper_ab.plan.reward_code import code_of
-from esper_ab.plan.trainer import order_of, out_of
+from esper_ab.plan.trainer import order_of
 from esper_ab.settings.differences import Difference, differences
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 from esper_ab.settings.outcome_range import worst_outcome
@@ -160,8 +161,8 @@ def _places(ref: RunRef, lane: Lane, n_envs: int) -> dict[str, Any]:
     """Return the devices and file paths of a run's orders."""
     return {
         "env_devices": tuple(lane.devices[env % len(lane.devices)] for env in range(n_envs)),
-        "policy_file": f"policies/{ref.name}.pt",
-        "log_file": f"logs/{ref.group_id}-{ref.replicate}.log",
+        "policy_file": policy_of(ref),
+        "log_file": log_of(ref),
     }
 
 

@@ -26,6 +26,7 @@ from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.settings import Settings
 from esper_ab.contracts.trainer import TrainerFacts
+from esper_ab.plan.gpu_memory import ENV_BYTES, FLOAT_BYTES
 from esper_ab.settings.experiment import ResolvedExperiment
 
 _PASSES = 3  # forward, and a backward pass that costs about two
@@ -44,8 +45,6 @@ NATIVE = Rates(value=30, validated=0.5, step_s=0.5e-3)
 TORCH = Rates(value=150, validated=4.0, step_s=15e-3)
 GPU = Rates(value=150, validated=4.0, step_s=20e-3)  # hundreds of launches per step; never measured
 _WORKER_BYTES = 400 << 20  # Python, torch, its threads
-_ENV_BYTES = 3 << 19  # parameters, momentum and activations of one environment more
-_FLOAT_BYTES = 4
 _DECISION_S = 1e-3  # a policy's decision for all environments, with its share of the update
 
 
@@ -86,12 +85,12 @@ def estimate(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Mac
         rates = TORCH if experiment.arithmetic.kernel == "torch" else NATIVE
         rates = replace(rates, step_s=devices * rates.step_s)
         host_epoch_s = epoch_s(task, experiment.n_envs, batch, speed, rates)
-    data = sum(task.sizes) * task.sample_values * _FLOAT_BYTES
+    data = sum(task.sizes) * task.sample_values * FLOAT_BYTES
     basis = (
         f"rough: {speed / 1e9:.1f} billion multiply-adds per second measured, hosts taken as bare"
         f"{', and steps on a GPU as never measured' if on_gpu else ''}"
     )
-    memory_bytes = len(lanes) * (_WORKER_BYTES + data + experiment.n_envs * _ENV_BYTES)
+    memory_bytes = len(lanes) * (_WORKER_BYTES + data + experiment.n_envs * ENV_BYTES)
     return _whole(experiment, lanes, machine, host_epoch_s, memory_bytes, basis)
 
 

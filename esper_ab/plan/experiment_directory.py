@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import tomllib
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
@@ -16,12 +15,12 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.contracts.below import make_folder, write_below
-from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.below import make_folder, removed_on_failure, write_below
+from esper_ab.contracts.errors import Setting, UsageError, refused
 from esper_ab.contracts.kinds import ENV_REWARD, GROWTH, TRAINER, kind_of_task, readers_of
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import RunSpec
-from esper_ab.contracts.records import RunRef
+from esper_ab.contracts.run_files import config_of
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.trainer import TrainerFacts
 from esper_ab.plan import trainer
@@ -31,7 +30,6 @@ from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.settings.parse import settings_sha256
 from esper_ab.settings.trainer import READ
 
-FOLDER_OF_RUNS, CONFIG_NAME = "runs", "config.toml"  # in an experiment directory, and in the folder of each of its runs
 _PACKAGES = ("esper-ab", "torch", "numpy", "scipy", "msgspec", "pyzmq", "msgpack", "duckdb", "gymnasium")
 _FREE = ("reward.params", "trainer")  # tables whose keys the user's code declares
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -96,8 +94,7 @@ def run_toml(plan: Plan, spec: RunSpec) -> str:
         "run": ref.name, "replicate": ref.replicate, "lane": ref.lane, "env_devices": list(spec.env_devices),
         "experiment_digest": plan.digest, "policy_file": spec.policy_file, "log_file": spec.log_file,
     }  # fmt: skip
-    file = f"{FOLDER_OF_RUNS}/{run_folder(ref)}/{CONFIG_NAME}"
-    command = shell_command("launch", "--config", file, *_beside(spec), "--name", "again")
+    command = shell_command("launch", "--config", config_of(ref), *_beside(spec), "--name", "again")
     again = f"It is trained again by: {command}"
     if experiment.share_observation_norm:
         again = "It shared its observation moments with the other groups: without them its records are others."
@@ -112,11 +109,6 @@ def _beside(spec: RunSpec) -> tuple[str, ...]:
         return "--groups", f"{name},{floor if name != floor else other}"
     settings = ",".join(f"trainer.{key}={json.dumps(value)}" for key, value in spec.settings.trainer.items())
     return "--groups", f"{name},beside", *(("--group", f"beside:{settings}") if settings else ())
-
-
-def run_folder(ref: RunRef) -> str:
-    """Name of a run's folder below FOLDER_OF_RUNS."""
-    return f"{ref.group_id}-{ref.replicate}"
 
 
 def _settings(experiment: ResolvedExperiment) -> dict[str, Any]:
@@ -184,24 +176,21 @@ def make_experiment_directory(
 
     `claimed`: it was made before, empty, by the caller.
 
-    UsageError when somebody was faster or it cannot be written, or when a reward was edited meanwhile: then nothing is
-    left of it.
+    UsageError when somebody was faster or it cannot be written, or when a reward was edited meanwhile, and DiskFull:
+    then nothing is left of it.
     """
     try:
         make_folder(experiment_dir, exist_ok=claimed)
-        write_below(experiment_dir, "experiment.toml", experiment_toml(plan, machine, about).encode())
-        try:
+        with removed_on_failure(experiment_dir):
+            write_below(experiment_dir, "experiment.toml", experiment_toml(plan, machine, about).encode())
             keep(experiment_dir, machine.user_rewards)
             if machine.trainer is not None:
                 trainer.keep(experiment_dir, machine.trainer, plan.experiment.trainer)
-        except UsageError:
-            shutil.rmtree(experiment_dir)
-            raise
     except FileExistsError:
         raise UsageError(
             f"{experiment_dir} exists already; choose another with ", Setting("name"), " or ", Setting("out")
         ) from None
     except OSError as error:
-        raise UsageError(
-            f"{experiment_dir} cannot be made: {error.strerror}; choose another with ", Setting("out")
+        raise refused(
+            error, f"{experiment_dir} cannot be made: {error.strerror}; choose another with ", Setting("out")
         ) from None

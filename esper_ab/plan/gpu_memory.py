@@ -20,18 +20,18 @@ FIXED_BYTES = 2 << 30
 ENV_BYTES = 3 << 19  # parameters, momentum and moments of one environment
 COPIES = 7  # of the bare host's activations: with seeds, and their gradients
 VALIDATION_SHARE = 16  # of a GPU's memory, for all tensors of a piece
-_FLOAT_BYTES = 4
+FLOAT_BYTES = 4
 
 
 def training_bytes(task: TaskFacts, n_envs: int, batch_size: int) -> int:
     """Memory of training `n_envs` environments at the same time, without the fixed part of a run."""
     batch = min(batch_size, task.sizes[0])
-    return n_envs * (ENV_BYTES + COPIES * batch * task.host_values * _FLOAT_BYTES)
+    return n_envs * (ENV_BYTES + COPIES * batch * task.host_values * FLOAT_BYTES)
 
 
 def run_bytes(task: TaskFacts, n_envs: int, batch_size: int, memory_bytes: int) -> int:
     """Memory of one run with `n_envs` environments on a GPU that has so much."""
-    splits = sum(task.sizes) * task.sample_values * _FLOAT_BYTES
+    splits = sum(task.sizes) * task.sample_values * FLOAT_BYTES
     largest = max(training_bytes(task, n_envs, batch_size), memory_bytes // VALIDATION_SHARE)
     return FIXED_BYTES + splits + largest
 

@@ -8,6 +8,7 @@ from esper_ab.contracts.below import folder_below
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.contracts.records import RunRef
+from esper_ab.contracts.run_files import out_of
 from esper_ab.contracts.source_files import copy_files, source_sha256
 from esper_ab.contracts.trainer import Resumption, TrainerFacts, TrainerOrder, is_command
 from esper_ab.settings.experiment import ResolvedExperiment
@@ -34,11 +35,6 @@ def order_of(experiment: ResolvedExperiment, machine: Machine, ref: RunRef) -> T
         folder=facts.root if command else _folder(facts), files=facts.files, sha256=facts.sha256,
         metrics=facts.metrics, out=out_of(ref), resumes=facts.resumption != "anew",
     )  # fmt: skip
-
-
-def out_of(ref: RunRef) -> str:
-    """Return the folder that is a run's alone, relative to the experiment directory."""
-    return f"runs/{ref.group_id}-{ref.replicate}/out"
 
 
 def keep(experiment_dir: Path, facts: TrainerFacts, reference: str) -> None:

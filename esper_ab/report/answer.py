@@ -12,10 +12,9 @@ from esper_ab.report.content import Content
 from esper_ab.report.tables.table import listed
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.verdict.comparison import Comparison
-from esper_ab.verdict.word import Verdict
+from esper_ab.verdict.word import DIFFERENT, Verdict
 
 _MOST_PAIRS = 1000  # more are no advice
-_SURE = (Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +103,7 @@ def _after(content: Content) -> Iterator[Step]:
         )
     if Verdict.INCONCLUSIVE in verdicts:
         yield from _more_pairs(content)
-    if verdicts & set(_SURE):
+    if verdicts & DIFFERENT:
         yield Step(
             sentence="Before much depends on it, repeat it with other random numbers.",
             command=_anew(content, "again", "--rng-seed", str(content.history.plan.experiment.rng_seed + 1)),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
+from esper_ab.contracts.answer_files import PAGE
 from esper_ab.contracts.errors import EsperError
 from esper_ab.contracts.regular_file import NotRegular, open_regular
 from esper_ab.contracts.shell_command import shell_command
@@ -16,7 +17,6 @@ from esper_ab.live.status import status_text
 from esper_ab.report.page import policy_hash, read_part, render_template
 
 _STYLE = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-_REPORT = "report.html"
 
 
 class Board:
@@ -58,9 +58,9 @@ class Board:
 
     def _links(self, one: Listed, *, served: bool) -> dict[str, str]:
         """Return what a row links to, by title."""
-        name, there = self._name(one), (Path(one.experiment_dir) / _REPORT).is_file()
+        name, there = self._name(one), (Path(one.experiment_dir) / PAGE).is_file()
         if not served:
-            return {"report": quote(f"{name}/{_REPORT}")} if there else {}
+            return {"report": quote(f"{name}/{PAGE}")} if there else {}
         pages = (("report", there), ("status", one.state not in ("damaged", "empty", "unreadable")))
         return {page: f"{page}?experiment={quote(name, safe='')}" for page, shown in pages if shown}
 
@@ -68,7 +68,7 @@ class Board:
 def _report(experiment_dir: Path) -> Served | None:
     """Serve a report as it lies there; one that was changed can run no script of its own and read no other page."""
     try:
-        with os.fdopen(open_regular(experiment_dir / _REPORT, os.O_RDONLY), "rb") as file:
+        with os.fdopen(open_regular(experiment_dir / PAGE, os.O_RDONLY), "rb") as file:
             body = file.read()
     except (NotRegular, OSError):
         return None

@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from esper_ab.contracts.answer_files import PAGE, SUMMARY, VERDICT
 from esper_ab.contracts.below import write_below
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import holder
@@ -50,8 +51,8 @@ def build_report(experiment_dir: Path) -> ReportPaths:
         found = content(history, held=held, place=str(experiment_dir.resolve()))
         text = render_text(found)
         paths = ReportPaths(
-            summary=experiment_dir / "summary.txt", verdict=experiment_dir / "verdict.json",
-            page=experiment_dir / "report.html", text=text, content=found,
+            summary=experiment_dir / SUMMARY, verdict=experiment_dir / VERDICT,
+            page=experiment_dir / PAGE, text=text, content=found,
         )
         write_below(experiment_dir, paths.summary.name, text.encode())
         write_below(experiment_dir, paths.verdict.name, render_verdict(found))

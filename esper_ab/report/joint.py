@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from esper_ab.contracts.answer_files import PAGE, SUMMARY, VERDICT
 from esper_ab.contracts.below import write_below
 from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.external.endpoints import MEAN
@@ -28,7 +29,6 @@ from esper_ab.report.text import WIDTH, paragraph, render_table
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.sentences import rule_sentence
 
-SUMMARY, VERDICT, PAGE = "summary.txt", "verdict.json", "report.html"
 SCHEMA = 1
 
 
@@ -110,7 +110,7 @@ def _incomplete(result: JointResult) -> str:
 
 def _parts(result: JointResult) -> Table:
     rows = tuple(
-        (now.part.name, now.state, f"{now.runs} of {now.of_runs}", f"{now.part.folder}/report.html")
+        (now.part.name, now.state, f"{now.runs} of {now.of_runs}", f"{now.part.folder}/{PAGE}")
         for now in result.parts
     )
     return Table(

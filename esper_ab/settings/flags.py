@@ -1,4 +1,4 @@
-"""Flags of the command line -> what was asked. Their defaults are those of config.py: a flag not given sets nothing."""
+"""Flags of the command line -> what was asked. A flag that is not given sets nothing: defaults are of `experiment`."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ import msgspec
 from esper_ab.contracts.below import open_below, write_below
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.regular_file import open_regular
+from esper_ab.contracts.run_files import LOGS
 from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.trackers.settings import Tracking
 from esper_ab.trackers.subject import Name
@@ -113,4 +114,4 @@ def at_work(experiment_dir: Path, name: Name) -> bool:
 
 def open_log(experiment_dir: Path, name: Name) -> int:
     """A descriptor that appends to the tracker's log, shown by `esper-ab logs EXPERIMENT tracker-NAME`."""
-    return open_below(experiment_dir, f"logs/tracker-{name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    return open_below(experiment_dir, f"{LOGS}/tracker-{name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)

@@ -23,11 +23,7 @@ from esper_ab.verdict.question import Lost, Question
 from esper_ab.verdict.sample_size import needed_anew, needed_here, smallest_difference, spread
 from esper_ab.verdict.sentences_on_losses import losses_cap
 from esper_ab.verdict.unseen import unseen
-from esper_ab.verdict.word import Verdict
-
-_CLAIMS = (
-    Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN, Verdict.EQUIVALENT,
-)  # fmt: skip
+from esper_ab.verdict.word import CLAIMS, Verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +118,7 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
     return Assessment(
         same_records=same_records, low=low, high=high, level=level, most_pairs=most, smallest_resolvable=smallest,
         lost=lost, imputed=again, findings=findings, capped_by=tuple(caps),
-        unseen=unseen(question.design, pairs, course) if verdict in _CLAIMS else None,
+        unseen=unseen(question.design, pairs, course) if verdict in CLAIMS else None,
         inconclusive=_kind(numbers, low, smallest) if undecided else None, unaudited=unaudited, verdict=verdict,
     )  # fmt: skip
 

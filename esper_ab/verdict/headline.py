@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
+from esper_ab.design.pairs_needed import MOST_NAMED
 from esper_ab.settings.differences import capital, named
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.text import digits_apart, n_pairs, percent
 from esper_ab.verdict.evidence import Evidence
-from esper_ab.verdict.word import Verdict
-
-_MOST_NAMED = 10_000  # pairs
-_SURE = (Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
+from esper_ab.verdict.word import CLAIMS, DIFFERENT, Verdict
 
 
 class Why(StrEnum):
@@ -50,7 +48,7 @@ def headline(evidence: Evidence) -> str:
             f"{a} and {b} are equivalent within {margin}: {_ahead(evidence)}{_bracketed(evidence)}, and a difference "
             f"of {margin} or more is ruled out."
         )
-    if verdict in _SURE:
+    if verdict in DIFFERENT:
         return _decided(evidence)
     if verdict is Verdict.NO_INFERENCE and evidence.estimate is not None:
         return f"Nothing follows{_yet(evidence)} from {_few(evidence)}, {_ahead(evidence)}{_wins(evidence)}."
@@ -77,7 +75,7 @@ def headline_of(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> str:
 
 def alike(evidence: Evidence) -> tuple[str, ...]:
     """Return a key: comparisons with equal keys share one sentence of `headline_of`; (): they share none."""
-    if evidence.verdict in _SURE or evidence.verdict is Verdict.EQUIVALENT:
+    if evidence.verdict in CLAIMS:
         return ()
     return evidence.verdict, headline_of([("a", "b")], evidence)
 
@@ -104,7 +102,7 @@ def _would_decide(evidence: Evidence, why: Why) -> str:
     found = [one.pairs for one in (evidence.pairs_needed, evidence.pairs_anew) if one is not None]
     if why not in (Why.ZERO, Why.BOUND) or not evidence.course.finished or not found:
         return ""
-    if min(found) > _MOST_NAMED or min(found) <= evidence.used:
+    if min(found) > MOST_NAMED or min(found) <= evidence.used:
         return ""
     return f"; about {min(found)} pairs would show a difference of {evidence.question.design.margin_words}"
 
@@ -186,7 +184,7 @@ def _size(evidence: Evidence, value: float | None = None) -> str:
     marks, apart = (-margin, 0.0, margin), list[tuple[tuple[float, ...], tuple[float, ...]]]()
     if evidence.low is not None and evidence.high is not None:
         apart.append(((evidence.low, evidence.high), (*marks, (evidence.low + evidence.high) / 2.0)))
-    if evidence.verdict in (*_SURE, Verdict.EQUIVALENT) and evidence.estimate is not None:
+    if evidence.verdict in CLAIMS and evidence.estimate is not None:
         apart.append(((evidence.estimate,), marks))
     while (more := max((digits_apart(*one, digits) for one in apart), default=digits)) > digits:
         digits = more  # what keeps one number on its side may put another one across

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from esper_ab.design.design import Design, rule
-from esper_ab.design.pairs_needed import PairsNeeded
+from esper_ab.design.pairs_needed import MOST_NAMED, PairsNeeded
 from esper_ab.stats.descriptive.sign_flip import smallest_p
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.pair import alike
@@ -12,12 +12,10 @@ from esper_ab.stats.text import digits_apart, n_pairs, p_text, percent, signed
 from esper_ab.verdict.descriptive import statistics
 from esper_ab.verdict.evidence import DifferenceInterval, Evidence
 from esper_ab.verdict.sentences_on_losses import on_collapse, on_losses
-from esper_ab.verdict.word import Verdict
+from esper_ab.verdict.word import CLAIMS, DIFFERENT, Verdict
 
-_MANY = 10_000
 _TOO_FEW = f"That it is smaller than the margin is not claimed before {LEAST_EQUIVALENCE_PAIRS} pairs."
 _CAPPED = ("The audit and lost runs can block or cap it.", "Lost runs can cap it.")
-_CLAIMS = (Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
 
 
 def interval(evidence: Evidence) -> str:
@@ -66,7 +64,7 @@ def _head(evidence: Evidence) -> str:
     assert evidence.estimate is not None
     design = evidence.question.design
     margin, lower = design.margin, "" if design.outcome.sign > 0.0 else " (lower is better)"
-    marks = (-margin, 0.0, margin) if evidence.verdict in (*_CLAIMS, Verdict.EQUIVALENT) else ()
+    marks = (-margin, 0.0, margin) if evidence.verdict in CLAIMS else ()
     digits = digits_apart((evidence.estimate,), marks, design.digits)
     return f"{evidence.question.a} - {evidence.question.b} = {design.difference(evidence.estimate, digits)}{lower}"
 
@@ -282,10 +280,10 @@ def _cost(evidence: Evidence, needed: PairsNeeded, there: int) -> str:
 
 
 def _about(needed: PairsNeeded, there: int) -> tuple[str, str]:
-    """Write the pairs still missing, given those `there`, and their 80 % range; "" where they exceed _MANY."""
-    if needed.pairs > _MANY:
-        return f"more than {_MANY}", ""
-    high = f"{max(0, needed.high - there)}" if needed.high <= _MANY else f"more than {_MANY}"
+    """Write the pairs still missing, given those `there`, and their 80 % range; "" where they exceed MOST_NAMED."""
+    if needed.pairs > MOST_NAMED:
+        return f"more than {MOST_NAMED}", ""
+    high = f"{max(0, needed.high - there)}" if needed.high <= MOST_NAMED else f"more than {MOST_NAMED}"
     return f"about {needed.pairs - there}", f"80 % range {max(0, needed.low - there)} to {high}"
 
 
@@ -341,7 +339,7 @@ def beside(evidence: Evidence) -> Beside:
     """Return what a descriptive statistic may know of the comparison that it is shown beside."""
     question, verdict = evidence.question, evidence.verdict
     return Beside(
-        a=question.a, b=question.b, pairs=evidence.used, claimed=verdict in _CLAIMS and question.design.test == "t",
+        a=question.a, b=question.b, pairs=evidence.used, claimed=verdict in DIFFERENT and question.design.test == "t",
         alpha=evidence.last_look.alpha if evidence.last_look else question.alpha,
         undecided=verdict is Verdict.INCONCLUSIVE and not evidence.capped_by, unit=question.design.outcome.apart,
         digits=question.design.digits,

@@ -17,3 +17,9 @@ class Verdict(StrEnum):
     WORSE = "WORSE"
     EQUIVALENT = "EQUIVALENT"
     INCONCLUSIVE = "INCONCLUSIVE"
+
+
+DIFFERENT = frozenset({
+    Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN,
+})  # which claim a difference  # fmt: skip
+CLAIMS = DIFFERENT | {Verdict.EQUIVALENT}  # which claim anything

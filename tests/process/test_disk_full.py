@@ -22,6 +22,7 @@ if __name__ == "__main__":  # the child is not started by pytest, which puts thi
 import msgspec
 from support import fake_plans, fake_worker
 from support.apart import ThreadsApart
+from support.elsewhere import scales
 
 from esper_ab.analysis.audit_conduct import findings
 from esper_ab.analysis.result_hash import result_hash
@@ -32,6 +33,9 @@ from esper_ab.contracts.settings import ControllerSettings, GroupSettings
 from esper_ab.control import experiment_run
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.design.boundary_cache import find_bounds
+from esper_ab.execution.joint import PlannedJoint, carry_out_joint
+from esper_ab.external.plan import Rule, make_external_plan, save_plan
+from esper_ab.joint.directory import Joint
 from esper_ab.journal.events import MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.fold import fold
@@ -40,7 +44,9 @@ from esper_ab.launchers.inline import InlineLauncher
 from esper_ab.live.on_stderr import Warnings
 from esper_ab.live.status import status_text
 from esper_ab.plan.blocks import make_plan
+from esper_ab.plan.experiment_directory import make_experiment_directory
 from esper_ab.settings.experiment import Group, ResolvedExperiment
+from esper_ab.trackers.settings import Tracking
 
 LAUNCHER = InlineLauncher("support.fake_worker:main_in_thread")
 IMPATIENT = Limits(disk_full_s=0.1)
@@ -92,6 +98,10 @@ def plan():
     )
     found = msgspec.structs.replace(fake_plans.machine(2), controllers=("ppo", "random"))
     return make_plan(experiment, found, find_bounds)
+
+
+def external_plan():
+    return make_external_plan(("a", "b"), tuple("012345"), scales(tasks=("digits",)), Rule())
 
 
 def new(folder, name="run"):
@@ -253,6 +263,45 @@ def a_torn_tail_is_not_cut_without_room_to_keep_it(folder):
     assert journal.read_bytes() + kept.read_bytes() == torn
 
 
+def nothing_is_left_of_an_experiment_that_finds_no_room(folder):
+    fill(folder)
+    for claimed in (False, True):
+        if claimed:
+            (folder / "new").mkdir()
+        with pytest.raises(DiskFull, match=r"^no room on the disk for .*experiment\.toml"):
+            make_experiment_directory(folder / "new", plan(), fake_plans.machine(2), claimed=claimed)
+        assert [path.name for path in folder.iterdir()] == ["ballast"]
+    make_room(folder)
+    make_experiment_directory(folder / "new", plan(), fake_plans.machine(2))
+
+
+def nothing_is_left_of_a_joint_experiment_that_finds_no_room(folder):
+    planned = PlannedJoint(
+        directory=folder / "new", joint=Joint(parts=(), scores={}), plan=external_plan(), parts=()
+    )
+    fill(folder)
+    with pytest.raises(OSError, match="No space left"):
+        carry_out_joint(planned, LAUNCHER, watched=False, tracking=Tracking(), notify=(), begin=print)
+    assert [path.name for path in folder.iterdir()] == ["ballast"]
+
+
+def nothing_is_left_of_a_file_that_finds_no_room(folder):
+    from esper_ab.commands._exit_status import invoke
+    from esper_ab.commands.cli import group
+
+    mine = folder / "mine.toml"
+    mine.write_text("# my own\n")
+    fill(folder)
+    assert invoke(group, ["init", str(folder / "new.toml")], "esper-ab") == 75
+    assert invoke(group, ["init", str(mine), "--force"], "esper-ab") == 75
+    assert mine.read_text() == "# my own\n"
+    with pytest.raises(OSError, match="No space left"):
+        save_plan(external_plan(), folder / "plan.json")
+    assert sorted(path.name for path in folder.iterdir()) == ["ballast", "mine.toml"]
+    make_room(folder)
+    assert invoke(group, ["init", str(folder / "new.toml")], "esper-ab") == 0
+
+
 # --- here ---
 
 SCENARIOS = {
@@ -261,6 +310,8 @@ SCENARIOS = {
         the_journal_keeps_whole_lines, a_checkpoint_over_the_link_waits_for_room, a_run_waits_for_room_and_goes_on,
         a_run_gives_up_after_a_while_and_resumes,
         ctrl_c_ends_the_wait, a_report_is_whole_or_not_at_all, a_torn_tail_is_not_cut_without_room_to_keep_it,
+        nothing_is_left_of_an_experiment_that_finds_no_room, nothing_is_left_of_a_file_that_finds_no_room,
+        nothing_is_left_of_a_joint_experiment_that_finds_no_room,
     )
 }  # fmt: skip
 

@@ -72,7 +72,7 @@ def test_other_bytes_than_were_announced_are_a_fault_of_the_worker_and_nothing_i
 def test_a_record_counts_only_with_the_checkpoint_that_was_stored(tmp_path, shared):
     events = run(tmp_path, "names_what_it_has_not_stored")
     (death,) = conducted.ledger(events, "worker_death")
-    assert "names checkpoints/a/0/2.pt, of which other bytes or none were stored" in death.detail
+    assert "names checkpoints/a/0/1.2.pt, of which other bytes or none were stored" in death.detail
     assert result_hash(fold(events)) == result_hash(fold(shared))
 
 

@@ -14,10 +14,13 @@ from support.children import environment
 from support.in_process import esper_ab
 from support.journals import planted_effect, write
 
-from esper_ab.journal.events import RunEvaluated
+from esper_ab.journal.events import AnyEvent, Ledger, RunEvaluated
 from esper_ab.journal.file import JOURNAL_NAME
 
-READ_IT = (("report",), ("status",), ("fsck",), ("query", "SELECT 1"), ("export",), ("gc",), ("resume",))
+READ_IT = (
+    ("report",), ("status",), ("status", "--json"), ("attach",), ("fsck",), ("query", "SELECT 1"), ("export",), ("gc",),
+    ("resume",),
+)  # fmt: skip
 # In the first line, or wherever it stands: what no version writes there.
 WRONG = {
     "a digest that is no number": (rb'"digest":"0{64}"', b'"digest":"' + b"x" * 64 + b'"'),
@@ -25,7 +28,21 @@ WRONG = {
     "a comparison with nobody": (rb'"comparisons":\[\{"a":"\w+"', b'"comparisons":[{"a":"nobody"'),
     "a run of nobody": (rb'"runs":\["[^"]*"', b'"runs":["nobody/0"'),
     "a test that there is not": (rb'"test":"t"', b'"test":"z"'),
+    "a margin that is none": (rb'"margin":2.0,"measures"', b'"margin":0.0,"measures"'),
+    "an episode before the first": (rb'"episode":3,"envs"', b'"episode":-1,"envs"'),
+    "a time that is none": (rb'"t":"2026-01-01T00:00:2[^"]*"', b'"t":"yesterday"'),
+    "a time of nowhere": (rb'"t":"2026-01-01T00:00:2[^"]*"', b'"t":"2026-01-01T00:00:20.000"'),
+    "a plan without blocks": (rb'"blocks":\[.*\],"differences"', b'"blocks":[],"differences"'),
+    "a block without runs": (rb'"runs":\[\{"kind".*\]\}\],"differences"', b'"runs":[]}],"differences"'),
+    "an entry about nobody": (rb'"run_name":"shaped/0"', b'"run_name":"nobody/0"'),
+    "a pathology of no run": (rb'"run_name":"shaped/0"', b'"run_name":""'),
 }
+
+
+def events_of_all_kinds() -> list[AnyEvent]:
+    *before, end = planted_effect()
+    pathology = Ledger(category="ppo_pathology", run_name="shaped/0", episode=3, detail="entropy collapse")
+    return [*before, pathology, end]
 
 
 def rewritten(experiment_dir: Path, pattern: bytes, by: bytes) -> None:
@@ -51,7 +68,7 @@ def one_line(done: subprocess.CompletedProcess[str]) -> str:
 @pytest.mark.parametrize("command", READ_IT, ids=lambda command: command[0])
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_journal_with_right_checksums_and_wrong_contents(tmp_path, wrong, command):
-    experiment_dir = write(tmp_path / "run", planted_effect())
+    experiment_dir = write(tmp_path / "run", events_of_all_kinds())
     rewritten(experiment_dir, *WRONG[wrong])
     done = esper_ab(command[0], experiment_dir, *command[1:])
     assert done.returncode == 5, done.stdout + done.stderr
@@ -62,7 +79,7 @@ def test_a_journal_with_right_checksums_and_wrong_contents(tmp_path, wrong, comm
 
 def test_one_of_them_hides_no_other_in_a_list(tmp_path):
     for number, (pattern, by) in enumerate(WRONG.values()):
-        rewritten(write(tmp_path / f"wrong-{number}", planted_effect()), pattern, by)
+        rewritten(write(tmp_path / f"wrong-{number}", events_of_all_kinds()), pattern, by)
     write(tmp_path / "right", planted_effect())
     done = esper_ab("list", tmp_path)
     assert done.returncode == 0

@@ -67,9 +67,9 @@ def lies(order):
 
 
 def names_what_it_has_not_stored(order):
-    """Entry: the first worker of lane w00 reports a checkpoint that it has only announced."""
+    """Entry: the first worker of lane w00 reports a checkpoint as another than it has stored."""
     if order.identity == "w00/1":
-        named = {"file": "checkpoints/a/0/2.pt", "sha256": "0" * 64, "milestone": 1, "size_bytes": 1}
+        named = {"file": "checkpoints/a/0/1.2.pt", "sha256": "0" * 64, "milestone": 1, "size_bytes": 1}
 
         def alter(sent):
             if sent.checkpoint is None:

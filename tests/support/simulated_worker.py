@@ -11,7 +11,7 @@ from support.fake_worker import phase_of, report_of
 
 @functools.cache
 def checkpoint(run, milestone):
-    return Checkpoint(milestone=milestone, file=f"checkpoints/{run}/{milestone}", sha256="0" * 64, size_bytes=1)
+    return Checkpoint(milestone=milestone, file=f"checkpoints/{run}/{milestone}.pt", sha256="0" * 64, size_bytes=1)
 
 
 class SimulatedWorker:

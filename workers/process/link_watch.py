@@ -17,7 +17,8 @@ from contextlib import suppress
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
-ORPHANED = 70  # exit status
+from esper_ab.contracts.own_packages import ORPHANED
+
 _POLL_MS = 1000
 # A coordinator may stand still for 45 s. A connection that was given up before would be made anew while the ROUTER
 # there still has the old one under the same name, and then ignores the new one for good.

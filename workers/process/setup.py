@@ -13,11 +13,10 @@ from pathlib import Path
 
 from esper_ab.contracts.below import open_below
 from esper_ab.contracts.messages import Lane
-from esper_ab.contracts.own_packages import end_with_parent
+from esper_ab.contracts.own_packages import ORPHANED, end_with_parent
 from esper_ab.contracts.settings import Arithmetic
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
-_ORPHANED = 70
 _STDERR = 2  # a descriptor, whatever it leads to
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # mallopt(3)
 _LARGEST_FROM_HEAP = 32 << 20  # bytes; the maximum of glibc
@@ -99,4 +98,4 @@ def forked_children_end_with_it() -> None:
 
 def _watch(sentinel: int) -> None:
     wait([sentinel])
-    os._exit(_ORPHANED)
+    os._exit(ORPHANED)

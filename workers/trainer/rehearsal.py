@@ -20,6 +20,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 import torch
 
+from esper_ab.contracts.endings import how_ended
 from esper_ab.contracts.measures import RESERVED
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.rng import RngPath
@@ -146,7 +147,7 @@ def _tried(trial: Trial) -> Tried:
     command = child_command("workers.commands.try_trainer", msgspec.json.encode(trial).decode())
     child = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if child.returncode:
-        last = (child.stderr.strip() or f"no output, exit status {child.returncode}").splitlines()[-1]
+        last = (child.stderr.strip() or f"it {how_ended(child.returncode)} and said nothing").splitlines()[-1]
         raise ValueError(last.removeprefix("error: ").removeprefix("ValueError: "))
     return _decode(child.stdout.strip().splitlines()[-1])
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from esper_ab.contracts.below import folder_below, open_below
+from esper_ab.contracts.endings import how_ended
 from esper_ab.contracts.own_packages import alone_command
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.trainer import OUT, SEED, OutcomeSource, TrainerValue, fill
@@ -88,8 +89,7 @@ def run_script(
         guarded.stdin.close()  # upon which it ends the program, if that has not ended by itself
         guarded.wait()
     if status:
-        how = f"ended with exit status {status}" if status > 0 else f"was killed by signal {-status}"
-        raise ScriptFailed(f"{' '.join(words)[:_LINE_CHARS]} {how}: {_end_of(root / name, before)}")
+        raise ScriptFailed(f"{' '.join(words)[:_LINE_CHARS]} {how_ended(status)}: {_end_of(root / name, before)}")
 
 
 def _end_of(log: Path, begin: int) -> str:

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from esper_ab.contracts import records
+from esper_ab.contracts.checkpoint_files import is_file_of
 from esper_ab.contracts.evaluation import episode_sizes
 from esper_ab.contracts.measures import TaskMeasures
 from esper_ab.contracts.messages import PROTOCOL, EpisodeFinished, Evaluated, Hello, Ready, RunSpec, WorkerOrder
@@ -61,7 +62,7 @@ def milestone_of(report: Report, spec: RunSpec, declared: TaskMeasures) -> int:
     if not 0 <= report.record.episode < spec.episodes:
         raise Rejected(f"sent episode {report.record.episode} of {spec.episodes}")
     _check_envs([env.env for env in report.record.envs], spec.n_envs)
-    _check_checkpoint(report.checkpoint, spec.ref.name, report.record.episode + 1)
+    _check_checkpoint(report.checkpoint, spec.ref, report.record.episode + 1)
     _check_observations(report.observations, spec)
     return report.record.episode + 1
 
@@ -99,13 +100,13 @@ def _check_evaluation(record: records.EvaluationRecord, spec: RunSpec) -> None:
         raise Rejected(f"evaluated other hosts than the {spec.eval_hosts} planned ones, each once")
 
 
-def _check_checkpoint(checkpoint: records.Checkpoint | None, run: str, milestone: int) -> None:
+def _check_checkpoint(checkpoint: records.Checkpoint | None, run: records.RunRef, milestone: int) -> None:
     """It is this run's and of this milestone: the file is verified, and may be handed to another worker."""
     if checkpoint is None:
         return
-    if checkpoint.milestone != milestone or not checkpoint.file.startswith(f"checkpoints/{run}/"):
+    if checkpoint.milestone != milestone or not is_file_of(run, checkpoint):
         what = f"a checkpoint of milestone {checkpoint.milestone} as {checkpoint.file}"
-        raise Rejected(f"has {what}, at milestone {milestone} of {run}")
+        raise Rejected(f"has {what}, at milestone {milestone} of {run.name}")
 
 
 def _check_observations(moments: records.Moments | None, spec: RunSpec) -> None:

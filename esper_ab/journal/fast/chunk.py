@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from esper_ab.contracts.records import Checkpoint, Moments
@@ -47,7 +48,7 @@ class Stretch:
     released: dict[str, int] = field(default_factory=dict)  # by run: the last milestone
     others: list[bytes] = field(default_factory=list)  # lines that are neither episodes nor plain releases
     ends_in_numbers: bool = False  # its last line is not in `others`
-    wall_time: str = ""  # of its last line, ISO 8601
+    stamp: datetime | None = None  # of its last line
     torn_bytes: int = 0
     doubtful: bool = False  # something is wrong; reading line by line finds what
 
@@ -108,7 +109,7 @@ def _add(found: Stretch, line: Line | LeanLine, data: bytes, at: int) -> bool:
         found.ends_in_numbers = False
         found.others.append(data)
     found.lines += 1
-    found.last_crc, found.wall_time = line.crc, line.t
+    found.last_crc, found.stamp = line.crc, line.t
     return True
 
 

@@ -13,7 +13,7 @@ from scipy import stats
 from esper_ab.stats.statistic import Beside, Statistic
 from esper_ab.stats.text import p_text
 
-_EXACT_COMBINATIONS = 10_000  # n m; the distribution of U takes minutes at 500 runs a side, and the normal is close
+_EXACT_RUNS = 100  # a side; the distribution of U takes minutes at 500, and the normal is close
 
 
 class MannWhitney(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,13 +34,14 @@ def mann_whitney(a: ArrayLike, b: ArrayLike) -> MannWhitney:
     distinct = np.unique(both).size
     if distinct == 1:
         return MannWhitney(u=x.size * y.size / 2.0, p=1.0, exact=True)
-    exact = bool(distinct == both.size) and x.size * y.size <= _EXACT_COMBINATIONS
+    exact = bool(distinct == both.size) and x.size * y.size <= _EXACT_RUNS**2
     result = stats.mannwhitneyu(x, y, alternative="two-sided", method="exact" if exact else "asymptotic")
     return MannWhitney(u=float(result.statistic), p=float(result.pvalue), exact=exact)
 
 
-def _show(test: MannWhitney, _: Beside) -> str:
-    kind = "exact" if test.exact else "normal approximation, because of ties"
+def _show(test: MannWhitney, beside: Beside) -> str:
+    why = f"more than {_EXACT_RUNS} runs a group" if beside.pairs > _EXACT_RUNS else "ties"
+    kind = "exact" if test.exact else f"normal approximation, because of {why}"
     return f"U = {test.u:g}, p {p_text(test.p)} ({kind}; pairing unused)"
 
 

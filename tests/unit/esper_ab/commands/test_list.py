@@ -43,6 +43,11 @@ def test_no_verdict_is_told_from_a_damaged_report(tmp_path, wrong):
     assert found.problem in _table([found])
 
 
+@pytest.mark.parametrize("when", ["0001-01-01T00:00:00.000+14:00", "9999-12-31T23:59:59.999-14:00"])
+def test_a_time_that_this_zone_cannot_show_is_shown_as_it_is(tmp_path, when):
+    assert when in _table([Listed(experiment_dir="x", state="stale", last_event=when)])
+
+
 def test_a_list_is_newest_first_and_hides_nothing(tmp_path):
     finished = write(tmp_path / "finished", planted_effect())
     (finished / "verdict.json").write_text(told("shaped", "simplified", "BETTER"))

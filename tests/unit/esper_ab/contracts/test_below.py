@@ -9,6 +9,7 @@ import pytest
 
 from esper_ab.contracts.below import (
     check_no_links,
+    create_below,
     folder_below,
     make_folder,
     open_below,
@@ -30,6 +31,7 @@ def append(root, name):
 ACTS = {
     "append": append,
     "write": lambda root, name: write_below(root, name, b"new"),
+    "create": lambda root, name: create_below(root, name, b"new"),
     "write synced": lambda root, name: write_synced_below(root, name, b"new"),
     "remove": remove_below,
     "make a folder": folder_below,
@@ -109,6 +111,17 @@ def test_what_cannot_be_written_leaves_what_was_there(root, write, monkeypatch):
             write(root, "a/x", b"after")
     assert raised.value.filename == str(root / "a" / "x")
     assert {path.name: path.read_bytes() for path in (root / "a").iterdir()} == {"x": b"before"}
+
+
+def test_a_file_that_is_created_replaces_nothing(root):
+    create_below(root, "a/x", b"first")
+    with pytest.raises(FileExistsError):
+        create_below(root, "a/x", b"second")
+    (root / "a" / "link").symlink_to(root / "nowhere")
+    with pytest.raises(OSError, match=r"link|exists"):
+        create_below(root, "a/link", b"second")
+    assert (root / "a" / "x").read_bytes() == b"first"
+    assert not (root / "nowhere").exists()
 
 
 def test_what_is_not_there_is_removed_already(root):

@@ -44,12 +44,12 @@ class Gone:
         self.exitcode = exitcode
 
 
-def handle(exitcode):
+def handle(exitcode, *, here=True):
     order = WorkerOrder(
         endpoint="", worker="w00", incarnation=1, lane=Lane(name="cpu:0", devices=("cpu:0",), uuids=("",)),
-        arithmetic=Arithmetic(), experiment_dir="", log_file="",
+        arithmetic=Arithmetic(), experiment_dir="", log_file="", node="" if here else "node7",
     )  # fmt: skip
-    return WorkerHandle(order=order, worker=Gone(exitcode), shortages=Shortages())
+    return WorkerHandle(order=order, worker=Gone(exitcode), shortages=Shortages() if here else None)
 
 
 def said(folder, program):
@@ -76,4 +76,6 @@ def test_a_process_that_a_group_refuses_is_named_with_the_limit():
 def test_another_death_is_not_taken_for_it():
     assert "has not said so" in ending(handle(-signal.SIGKILL))
     assert ending(handle(-signal.SIGSEGV)) == "was killed by SIGSEGV"
+    assert ending(handle(-40)) == "was killed by signal 40"
+    assert ending(handle(-40, here=False)) == "was killed by signal 40 on node7"
     assert ending(handle(3)) == "ended with exit status 3"

@@ -34,13 +34,17 @@ def test_unknown_memory_is_no_excess():
     assert len(excesses(cost(1.0, 64 * GIB), Room(0, "limit x"))) == 1, "a limit that is used up leaves nothing"
 
 
+@pytest.mark.parametrize("stdin", ["</dev/null", "<&-"])
 @pytest.mark.parametrize(("flags", "status"), [((), 2), (("--dry-run",), 0)])
-def test_without_a_terminal_it_is_refused_and_the_flag_named(tmp_path: Path, flags: tuple[str, ...], status: int):
+def test_without_a_terminal_it_is_refused_and_the_flag_named(
+    tmp_path: Path, flags: tuple[str, ...], status: int, stdin: str
+):
     done = subprocess.run(
-        [sys.executable, "-m", "esper_ab.launch", "--groups", "shaped,simplified", "--task", "synthetic",
-         "--episodes", "1", "--steps", "5", "--n-envs", "100000", "--eval-hosts", "4", "--out", str(tmp_path / "x"),
+        ["sh", "-c", f'exec "$@" {stdin}', "sh", sys.executable, "-m", "esper_ab.launch",
+         "--groups", "shaped,simplified", "--task", "synthetic", "--episodes", "1", "--steps", "5",
+         "--n-envs", "100000", "--eval-hosts", "4", "--out", str(tmp_path / "x"),
          "--no-telemetry", *flags],
-        capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300,
+        capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode == status, done.stderr
     assert "warning: it is estimated to need " in done.stderr

@@ -10,7 +10,9 @@ from support import fake_plans
 from support.fake_worker import TIMING, report_of
 from support.journals import a_record_of_each_kind
 
+from esper_ab.contracts.checkpoint_files import file_of
 from esper_ab.contracts.messages import PROTOCOL, Hello, Lane, WorkerOrder
+from esper_ab.contracts.records import Checkpoint
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.control.rules.turns import turns
 from esper_ab.control.rules.validation import Rejected, all_finite, check_hello, digest_of, milestone_of, not_finite
@@ -38,6 +40,23 @@ INFINITE = dict.fromkeys(fake_plans.OPEN.names, math.inf)
 def with_env(report, **fields):
     first, *others = report.record.envs
     return changed(report, envs=(msgspec.structs.replace(first, **fields), *others))
+
+
+def with_checkpoint(file, milestone=2):
+    checkpoint = Checkpoint(milestone=milestone, file=file, sha256="0" * 64, size_bytes=1)
+    return msgspec.structs.replace(report_of(SPEC, 2), checkpoint=checkpoint)
+
+
+@pytest.mark.parametrize("file", [file_of(SPEC.ref, 2), file_of(SPEC.ref, 2, writer=3)])
+def test_a_checkpoint_lies_where_its_run_keeps_its_milestone(file):
+    assert milestone_of(with_checkpoint(file), SPEC, fake_plans.OPEN) == 2
+    folder = file.rpartition("/")[0]
+    wrong = (file_of(OTHER.ref, 2), file_of(SPEC.ref, 1), f"{folder}/deep/2.pt", f"{folder}/2.txt", f"{folder}/2.x.pt")
+    for other in wrong:
+        with pytest.raises(Rejected, match="has a checkpoint of milestone 2 as "):
+            milestone_of(with_checkpoint(other), SPEC, fake_plans.OPEN)
+    with pytest.raises(Rejected, match="has a checkpoint of milestone 1 as "):
+        milestone_of(with_checkpoint(file, milestone=1), SPEC, fake_plans.OPEN)
 
 
 @pytest.mark.parametrize("milestone", range(4))

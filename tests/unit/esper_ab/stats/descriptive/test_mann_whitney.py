@@ -8,7 +8,8 @@ from hypothesis import assume, given
 from scipy import stats
 from support.paired import columns, paired
 
-from esper_ab.stats.descriptive.mann_whitney import mann_whitney
+from esper_ab.stats.descriptive.mann_whitney import STATISTIC, mann_whitney
+from esper_ab.stats.statistic import Beside
 
 
 @given(paired)
@@ -35,6 +36,21 @@ def test_mann_whitney_of_many_runs_is_normal_and_close_to_the_exact(shift):
     assert (many.exact, few.exact) == (False, True)
     for one, x in ((many, a), (few, a[:100])):
         assert one.p == pytest.approx(stats.mannwhitneyu(x, b, method="exact").pvalue, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "said"),
+    [
+        (range(3), range(3, 6), "exact"),
+        (range(3), range(2, 5), "normal approximation, because of ties"),
+        (range(100), range(99, 199), "normal approximation, because of ties"),
+        (range(101), range(101, 202), "normal approximation, because of more than 100 runs a group"),
+        (range(101), range(100, 201), "normal approximation, because of more than 100 runs a group"),
+    ],
+)
+def test_what_is_shown_names_why_it_is_no_exact_test(a, b, said):
+    beside = Beside(a="a", b="b", pairs=len(a), alpha=0.05, claimed=False, undecided=True)
+    assert f"({said}; pairing unused)" in STATISTIC.show(STATISTIC.of(list(a), list(b), 0), beside)
 
 
 def test_mann_whitney_of_equal_runs_is_no_evidence():
