@@ -44,14 +44,30 @@ def learning(history: History, outcomes: Mapping[str, RunOutcome]) -> tuple[Lear
     return tuple(_of_group(history.design, group, runs, outcomes) for group, runs in groups.items() if runs)
 
 
+def unsettled(design: Design, learned: Iterable[Learning]) -> list[str]:
+    """Return the groups whose policies are close to uniform still, or prefer better actions than they often take."""
+    return [
+        one.group for one in learned
+        if (one.head_entropy or 0.0) > _UNDECIDED or _gain(design, one.sampled, one.greedy) > 0.0
+    ]  # fmt: skip
+
+
 def greedy_gap(design: Design, sampled: float | None, greedy: float | None) -> str:
     """Comment on a large difference of greedy and sampled outcome; "" for a small or unknown one."""
-    if sampled is None or greedy is None or abs(greedy - sampled) < GAP_MARGINS * design.margin:
+    gain = _gain(design, sampled, greedy)
+    if sampled is None or greedy is None or gain == 0.0:
         return ""
     reach = f"its greedy actions reach {design.value(greedy)} and its sampled ones {design.value(sampled)}"
-    if (greedy - sampled) * design.outcome.sign > 0.0:
+    if gain > 0.0:
         return f"{reach}: it prefers better actions than it often takes, so more updates are likely to help"
     return f"{reach}: its most probable action alone leads nowhere"
+
+
+def _gain(design: Design, sampled: float | None, greedy: float | None) -> float:
+    """Return how much better the greedy outcome is; 0 for a small or unknown difference."""
+    if sampled is None or greedy is None or abs(greedy - sampled) < GAP_MARGINS * design.margin:
+        return 0.0
+    return (greedy - sampled) * design.outcome.sign
 
 
 def _of_group(design: Design, group: str, runs: Sequence[RunHistory], outcomes: Mapping[str, RunOutcome]) -> Learning:

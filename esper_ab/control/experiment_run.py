@@ -9,9 +9,10 @@ from itertools import chain
 from pathlib import Path
 
 from esper_ab.analysis.trained_by import code_states, named, telling
-from esper_ab.contracts.errors import DiskFull, EsperError, Interrupted, UsageError
+from esper_ab.contracts.errors import DiskFull, EsperError, Interrupted, UsageError, WorkerFailed
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.trainer import is_command
 from esper_ab.control import descriptors, provenance
 from esper_ab.control.chaos import Chaos
 from esper_ab.control.coordinator import Coordinator
@@ -143,20 +144,29 @@ def _perform(
             by_user = isinstance(error, Interrupted | KeyboardInterrupt)
             detail = str(error).partition("\n")[0] or type(error).__name__
             sink.record(events.ExperimentEnded(status="interrupted" if by_user else "failed", detail=detail))
-            _say_how_to_go_on(error, experiment_dir, sink.history)
+            say_how_to_go_on(error, experiment_dir, sink.history)
             raise
         sink.record(events.ExperimentEnded(status="finished", detail=""))
 
 
-def _say_how_to_go_on(error: BaseException, experiment_dir: Path, history: History) -> None:
+def say_how_to_go_on(error: BaseException, experiment_dir: Path, history: History) -> None:
     """The last line of the error is the command that resumes, unless nothing is left to do."""
     if isinstance(error, DiskFull) or not any(run.expected for run in history.runs.values()):
         return  # DiskFull has said so
     line = f"to go on: {shell_command('resume', experiment_dir)}"
+    if isinstance(error, WorkerFailed) and _has_copies(history):
+        line += "\nIt uses copies of your code that were made at the start: after a change of it, launch anew."
     if isinstance(error, EsperError):
         error.args = (f"{error}\n{line}",)
     else:
         error.add_note(line)
+
+
+def _has_copies(history: History) -> bool:
+    """Whether runs use copies of the user's code."""
+    trainer = history.plan.experiment.trainer
+    specs = (spec for block in history.blocks for spec in block.runs)
+    return bool(trainer and not is_command(trainer)) or any(code.folder for spec in specs for code in spec.reward_code)
 
 
 @contextmanager

@@ -68,8 +68,8 @@ def _on_inference(experiment: ResolvedExperiment, blocks_at_once: int, *, matter
         yield f"{replicates} replicates cannot carry a verdict: at least {LEAST_PAIRS} are needed (--replicates)."
     elif replicates < LEAST_EQUIVALENCE_PAIRS and not experiment.open_ended:
         yield (
-            f"{replicates} replicates can show no EQUIVALENT, nor that a difference is smaller than the margin: at "
-            f"least {LEAST_EQUIVALENCE_PAIRS} are needed, for fewer runs too often show none of a group's collapses."
+            f"{replicates} replicates can show no EQUIVALENT, nor that a difference is smaller than the margin: that "
+            f"takes {LEAST_EQUIVALENCE_PAIRS}, for among fewer runs a failure that strikes few is often not seen."
         )
     yield from _on_order(experiment, full) if matter else _on_positions(experiment)
     if experiment.placement == "sequence":
@@ -173,9 +173,9 @@ def _on_budget(experiment: ResolvedExperiment) -> Iterator[str]:
     hosts = experiment.episodes * experiment.n_envs
     if len(learners) > 1 and hosts < ENOUGH_HOSTS:
         yield (
-            f"budget: a run trains on {counted(hosts, 'host')}. On digits few pairs could tell rewards "
-            f"apart from {ENOUGH_HOSTS} hosts on. With fewer a comparison says which of {', '.join(learners)} learns "
-            "sooner, and which is ahead may change with more training."
+            f"budget: a run trains on {counted(hosts, 'host')} (episodes x environments). On digits it takes "
+            f"{ENOUGH_HOSTS} until a few pairs tell rewards apart. With fewer a comparison says which of "
+            f"{', '.join(learners)} learns sooner, and which is ahead may change with more training."
         )
 
 

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from esper_ab.analysis.learning import unsettled
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.design.design import rule
 from esper_ab.report.content import Content
@@ -15,6 +16,7 @@ from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.word import DIFFERENT, Verdict
 
 _MOST_PAIRS = 1000  # more are no advice
+_LONGER = 4  # times as many episodes, where policies have not settled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +137,12 @@ def _more_pairs(content: Content) -> Iterator[Step]:
     needed = [pairs for item in open_ones if (pairs := _pairs(item)) is not None]
     if not needed:
         return
+    if early := unsettled(design, content.analysis.learning):
+        longer = str(_LONGER * content.history.plan.experiment.episodes)
+        yield Step(
+            sentence=f"Train longer before more pairs: the policies of {' and '.join(early)} have not settled.",
+            command=_anew(content, "longer", "--episodes", longer),
+        )
     extended, anew = max(needed)
     said = f"would show a difference of {design.margin_words} in four of five cases"
     if min(extended, anew) > _MOST_PAIRS:

@@ -15,6 +15,7 @@ from esper_ab.contracts.evaluation import greedy_hosts
 from esper_ab.contracts.settings import Settings
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.stats.evaluation_noise import Components, best_hosts
+from esper_ab.stats.text import counted
 
 FILE = "eval_hosts.json"
 DEFAULT_HOSTS = 16  # where there is no calibration
@@ -111,18 +112,18 @@ def choose_hosts(asked: AskedExperiment, own: EvaluationNoise | None = None) -> 
         )
     noise, hosts = found.noise, found.noise.best(asked.episodes, asked.n_envs)
     return _choice(
-        hosts, f"by {noise.components.runs} pairs {found.groups} of {found.task} at {noise.episodes} x {noise.n_envs} "
-        f"training episodes, measured on {found.date}; {_expected(noise, hosts)}",
+        hosts, f"from {noise.components.runs} earlier pairs {found.groups} on {found.task} with {noise.episodes} x "
+        f"{noise.n_envs} training episodes, of {found.date}; {_expected(noise, hosts)}",
     )  # fmt: skip
 
 
 def _choice(hosts: int, why: str) -> HostChoice:
-    return HostChoice(hosts=hosts, why=f"--eval-hosts auto: {hosts} episode{'' if hosts == 1 else 's'} ({why}).")
+    return HostChoice(hosts=hosts, why=f"--eval-hosts auto: {counted(hosts, 'episode')} of evaluation per run ({why}).")
 
 
 def _expected(noise: EvaluationNoise, hosts: int) -> str:
     found = noise.components
-    return f"evaluation noise is then about {found.host / hosts / found.variance(hosts):.0%} of the variance"
+    return f"evaluation noise is then about {found.host / hosts / found.variance(hosts):.0%} of the variance of pairs"
 
 
 def _nearest(asked: AskedExperiment) -> Shipped | None:

@@ -108,9 +108,11 @@ def _check_command(command: str, outcome: str, groups: Mapping[str, Mapping[str,
     for group, settings in groups.items():
         for name in names:
             if name not in (*settings, SEED, OUT):
+                unknown = [f"{TRAINER}{key}" for key in settings if key not in names]
+                instead = f"; {' and '.join(unknown)} has no place in it" if unknown else ""
                 raise UsageError(
-                    f"group {group!r}: nothing is said for {{{name}}} of the command; give it with {TRAINER}{name}, as "
-                    f"in --set {TRAINER}{name}=1"
+                    f"group {group!r}: nothing is said for {{{name}}} of the command{instead}; give it with "
+                    f"{TRAINER}{name}, as in --set {TRAINER}{name}=1"
                 )
         _check_filled(command, settings, f"group {group!r}")
 

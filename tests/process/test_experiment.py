@@ -83,7 +83,8 @@ def test_by_default_the_plan_chooses_the_hosts_and_a_repetition_has_the_same_pla
         kinds = [host.actions for host in run.evaluation.hosts]
         assert kinds.count("sampled") == run.spec.eval_hosts == 18
         assert kinds.count("greedy") == (3 if run.ref.controller == "ppo" else 0)
-    assert any("--eval-hosts auto: 18 episodes (the default of 16" in note for note in history.plan.notes)
+    said = "--eval-hosts auto: 18 episodes of evaluation per run (the default of 16"
+    assert any(said in note for note in history.plan.notes)
     config = tmp_path / "run" / "experiment.toml"
     assert "eval_hosts = 18" in config.read_text()
     again = json.loads(done("launch", "--config", str(config), "--out", str(tmp_path / "x"), "--dry-run", "--json"))

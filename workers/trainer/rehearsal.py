@@ -159,7 +159,7 @@ def _of_command(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
     with TemporaryDirectory() as folder:
 
         def outcome(seed: int, words: str) -> float:
-            doing(f"rehearsing the command, {words}")
+            doing(f"rehearsing the command with {words}")
             out = script.fresh_folder(Path(folder), "out").resolve()
             filled = script.words_of(
                 question.reference, {**settings, **question.rehearsal}, script.seed_at(_rng(question, seed)), out

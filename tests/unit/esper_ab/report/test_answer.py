@@ -75,6 +75,24 @@ def test_the_first_step_is_the_one_that_trains_fewer_pairs():
         assert [step.command.split()[1] for step in steps[:2]] == [first, "launch" if first == "extend" else "extend"]
 
 
+@pytest.mark.parametrize(
+    ("how", "settled"),
+    [
+        ({"head_entropy": 0.95}, False),
+        ({"head_entropy": 0.3, "sampled": 60.0, "greedy": 80.0}, False),
+        ({"head_entropy": 0.3, "sampled": 80.0, "greedy": 60.0}, True),  # more of the same does not mend that
+        ({"head_entropy": 0.3, "sampled": 80.0, "greedy": 81.0}, True),
+    ],
+)
+def test_before_more_pairs_policies_that_have_not_settled_are_trained_longer(how, settled):
+    shown = found("open")
+    learned = [msgspec.structs.replace(one, **how) for one in shown.analysis.learning]
+    first = next_steps(replace(shown, analysis=replace(shown.analysis, learning=tuple(learned))))[0]
+    episodes = shown.history.plan.experiment.episodes
+    assert (f"--episodes {4 * episodes}" in first.command) is not settled
+    assert ("left and right have not settled" in first.sentence) is not settled
+
+
 @pytest.mark.parametrize("name", JOURNALS)
 def test_a_terminal_is_left_with_the_answer_the_report_and_the_next_step(name):
     shown = found(name)

@@ -1,0 +1,44 @@
+"""What the last lines of an error say, by what is left of the experiment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from support import fake_plans
+
+from esper_ab.contracts.errors import Interrupted, WorkerFailed
+from esper_ab.contracts.messages import RewardCode
+from esper_ab.control.experiment_run import say_how_to_go_on
+from esper_ab.journal.events import SCHEMA, ExperimentStarted
+from esper_ab.journal.fold import begin
+
+CODE = RewardCode(reference="mine.py:reward", folder="rewards/1", file="mine.py", sha256="0" * 64)
+RESUME = "to go on: esper-ab resume experiments/late"
+
+
+def history(**of_every_run):
+    plan = fake_plans.plan()
+    runs = tuple(msgspec.structs.replace(spec, **of_every_run) for spec in plan.blocks[0].runs)
+    plan = msgspec.structs.replace(plan, blocks=(msgspec.structs.replace(plan.blocks[0], runs=runs),))
+    return begin(ExperimentStarted(schema=SCHEMA, plan=plan, versions={}, machine={}, code={}))
+
+
+def told(error, **of_every_run):
+    say_how_to_go_on(error, Path("experiments/late"), history(**of_every_run))
+    return str(error).splitlines()
+
+
+@pytest.mark.parametrize("installed", [False, True])
+def test_who_mends_a_reward_is_told_that_a_copy_is_used(installed):
+    code = msgspec.structs.replace(CODE, folder="", file="") if installed else CODE
+    said = told(WorkerFailed("reward 'mine.py:reward' failed"), reward_code=(code,))
+    assert said[1] == RESUME
+    assert [line for line in said if "copies of your code" in line] == ([] if installed else said[2:])
+    assert len(said) == (2 if installed else 3)
+
+
+def test_nobody_else_is_told_of_copies():
+    assert told(WorkerFailed("out of memory")) == ["out of memory", RESUME]
+    assert told(Interrupted("stopped", in_order=True), reward_code=(CODE,))[1:] == [RESUME]
