@@ -104,7 +104,7 @@ def _awaited(child: Errand, began: float, limit_s: float) -> tuple[bytes, bytes]
             raise WorkerHung(f"the preflight gave no answer within {longest_s:.0f} s; it was still {doing}")
         if waited_s > _SAY_S and not said:
             limit = "" if longest_s == math.inf else f"; it may take up to {longest_s:.0f} s"
-            _warn(f"the preflight is {doing} for {waited_s:.0f} s now{limit}")
+            _warn(f"the preflight has been {doing} for {waited_s:.0f} s{limit}")
             said = True
 
 

@@ -19,6 +19,7 @@ import socket
 import stat
 import struct
 import time
+import zlib
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -128,7 +129,7 @@ class Lock:
             since=datetime.now(UTC).isoformat(timespec="seconds"), slurm_job=os.environ.get("SLURM_JOB_ID", ""),
             ray_job=ray_job(os.environ.get(_RAY_JOB, "")),
         )  # fmt: skip
-        line = msgspec.json.encode(own) + b"\n"
+        line = _checked(msgspec.json.encode(own))
         os.pwrite(self._held[0], line, 0)  # before the rest of an older line is cut off: the first is always whole
         os.ftruncate(self._held[0], len(line))
 
@@ -205,8 +206,15 @@ def _whole_file(kind: int) -> bytes:
     return struct.pack(_FLOCK, kind, os.SEEK_SET, 0, 0, 0)
 
 
+def _checked(own: bytes) -> bytes:
+    """Return the line of `.lock`, with a CRC: a damaged one must not name another process, which `stop` would end."""
+    return b"%b %08x\n" % (own, zlib.crc32(own))
+
+
 def _named(descriptor: int) -> Holder:
+    line = os.pread(descriptor, 1000, 0).partition(b"\n")[0]
+    own = line.rpartition(b" ")[0]
     try:
-        return _decode_holder(os.pread(descriptor, 1000, 0).partition(b"\n")[0])
+        return _decode_holder(own) if line + b"\n" == _checked(own) else _UNKNOWN
     except UNREADABLE:
         return _UNKNOWN

@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import zlib
 from pathlib import Path
 
 import pytest
@@ -60,9 +61,7 @@ def test_no_flipped_bit_of_a_held_lock_lets_anybody_in_or_names_another_process(
         flipped[at // 8] ^= 1 << at % 8
         path.write_bytes(flipped)
         named = holder(tmp_path)
-        assert named is not None
-        here = named.pid and named.host == socket.gethostname()
-        assert not here or (named.pid, process_started(named.pid)) == (os.getpid(), named.started)
+        assert str(named) == "another process"
     with pytest.raises(UsageError, match="in use by"):
         Lock(tmp_path)
     journal.close()
@@ -134,7 +133,8 @@ LINE = '{{"pid":{pid},"host":"{host}","started":{started},"since":"2026-01-01T00
 def locked_by_a_reader(folder, mode, **named):
     """A `.lock` of that mode, naming a process, locked by somebody who may only read it."""
     path = folder / LOCK_NAME
-    path.write_text(LINE.format(**{"host": socket.gethostname(), "pid": 2**22 + 7, "started": 1, **named}))
+    own = LINE.format(**{"host": socket.gethostname(), "pid": 2**22 + 7, "started": 1, **named}).encode().rstrip(b"\n")
+    path.write_bytes(b"%b %08x\n" % (own, zlib.crc32(own)))
     path.chmod(mode)
     reader = path.open("rb")
     fcntl.flock(reader, fcntl.LOCK_EX)
