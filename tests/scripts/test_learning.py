@@ -88,8 +88,8 @@ def test_the_hosts_that_plans_call_enough_are_those_of_the_data():
         episodes, n_envs = budget.split(" x ")
         if "untrained" not in difference:
             pairs.setdefault(int(episodes) * int(n_envs), []).append(int(pairs_for_the_margin))
-    assert all(max(needed) <= 20 for hosts, needed in pairs.items() if hosts >= ENOUGH_HOSTS)
-    assert all(max(needed) > 100 for hosts, needed in pairs.items() if hosts < ENOUGH_HOSTS)
+    few = 20
+    assert all((max(needed) <= few) is (hosts >= ENOUGH_HOSTS) for hosts, needed in pairs.items()), pairs
     assert ENOUGH_HOSTS in pairs
 
 
