@@ -16,10 +16,11 @@ import click
 from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.process_start import process_started
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.journal.events import Ledger
 from esper_ab.journal.file import JOURNAL_NAME, Reading
-from esper_ab.journal.lock import Holder, holder, process_started
+from esper_ab.journal.lock import Holder, holder
 from esper_ab.journal.tail import follow
 from esper_ab.live.status import status
 

@@ -155,7 +155,7 @@ def say_how_to_go_on(error: BaseException, experiment_dir: Path, history: Histor
         return  # DiskFull has said so
     line = f"to go on: {shell_command('resume', experiment_dir)}"
     if isinstance(error, WorkerFailed) and _has_copies(history):
-        line += "\nIt uses copies of your code that were made at the start: after a change of it, launch anew."
+        line = f"runs use copies of your code that were made at the start: after a change of it, launch anew\n{line}"
     if isinstance(error, EsperError):
         error.args = (f"{error}\n{line}",)
     else:

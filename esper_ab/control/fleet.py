@@ -17,6 +17,7 @@ from esper_ab.contracts.messages import Stop, WorkerOrder
 from esper_ab.contracts.run_files import LOGS
 from esper_ab.control import descriptors
 from esper_ab.control.hub import Hub
+from esper_ab.control.keys import worker_of
 from esper_ab.control.rules import waves
 from esper_ab.control.shortages import Shortages
 from esper_ab.health import processes
@@ -119,7 +120,7 @@ class Fleet:
 
     def greeted(self, identity: str) -> None:
         """This worker has said Hello: one less is starting."""
-        handle = self._by_worker.get(identity.partition("/")[0])
+        handle = self._by_worker.get(worker_of(identity))
         if handle is not None and handle.identity == identity:
             self._waves.over(handle.order.lane.name)
 

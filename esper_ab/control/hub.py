@@ -21,7 +21,7 @@ import zmq
 from esper_ab.contracts.codec import FRAME_LIMIT_BYTES, Assembler, ProtocolError, decode_from_worker, encode
 from esper_ab.contracts.messages import Chunk, CoordinatorMessage, WorkerMessage
 from esper_ab.contracts.private_folder import PrivateFolder
-from esper_ab.control.keys import DOMAIN, Guard, Keys
+from esper_ab.control.keys import DOMAIN, Guard, Keys, worker_of
 from esper_ab.launchers import Transport
 
 BAD_MESSAGES_TOLERATED = 3
@@ -117,7 +117,7 @@ class Hub:
 
         Where it needs one, it gets in when its own is registered; keys of its predecessors open nothing any more.
         """
-        worker = identity.partition("/")[0]
+        worker = worker_of(identity)
         if before := self._newest.get(worker):
             self._admitted[before] = Assembler()  # what it had begun to send in pieces is given up
         self._admitted[identity], self._newest[worker] = Assembler(), identity
@@ -128,7 +128,7 @@ class Hub:
 
     def register(self, identity: str, public: str) -> None:
         """Let in whoever has the secret of this key as `identity`, unless another incarnation has followed it."""
-        if self._keys is not None and self._newest.get(identity.partition("/")[0]) == identity:
+        if self._keys is not None and self._newest.get(worker_of(identity)) == identity:
             self._keys.register(identity, public)
 
     def endpoint_of(self, identity: str) -> str:
@@ -142,7 +142,7 @@ class Hub:
         """
         if self._keys:
             return
-        worker, endpoint = identity.partition("/")[0], self.endpoint_of(identity)
+        worker, endpoint = worker_of(identity), self.endpoint_of(identity)
         if before := self._bound.pop(worker, ""):
             self._socket.unbind(before)
         self._socket.setsockopt(zmq.IPC_FILTER_PID, pid)

@@ -27,19 +27,20 @@ class Keys:
     def register(self, identity: str, public: str) -> None:
         """The key of a worker; those of earlier incarnations open nothing from now on."""
         self.withdraw(identity)
-        key = self._of_worker[_worker(identity)] = z85.decode(public)
+        key = self._of_worker[worker_of(identity)] = z85.decode(public)
         self._owners[key] = identity
 
     def withdraw(self, identity: str) -> None:
         """No key of this worker opens anything, whichever incarnation it is of."""
-        self._owners.pop(self._of_worker.pop(_worker(identity), b""), None)
+        self._owners.pop(self._of_worker.pop(worker_of(identity), b""), None)
 
     def owner(self, public: bytes) -> str | None:
         """Whose key this is (32 bytes); None for anybody else's."""
         return self._owners.get(public)
 
 
-def _worker(identity: str) -> str:
+def worker_of(identity: str) -> str:
+    """Return the worker of which `identity` is an incarnation."""
     return identity.partition("/")[0]
 
 

@@ -280,7 +280,6 @@ class Reading(Iterator[AnyEvent]):
         """The wall time of the last event, ISO 8601; "" before the first."""
         return "" if self._stamp is None else stamp_text(self._stamp)
 
-
     def misfit(self, why: str) -> JournalError:
         """Return the error for the last line, when it is intact and `why` no version of esper_ab writes it."""
         return JournalError(f"{self._path}, line {self.lines}: intact, but {why}: no journal of this tool")

@@ -28,6 +28,7 @@ import msgspec
 
 from esper_ab.contracts.below import remove_below
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.process_start import process_started
 from esper_ab.contracts.regular_file import NotRegular, open_regular
 from esper_ab.contracts.unreadable import UNREADABLE
 
@@ -37,7 +38,6 @@ _TRIES = 10  # somebody who only asks holds the lock for an instant
 _TRY_S = 0.02
 _RAY_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"  # the variable that is called so
 _FLOCK = "hhqqi4x"  # struct flock of fcntl(2): kind, whence, start, length (0: all of it), process
-_STARTED_FIELD = 19  # starttime in /proc/PID/stat, counted from the field after the name: proc(5)
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,15 +68,6 @@ class _RayJob(msgspec.Struct):
 
 _decode_holder, _decode_job = msgspec.json.Decoder(Holder).decode, msgspec.json.Decoder(_RayJob).decode
 _UNKNOWN = Holder(pid=0, host="", started=0, since="")
-
-
-def process_started(pid: int) -> int | None:
-    """Return the start time of a local process, clock ticks since boot; None when it does not exist or is a zombie."""
-    try:
-        after_name = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-    except OSError:
-        return None
-    return None if after_name[0] in "ZX" else int(after_name[_STARTED_FIELD])
 
 
 def _is_alive(named: Holder) -> bool:

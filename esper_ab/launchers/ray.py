@@ -25,6 +25,7 @@ from esper_ab.launchers import Errand, LauncherFactory, Node, Transport
 from esper_ab.launchers._places import LanePlaces
 from esper_ab.launchers._ray_cluster import NannyEnded, NotYet, RayCluster
 from esper_ab.launchers._ray_worker import Clerk, LaneNanny, RayErrand, RayWorker
+from esper_ab.stats.text import counted
 
 DEFAULT_ENTRY = "workers.process.entry:main"
 WAIT_S = 600.0  # for room in the cluster
@@ -88,7 +89,7 @@ class RayLauncher(LanePlaces):
     def _await_group(self, lanes: Sequence[Lane]) -> None:
         """Return when Ray has given the group; UsageError, which says what it has, after the limit."""
         began, said = time.monotonic(), False
-        who = f"{len(lanes)} lane{'s' if len(lanes) > 1 else ''}, {lanes[0].name} to {lanes[-1].name},"
+        who = f"{counted(len(lanes), 'lane')}, {lanes[0].name} to {lanes[-1].name},"
         while not self._group.wait(_LOOK_S):
             waited_s = time.monotonic() - began
             if waited_s > self._wait_s:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from esper_ab.stats.text import n_pairs, percent
+from esper_ab.stats.text import counted, n_pairs, percent
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.imputation import Imputed, recurs_in
 from esper_ab.verdict.question import Lost, Question
@@ -15,7 +15,7 @@ def losses_cap(question: Question, again: Imputed) -> str:
 
 def _losses(question: Question, lost_a: int, lost_b: int) -> str:
     def runs(count: int) -> str:
-        return "no run" if count == 0 else "1 run" if count == 1 else f"{count} runs"
+        return counted(count, "run") if count else "no run"
 
     were = "was" if max(lost_a, lost_b) == 1 and min(lost_a, lost_b) == 0 else "were"
     return f"{runs(lost_a)} of {question.a} and {runs(lost_b)} of {question.b} {were} lost"

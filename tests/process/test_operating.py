@@ -21,10 +21,11 @@ from support import children
 from support.being_killed import worker_pids
 from support.fake_worker import FAULT_VARIABLE
 
+from esper_ab.contracts.process_start import process_started
 from esper_ab.journal.events import ExperimentEnded, MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.load import load
-from esper_ab.journal.lock import holder, process_started
+from esper_ab.journal.lock import holder
 from esper_ab.live.console import CONSOLE_NAME
 
 PATIENCE_S = 120.0

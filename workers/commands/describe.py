@@ -24,6 +24,7 @@ from esper_ab.contracts.kinds import CONTROLLERS, GYMNASIUM, REWARDS, TRAINER, k
 from esper_ab.contracts.machine import DOING, ControllerQuestion, Device, Machine, Questions, TaskFacts, UserReward
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.messages import RewardCode
+from esper_ab.contracts.process_start import process_started
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.source_files import copy_files
 from esper_ab.contracts.trainer import TrainerFacts
@@ -41,7 +42,6 @@ _GPU_SIGNS = (Path("/proc/driver/nvidia/version"), Path("/dev/nvidia0"))
 _CPU_INFO = Path("/proc/cpuinfo")
 _ENVS, _CHANNELS, _SIDE, _BATCH, _KERNEL = 4, 16, 8, 64, 3  # sizes of the timed convolution
 _REPEATS = 8
-_STARTED_FIELD = 19  # starttime in /proc/PID/stat, in clock ticks since boot, counted from the field after the name
 
 
 def _devices() -> tuple[Device, ...]:
@@ -206,8 +206,9 @@ def _doing(what: str) -> None:
 
 def _age_s() -> float:
     """Return the seconds since this process was started."""
-    after_name = Path("/proc/self/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - int(after_name[_STARTED_FIELD]) / os.sysconf("SC_CLK_TCK")
+    started = process_started(os.getpid())
+    assert started is not None, "it is alive"
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
 
 
 def describe(questions: Questions) -> Machine:

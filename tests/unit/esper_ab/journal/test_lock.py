@@ -17,8 +17,9 @@ from support.short_journal import EVENTS, fixed_clock
 
 from esper_ab.commands.fsck import repair
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.process_start import process_started
 from esper_ab.journal.file import JOURNAL_NAME, Journal
-from esper_ab.journal.lock import LOCK_NAME, Lock, holder, process_started
+from esper_ab.journal.lock import LOCK_NAME, Lock, holder
 
 
 def test_the_lock_of_a_process_that_was_killed_hinders_nobody(tmp_path):
