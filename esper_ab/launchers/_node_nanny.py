@@ -6,9 +6,12 @@ kernel ends its workers.
 
 from __future__ import annotations
 
+import math
 import os
+import signal
 import sys
 import threading
+import time
 from pathlib import Path
 
 import msgspec
@@ -17,13 +20,36 @@ from esper_ab.contracts.own_packages import ORPHANED, child_command
 from esper_ab.launchers._nanny import NOT_STARTED, Nanny
 from esper_ab.launchers._node_talk import Admit, Begin, FromNanny, KeySaid, Over, Signal, ToNanny, line
 
+_TICK_S, _GAP_S = 1.0, 5.0
 _SPEAKING = threading.Lock()
 _decode = msgspec.json.Decoder(ToNanny).decode
 
 
+class Standstill:
+    """Tells whether this process was stopped, alone or with its machine: its ticks have a gap then."""
+
+    def __init__(self, tick_s: float = _TICK_S, gap_s: float = _GAP_S) -> None:
+        self._tick_s, self._gap_s = tick_s, gap_s
+        self._ticked, self._over = time.monotonic(), -math.inf
+        threading.Thread(target=self._tick, name="standstill", daemon=True).start()
+
+    def _tick(self) -> None:
+        while True:
+            time.sleep(self._tick_s)
+            now = time.monotonic()
+            if now - self._ticked > self._gap_s:
+                self._over = now
+            self._ticked = now
+
+    def is_over_just_now(self) -> bool:
+        """Whether it went on so short a time ago that what it finds may be older; before the next tick, too."""
+        now = time.monotonic()
+        return now - self._ticked > self._gap_s or now - self._over < self._gap_s
+
+
 def main(entry: str) -> None:
     """Be the nanny."""
-    nanny = Nanny(str(Path.cwd()))
+    nanny, standstill = Nanny(str(Path.cwd())), Standstill()
     command = child_command("esper_ab.launchers._on_node", entry, elsewhere=True)
     for text in sys.stdin.buffer:
         match _decode(text):
@@ -32,7 +58,10 @@ def main(entry: str) -> None:
             case Admit(name):
                 nanny.tell(name, b"\n", None)
             case Signal(name, number):
-                nanny.signal(name, number, None)
+                # Stacks that were asked for before a standstill are of workers that were given up in it: they may not
+                # write into logs any more.
+                if number != signal.SIGUSR1 or not standstill.is_over_just_now():
+                    nanny.signal(name, number, None)
     os._exit(ORPHANED)
 
 

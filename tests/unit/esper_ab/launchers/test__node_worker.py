@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -24,6 +26,13 @@ from esper_ab.launchers._nanny import _REST_S
 from esper_ab.launchers._node_worker import DESCRIPTORS, NodeNanny
 from esper_ab.launchers._places import LanePlaces
 
+ASKED = """
+import sys
+from esper_ab.launchers._node_nanny import Standstill
+here = Standstill(tick_s=0.05, gap_s=1.0)
+for _ in sys.stdin:
+    print(here.is_over_just_now(), flush=True)
+"""
 PLAN = fake_plans.plan(6, ("a", "b", "c"), replicates=4, episodes=3)
 NODES = ("n0", "n1")
 PATIENCE_S = 60.0
@@ -156,3 +165,29 @@ def fake_order(folder, worker="w00"):
         endpoint="", worker=worker, incarnation=1, lane=Lane(name="cpu:0", devices=("cpu:0",), uuids=("",)),
         arithmetic=Arithmetic(), experiment_dir=str(folder), log_file="logs/w00.log",
     )  # fmt: skip
+
+
+def test_a_nanny_that_was_stopped_knows_it_and_forgets_it():
+    """Who stood still finds orders that are older than its standstill."""
+    nanny = subprocess.Popen([sys.executable, "-c", ASKED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def said():
+        nanny.stdin.write("?\n")
+        nanny.stdin.flush()
+        return nanny.stdout.readline().strip()
+
+    def goes_on_without(limit_s=PATIENCE_S):
+        began = time.monotonic()
+        while said() == "True":
+            assert time.monotonic() - began < limit_s
+
+    with nanny:
+        goes_on_without()
+        nanny.send_signal(signal.SIGSTOP)
+        threading.Event().wait(1.5)
+        nanny.stdin.write("?\n")  # comes while it stands still
+        nanny.stdin.flush()
+        nanny.send_signal(signal.SIGCONT)
+        assert nanny.stdout.readline().strip() == "True"
+        goes_on_without()
+        nanny.stdin.close()
