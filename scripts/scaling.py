@@ -150,7 +150,6 @@ def fleet_table(record: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-
 def clusters_table(record: dict[str, Any]) -> str:
     """Faults with each launcher, and a checkpoint received."""
     about = record["machine"]

@@ -14,8 +14,8 @@ import msgspec
 
 from esper_ab.analysis.analyse import analyse
 from esper_ab.analysis.comparable import Source
-from esper_ab.analysis.pairs import endpoint_of
 from esper_ab.journal.fold import History, RunHistory
+from esper_ab.journal.outcomes import endpoint_of
 from esper_ab.settings.differences import axes
 from esper_ab.settings.experiment import Group
 from esper_ab.stats.descriptive.correlation import PairCorrelation, pair_correlation

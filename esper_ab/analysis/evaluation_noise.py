@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from esper_ab.analysis.pairs import endpoint_of
 from esper_ab.journal.fold import History, RunHistory
+from esper_ab.journal.outcomes import endpoint_of
 from esper_ab.settings.eval_hosts import EvaluationNoise
 from esper_ab.stats.evaluation_noise import Components
 from esper_ab.stats.variance_components import components

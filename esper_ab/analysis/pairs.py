@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History, RunHistory
-from esper_ab.journal.outcomes import endpoint
+from esper_ab.journal.outcomes import endpoint_of
 from esper_ab.stats.pair import Pair
 from esper_ab.verdict.question import HalfPair, Lost
 
@@ -69,11 +69,6 @@ def same_records(history: History, contrast: Contrast, pairs: Sequence[Pair]) ->
     return bool(pairs) and all(
         _digests(runs[contrast.a][pair.replicate]) == _digests(runs[contrast.b][pair.replicate]) for pair in pairs
     )
-
-
-def endpoint_of(run: RunHistory, declared: str) -> float | None:
-    """Return a run's endpoint; None unless it is evaluated and not given up."""
-    return None if run.evaluation is None or run.lost else endpoint(run, declared)
 
 
 def _digests(run: RunHistory) -> tuple[str, ...]:

@@ -25,7 +25,6 @@ RESERVED = frozenset((
 ))  # fmt: skip
 
 
-
 class Measure(Settings, frozen=True, kw_only=True):
     """One number per environment and episode, in the words and the unit that everything written about it uses."""
 

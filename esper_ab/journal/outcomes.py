@@ -70,6 +70,11 @@ def endpoint(run: RunHistory, declared: str) -> float | None:
     return mean_known(curve[-max(1, math.ceil(len(curve) / 10)) :] if declared == "last-tenth" else curve)
 
 
+def endpoint_of(run: RunHistory, declared: str) -> float | None:
+    """Return a run's endpoint; None unless it is evaluated and not given up."""
+    return None if run.evaluation is None or run.lost else endpoint(run, declared)
+
+
 def entropy_change(run: RunHistory) -> float | None:
     """Return mean policy entropy of the last tenth of the episodes minus the first, nats; None below two episodes."""
     columns = run.columns

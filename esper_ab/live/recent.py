@@ -1,15 +1,15 @@
-"""History -> numbers of a live view: recent means per group, paired differences so far. Pure."""
+"""History -> numbers of a live view: recent means of training per group, endpoints of complete pairs. Pure."""
 
 from __future__ import annotations
 
 import msgspec
 
 from esper_ab.journal.fold import History
-from esper_ab.journal.outcomes import mean, mean_known
+from esper_ab.journal.outcomes import endpoint_of, mean, mean_known
 
 RECENT = 5  # episodes of every run that count as recent
 REWARD_LABEL = "reward (not comparable)"
-DIFFERENCE_LABEL = "of training so far, not the endpoint"
+DIFFERENCE_LABEL = "endpoint so far; only a look decides"
 
 
 class GroupNow(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,12 +25,12 @@ class GroupNow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DifferenceNow(msgspec.Struct, frozen=True, kw_only=True):
-    """a - b in the outcome of training over the pairs of runs that have both finished training. No inference."""
+    """Mean of a - b in the endpoint over the complete pairs, unadjusted. No inference."""
 
     a: str
     b: str
-    pairs: int
-    difference: float | None
+    pairs: int  # complete ones
+    difference: float | None  # None before the first
 
 
 def group_now(history: History, group: str) -> GroupNow:
@@ -49,17 +49,15 @@ def group_now(history: History, group: str) -> GroupNow:
 
 
 def differences_now(history: History) -> tuple[DifferenceNow, ...]:
-    """Return the planned comparisons so far: mean of the last RECENT training episodes over fully trained pairs."""
-    trained: dict[tuple[str, int], float] = {}
+    """Return the planned comparisons so far."""
+    declared, endpoints = history.design.endpoint, dict[tuple[str, int], float]()
     for run in history.runs.values():
-        if len(run.columns) >= run.spec.episodes:
-            outcome = mean_known(run.columns.of("outcome")[-RECENT:])
-            if outcome is not None:
-                trained[run.ref.group_id, run.ref.replicate] = outcome
+        if (value := endpoint_of(run, declared)) is not None:
+            endpoints[run.ref.group_id, run.ref.replicate] = value
     found = []
     for contrast in history.design.comparisons:
         a, b = contrast.a, contrast.b
-        both = [r for group, r in trained if group == a and (b, r) in trained]
-        difference = mean(trained[a, r] - trained[b, r] for r in both)
+        both = [r for group, r in endpoints if group == a and (b, r) in endpoints]
+        difference = mean(endpoints[a, r] - endpoints[b, r] for r in both)
         found.append(DifferenceNow(a=a, b=b, pairs=len(both), difference=difference))
     return tuple(found)

@@ -16,7 +16,7 @@ from esper_ab.journal.load import Loaded, load
 from esper_ab.journal.lock import holder
 from esper_ab.live.recent import DIFFERENCE_LABEL, DifferenceNow, GroupNow, differences_now, group_now
 from esper_ab.live.reported import Reported, reported
-from esper_ab.stats.text import digits_for, signed
+from esper_ab.stats.text import digits_for, n_pairs, signed
 
 ExperimentState = Literal["running", "finished", "failed", "interrupted", "stale"]
 
@@ -119,10 +119,10 @@ def status_text(experiment_dir: Path) -> str:
         recent = "not yet" if group.outcome is None else outcome.value(f"{group.outcome:.{digits - 1}f}")
         lines.append(f"  {group.group}: recent {outcome.label} {recent}")
     lines += [
-        f"  {item.a} - {item.b}: {outcome.difference(signed(item.difference, digits))}, pairs trained: {item.pairs} "
+        f"  {item.a} - {item.b}: {outcome.difference(signed(item.difference, digits))}, {n_pairs(item.pairs)} "
         f"({DIFFERENCE_LABEL}{'; lower is better' if outcome.sign < 0.0 else ''})"
         for item in found.differences
-        if item.difference is not None and found.state != "finished"  # it would contradict the verdict
+        if item.difference is not None and found.state != "finished"  # the verdict has it, adjusted
     ]
     for look in found.looks:
         lines.append(f"  look at {look.replicates} replicates: {look.outcome}")

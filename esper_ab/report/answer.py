@@ -10,6 +10,7 @@ from esper_ab.analysis.learning import unsettled
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.design.design import rule
 from esper_ab.report.content import Content
+from esper_ab.report.kinds import kind_of
 from esper_ab.report.tables.table import listed
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.verdict.comparison import Comparison
@@ -130,10 +131,7 @@ def _more_pairs(content: Content) -> Iterator[Step]:
         )  # fmt: skip
         return
     if any(item.degenerate for item in open_ones):
-        yield Step(
-            sentence="Most pairs came out alike, and more of them would too: compare after less training (--episodes), "
-            "on a harder task, or training itself (--endpoint curve-mean)."
-        )
+        yield from _more_spread(content)
     needed = [pairs for item in open_ones if (pairs := _pairs(item)) is not None]
     if not needed:
         return
@@ -155,6 +153,19 @@ def _more_pairs(content: Content) -> Iterator[Step]:
     if extended <= content.history.replicates:
         yield Step(sentence=f"These pairs suffice for {design.margin_words}: a smaller difference takes a smaller "
                    "margin (--margin) and more pairs.")  # fmt: skip
+
+
+def _more_spread(content: Content) -> Iterator[Step]:
+    """Yield what makes runs differ where most pairs came out alike."""
+    said = (
+        "Most pairs came out alike, and more of them would too: compare after less training (--episodes) or on "
+        f"{kind_of(content).harder}"
+    )
+    if content.history.design.endpoint == "evaluation":
+        anew = _anew(content, "training", "--endpoint", "curve-mean")
+        yield Step(sentence=f"{said}, or compare training itself.", command=anew)
+    else:
+        yield Step(sentence=f"{said}.")
 
 
 def _larger(content: Content, extended: int, anew: int, said: str) -> Iterator[Step]:

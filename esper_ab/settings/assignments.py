@@ -168,6 +168,8 @@ def _constant(assignment: Assignment) -> bool | int | float | str:
     if isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise UsageError(f"{assignment.origin}: expected a finite number, true, false or a text, not {value!r}")
+
+
 def _own_value(assignment: Assignment) -> bool | int | float | str:
     """Return a trainer's own setting as it was written; the preflight, which has its type, converts text."""
     key, value, origin = assignment.key, assignment.value, assignment.origin

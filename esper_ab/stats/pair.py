@@ -24,8 +24,15 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
 
 def alike(differences: ArrayLike) -> int:
     """How many of the differences [pairs] agree with one another, at most: the size of the largest set within SAME."""
-    values = np.sort(np.asarray(differences, dtype=np.float64))
-    return int(np.max(np.searchsorted(values, values + SAME, side="right") - np.arange(values.size), initial=0))
+    return commonest(differences)[0] if np.size(differences) else 0
+
+
+def commonest(values: ArrayLike) -> tuple[int, float]:
+    """Size of the largest set of values [n > 0] within SAME of one another, and the least of them."""
+    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    sizes = np.searchsorted(ordered, ordered + SAME, side="right") - np.arange(ordered.size)
+    at = int(np.argmax(sizes))
+    return int(sizes[at]), float(ordered[at])
 
 
 def degenerate(differences: ArrayLike) -> bool:

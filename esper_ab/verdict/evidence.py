@@ -12,7 +12,7 @@ from esper_ab.design.pairs_needed import PairsNeeded
 from esper_ab.stats.adjusted_difference import AdjustedDifference
 from esper_ab.stats.equivalence import Equivalence
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
-from esper_ab.stats.pair import Pair
+from esper_ab.stats.pair import Pair, commonest
 from esper_ab.stats.paired_difference import PairedDifference
 from esper_ab.stats.signed_rank import SignedRank
 from esper_ab.stats.text import percent
@@ -73,6 +73,13 @@ class Numbers:
         if self.question.design.test == "rank" or self.effect is None:
             return self.plain is not None and self.plain.degenerate
         return self.effect.degenerate
+
+    @property
+    def stuck(self) -> tuple[int, float] | None:
+        """How many runs of the pairs used came to one and the same endpoint, and to which; None unless most did."""
+        endpoints = [value for pair in self.pairs[: self.used] for value in (pair.a, pair.b)]
+        count, value = commonest(endpoints) if endpoints else (0, 0.0)
+        return (count, value) if 2 * count > len(endpoints) else None
 
     @property
     def too_few_for_equivalence(self) -> bool:

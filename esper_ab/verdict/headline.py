@@ -92,9 +92,18 @@ def _open(evidence: Evidence) -> str:
     why = _why(evidence)
     if evidence.estimate is None:
         return f"Not decided{_yet(evidence)}: {why}."
-    reason = f"the {_interval(evidence)}, {_span(evidence)}, includes 0" if why is Why.ZERO else why
+    reason: str = why
+    if why is Why.ZERO:
+        reason = f"the {_interval(evidence)}, {_span(evidence)}, includes 0"
+    if why is Why.NO_SPREAD and evidence.stuck is not None:
+        reason = f"{_stuck(evidence, *evidence.stuck)}, which leaves too little spread for any test"
     said = f"{_looks(evidence)}{_wins(evidence)}, but {reason}{_would_decide(evidence, why)}"
     return f"Not decided{_yet(evidence)}: {said}."
+
+
+def _stuck(evidence: Evidence, count: int, value: float) -> str:
+    """Write "10 of 12 runs came to 100.00 %"."""
+    return f"{count} of {2 * evidence.used} runs came to {evidence.question.design.value(value)}"
 
 
 def _would_decide(evidence: Evidence, why: Why) -> str:

@@ -260,7 +260,6 @@ def test_two_coordinators_do_not_resume_one_run(tmp_path):
     assert records(resume(experiment_dir)) == records(whole)
 
 
-
 @pytest.mark.slow
 def test_real_training_that_lost_a_worker_and_its_coordinator_ends_as_if_nothing_had_happened(tmp_path):
     def launch(name):

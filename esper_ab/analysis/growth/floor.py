@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from esper_ab.analysis.pairs import Pairs, endpoint_of
+from esper_ab.analysis.pairs import Pairs
 from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History
+from esper_ab.journal.outcomes import endpoint_of
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
 from esper_ab.stats.paired_difference import paired_difference
 from esper_ab.verdict.finding import Finding

@@ -96,7 +96,6 @@ class BlocksInProgress:
         self._held.update(name for release in held for name in release.runs)
         return [one for one in due if one[1] not in held]
 
-
     def _unrecorded(self) -> set[str]:
         return self._held.union(*(release.runs for _, release in self._due))
 

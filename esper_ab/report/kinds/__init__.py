@@ -46,6 +46,7 @@ class TableKind:
     conditions: Callable[[ResolvedExperiment], dict[str, str]] = episodes_said  # size of training and evaluation
     words: Mapping[str, str] = field(default_factory=dict)  # other labels of common rows; "" leaves one out
     changes: str = "Change of entropy: last tenth of the training episodes minus the first."
+    harder: str = "a harder task"  # on which runs that have all come to the best possible outcome would differ
     judgement: Callable[[Content], tuple[Table, ...]] = lambda _: ()  # beside the verdicts
 
 

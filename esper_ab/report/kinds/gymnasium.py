@@ -38,4 +38,4 @@ def _change(ends: Ends, digits: int = 1) -> str:
     return NONE if first is None or last is None else f"{number(first, digits)} → {number(last, digits)}"
 
 
-KIND = TableKind(judgement=_judgement)
+KIND = TableKind(harder="longer episodes (--steps, or gym.episode_steps)", judgement=_judgement)

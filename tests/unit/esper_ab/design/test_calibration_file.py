@@ -101,8 +101,6 @@ def test_too_few_runs_are_refused() -> None:
         calibration_of(history, 10, deterministic=True, named=True)
 
 
-
-
 def test_where_no_margin_was_named_there_is_one_to_start_from() -> None:
     history = fold(ONE_MODE.events())
     found = calibration_of(history, 10, deterministic=True, named=False)

@@ -31,6 +31,7 @@ def test_a_socket_needs_a_short_path(tmp_path: Path) -> None:
     assert system.socket_path(deep).level == "problem"
     assert system.socket_path(Path("/nowhere")).level == "problem"
 
+
 @given(st.integers(-1, 4 << 30), st.integers(-1, 4 << 30))
 def test_a_problem_is_found_exactly_where_commands_are_refused(addresses: int, data: int) -> None:
     soft = {resource.RLIMIT_AS: addresses, resource.RLIMIT_DATA: data}

@@ -21,6 +21,7 @@ from support.journals import (
     write,
 )
 
+from esper_ab.analysis.pairs import pairs_of
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Progress
 from esper_ab.journal.events import EpisodeRecorded, Ledger
@@ -46,8 +47,8 @@ def test_a_pipe_gets_a_line_per_barrier():
     text = show(planted_effect())
     barriers = 6 * (Synthetic().episodes + 2)
     assert len(text.splitlines()) == barriers
-    assert "replicate 2 episode 4 of 8 | shaped 56.3 %; simplified 53.7 % | shaped - simplified +4.47 points" in text
-    assert "of training so far, not the endpoint" in text
+    assert "replicate 2 episode 4 of 8 | shaped 56.3 %; simplified 53.7 % | shaped - simplified +6.88 points" in text
+    assert "endpoint so far; only a look decides" in text
     assert text.splitlines()[-1].split(" | ")[-1].startswith("100 %")
     assert "\x1b" not in text
 
@@ -151,16 +152,17 @@ def test_signs_of_life_move_the_bar():
 def test_without_numbers_nothing_breaks():
     unmeasured = without_evaluations(same_twice())
     assert show(unmeasured).startswith("replicate 0 warm | a -; b - | 0 %\n")
-    assert "a - b 0.00 points, 6 pairs\n(of training so far" in show(unmeasured, terminal=True)
+    assert "a - b" not in show(unmeasured, terminal=True)
+    assert "a - b 0.00 points, 6 pairs\n(endpoint so far" in show(same_twice(), terminal=True)
     assert show(planted_effect()[:1]) == ""
     assert "starting the workers" in show(planted_effect()[:1], terminal=True)
 
 
-def test_the_difference_counts_trained_pairs_only():
+def test_the_difference_is_that_of_the_endpoints_of_complete_pairs():
     history = fold(failed_run())
-    found = differences_now(history)[0]
-    assert found.pairs == 3
-    assert 2 < found.difference < 8
+    found, pairs = differences_now(history)[0], pairs_of(history, history.design.comparisons[0])
+    assert found.pairs == len(pairs) == 3
+    assert found.difference == pytest.approx(sum(pair.a - pair.b for pair in pairs) / 3)
     assert differences_now(fold(planted_effect()[:20]))[0].difference is None
     assert group_now(history, "shaped").episodes == 3 * 8 + 2
 

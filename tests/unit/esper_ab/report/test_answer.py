@@ -60,7 +60,8 @@ def test_where_most_pairs_came_out_alike_another_question_is_proposed_and_not_mo
     alike = msgspec.structs.replace(item.effect, se=None, t=None, p=None)
     altered = replace(item, effect=alike, pairs_needed=None, pairs_anew=None)
     (step,) = next_steps(replace(shown, analysis=replace(shown.analysis, comparisons=(altered,))))
-    assert "--endpoint curve-mean" in step.sentence
+    assert "on a harder task" in step.sentence
+    assert step.command == f"{ANEW} --endpoint curve-mean --name synthetic-training"
 
 
 def test_the_first_step_is_the_one_that_trains_fewer_pairs():
