@@ -18,6 +18,7 @@ from itertools import pairwise
 
 import click
 
+from esper_ab.commands._unknown_option import unknown_option
 from esper_ab.contracts.errors import NO_ROOM, ConditionNotMet, DiskFull, EsperError, Interrupted, UsageError, no_room
 from esper_ab.contracts.visible import visible
 from esper_ab.health import processes
@@ -135,8 +136,9 @@ def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
     except click.ClickException as error:
         refused = getattr(error, "ctx", None)
         path = refused.command_path if refused is not None else program  # as in "esper-ab run"
+        said = unknown_option(error) if isinstance(error, click.NoSuchOption) else error.format_message()
         hint = f" (see `{path} --help`)" if isinstance(error, click.UsageError) else ""
-        return _report(" ".join(error.format_message().split()) + hint, UsageError.exit_code, args)
+        return _report(" ".join(said.split()) + hint, UsageError.exit_code, args)
     except (KeyboardInterrupt, click.Abort):
         return _report("interrupted", Interrupted.exit_code, args)
     except (MemoryError, ImportError, SystemError, RuntimeError) as error:

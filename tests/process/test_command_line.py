@@ -56,7 +56,7 @@ def test_dry_run_prints_the_plan_and_makes_nothing(tmp_path: Path) -> None:
         (("--episodes", "many"), "not a valid integer"),
         (("--config", "bad.toml"), "not TOML"),
         (("--name", "there"), "exists already"),
-        (("--no-such-flag",), "No such option"),
+        (("--no-such-flag",), "no option --no-such-flag"),
         (("--groups", ""), "a name is missing"),
         (("--slots",), "--slots: names are missing, as in --slots early late"),
         (("--devices", "--quiet"), "--devices: names are missing"),

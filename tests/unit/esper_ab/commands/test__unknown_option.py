@@ -1,0 +1,34 @@
+"""What is said of an option that there is not: the one that means the same elsewhere, or the one spelt most alike."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from esper_ab.commands._unknown_option import unknown_option
+from esper_ab.commands.launch import command
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--seeds", "no option --seeds; here that is --replicates"),
+        ("--total-timesteps", "no option --total-timesteps; here that is --episodes and --steps and --n-envs"),
+        ("--learning-rate", "no option --learning-rate; here that is --set ppo.lr=..."),
+        ("--replicate", "no option --replicate; did you mean --replicates or --devices?"),
+        ("--xyzzy", "no option --xyzzy"),
+    ],
+)
+def test_the_option_that_was_meant_is_named(option: str, said: str) -> None:
+    with pytest.raises(click.NoSuchOption) as caught:
+        command.make_context("launch", ["--groups", "a=shaped", option, "3"])
+    assert unknown_option(caught.value) == said
+
+
+def test_options_that_the_command_has_not_are_never_proposed() -> None:
+    @click.command
+    def small() -> None: ...
+
+    with pytest.raises(click.NoSuchOption) as caught:
+        small.make_context("small", ["--seeds", "3"])
+    assert unknown_option(caught.value) == "no option --seeds"
