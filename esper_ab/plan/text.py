@@ -52,9 +52,7 @@ def plan_text(
         lines.append(f"  … and {len(plan.blocks) - _BLOCKS_SHOWN} more, on the same lanes in turn")
     lines += [
         "",
-        "environments per device",
         *_environments(plan),
-        "",
         _sentence(f"estimate: {cost} ({estimate.basis})", width),
         _sentence(f"estimand: {plan.estimand}", width),
         *(_sentence(line, width) for line in _design(plan)),
@@ -111,12 +109,16 @@ def _block(block: Block) -> str:
 
 
 def _environments(plan: Plan) -> Iterator[str]:
-    """Environments by device for every lane's first run; the others' are the same."""
+    """Environments by device for every lane's first run; the others' are the same. Nothing of a trainer's own runs."""
+    if plan.experiment.trainer:
+        return
+    yield "environments per device"
     specs = {run.ref.lane: run for block in reversed(plan.blocks) for run in block.runs}
     for lane in plan.lanes:
         if lane.name in specs:
             counts = Counter(specs[lane.name].env_devices)
             yield f"  {lane.name}: " + ", ".join(f"{count} on {device}" for device, count in counts.items())
+    yield ""
 
 
 def duration(seconds: float) -> str:

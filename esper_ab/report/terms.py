@@ -11,6 +11,7 @@ TERMS = {
     "look": "A replicate planned beforehand after which the test is made; every look costs part of the error rate.",
     "repeated interval": "An interval that stays valid although the data were looked at several times.",
     "replicate": "One repetition: every group is trained once, on the same random numbers.",
+    "position": "The lane of a run and its place in the start order of its replicate.",
     "pair": "The two runs of one replicate, one of each group.",
     "endpoint": "The one number of a run that the verdict rests on, declared before the first run.",
     "margin": "The smallest difference that would matter, named before the first run.",

@@ -129,6 +129,13 @@ def test_plan_text_says_what_will_happen() -> None:
         assert words in text
 
 
+def test_the_plan_of_a_command_says_nothing_of_environments() -> None:
+    plan = planned("shaped", "wait")
+    assert "environments per device" in plan_text(plan, cost_of(plan, MACHINE), Path("runs/x"))
+    own = msgspec.structs.replace(plan, experiment=msgspec.structs.replace(plan.experiment, trainer="python train.py"))
+    assert "environments per device" not in plan_text(own, cost_of(own, MACHINE), Path("runs/x"))
+
+
 @pytest.mark.parametrize("width", [48, 60, 100])
 def test_plan_text_fits_a_terminal_but_for_columns(width: int) -> None:
     plan = planned("shaped", "wait", replicates=20)
