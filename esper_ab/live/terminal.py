@@ -24,7 +24,16 @@ from esper_ab.contracts.evaluation import episode_sizes
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.visible import visible
 from esper_ab.design.design import Design
-from esper_ab.journal.events import AnyEvent, ExperimentStarted, Ledger, LookTaken, MilestoneReleased, PlanExtended
+from esper_ab.journal.events import (
+    AnyEvent,
+    EpisodeRecorded,
+    ExperimentStarted,
+    Ledger,
+    LookTaken,
+    MilestoneReleased,
+    PlanExtended,
+    RunEvaluated,
+)
 from esper_ab.journal.fold import History, begin
 from esper_ab.live.alarms import Alarms
 from esper_ab.live.recent import DIFFERENCE_LABEL, RECENT, REWARD_LABEL, GroupNow, differences_now, group_now
@@ -57,7 +66,7 @@ class LiveView:
         self._specs = {spec.ref.name: spec for block in blocks for spec in block.runs}
         self._history = history
         self._alarms = Alarms(history)
-        self._within = dict.fromkeys(self._specs, 0.0)  # work done in the present milestone, in episodes
+        self._within = dict.fromkeys(self._specs, 0.0)  # work done since the last record, in episodes
         self._began = clock()
         self._drawn = self._began - _REDRAW_S
         self._lined = self._began - _LINE_S
@@ -123,13 +132,14 @@ class LiveView:
             new = {spec.ref.name: spec for block in event.extension.blocks for spec in block.runs}
             self._specs |= new
             self._within |= dict.fromkeys(new, 0.0)
+        if isinstance(event, EpisodeRecorded | RunEvaluated):
+            self._within[event.record.run.name] = 0.0
         if isinstance(event, LookTaken | PlanExtended):
             self._tell(_news(event, history))
         elif isinstance(event, Ledger):
             if line := self._alarms.line(event, history):
                 self._tell(line)
         elif isinstance(event, MilestoneReleased):
-            self._within |= dict.fromkeys(event.runs, 0.0)
             if self._redraws:
                 self._state = _picture(history, self._console.width)
                 self._redraw(now=True)
@@ -170,7 +180,8 @@ class LiveView:
             return
         self._lined = now
         groups = "; ".join(_in_line(group_now(history, group), history.design) for group in history.groups)
-        done, total = self._done(), max(self._total(), 1e-9)
+        total = max(self._total(), 1e-9)
+        done = min(self._done(), total)  # what a restart has to do again is counted beside what is recorded
         pace = (done - self._before) / max(now - self._began, 1e-9)  # episodes per second
         left = f", about {_duration((total - done) / pace)} left" if pace > 0 else ""
         where, differences = _milestone_name(event, self._specs), "; ".join(_differences(history))

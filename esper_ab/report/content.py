@@ -69,7 +69,7 @@ def _state(history: History, *, held: bool) -> State:
     left_out, lost = sum(run.left_out for run in runs), sum(run.lost for run in runs)
     started = len(runs) - left_out
     spared = f"; {left_out} more were not needed, because their comparisons were decided" if left_out else ""
-    dropped = f"; {lost} were given up after failures" if lost else ""
+    dropped = f"; {lost} {'was' if lost == 1 else 'were'} given up after failures" if lost else ""
     done = f"{finished} of {started} runs are evaluated{dropped}{spared}"
     if history.ended is None and not held:
         gone = "The journal has no end and nobody works on it, its coordinator is gone; `esper-ab resume` goes on"

@@ -201,7 +201,8 @@ class ExperimentMachine:
         line, log = f"{worker.title} {how}, {where}", log or worker.traceback
         self._out.record(ledger_entries.death(worker, run, line, log, hung=hung))
         account = f"{line}\n{log}" if log else line
-        self._out.do(commands.Warn(account))
+        again = run is not None and self._deaths.alike(run.ref.name, f"{how}\n{log}")
+        self._out.do(commands.Warn(f"{line}: the same as before" if again else account))
         self._liveness.forget(worker.identity)
         self._out.go_on(self._files.lost(worker))
         kind = WorkerHung if hung else WorkerFailed

@@ -26,6 +26,7 @@ class Deaths:
         self._of_run: dict[str, tuple[int, int]] = {}  # run -> last recorded milestone, deaths since
         self._of_lane: Counter[str] = Counter()
         self._reasons: Counter[str] = Counter()
+        self._accounts: dict[str, str] = {}  # run -> of its last death
 
     def in_run(self, run: str, milestone: int) -> bool:
         """One more death of `run`, recorded up to `milestone`; whether its replicate is to be given up."""
@@ -33,6 +34,12 @@ class Deaths:
         deaths = deaths + 1 if before == milestone else 1
         self._of_run[run] = (milestone, deaths)
         return deaths >= self._most
+
+    def alike(self, run: str, account: str) -> bool:
+        """Whether the last worker of `run` that died left the same account, but for numbers."""
+        before = self._accounts.get(run)
+        self._accounts[run] = _without_numbers(account)
+        return self._accounts[run] == before
 
     def outside(self, lane: str) -> bool:
         """One more death without a run at work; whether the experiment is to end."""
@@ -45,9 +52,13 @@ class Deaths:
 
     def gave_up(self, reason: str) -> bool:
         """One more replicate was given up; whether that many were for this reason. Numbers in it do not count."""
-        alike = re.sub(r"\d+", "#", reason)
+        alike = _without_numbers(reason)
         self._reasons[alike] += 1
         return self._reasons[alike] >= DROPS
+
+
+def _without_numbers(text: str) -> str:
+    return re.sub(r"\d+", "#", text)
 
 
 def any_complete(history: History) -> bool:

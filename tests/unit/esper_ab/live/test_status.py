@@ -24,7 +24,7 @@ from support.journals import (
 from esper_ab.analysis.pairs import pairs_of
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Progress
-from esper_ab.journal.events import EpisodeRecorded, Ledger
+from esper_ab.journal.events import EpisodeRecorded, Ledger, MilestoneReleased, RunEvaluated
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
 from esper_ab.journal.lock import Lock
@@ -51,6 +51,20 @@ def test_a_pipe_gets_a_line_per_barrier():
     assert "endpoint so far; only a look decides" in text
     assert text.splitlines()[-1].split(" | ")[-1].startswith("100 %")
     assert "\x1b" not in text
+
+
+def test_work_that_is_recorded_counts_once_although_its_milestone_was_never_released():
+    """As of a run that is evaluated while the other one of its replicate is given up."""
+    events = []
+    for event in planted_effect():
+        if isinstance(event, RunEvaluated):
+            run = event.record.run
+            events.append(Progress(run=run, milestone=9, step=24, phase="evaluate"))
+        if not isinstance(event, MilestoneReleased) or event.milestone < 9 or event.runs[0].endswith("/5"):
+            events.append(event)
+    shares = [float(line.split(" | ")[-1].split(" %")[0]) for line in show(events).splitlines()]
+    assert shares == sorted(shares)
+    assert shares[-1] == 100.0
 
 
 def pathology(run, finding, detail):
