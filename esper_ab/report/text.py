@@ -94,11 +94,9 @@ def render_text(content: Content) -> str:
 
 
 def render_brief(content: Content, page: str) -> str:
-    """Render what a terminal is left with: the headlines, the first step to take, where the report is. No newline."""
-    shared = [visible_line(said.headline) for said in verdicts(content)]
-    lines = [paragraph(text, "", hanging="  ") for text in shared]
-    if not content.state.complete:
-        lines.insert(0, paragraph(f"INCOMPLETE ({content.state.word}). {content.state.sentence}", ""))
+    """Render what a terminal is left with: question, headlines, the first step, where the report is. No newline."""
+    lines = [*_incomplete(content), paragraph(visible_line(question(content)), "", hanging="  ")]
+    lines += [paragraph(visible_line(said.headline), "", hanging="  ") for said in verdicts(content)]
     lines.append(f"report: {visible_line(page)}")
     if steps := next_steps(content):
         lines.append(paragraph(f"next: {steps[0].sentence}", "", hanging="  "))
@@ -110,10 +108,14 @@ def render_brief(content: Content, page: str) -> str:
 def _head(content: Content) -> list[str]:
     title = f"esper_ab: {content.title}"
     parts = [f"{title}\n{'=' * min(len(title), WIDTH)}"]
-    if not content.state.complete:
-        how = "" if content.state.word == "incomplete" else f" ({content.state.word})"
-        parts.append(paragraph(f"INCOMPLETE{how}. {content.state.sentence}", ""))
-    return parts
+    return [*parts, *_incomplete(content)]
+
+
+def _incomplete(content: Content) -> list[str]:
+    if content.state.complete:
+        return []
+    how = "" if content.state.word == "incomplete" else f" ({content.state.word})"
+    return [paragraph(f"INCOMPLETE{how}. {content.state.sentence}", "")]
 
 
 def _answer(content: Content) -> str:

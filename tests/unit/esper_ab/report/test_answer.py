@@ -95,12 +95,14 @@ def test_before_more_pairs_policies_that_have_not_settled_are_trained_longer(how
 
 
 @pytest.mark.parametrize("name", JOURNALS)
-def test_a_terminal_is_left_with_the_answer_the_report_and_the_next_step(name):
+def test_a_terminal_is_left_with_question_answer_report_and_the_next_step(name):
     shown = found(name)
     lines = render_brief(shown, "x/report.html").splitlines()
     brief = " ".join(" ".join(lines).split())
     assert all(one.headline in brief for one in verdicts(shown))
     assert "report: x/report.html" in brief
+    assert brief.startswith(question(shown)) or not shown.state.complete
+    assert question(shown) in brief
     steps = next_steps(shown)
     assert brief.endswith(steps[0].command or steps[0].sentence)
     assert len(lines) <= 12
