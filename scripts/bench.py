@@ -1,7 +1,7 @@
 """How fast? Ratios measured side by side, interleaved; one JSON and one table per run under docs/benchmarks/.
 
     scripts/bench hosts                        the native kernel beside the torch path and a loop, episodes, memory
-    scripts/bench hosts --envs 16 --quick      fewer cells, fewer repeats; written only with --out
+    scripts/bench hosts --envs 16 --quick      fewer cells, fewer repeats; of every part written only with --out
     scripts/bench hosts --compile              also vmap under torch.compile for bare hosts, some minutes more
     scripts/bench profile                      what a training step is made of
     scripts/bench deterministic                what --deterministic costs
@@ -42,7 +42,7 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--envs", nargs="+", type=int, default=[1, 4, 16, 64])
     parser.add_argument("--live-seeds", nargs="+", type=int, default=[0, 1, 3], choices=[0, 1, 2, 3])
     parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--quick", action="store_true", help="3 repeats")
+    parser.add_argument("--quick", action="store_true", help="3 repeats; written only with --out")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--out", type=Path, help="folder of the record and its table (default docs/benchmarks)")
     return parser.parse_args(words)
@@ -52,9 +52,12 @@ def small(part: str, about: dict[str, Any], options: argparse.Namespace, words: 
     """A part that is a module: its record, and its page where it has one (scripts/scaling makes docs/scaling.md)."""
     module = importlib.import_module(f"benchmarks.{part}")
     found = module.measure(3 if options.quick else options.repeats)
+    record = {"machine": about, "command": " ".join(["scripts/bench", *words]), **found}
+    if options.quick and options.out is None:
+        print(page(part, module, record) if hasattr(module, "render") else json.dumps(record, indent=1))
+        return
     folder = options.out or DOCS
     folder.mkdir(parents=True, exist_ok=True)
-    record = {"machine": about, "command": " ".join(["scripts/bench", *words]), **found}
     (folder / f"{part}.json").write_text(json.dumps(record, indent=1) + "\n")
     if hasattr(module, "render"):
         (folder / f"{part}.md").write_text(page(part, module, record))

@@ -44,7 +44,7 @@ Piece = dict[str, Any]  # what one call of this script came to
 
 
 def crew_of(name: str) -> Crew:
-    """Its workers and their plan."""
+    """Return the crew of that name: workers, and the plan that they carry out."""
     if name == "fake":
         return fault_crew.fake(fault_world.REPLICATES, fault_world.EPISODES)
     return fault_crew.real(name, fault_world.TORCH_REPLICATES, fault_world.TORCH_EPISODES)
@@ -74,7 +74,7 @@ def kinds(outcome: Outcome) -> Iterator[tuple[str, str, str]]:
 
 
 def piece_of(outcome: Outcome) -> Piece:
-    """One world."""
+    """Return what one world came to, as a piece."""
     signals = Counter(death.how for _, death in outcome.planted)
     signals["SIGKILL"] += len(outcome.blows)
     seed = outcome.world.rng_seed

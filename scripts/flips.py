@@ -232,7 +232,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--flips", type=int, default=200, help="in each kind of file [200]")
     parser.add_argument("--rng-seed", type=int, default=0)
-    parser.add_argument("--only", default="", metavar="KIND", help="whose name has this: its rows are made anew")
+    parser.add_argument("--only", default="", metavar="KIND", help="only kinds whose name contains KIND")
     asked = parser.parse_args()
     before = json.loads(DATA.read_text(encoding="utf-8"))["rows"] if asked.only else []
     found = [row for row in before if asked.only not in row["file"]]

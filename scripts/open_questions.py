@@ -1,4 +1,4 @@
-"""Three questions that the plan for two policies left open, each with an experiment and a recommendation.
+"""Three questions about comparing policies, each with an experiment and a recommendation.
 
 1. Lockstep or independent episodes? The same replicates both ways: records, time, waiting.
 2. Shared or separate observation normaliser? The same replicates both ways: outcome, spread, distance.

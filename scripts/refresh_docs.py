@@ -1,7 +1,7 @@
 """Make the pictures, examples and numbers of docs anew, and say which are older than the code they measure.
 
-    scripts/refresh_docs                  the example of the demo and its picture, and every table from its numbers:
-                                          minutes; then what is older than its code
+    scripts/refresh_docs                  the example of the demo, the pictures of it and of two pages, and every
+                                          table from its numbers: minutes; then what is older than its code
     scripts/refresh_docs --check          only say what is older; exit status 1 when anything is
     scripts/refresh_docs --only NAME…     measure these anew, hours for some; see --list
     scripts/refresh_docs --list           every product: its files, the code it measures, its command
@@ -60,11 +60,11 @@ PRODUCTS = {
     "shaping": Product(
         files=tuple(f"{SHAPING}/{name}" for name in (*_SHOWN, "curves.png")),
         code=("esper_ab/report", "esper_ab/verdict", "esper_ab/analysis", "workers/gymnasium_task", "workers/ppo"),
-        command=("scripts/refresh_docs",),
+        command=("scripts/refresh_docs", "--only", "shaping"),
     ),
     "exam": Product(
         files=(*(f"{EXAM}/{name}" for name in (*_KEPT, "experiment.toml")), OTHER_NUMBERS),
-        code=("esper_ab/report", "esper_ab/analysis", *_TRAINING), command=("scripts/refresh_docs",),
+        code=("esper_ab/report", "esper_ab/analysis", *_TRAINING), command=("scripts/refresh_docs", "--only", "exam"),
     ),
     "demo": _numbers("demo", "demo_verdicts", *_TRAINING, *_STATISTICS, table=True),
     "hosts": _bench("hosts", "workers/native", "workers/growth/bank"),

@@ -234,7 +234,7 @@ def of_the_rest(scale: Scale, pool: ProcessPoolExecutor, *, quick: bool) -> tupl
 def main() -> None:
     """Parse the command line and go."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="2,000 experiments per law, for trying; writes nothing")
+    parser.add_argument("--quick", action="store_true", help="few experiments, for trying; writes nothing")
     parser.add_argument("--equivalence", action="store_true", help="only false EQUIVALENT among several groups")
     parser.add_argument("--claims", action="store_true", help="only all claims of all comparisons together")
     parser.add_argument("--families", action="store_true", help="only several tasks with their mean, and clusters")

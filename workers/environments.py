@@ -130,9 +130,10 @@ class Environments(Protocol[Seen_co, Facts_co]):
         ...
 
     def take_up(self, carried: dict[str, Any]) -> Bools:
-        """Before the first episode: go on from what `carried` returned; [E] that are in the middle of an episode.
+        """Go on from what `carried` returned; called before the first episode.
 
-        The others begin the next episode afresh; all do, as before, when it raises an error of `state_bytes.FOREIGN`.
+        Returns which environments [E] are in the middle of an episode; the others begin the next one afresh. When it
+        raises an error of `state_bytes.FOREIGN`, nothing was taken up and all begin afresh.
         """
         ...
 

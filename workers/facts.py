@@ -49,7 +49,7 @@ class StepFacts(ReadOnlyArrays):
     loss_delta: Floats  # [E] previous minus current: positive is improvement; NaN at t = 1
     host_params: Ints  # [E]
     total_params: Ints  # [E] host and every module and gate present
-    effective_seed_params: Floats  # [E] rent input (rewards.md 1.9)
+    effective_seed_params: Floats  # [E] rent input, in parameters (docs/rewards.md, "Rent and shock inputs")
     alpha_delta_sq_sum: Floats  # [E] shock input
     fossilized: Ints  # [E] seeds fossilised so far
     contributing: Ints  # [E] fossilised with a contribution of at least 1 point

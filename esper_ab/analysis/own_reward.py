@@ -24,7 +24,7 @@ class OwnReward:
 
     group: str
     runs: int  # with two episodes at least
-    rose: int  # of them, how many's own reward was higher in the last tenth
+    rose: int  # of these runs, those whose own reward was higher in the last tenth than in the first
     reward: Ends  # on the scale of the group's own mode
     outcome: Ends
 

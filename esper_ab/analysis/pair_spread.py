@@ -34,7 +34,7 @@ def known_from_pairs(history: History, name: str) -> Known:
     samples = [np.array(list(values.values())) for values in groups.values() if len(values) > 1]
     df = sum(sample.size - 1 for sample in samples)
     if not df:
-        raise UsageError(f"--run {name}: a spread needs two finished replicates at least; give --sd-run")
+        raise UsageError(f"--experiment {name}: a spread needs two finished replicates at least; give --sd-run")
     square = math.fsum(float(np.sum((sample - sample.mean()) ** 2)) for sample in samples)
     known = check_varied(Known(
         source=f"{len(groups)} groups of {name}", sd=math.sqrt(square / df), df=df, noise=noise_of_pairs(history),

@@ -24,7 +24,7 @@ from esper_ab.api.builder import ExperimentBuilder
 from esper_ab.api.declared import Experiment
 from esper_ab.api.running import READING
 from esper_ab.api.spelling import in_python, spelled
-from esper_ab.contracts.errors import EsperError, UsageError
+from esper_ab.contracts.errors import USER_FAULTS, EsperError, UsageError
 from esper_ab.contracts.visible import visible_line
 from esper_ab.plan.experiment_directory import check_name
 from esper_ab.settings.parse import Request, assemble, read_toml
@@ -138,7 +138,7 @@ def _run_guarded(path: Path, action: Callable[[], Made]) -> Made:
     """Return what `action` gives; whatever the file raises becomes one line with the line of the file."""
     try:
         return action()
-    except (Exception, SystemExit) as error:  # noqa: BLE001  whatever is wrong in it, its author is told where
+    except USER_FAULTS as error:  # whatever is wrong in it, its author is told where
         line = _find_line(error.__traceback__, path)
         where = f"{path}:{line}" if line else str(path)
         first = (str(error).splitlines() or [""])[0]

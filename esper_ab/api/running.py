@@ -182,13 +182,13 @@ def _check_process(launcher: Launcher) -> None:
 
 def _check_runner(runner: Runner) -> None:
     if not isinstance(runner.name, str):
-        raise UsageError(f"name {runner.name!r}: text")
+        raise UsageError(f"name must be text, not {runner.name!r}")
     if runner.name:
         check_name(runner.name, runner.words.get("name", "name"))
     for name in ("parallel_runs", "retry_failed_runs", "watched"):
         if not isinstance(value := getattr(runner, name), bool):
             argument = "verbose" if name == "watched" else name
-            raise UsageError(f"{argument} {value!r}: True or False")
+            raise UsageError(f"{argument} must be True or False, not {value!r}")
     most, retries = runner.max_parallel_runs, runner.max_retries
     if most is not None and (not _is_whole(most) or most < 1):
         raise UsageError(f"max_parallel_runs {most!r}: a whole number from 1 on, or None for as many as there is room")

@@ -1,4 +1,4 @@
-"""Settings in error messages, as those write them who declare an experiment in Python or in a file."""
+"""Names of settings in error messages, spelled as in Python or in the file that declares the experiment."""
 
 from __future__ import annotations
 

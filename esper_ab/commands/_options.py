@@ -111,7 +111,7 @@ _FLAGS: dict[str, dict[str, Any]] = {
                         type=click.Choice(["ipc", "tcp"]), default=None),
     "files": _takes(None, "Whether workers see the experiment directory, or send and fetch files over the connection. "
                     "[default: what the launcher takes]", type=click.Choice(["shared", "link"]), default=None),
-    "ray_address": _takes("HOST:PORT", "Of the cluster, with --launcher ray; auto: of which this machine is a node. "
+    "ray_address": _takes("HOST:PORT", "Address of the cluster, with --launcher ray; auto: that of this machine. "
                           "[default: RAY_ADDRESS, else a cluster that it starts on this machine]"),
     "ray_label": _takes("KEY=VALUE", "Of the nodes of the cluster that count, with --launcher ray. Repeatable.",
                         multiple=True),
@@ -154,7 +154,7 @@ _SECTIONS = {
 
 
 def _option(name: str) -> Decorator:
-    """click's, with what a shell may offer as its value."""
+    """Declare a flag for click, with what a shell may offer as its value."""
     flag = f"--{name.replace('_', '-')}"
     declared = f"{flag}/--no-{name}" if name == "deterministic" else flag
     return click.option(declared, name, shell_complete=_COMPLETED.get(flag), **_FLAGS[name])

@@ -35,7 +35,7 @@ def command(
     are equal. Different ones are paired by replicate, without a verdict.
 
     Of a CSV file the runs with one seed form a pair, in each task; pairs that share a cluster count as one. All other
-    flags are about it.
+    flags but --json are about it.
     """
     if (file is None) == (not folders):
         raise UsageError("compare takes two experiment directories or more, or --csv FILE: one of the two")

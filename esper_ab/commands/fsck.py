@@ -287,7 +287,7 @@ def _behind_text(behind: Behind, *, torn: bool) -> str:
     if torn:
         return f"an unfinished line follows, {behind.bytes} bytes: it counts as not written, resume cuts it off"
     lost = f"; cut off would be {_some(behind.records)}" if behind.records else "; no record would be cut off"
-    return f"there and behind: {behind.lines} lines, {behind.intact_lines} of them intact by themselves{lost}"
+    return f"from there on: {behind.lines} lines, {behind.intact_lines} of them intact by themselves{lost}"
 
 
 def _verdict(found: Findings) -> str:

@@ -7,7 +7,7 @@
     ├── ConditionNotMet  12   a verdict does not meet --fail-unless
     ├── DiskFull         75   there is no room on the disk; nothing recorded is lost
     ├── JournalError      5   an experiment directory's journal is damaged
-    └── Interrupted     130   Ctrl-C
+    └── Interrupted     130   Ctrl-C or SIGTERM
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})  # errno values of an OSError that goes away when space is freed
+
+USER_FAULTS = (Exception, SystemExit)  # what a user's code may raise; sys.exit() in it ends no process of ours
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class WorkerFailed(EsperError):
 
 
 class JournalError(EsperError):
-    """A journal is damaged before its last line."""
+    """A journal is damaged before its last line, changed by others, of another version, or cannot be written."""
 
     exit_code = 5
 

@@ -55,7 +55,7 @@ class Device(Settings, frozen=True, kw_only=True):
 
 
 class TaskFacts(Settings, frozen=True, kw_only=True):
-    """The facts about one task that planning needs. From `slots` on those of kind "growth", which others leave."""
+    """The facts about one task that planning needs. Fields from `slots` on are growth's; other kinds leave them."""
 
     name: str
     title: str
@@ -114,7 +114,7 @@ class Machine(Settings, frozen=True, kw_only=True):
     controller_problems: dict[str, str] = msgspec.field(default_factory=dict)  # group -> why it cannot be made
     reward_problems: dict[str, str] = msgspec.field(default_factory=dict)  # group -> why its reward cannot be computed
     task_problem: str  # why the task's data cannot be read; "" when they can
-    gpu_problem: str  # why torch cannot use a GPU that exists; ""
+    gpu_problem: str  # why torch cannot use a GPU that exists; "" when it can, or there is none
 
     def names(self, kind: str) -> tuple[str, ...]:
         """Return the names of the devices of a kind: "cuda" or "cpu"."""

@@ -155,7 +155,7 @@ class GymSettings(Settings, frozen=True, kw_only=True):
 
 
 class GroupSettings(Settings, frozen=True, kw_only=True):
-    """The resolved settings of one group. `reward=` and `controller=` are short for `.mode` and `.name`."""
+    """The settings of one group, asked for or resolved. `reward=`, `controller=`: short for `.mode`, `.name`."""
 
     controller: ControllerSettings = ControllerSettings()
     policy: PolicySettings = PolicySettings()

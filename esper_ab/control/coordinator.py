@@ -128,7 +128,7 @@ class Coordinator:
                 self._report_start(handle)
 
     def _report_end(self, handle: WorkerHandle) -> None:
-        """Its log is complete now."""
+        """Tell the machine how a worker has ended, with the end of its log, which is complete now."""
         asked, how = self._endings.pop(handle.order.lane.name)
         log = self._fleet.log_end(handle, LAST_WORDS_LINES if asked.hung else LOG_LINES, asked.run_log)
         self._perform(self._machine.lost(asked.lane, how, log, hung=asked.hung))

@@ -72,9 +72,9 @@ class DiskSpaceWait:
         return _entry("", paused_s, "the journal")
 
     def note(self, progress: Progress) -> Ledger | None:
-        """A worker tries by itself as long as nobody ends it: DiskFull when that lasts longer than the limit.
+        """Follow a worker's wait for room for a checkpoint; return an entry about the wait when the worker goes on.
 
-        An entry about its wait when it goes on.
+        DiskFull when the wait lasts longer than the limit: the worker itself tries as long as nobody ends it.
         """
         run = progress.run.name
         if progress.phase != PHASE:

@@ -19,7 +19,8 @@ from esper_ab.journal.fold import History
 class EventSink:
     """Appends events to the journal, folds them and tells the observers of them.
 
-    Without room on the disk it waits: `flush`, `commit` and `show` return later, or raise DiskFull or Interrupted.
+    Without room on the disk `flush` and `commit` wait and return later, or raise DiskFull or Interrupted; `show` raises
+    DiskFull when a worker has waited for room too long.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class EventSink:
                 self.record(entry)
 
     def warn(self, text: str) -> None:
-        """Tell the observers only, and of nothing else: what goes on in spite of it."""
+        """Show the observers a warning at once, before the events noted so far; it is not journalled."""
         self._observers.tell_at_once(text)
 
     def _say_of_pause(self, text: str) -> None:

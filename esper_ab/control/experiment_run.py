@@ -44,7 +44,7 @@ def run(
     """Carry out `plan` and journal it in `experiment_dir`, which exists and has no journal yet.
 
     Returns when every run is done. Raises UsageError when the directory is taken, WorkerFailed, WorkerHung,
-    JournalError, Interrupted; by then no worker is left, and the journal says how it ended.
+    JournalError, DiskFull, Interrupted; by then no worker is left, and the journal says how it ended.
     """
     started = events.ExperimentStarted(
         schema=events.SCHEMA, plan=plan, versions=versions(), machine=provenance.machine(), code=provenance.code()
@@ -93,7 +93,7 @@ def resume(
 
 
 def _past(experiment_dir: Path, recorded: Iterator[events.AnyEvent]) -> History:
-    """UsageError when there are none."""
+    """Fold the events `recorded` so far, without their records; UsageError when there are none."""
     first = next(recorded, None)
     if first is None:
         raise UsageError(f"{experiment_dir}: the journal holds no event, so there is nothing to resume; launch it anew")

@@ -70,7 +70,7 @@ class FileStore:
             self._threads[-1].start()
 
     def close(self) -> None:
-        """Nothing of what is not complete is left."""
+        """Finish what was asked for, discard incomplete files and end the threads."""
         for jobs in self._jobs:
             jobs.put(None)
         for thread in self._threads:
@@ -105,7 +105,7 @@ class _Coming:
 
 
 class _Desk:
-    """What one thread has before it."""
+    """The work of one thread: files that are coming in, which are closed, and how far each log is."""
 
     def __init__(self, root: Path, tell: Callable[[Result], None]) -> None:
         self._root, self._tell = root, tell
@@ -158,7 +158,7 @@ class _Desk:
         self._tell(Filed(announced=announced, outcome="stored"))
 
     def _append(self, announced: AnnouncedFile, data: bytes) -> None:
-        """Unless it is there: a worker that was not told so sends it again."""
+        """Append `data` to the log unless it is there: a worker that was not told so sends it again."""
         assert announced.position is not None, "it is a log"
         key = (announced.worker, announced.path)
         if announced.position < self._logged.get(key, 0):

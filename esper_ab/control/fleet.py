@@ -214,7 +214,7 @@ class Fleet:
             self._watch(handle.worker.keys.descriptor, handle, "key")
 
     def _started(self, handle: WorkerHandle, launcher: Launcher) -> Worker:
-        """A worker with the handle's order that is listened to, or nothing of one; OSError."""
+        """Start a worker with the handle's order and have the hub listen to it; on OSError nothing of it is left."""
         handle.shortages = None if launcher.nodes else Shortages()
         who, own = handle.identity, launcher.child_processes
         endpoint = self._hub.endpoint_of(who) if own else self._hub.endpoint

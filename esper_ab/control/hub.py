@@ -202,7 +202,7 @@ class Hub:
                 yield one
 
     def _frames(self) -> list[zmq.Frame]:
-        """Of one message; zmq.Again without any. As recv_multipart, which asks the socket what the frame knows."""
+        """Return the frames of one message; zmq.Again without any. recv_multipart would ask the socket for the rest."""
         frames = [self._socket.recv(_AT_ONCE, copy=False)]
         while frames[-1].more:
             frames.append(self._socket.recv(_AT_ONCE, copy=False))

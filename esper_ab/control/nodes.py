@@ -106,7 +106,7 @@ def differences(found: Mapping[str, Machine]) -> Iterator[str]:
 
 
 def _shown(value: object) -> str:
-    """As it is compared and told."""
+    """Write a fact about a node as text, in which nodes are compared and differences are told."""
     if isinstance(value, tuple):
         return ", ".join(f"{kernel.name} {kernel.build or 'unusable'}" for kernel in value) or "missing"
     return str(value) or "none"

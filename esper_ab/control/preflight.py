@@ -145,6 +145,6 @@ def check_launcher(launcher: Launcher, lanes: Sequence[Lane], devices: Sequence[
 
 
 def reserve_lanes(launcher: Launcher, lanes: Sequence[Lane], devices: Sequence[Device] = ()) -> None:
-    """The same, and have what the lanes take; UsageError when they cannot all have it."""
+    """Check as `check_launcher` does, then reserve what the lanes take; UsageError when they cannot all have it."""
     check_launcher(launcher, lanes, devices)
     launcher.reserve(lanes)

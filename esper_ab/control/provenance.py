@@ -14,7 +14,7 @@ _GIT_TIMEOUT_S = 10.0
 
 
 def machine() -> dict[str, str]:
-    """Where it runs."""
+    """Describe the coordinator's machine as text by key: host, system, processor, usable cores, Python version."""
     return {
         "host": platform.node(), "system": platform.platform(), "processor": name_of_processor(),
         "cores": str(len(os.sched_getaffinity(0))), "python": platform.python_version(),

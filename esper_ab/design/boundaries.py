@@ -27,7 +27,7 @@ def obrien_fleming_spent(alpha: float, share: float) -> float:
 
 
 def beta_spent(beta: float, share: float) -> float:
-    """One-sided, likewise: the chance to have stopped a difference of the margin for futility by then."""
+    """Chance to have stopped a true difference of the margin for futility after this `share` (0..1] of replicates."""
     return obrien_fleming_spent(2.0 * beta, share) / 2.0
 
 

@@ -50,7 +50,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     power: tuple[PowerTable, ...]  # by pair correlation
 
     def run_sd(self, hosts: int) -> float:
-        """Return how much runs differ when each is evaluated in `hosts` episodes."""
+        """Return the SD of endpoints of runs that are evaluated in `hosts` episodes each, in the outcome's unit."""
         return self.spread.sd * (1.0 if self.noise is None else math.sqrt(self.noise.variance_times(hosts)))
 
     @property

@@ -101,7 +101,7 @@ class RunSpread(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PairSpread(msgspec.Struct, frozen=True, kw_only=True):
-    """What a plan is computed from: SD of the difference of a pair, with limits, and where it comes from."""
+    """What a plan is computed from: SD of a pair's difference with its 80 % limits, SD of runs, pair correlation."""
 
     sd_run: float
     rho: float
@@ -184,7 +184,7 @@ class Simulation:
         return float(np.mean(np.where(crossed, looks[stop], self.scheme.replicates)))
 
     def with_stops(self, effect: float, margin: float) -> tuple[float, float]:
-        """Return power and mean replicates with the stops for futility of the scheme; both in SDs of a pair."""
+        """Return power and mean replicates with stops for futility. `effect`, `margin`: in SDs of the differences."""
         assert self._draws is not None
         process = self.scheme.process
         crossed, _, t = self._beyond(effect, self._draws)

@@ -47,7 +47,7 @@ class PlannedJoint:
 
 def plan_joint(asked: Parts, out: Path, launcher: Launcher, *, only_plan: bool = False) -> PlannedJoint:
     """Plan every part; whatever can be refused is refused here, before anything is written or starts."""
-    from esper_ab.external.plan import Rule, make_external_plan  # with scipy, which --help does not wait for
+    from esper_ab.external.plan import Rule, make_external_plan  # which --help does not wait for
     from esper_ab.external.scales import Scale  # likewise
 
     pattern = f"{{task}}-and-{len(asked.parts) - 1}-more-{{time}}"
@@ -99,7 +99,7 @@ def _plan_part(
 
 def _scores(asked: Parts, plan: ExternalPlan) -> dict[str, tuple[float, float]]:
     """Worst and target outcome by part: as told, or the ends of the declared ranges where every part has both."""
-    from esper_ab.external.scales import ranges_of, told_by_task  # with scipy
+    from esper_ab.external.scales import ranges_of, told_by_task  # which --help does not wait for
 
     if asked.scores:
         return ranges_of(plan.tasks, told_by_task(asked.scores))

@@ -94,7 +94,7 @@ class Notify:
             self._warn(f"is {_WAITING} events behind, so that this one is not told: {found[1]}")
 
     def settle(self, *_: object) -> None:
-        """After the experiment: wait for the commands that are due, each for its limit at most."""
+        """After the experiment: wait for the commands that are due, for the limit of one command in all."""
         deadline = time.monotonic() + self._limit_s + _LEAVE_S
         with suppress(queue.Full, KeyboardInterrupt):
             self._due.put(None, timeout=self._limit_s)
@@ -137,7 +137,7 @@ class Notify:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """The command with all that it has started."""
+    """End the command with all that it has started: by SIGTERM, then by SIGKILL."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.killpg(child.pid, number)

@@ -38,7 +38,7 @@ _LARGEST_BYTES = 16 * 2**20
 
 
 class Rule(Settings, frozen=True, kw_only=True):
-    """By which rule is decided; what a launch has as settings of the same names."""
+    """The rule by which comparisons are decided; its fields are named as the settings of a launch."""
 
     control: str = ""  # the group that all others are compared with; "": all pairs
     test: Literal["t", "rank"] = "t"
@@ -173,7 +173,7 @@ def _sha256(content: bytes) -> str:
 
 def _check_names(what: str, names: Sequence[str], *, least: int) -> None:
     if len(names) < least:
-        raise UsageError(f"{what}s: {least} at least")
+        raise UsageError(f"{what}s: at least {least} are needed")
     for place, name in enumerate(names):
         if not name or not name.isprintable() or name != name.strip():
             raise UsageError(f"{what} {name!r}: it needs a name that can be printed")

@@ -89,7 +89,7 @@ def folders_of(directory: Path) -> list[Path]:
 
 
 def refuse_joint(directory: Path, command: str) -> None:
-    """UsageError where `directory` is that of a joint experiment, which `command` does not take: its parts it does."""
+    """UsageError, naming the parts, where `directory` is a joint experiment's: `command` takes one part only."""
     if not is_joint(directory):
         return
     parts = folders_of(directory)

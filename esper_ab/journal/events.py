@@ -22,7 +22,7 @@ class ExperimentStarted(Event, frozen=True, kw_only=True, tag="experiment_starte
     plan: Plan
     versions: dict[str, str]
     machine: dict[str, str]
-    code: dict[str, str]  # commit, dirty
+    code: dict[str, str]  # sources (a hash); in a checkout also commit and dirty
 
 
 class ExperimentContinued(Event, frozen=True, kw_only=True, tag="experiment_continued"):

@@ -99,7 +99,7 @@ class Worker(Protocol):
     def exitcode(self) -> int | None:
         """Exit code: None while running, 0 after success, minus a signal's number when a signal ended it.
 
-        No evidence of what a worker did: Slurm says 0 of one whose node is gone.
+        No evidence of what a worker did: one whose node is lost counts as ended by SIGKILL.
         """
 
     @property
@@ -150,7 +150,7 @@ class Launcher(Protocol):
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """Machines that its workers run on; empty: this one. Those of others are lost without a word of theirs."""
+        """Machines that its workers run on; empty: this one. A worker on another machine can be lost without notice."""
 
     @property
     def child_processes(self) -> bool:
@@ -187,7 +187,7 @@ class Launcher(Protocol):
         """Give back what was reserved, when no worker is left that anybody needs."""
 
     def bound(self, order: WorkerOrder) -> WorkerOrder:
-        """The order with the devices and the node that its lane stands for now; OSError when that is open now."""
+        """Return the order with the devices and node that its lane stands for now; OSError while they are not known."""
 
     def start(self, order: WorkerOrder) -> Worker:
         """Return at once; OSError when it cannot be started now. What becomes of it shows in its Hello or its end."""

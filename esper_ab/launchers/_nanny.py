@@ -57,7 +57,7 @@ class Stream:
             return head + newline
 
     def rest(self) -> bytes:
-        """All of it, after the end of who wrote it."""
+        """What was kept of it, once its writer has ended; waits a second at most for what is still coming."""
         self._thread.join(_REST_S)
         return self.so_far()
 

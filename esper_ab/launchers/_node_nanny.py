@@ -42,7 +42,7 @@ class Standstill:
             self._ticked = now
 
     def is_over_just_now(self) -> bool:
-        """Whether it went on so short a time ago that what it finds may be older; before the next tick, too."""
+        """Whether this process stood still until less than `gap_s` ago, so that what it reads may date from before."""
         now = time.monotonic()
         return now - self._ticked > self._gap_s or now - self._over < self._gap_s
 

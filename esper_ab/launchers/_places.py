@@ -42,8 +42,8 @@ class LanePlaces:
             lacking = [device for device in bound if device not in self._devices]
             if lacking:
                 there = [name for name in self._devices if name.partition(":")[0] == lacking[0].partition(":")[0]]
-                span = f"{there[0]} to {there[-1]}" if there else "none such"
-                raise UsageError(f"{where}: there is no {lacking[0]} now, only {span}; go on with as many")
+                span = f"only {there[0]} to {there[-1]}" if there else "and no other of its kind"
+                raise UsageError(f"{where}: there is no {lacking[0]} now, {span}; go on with as many as planned")
             found = [self._devices[device] for device in lane.devices if device in self._devices]
             for planned, device in zip(lane.titles, found, strict=False):
                 if planned != device.title:

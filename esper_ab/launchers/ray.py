@@ -1,7 +1,7 @@
 """Launcher of workers on a cluster of Ray: a nanny actor per lane, whose child process is the worker.
 
 One placement group holds what all lanes take: Ray gives all of it or nothing, and keeps it for this experiment. A
-worker is started by its nanny as srun would (`_on_node`): the order by standard input, whose end is the coordinator's,
+worker is started by its nanny, in `_on_node`: the order comes by standard input, whose end is the coordinator's,
 the public key by standard output. A nanny that is lost, with its node or alone, is followed by another one wherever Ray
 moves its part of the group; until then a start of its lane's worker is delayed.
 

@@ -97,7 +97,7 @@ def _nodes(environment: os._Environ[str]) -> tuple[Node, ...]:
     names = _ask("show", "hostnames", environment[_NODELIST]).split()
     cores = expand_cores(environment.get("SLURM_JOB_CPUS_PER_NODE", ""))
     if len(cores) != len(names):
-        raise UsageError(f"launcher slurm: {len(names)} nodes and cores for {len(cores)}: SLURM_JOB_CPUS_PER_NODE?")
+        raise UsageError(f"launcher slurm: SLURM_JOB_CPUS_PER_NODE is for {len(cores)} nodes, not for {len(names)}")
     return tuple(Node(name=name, cores=count) for name, count in zip(names, cores, strict=True))
 
 

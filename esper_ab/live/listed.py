@@ -20,13 +20,13 @@ class Listed:
     """An experiment directory as the list shows it."""
 
     experiment_dir: str
-    state: str  # as in `status`, or "damaged", "empty"
+    state: str  # as in `status`, or "damaged", "empty", "unreadable"
     done: float | None = None  # share of the planned training episodes and evaluations
     last_event: str = ""  # ISO 8601
     groups: tuple[str, ...] = ()
     verdicts: tuple[str, ...] = ()  # "a - b: VERDICT", of a finished one that has its report
     headlines: tuple[str, ...] = ()  # of the same comparisons
-    problem: str = ""  # of a damaged one, or of its report
+    problem: str = ""  # why it is damaged, empty or unreadable, or what is wrong with its report
 
 
 def list_runs(folder: Path) -> list[Listed]:

@@ -7,13 +7,13 @@ import msgspec
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import endpoint_of, mean, mean_known
 
-RECENT = 5  # episodes of every run that count as recent
+RECENT = 5  # last episodes that count as recent, of a group's newest run that has any
 REWARD_LABEL = "reward (not comparable)"
 DIFFERENCE_LABEL = "endpoint so far; only a look decides"
 
 
 class GroupNow(msgspec.Struct, frozen=True, kw_only=True):
-    """One group, averaged over the recent episodes of its started runs; None before the first."""
+    """One group: means over the RECENT last episodes of its newest run that has any; None before the first."""
 
     group: str
     episodes: int  # recorded, over all runs

@@ -59,7 +59,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     looks: tuple[LookNow, ...]  # taken so far
     verdicts: tuple[Reported, ...]  # of a finished one that has its report
     ledger: int  # entries
-    notes: tuple[str, ...] = ()  # ledger entries that are no faults: waits for room on the disk
+    notes: tuple[str, ...] = ()  # waits for room on the disk; why the report's answers cannot be told
 
 
 def status(experiment_dir: Path) -> Status:

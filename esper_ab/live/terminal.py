@@ -1,6 +1,6 @@
 """Live view of an experiment in the terminal: a bar with the time left, and after every barrier a table of groups.
 
-An observer of the coordinator: it receives every journalled event and every heartbeat, and returns nothing. On a
+An observer of the coordinator: it receives every journalled event and sign of life, and returns nothing. On a
 terminal it redraws in place; in a pipe or a file it writes a line per barrier, not more often than every few seconds.
 """
 
@@ -101,7 +101,7 @@ class LiveView:
                 self._live.stop()
 
     def observe(self, event: AnyEvent | messages.Progress | str) -> None:
-        """Process one journalled event or heartbeat; strings are warnings, which go to stderr elsewhere."""
+        """Process one journalled event or sign of life; strings are warnings, which go to stderr elsewhere."""
         self._leave_a_dead_terminal()
         if isinstance(event, str):
             return

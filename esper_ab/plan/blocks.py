@@ -60,7 +60,7 @@ class Plan(Settings, frozen=True, kw_only=True):
     kind: str  # of the task: names what reports and analyses have for it
     estimand: str  # one sentence
     notes: tuple[str, ...]  # what the user should know: several axes, time slicing, idle devices, too few replicates
-    step_s: float = 0.0  # estimated: a host epoch with its validation; 0 in journals that do not have it
+    step_s: float = 0.0  # estimated: a step (growth: a host epoch), or a trainer's point; 0 in older journals
     chance: float | None = None  # outcome of guessing a class; None: not known, or there are no classes
     run_sd: float | None = None  # how much runs of one condition differ, from a calibration; None: unknown
     trainer: TrainerFacts | None = None  # what the rehearsal of a trainer of the user's own found
@@ -84,7 +84,7 @@ def make_plan(
     follow the plan's own. `run_sd`: from a calibration. `appraisal`: of the rewards of
     `experiment` alone.
     """
-    check_design(experiment)  # of which the number of sets of lanes depends
+    check_design(experiment)  # first: on its comparisons and looks depends the number of sets of lanes
     task = next(task for task in machine.tasks if task.name == experiment.task)
     sets = _lane_sets(experiment, machine)
     digest, matter = digest_of(experiment, machine), bool(positions_could_matter_by(experiment, machine))

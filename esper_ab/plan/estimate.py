@@ -53,7 +53,7 @@ class Estimate(Settings, frozen=True, kw_only=True):
 
     duration_s: float  # with the start of the workers; without the report
     start_up_s: float  # of that, until the first worker trains
-    step_s: float  # one step of one run beside the others: a host epoch with its validation
+    step_s: float  # one step of one run beside the others (growth: a host epoch), or a trainer's point
     memory_bytes: int  # of all workers that live at the same time
     basis: str  # one sentence: what the numbers rest on
 

@@ -148,7 +148,7 @@ def _rehearsed(facts: TrainerFacts) -> dict[str, Any]:
 
 
 def _sha256(tree: dict[str, Any]) -> str:
-    """Of the settings as they are read back: an empty table is not."""
+    """Hash the settings as they are read back from TOML, in which an empty table is not there."""
     return settings_sha256(tomllib.loads("\n".join(_toml(tree))))
 
 
@@ -172,7 +172,7 @@ def _key(name: str) -> str:
 def make_experiment_directory(
     experiment_dir: Path, plan: Plan, machine: Machine, about: dict[str, Any] | None = None, *, claimed: bool = False
 ) -> None:
-    """Create `experiment_dir` with experiment.toml and copies of users' reward functions.
+    """Create `experiment_dir` with experiment.toml and copies of users' reward functions and trainer.
 
     `claimed`: it was made before, empty, by the caller.
 

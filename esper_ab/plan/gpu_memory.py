@@ -46,7 +46,7 @@ def too_much(experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[L
         if device.name.startswith("cuda") and runs * each > device.memory_bytes:
             shared = f"{runs} workers share it; " if runs > 1 else ""
             return (
-                f"{device.name} has {device.memory_bytes / 2**30:.1f} GiB, and may need about "
+                f"{device.name} has {device.memory_bytes / 2**30:.1f} GiB, and its runs may need about "
                 f"{runs * each / 2**30:.1f} GiB ({shared}docs/scaling.md, Memory): fewer --n-envs or a smaller "
                 "growth.batch_size need less."
             )

@@ -82,7 +82,7 @@ def _on_inference(experiment: ResolvedExperiment, blocks_at_once: int, *, matter
 
 def _on_positions(experiment: ResolvedExperiment) -> Iterator[str]:
     """Say that the order is free, where no record depends on it."""
-    aliased = "" if experiment.order != "fixed" else "; nor does it confound anything that the order is fixed"
+    aliased = "" if experiment.order != "fixed" else "; that the order is fixed confounds nothing"
     yield (
         "Lane and start order cannot matter here: with parts of the catalogues, a deterministic arithmetic and one "
         f"kind of CPU a record is a function of its rng paths alone. So nothing is adjusted for them{aliased}."
@@ -157,8 +157,8 @@ def _on_outcome(experiment: ResolvedExperiment, machine: Machine) -> Iterator[st
     same = [group.name for group in learners if group.settings.reward.mode == ENV_REWARD]
     if same and len(same) < len(learners) and not experiment.outcome:
         yield (
-            f"The outcome is also the reward of {', '.join(same)} ({ENV_REWARD}), and not of the other learners: asked "
-            "is whether another reward teaches it better than it teaches itself."
+            f"The outcome is also the reward of {', '.join(same)} ({ENV_REWARD}), and not of the other learners: the "
+            "question is whether another reward teaches it better than it teaches itself."
         )
     if not next(task.repeats for task in machine.tasks if task.name == experiment.task):
         yield (

@@ -24,7 +24,7 @@ RESUMPTIONS: dict[Resumption, str] = {
 
 
 def order_of(experiment: ResolvedExperiment, machine: Machine, ref: RunRef) -> TrainerOrder | None:
-    """Return the trainer of one run; None where growth trains."""
+    """Return the trainer of one run; None where the experiment has no trainer of the user's own."""
     facts = machine.trainer
     if facts is None:
         return None

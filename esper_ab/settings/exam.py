@@ -9,7 +9,7 @@ from esper_ab.settings.experiment import AskedExperiment
 
 GROUPS = ("heuristic", "random", "wait", "shaped", "simplified", "sparse")  # unless others are named
 EXAMINED = "growth"  # kind of the tasks whose rewards it judges
-CONTROL = "random"  # a policy that chose well among valid actions by chance alone
+CONTROL = "random"  # chooses among the valid actions by chance: what a learner has to beat
 
 
 def as_exam(experiment: AskedExperiment) -> AskedExperiment:

@@ -72,7 +72,7 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     untested: tuple[str, ...] = ()  # groups that are measured and in no comparison
     exam: bool = False  # judge the learning groups by the criteria of analysis/growth/exam.py
     early_stop: bool = True  # a decided comparison ends; a group without any other leaves later blocks
-    futility: Share = 0.0  # of differences of the margin that no interim look may stop for futility; 0: none stops
+    futility: Share = 0.0  # power at the margin that stops for futility have to keep; 0: no look stops for it
     open_ended: bool = False  # no maximum: blocks of `replicates` are added until every comparison is decided
 
 

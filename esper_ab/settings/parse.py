@@ -91,7 +91,7 @@ def list_installed() -> Catalogue:
 
 
 def settings_sha256(tree: dict[str, Any]) -> str:
-    """What [record] of an experiment.toml has of the settings above it; unlike the plan's digest, of all of them."""
+    """Return the sha256 of a tree of settings, as [record] of an experiment.toml keeps it; it covers all of them."""
     return hashlib.sha256(json.dumps(tree, sort_keys=True, default=str).encode()).hexdigest()
 
 

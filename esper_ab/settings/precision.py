@@ -52,7 +52,7 @@ def precision_notes(asked: AskedExperiment, resolved: ResolvedExperiment, machin
         notes.append(f"--amp auto: {chosen} ({why}).")
     halves = [group.name for group in resolved.groups if group.settings.growth.amp == "bf16"]
     if halves and not machine.cpu_bf16 and any(name.startswith("cpu") for name in resolved.devices):
-        notes.append(f"{', '.join(halves)}: this CPU has no bf16 instructions; results stay the rule's, time does not.")
+        notes.append(f"{', '.join(halves)}: this CPU has no bf16 instructions; results are equal, training is slower.")
     return tuple(notes)
 
 

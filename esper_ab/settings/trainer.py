@@ -37,7 +37,7 @@ def trained(values: dict[str, Any], groups: Sequence[Group], said: Sequence[Assi
     for one in said:
         if not (one.key in READ or one.key.startswith(TRAINER)):
             raise UsageError(
-                f"{one.origin}: {one.key} is of growth, and no trainer of your own reads it; groups differ in its "
+                f"{one.origin}: {one.key} is not read with a trainer of your own; groups differ in the trainer's "
                 "settings, as in --group fast:trainer.lr=1e-2"
             )
     if len(groups) < 2:

@@ -24,7 +24,7 @@ class Equivalence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def equivalence(difference: AdjustedDifference, margin: float, p_bound: float) -> Equivalence | None:
-    """`margin` > 0; `p_bound`: of each one-sided test. None without a t."""
+    """Test `difference` against `margin` > 0 by two one-sided t-tests at `p_bound` each; None without a t."""
     if difference.se is None:
         return None
     p_lower = float(t_sf((difference.mean + margin) / difference.se, difference.df))

@@ -25,7 +25,7 @@ class Grounds(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decide(grounds: Grounds) -> Verdict:
-    """Return the first verdict that applies, in the order of `Verdict`."""
+    """Return the first verdict that applies, in the order of `Verdict`; capped, INCONCLUSIVE follows NO INFERENCE."""
     if grounds.blocked:
         return Verdict.BLOCKED
     if grounds.pairs < LEAST_PAIRS and (grounds.capped or not grounds.identical):

@@ -18,7 +18,7 @@ from esper_ab.verdict.word import CLAIMS, DIFFERENT, Verdict
 
 
 class Why(StrEnum):
-    """Why a comparison is not decided: the first that applies, ending "Not decided: ..., but ..."."""
+    """Why a comparison is not decided, as the end of "Not decided: ..., but ..."; `_why` chooses one."""
 
     AUDIT = "the audit allows no verdict"
     LOST = "the runs that were lost could turn it"
@@ -182,8 +182,8 @@ def _amount(evidence: Evidence) -> str:
 def _size(evidence: Evidence, value: float | None = None) -> str:
     """Write `value`, by default the estimate, without sign: "7.9"; more digits where one number would round away.
 
-    One digit less than elsewhere, unless a number would then have one only; more where the interval would shrink to
-    one number, or a limit would seem to lie on 0 or on the margin.
+    One decimal less than elsewhere, unless a number would then keep one significant digit only; more where the
+    interval would shrink to one number, or a limit would seem to lie on 0 or on the margin.
     """
     value = evidence.estimate if value is None else value
     numbers = [number for number in (evidence.estimate, evidence.low, evidence.high) if number is not None]

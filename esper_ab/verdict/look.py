@@ -60,10 +60,11 @@ class LookData:
     p: float | None
     mean: float | None  # what the test estimates
     average: float | None  # what is to be estimated; differs from `mean` under the rank test only
-    of_average: AdjustedDifference | None  # its t, which the rank test asks as well about what is small
+    of_average: AdjustedDifference | None  # unadjusted t of `average`: must agree under the rank test on what is small
 
 
 def look_data(design: Design, replicates: int, pairs: Sequence[Pair]) -> LookData:
+    """Estimate and test the pairs of the first `replicates`; p and means are None where nothing can be tested."""
     used = [pair for pair in pairs if pair.replicate < replicates]
     a, b = [pair.a for pair in used], [pair.b for pair in used]
     sides = [(pair.position_a, pair.position_b) for pair in used]
@@ -92,7 +93,7 @@ def look_data(design: Design, replicates: int, pairs: Sequence[Pair]) -> LookDat
 
 
 def mixed_up(design: Design, sides: Sequence[tuple[int, int]]) -> bool:
-    """Return whether what positions do could be all that these pairs show. `sides`: of a and of b, per pair."""
+    """Return whether effects of positions alone could explain these pairs. `sides`: positions of a and b, per pair."""
     noise = design.positions_drawn or not design.positions_matter or design.positions < 2
     return not noise and not told_apart(sides)
 

@@ -34,7 +34,7 @@ class Requirement:
 
 
 def parse_requirement(text: str, groups: Sequence[str], comparisons: Iterable[Contrast]) -> Requirement:
-    """UsageError for another form, an unknown word or group, or two groups that the experiment does not compare."""
+    """Read `text`. UsageError for another form, an unknown word or group, or two groups that are not compared."""
     words = text.split()
     at = [place for place, word in enumerate(words) if word in RELATIONS]
     if len(at) != 1 or at[0] in (0, len(words) - 1):
@@ -72,10 +72,10 @@ def holds(requirement: Requirement, comparison: Comparison) -> bool:
     """Whether the verdict supports the requirement; without a look at enough pairs, or under a cap, it does not.
 
     better-than, worse-than: the direction was shown, whatever its size. equivalent-to: the difference was shown to be
-    smaller than the margin, or both groups were one computation. not-worse-than: worse by the margin or more was
-    excluded by the repeated interval (non-inferiority at the margin). What speaks of the margin needs as many pairs as
-    an equivalence, and outcomes that stand clear of what a group comes to that learns nothing. A stop for futility is
-    no claim: only the interval of its look counts.
+    smaller than the margin, or both groups were one computation and lost equally many runs. not-worse-than: worse by
+    the margin or more was excluded by the repeated interval (non-inferiority at the margin). What speaks of the margin
+    needs as many pairs as an equivalence, and outcomes that stand clear of what a group comes to that learns nothing.
+    A stop for futility is no claim: only the interval of its look counts.
     """
     look = comparison.last_look
     if look is None or look.pairs < LEAST_PAIRS or comparison.capped_by:
@@ -104,7 +104,7 @@ def _too_few(requirement: Requirement, comparison: Comparison) -> str:
         if requirement.relation in RELATIONS[:2] or look.pairs >= LEAST_EQUIVALENCE_PAIRS:
             return ""
         return f" of {counted}; that a difference is smaller than the margin needs {LEAST_EQUIVALENCE_PAIRS}"
-    return f" of {counted}; every requirement needs a planned look with at least {LEAST_PAIRS}"
+    return f" of {counted}; every requirement needs a look with at least {LEAST_PAIRS} pairs"
 
 
 def _not_worse(comparison: Comparison, *, forwards: bool) -> bool:

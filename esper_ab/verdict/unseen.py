@@ -15,7 +15,7 @@ from esper_ab.design.design import Design
 from esper_ab.stats.pair import Pair
 from esper_ab.verdict.looks import Course, retake
 
-_MISSED = 0.05  # chance that what strikes a run at the rate named strikes none of them
+_MISSED = 0.05  # chance that a collapse which strikes each run at `Unseen.rate` strikes none of them
 
 
 class Unseen(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +27,7 @@ class Unseen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unseen(design: Design, pairs: Sequence[Pair], course: Course) -> Unseen | None:
-    """Ask the decision of the last look again; None without one. `pairs`: at least those of that look."""
+    """Take the last look again with one collapsed run more; None without a claim. `pairs`: no fewer than the look's."""
     if course.standing not in ("crossed", "equivalent"):
         return None
     look = course.looks[-1]
@@ -40,7 +40,7 @@ def unseen(design: Design, pairs: Sequence[Pair], course: Course) -> Unseen | No
 
 
 def _collapsed(used: Sequence[Pair], worst: float, *, of_a: bool) -> Pair:
-    """Return the first pair with the worst endpoint for one group and its mean for the other."""
+    """Return a further pair: the worst endpoint for one group, the other group's mean endpoint for the other."""
     mean = math.fsum(pair.b if of_a else pair.a for pair in used) / len(used)
     return msgspec.structs.replace(used[0], a=worst if of_a else mean, b=mean if of_a else worst)
 

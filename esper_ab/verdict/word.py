@@ -1,4 +1,4 @@
-"""The words of verdicts, which also those read who compute none."""
+"""The words of verdicts, in a module of their own: who reads verdicts and computes none loads no statistics."""
 
 from __future__ import annotations
 

@@ -43,6 +43,7 @@ _SPAN = re.compile(r"(\S+) % interval,? ([\d.]+)( worse)? to ([\d.]+)( worse| be
 
 
 PIECE = 500  # comparisons of one piece of work
+_POINT = 2e-8  # a narrower interval is one number: what is left of its width is rounding
 
 
 def check(rng_seed: int, number: int) -> tuple[Counter[str], list[str]]:
@@ -239,7 +240,9 @@ def _of_the_headline(found: Comparison) -> Iterator[str]:
         return
     low = float(span[2]) * (-1.0 if span[3] else 1.0)
     high = float(span[4]) * (-1.0 if span[5] == " worse" else 1.0)
-    if (verdict in (*UP, *DOWN) and not 0.0 < low < high) or (verdict in SMALL and not -margin < low < high < margin):
+    spread = low < high or found.high - found.low < _POINT
+    inside, clear = -margin < low and high < margin, low > 0.0
+    if (verdict in (*UP, *DOWN) and not (clear and spread)) or (verdict in SMALL and not (inside and spread)):
         yield f"{verdict} beside {low} to {high}: {said}"
     if "includes 0" in said and not low <= 0.0 <= high:
         yield f"0 is said to be in {low} to {high}: {said}"

@@ -14,7 +14,7 @@ _NOT_VARIED = {"mode", "params", "family", "gamma"}  # what the reward is; and g
 
 
 def alternatives(settings: RewardSettings) -> Iterator[tuple[str, object, RewardSettings]]:
-    """Yield (constant, its value now, the settings with another one) for every number and switch."""
+    """Yield (constant, its value now, the settings with another one) for every switch and number but 0."""
     for name in settings.__struct_fields__:
         value = getattr(settings, name)
         if name in _NOT_VARIED:

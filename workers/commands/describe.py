@@ -1,7 +1,8 @@
 """`python -m workers.commands.describe QUESTIONS`: one JSON line about machine, catalogues and the user's additions.
 
 The preflight child: it imports torch so that the control plane need not. QUESTIONS and the answer are the structs of
-esper_ab.contracts.machine. It only reports: it starts and decides nothing.
+esper_ab.contracts.machine. It only reports, and decides nothing; to rehearse a trainer it starts
+processes of its own.
 """
 
 from __future__ import annotations
@@ -199,7 +200,7 @@ def controller_problems(questions: Questions) -> dict[str, str]:
 
 
 def _doing(what: str) -> None:
-    """Tell the command that waits what it waits for; before the first line torch is imported."""
+    """Tell the waiting command, on stderr, what this process does now; until the first such line it imports torch."""
     sys.stderr.write(f"{DOING}{what}\n")
     sys.stderr.flush()
 

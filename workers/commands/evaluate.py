@@ -1,4 +1,4 @@
-"""`python -m workers.commands.evaluate POLICY…`: grow fresh hosts with saved policies and print the results."""
+"""`python -m workers.commands.evaluate POLICY…`: play fresh episodes with saved policies and print the results."""
 
 from __future__ import annotations
 
@@ -46,6 +46,8 @@ def evaluate_file(path: Path, hosts: int | None, rng_seed: int | None, device: s
     if spec.task.startswith(GYM_PREFIX):
         return evaluate_policy(Session(spec, _gym_world(spec)), policy, lambda _step: None)
     tasks = catalog.names("workers.tasks")
+    if kind_of_task(spec.task) == GYMNASIUM:
+        raise ValueError(f"{path}: its task {spec.task!r} is code, which a policy file must not cause to run")
     if spec.task not in tasks:
         raise ValueError(f"{path}: its task {spec.task!r} is not installed here; there are {', '.join(tasks)}")
     task: Task = catalog.entry("workers.tasks", spec.task, "TASK")
@@ -89,6 +91,7 @@ def _without_code(settings: GroupSettings, *, gymnasium: bool) -> GroupSettings:
 
 
 def torch_device(name: str) -> torch.device:
+    """Return the device that plans call `name`; ValueError when it is not on this machine."""
     there = ("cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count())))
     if name not in there:
         raise ValueError(f"no device {name!r} here; there is {', '.join(there)}")
@@ -136,7 +139,7 @@ def _line(row: dict[str, Any]) -> str:
 @click.argument("policies", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--hosts", type=click.IntRange(min=1), help="Hosts to grow. [default: as in the run]")
 @click.option("--rng-seed", type=int, help="Other hosts and other draws. [default: the run's own, which repeats "
-              "it, on the kind of device it had]")
+              "its evaluation on the same kind of device]")
 @click.option("--device", default="cpu", show_default=True, help="For the hosts: cpu, or a GPU as plans name it.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON array instead of lines.")
 def main(policies: tuple[Path, ...], hosts: int | None, rng_seed: int | None, device: str, as_json: bool) -> None:

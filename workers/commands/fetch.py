@@ -40,9 +40,10 @@ def _download(archive: Archive, target: Path) -> None:
         remedy = "without a network, unpack the archive elsewhere and name its folder with --data-dir"
         raise FetchError(f"cannot download {archive.url}: {error}; {remedy}") from None
     if size != archive.size_bytes or digest.hexdigest() != archive.sha256:
+        found = f"more than {archive.size_bytes}" if size > archive.size_bytes else f"{size}"
         raise FetchError(
-            f"{archive.url} gave {'more' if size > archive.size_bytes else size} bytes with a checksum other than the "
-            f"published {archive.size_bytes} bytes; nothing was kept, try again"
+            f"{archive.url} gave {found} bytes, not the published {archive.size_bytes} with their checksum; "
+            "nothing was kept, try again"
         )
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from workers.gymnasium_task.making import Load
 
 INSTALL = "it needs gymnasium: pip install 'esper-ab[gymnasium]'"
-_LIMIT = 2000  # steps of the episode that is played twice
+_LIMIT = 2000  # steps, at most, of an episode that is played twice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ def probe(questions: Questions, doing: Callable[[str], None]) -> Probed:
 
 
 def _references(questions: Questions) -> list[tuple[str, str]]:
-    """Return what for, and which: every function of the user's own."""
+    """Return (what it is for, reference) of every function of the user's own that the question names."""
     task = [] if questions.task.startswith(GYM_PREFIX) else [("task", questions.task)]
     outcome = [("outcome", questions.outcome)] if ":" in questions.outcome.removeprefix("info:") else []
     return [*task, *outcome, *(("reward mode", mode) for mode in questions.user_rewards)]
@@ -125,7 +125,7 @@ def _episode(spec: GymSpec) -> tuple[list[GymFacts], tuple[EnvEpisode, ...], flo
 
 
 def _check_shown(facts: list[GymFacts]) -> None:
-    """ValueError where random actions come to what no policy can see."""
+    """ValueError when an observation that random actions led to is not finite: no policy can use it."""
     import numpy as np
 
     for step, one in enumerate(facts, start=1):

@@ -24,7 +24,7 @@ _decode = msgspec.json.Decoder(AppraisalQuestion).decode
 
 
 def answer(question: AppraisalQuestion) -> AppraisalAnswer:
-    """Play and score; ValueError, KeyError, OSError or RuntimeError name what cannot be done."""
+    """Play and score; ValueError, KeyError, OSError or Unusable (of a kernel) name what cannot be done."""
     chosen = question.arithmetic or choose_arithmetic(question.growth, question.device)
     library.check(chosen)
     arithmetic.pin(chosen)

@@ -10,7 +10,7 @@ import sys
 import msgspec
 import torch
 
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.errors import USER_FAULTS, UsageError
 from esper_ab.contracts.settings import Arithmetic
 from workers.process import arithmetic
 from workers.trainer import module
@@ -26,7 +26,7 @@ def main(text: str) -> int:
     arithmetic.pin(Arithmetic(threads=trial.threads, deterministic=trial.deterministic))
     try:
         tried = attempt(trial, "cuda:0" if trial.gpu and torch.cuda.is_available() else "cpu")
-    except Exception as error:  # noqa: BLE001  of the user's code, which may raise anything
+    except USER_FAULTS as error:
         where = line_of(error, module.load(trial.reference)[0].train) if not isinstance(error, ValueError) else ""
         sys.stderr.write(f"\nerror: {one_line(error)}{where}\n")
         return UsageError.exit_code

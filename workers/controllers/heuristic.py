@@ -1,8 +1,9 @@
 """A hand-written controller: germinate on a plateau, keep what contributes, prune what does not.
 
 One seed at a time, in the first empty slot of the network order; after a fossil the next seed uses the next slot. The
-seed to act on is found by its serial number, never by a remembered slot. Unlike its model it sees measured
-contributions, so it can fossilise. Where the masks do not permit what the rules choose, it waits.
+seed to act on is found by its serial number, never by a remembered slot. Unlike the heuristic of the
+reference system (docs/rewards.md) it sees measured contributions, so it can fossilise. Where the masks do not permit
+what the rules choose, it waits.
 """
 
 from __future__ import annotations

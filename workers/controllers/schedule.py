@@ -87,7 +87,7 @@ class Schedule(Controller[DecisionView]):
 
     @classmethod
     def side_by_side(cls, schedules: Sequence[Schedule], hosts: int) -> Schedule:
-        """Return the controller that follows each of `schedules`, of one row, in as many environments in a row."""
+        """Return one controller that follows schedule i (of one row) in environments i·hosts … (i + 1)·hosts - 1."""
         longest = max(schedule._steps.shape[1] for schedule in schedules)
         steps = np.full((len(schedules), longest), np.iinfo(np.int64).max)  # never due
         wishes = np.zeros((len(schedules), longest, len(HEADS)), dtype=np.int64)

@@ -16,10 +16,10 @@ from workers.facts import Ints
 
 
 class Shares:
-    """Of one episode: contexts [E], and which sample of the context an epoch's sample is."""
+    """One episode's draws: the context of each host [E], and the samples of its context in an epoch [E, N]."""
 
     def __init__(self, task: Task, paths: Sequence[RngPath]) -> None:
-        """Draw them, each at an address below its environment's."""
+        """Draw contexts and samples, at addresses below `paths`, which has one per environment."""
         self._contexts = task.contexts
         self.context: Ints = np.zeros(len(paths), dtype=np.int64)
         if self._contexts:

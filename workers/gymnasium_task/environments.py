@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from esper_ab.contracts.errors import USER_FAULTS
 from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.rng import RngPath
 from workers.arrays import Bools, Floats
@@ -42,7 +43,7 @@ class GymSeen:
     alive: Bools  # [E]
     masks: AllValid
     observation: NDArray[np.float32]  # [E, width]
-    low: Floats  # [dimensions] of a continuous decision; empty or 0 where decisions are by heads
+    low: Floats  # [dimensions] of a continuous decision; one 0 where decisions are by heads
     high: Floats
 
 
@@ -76,7 +77,7 @@ class _Place:
             self.seed, self.seen = seed, self._codec.flat(observation)
         except OSError:
             raise  # a lack of room may be waited for
-        except Exception as error:
+        except USER_FAULTS as error:
             raise _failed("reset", self.env.reset, error) from error
         self.decisions: list[NDArray[Any]] = []  # since the reset
         self.episode = GymEpisode(observations=[self.seen])
@@ -87,7 +88,7 @@ class _Place:
             self.seen, earned = self._codec.flat(observation), float(reward)
         except OSError:
             raise
-        except Exception as error:
+        except USER_FAULTS as error:
             raise _failed("step", self.env.step, error) from error
         episode = self.episode
         self.decisions.append(decision.copy())
@@ -112,7 +113,7 @@ def _parts(returned: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
     return returned
 
 
-def _failed(name: str, method: Callable[..., Any], error: Exception) -> ValueError:
+def _failed(name: str, method: Callable[..., Any], error: BaseException) -> ValueError:
     """Say in one line which method of an environment went wrong, and where."""
     reason = str(error) if isinstance(error, ValueError) else one_line(error)
     return ValueError(f"{name} of the environment: {reason}{line_of(error, method)}")

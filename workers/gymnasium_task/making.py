@@ -14,6 +14,7 @@ import gymnasium
 import msgspec
 import numpy as np
 
+from esper_ab.contracts.errors import USER_FAULTS
 from esper_ab.contracts.kinds import ENV_REWARD, GYM_PREFIX
 from esper_ab.contracts.settings import RewardSettings
 from workers.arrays import Floats
@@ -50,7 +51,7 @@ def _checked(make: Callable[[], Any], what: str) -> Callable[[], Env]:
     def checked() -> Env:
         try:
             env = make()
-        except Exception as error:
+        except USER_FAULTS as error:
             raise ValueError(f"{what} cannot be made: {one_line(error)}{line_of(error, make)}") from error
         if not isinstance(env, gymnasium.Env):
             raise ValueError(f"{what} is a {type(env).__name__}, not a gymnasium.Env")
@@ -94,7 +95,7 @@ def _number(function: Callable[[GymEpisode], Any], what: str) -> Outcome:
     def number(episode: GymEpisode) -> float:
         try:
             found = float(function(episode))
-        except Exception as error:
+        except USER_FAULTS as error:
             reason = str(error) if isinstance(error, ValueError) else one_line(error)
             raise ValueError(f"{what}: {reason}{line_of(error, function)}") from error
         return found
@@ -116,7 +117,7 @@ def reward_of(settings: RewardSettings, load: Load) -> Reward:
     def reward(facts: GymFacts) -> Floats:
         try:
             found = np.asarray(function(facts, *constants))
-        except Exception as error:
+        except USER_FAULTS as error:
             raise ValueError(f"{what} failed: {one_line(error)}{line_of(error, function)}") from error
         if found.shape != facts.env_reward.shape or found.dtype.kind not in "fiub":
             raise ValueError(f"{what} returned shape {found.shape} {found.dtype}, not {facts.env_reward.shape} float64")

@@ -91,4 +91,4 @@ def _head_sizes(actions: gymnasium.Space[Any]) -> tuple[int, ...]:
     if isinstance(actions, gymnasium.spaces.MultiBinary) and isinstance(actions.n, int):
         return (2,) * actions.n
     can = "Discrete, MultiDiscrete, MultiBinary and Box"
-    raise ValueError(f"actions {actions} are none that a policy here can choose, which are {can}")
+    raise ValueError(f"a policy here cannot choose actions {actions}; it can choose {can}")

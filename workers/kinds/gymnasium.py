@@ -29,5 +29,5 @@ RUNS = GymRuns
 def controller(spec: RunSpec) -> Controller[Any]:
     """Make the controller that `spec` names."""
     if spec.settings.controller.name not in CONTROLLERS[GYMNASIUM]:
-        raise ValueError(f"no controller {spec.settings.controller.name!r} here; there is random")
+        raise ValueError(f"no controller {spec.settings.controller.name!r} in a Gymnasium task; there is random")
     return RandomActions()

@@ -48,7 +48,7 @@ def fan_in_bound(fan_in: int) -> float:
 
 @dataclass(frozen=True)
 class Blueprint:
-    """A shape-preserving module. One file of this folder each: `BLUEPRINT = Blueprint(...)`.
+    """A shape-preserving module. One file of workers/blueprints each: `BLUEPRINT = Blueprint(...)`, or `residual(...)`.
 
     `params(channels)` lists its parameters; `forward(x, p)` maps x [B, H, W, N, C] and stacked parameters [N, …] to
     s(x) of the same shape and precision. Contract (tests/catalog/test_blueprints.py): keeps shape and precision,

@@ -17,7 +17,10 @@ from workers.layers import device as _device
 
 
 def conv(x: Tensor, weight: Tensor, depthwise: bool = False) -> Tensor:
-    """`weight` of a depthwise one is [n,C,1,k,k]. Images [B,H,W,1,I] of one network are shown to every kernel."""
+    """Convolve x [B,H,W,n,I] with `weight` [n,O,I,k,k], a depthwise one [n,C,1,k,k]: [B,H,W,n,O].
+
+    The result has x's precision. Images [B,H,W,1,I] are shown to every network's kernel.
+    """
     weight = weight.to(x.dtype)
     if weight.shape[-1] > 1 and _device.is_cpu(x.device):
         return by_groups(x, weight, depthwise)

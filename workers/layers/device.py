@@ -9,11 +9,11 @@ import torch
 
 _CACHED_BYTES = 4 << 20
 _UNKNOWN_BYTES = 8 << 30  # memory of a device that is neither a CPU nor CUDA's
-PIECE = 64  # of a GPU's memory: a pass holds several such tensors, and several workers may share a GPU
+PIECE = 64  # the widest tensor gets 1/64 of a GPU's memory: a pass holds several, and workers may share a GPU
 
 
 def is_cpu(device: torch.device) -> bool:
-    """Whether kernels take any layout, loops run along the memory, and a call costs little."""
+    """Whether `device` is a CPU: its kernels take any layout, loops run along the memory, and a call costs little."""
     return device.type == "cpu"
 
 

@@ -14,7 +14,7 @@ _aten = torch.ops.aten
 
 
 def norm_groups(channels: int) -> int:
-    """Groups of a group norm: the first of 32, 16, …, 1 that leaves 16 channels each, else the first divisor."""
+    """Groups of a group norm: the largest of 32, 16, …, 1 that leaves 16 or more channels, else the largest divisor."""
     divisors = [g for g in (32, 16, 8, 4, 2, 1) if channels % g == 0]
     return next((g for g in divisors if channels // g >= 16), divisors[0])
 

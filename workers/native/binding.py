@@ -11,7 +11,7 @@ from typing import Any
 Pointer, Int, Float, Long = ctypes.c_void_p, ctypes.c_int32, ctypes.c_float, ctypes.c_int64
 
 CONV, DEPTHWISE, NORM, RELU, TOWARDS, EXCITE = range(6)  # EsperLayerKind
-_STATUS = {1: "no memory", 2: "a kernel of this size, or an image too small for the pools"}  # EsperStatus
+_STATUS = {1: "no memory", 2: "a convolution of this size, or an image too small for the pools"}  # EsperStatus
 
 
 class HostStruct(ctypes.Structure):
@@ -109,7 +109,7 @@ class Workspaces:
 
     @contextmanager
     def one(self) -> Iterator[int]:
-        """One that nobody else uses meanwhile."""
+        """Yield a workspace that nobody else uses meanwhile; MemoryError when there is no memory for a new one."""
         try:
             workspace = self._free.get_nowait()
         except queue.Empty:

@@ -25,7 +25,7 @@ class Chain:
 
 
 def widest_kernel(blueprint: Blueprint, channels: int) -> int:
-    """Taps in a row of its widest convolution, 0 without one."""
+    """Return the taps in a row of the blueprint's widest convolution, 0 without one."""
     return max((spec.shape[-1] for spec in blueprint.params(channels) if len(spec.shape) == _KERNEL), default=0)
 
 
@@ -36,7 +36,7 @@ def trains(blueprint: Blueprint) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def chain_of(blueprint: Blueprint, channels: int) -> Chain:
-    """Its layers over so many channels."""
+    """Return the layers of `blueprint`, declared as `residual`, over `channels` channels."""
     specs = {spec.name: spec for spec in blueprint.params(channels)}
     ends = accumulate(spec.size for spec in specs.values())
     at = {name: end - specs[name].size for name, end in zip(specs, ends, strict=True)}

@@ -29,9 +29,9 @@ KNOWN_ANSWER = {"avx512": _FUSED, "avx2": _FUSED, "generic": _UNFUSED if build.o
 
 
 def runnable() -> tuple[str, ...]:
-    """Return the widths built on such a processor that this one can run, the widest first.
+    """Return the widths that this processor can run, the widest first, whether or not they were built.
 
-    As torch sees it, which obeys ATEN_CPU_CAPABILITY.
+    What the processor can do is taken from torch, which obeys ATEN_CPU_CAPABILITY.
     """
     capability = torch.backends.cpu.get_cpu_capability()
     lacking = () if capability.startswith("AVX512") else ("avx512",) if capability == "AVX2" else ("avx512", "avx2")

@@ -54,11 +54,11 @@ class Adam:
         )  # fmt: skip
 
     def state(self) -> dict[str, Any]:
-        """Return copies of all that a step depends on besides parameters and gradients."""
+        """Return copies of update counts and running means, laid out as `state` in torch.optim.Adam's state_dict."""
         return {"state": {i: {k: v.clone() for k, v in state.items()} for i, state in enumerate(self._state)}}
 
     def load(self, state: dict[str, Any]) -> None:
-        """Continue from `state`, of this class or of torch.optim.Adam; LookupError when it is for other parameters."""
+        """Continue from `state`, of this class or of torch.optim.Adam; LookupError for another number of parameters."""
         found = state["state"]
         if found and len(found) != len(self._parameters):
             raise LookupError(f"a state of {len(found)} parameters for {len(self._parameters)}")

@@ -111,9 +111,11 @@ class PPOAgent:
     def reward(
         self, rewards: NDArray[np.float64], done: NDArray[np.bool_], cut: Cut | None = None
     ) -> None:
-        """Complete the step: rewards [E], and which environments [E] ended with it. The done stay done.
+        """Complete the step with rewards [E] and the environments [E] that ended with it; they stay ended.
 
-        Unless `cut` has them begin anew. Every environment has to end: with its episode, or cut off with the rollout.
+        `cut` names those that were cut off, and those that begin another episode at once. By `finish_episode` every
+        environment has to have ended: by itself, or cut off with the rollout. ValueError for a reward that is not
+        finite, RuntimeError without an `act` before.
         """
         if not self.frozen:
             self._buffer.rewarded(rewards, done, self._alive)
@@ -198,7 +200,7 @@ class PPOAgent:
         return self.observations.normalise(raw) if self.spec.policy.normalise_observations else raw
 
     def _last_values(self, cut: Cut) -> Floats:
-        """Return [E], in the critic's units, of what environments that were cut off saw last; 0 of the others."""
+        """Return values [E], in the critic's units, of the last observations of those cut off; 0 for others."""
         if not cut.truncated.any():
             return np.zeros(len(self._alive))
         known = self._known(np.where(cut.truncated[:, None], cut.last, np.float32(0.0)))
@@ -207,9 +209,10 @@ class PPOAgent:
             return self.policy.values(features).double().cpu().numpy()
 
     def _move_return_normaliser(self, returns: Floats) -> None:
-        """Take in `returns`; values keep what they mean in reward units, unless they had no meaning there before.
+        """Merge `returns` [N] into the normaliser, and rescale the critic so that its values in reward units stay.
 
-        Without that exception the noise of an untrained critic would be preserved, times the unit of the reward.
+        While all returns so far are equal the critic's output has no unit (std 0): then it is not rescaled, or the
+        noise of an untrained critic would be kept, times the unit of the reward.
         """
         mean, std = self.returns.mean, self.returns.std
         self.returns.moments.merge(returns[:, None])

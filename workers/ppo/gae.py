@@ -13,8 +13,8 @@ def gae(
     """Return advantages and returns (advantage + value), both [T, E].
 
     rewards, values, dones: [T, E]; `dones[t]`: step t was terminal, so nothing after it reaches step t. last_value:
-    [E], value of the observation after step T-1; used only where `dones[T-1]` is False, which is a task with an
-    artificial time limit.
+    [E], value of the observation after step T-1; used only where `dones[T-1]` is False, in an episode that goes on.
+    Rewards and values are in the same unit, and so are the results.
     """
     continues = 1.0 - dones.astype(np.float64)
     next_values = np.concatenate([values[1:], last_value[None]])

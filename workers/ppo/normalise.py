@@ -87,10 +87,10 @@ class RunningMoments:
 
 
 class ObservationNormaliser:
-    """(x - mean) / std, clipped. The first rollout is seen as it is, because observations are bounded.
+    """(x - mean) / std, clipped to ±OBSERVATION_CLIP. Before the first merge it only clips: mean 0, std 1.
 
-    `moments` are those of the own rollouts, `applied` those that normalise: the same unless the normaliser is shared,
-    where they are whatever was applied last.
+    `moments` are those of this policy's rollouts, `applied` those that normalise: the same object unless groups share
+    them, where `applied` is what the last `apply` was given.
     """
 
     def __init__(self, width: int, *, std_floor: float, shared: bool = False) -> None:

@@ -128,9 +128,9 @@ def ppo_update(
 ) -> PPOUpdate:
     """Update the policy in place; `rng` decides the order of sequences per epoch.
 
-    Stops before a step whose minibatch is beyond the target KL, and before a step whose gradient is not finite (the
-    record then says None where a number was not finite). Heads are reported by position, "0", "1", …, none where
-    decisions are continuous, and what is counted in reward units, which a batch is not, as None.
+    Stops before a step whose minibatch is beyond the target KL, and before a step whose gradient is not finite. A
+    number that is not finite is None in the record, and so are `advantage_std` and `return_mean`, which are in reward
+    units: a batch is normalised. Heads are named by position, "0", "1", …; continuous decisions have none.
     """
     diagnosis = _diagnose(policy, batch)
     parameters = list(policy.parameters())

@@ -1,4 +1,4 @@
-"""Entry point of a worker: pins device, threads and determinism before torch is imported, then runs the loop."""
+"""Entry point of a worker: pins devices and threads before torch is imported, determinism after, then runs the loop."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from esper_ab.contracts import link_keys
+from esper_ab.contracts.errors import USER_FAULTS
 from esper_ab.contracts.installed_code import sources_imported
 from esper_ab.contracts.messages import PROTOCOL, Failed, Hello, Lane, WorkerOrder
 from esper_ab.contracts.settings import Arithmetic
@@ -72,7 +73,7 @@ def _serve(
         ))
         serve(link, order, files, log_to)
         files.finish()
-    except Exception as error:
+    except USER_FAULTS as error:
         files.finish(error)
         link.send(failure(error))
         raise
@@ -80,7 +81,7 @@ def _serve(
         link.close(finished=True)
 
 
-def failure(error: Exception) -> Failed:
+def failure(error: BaseException) -> Failed:
     """Build the report of an error: one line, and the end of the traceback."""
     summary = f"{type(error).__name__}: {error}".splitlines()[0][:_SUMMARY_CHARS]
     lines = "".join(traceback.format_exception(error))

@@ -33,7 +33,7 @@ _AGAIN_AFTER_S = 30.0  # without an answer: the connection may have been lost, a
 _LOG_PAUSE_S = 1.0
 _LOG_BYTES = 64 << 10  # of console output, at a time
 _LAST_WORDS_S = 5.0
-_MOST_LISTED, _MOST_BYTES = 1 << 20, 64 << 20  # of the list of a folder of copies, and of one of them
+_MOST_LISTED, _MOST_BYTES = 1 << 20, 64 << 20  # bytes of the list of a folder of copies, and of one copy
 
 Wait = Callable[[], None]  # waits for messages for a moment, says so, and raises when the work is to be given up
 
@@ -66,15 +66,15 @@ class Files(Protocol):
         """Keep the policy that the run has saved below the worker's folder, so that a record may name it."""
 
     def read(self, offered: Checkpoint, wait: Wait) -> bytes:
-        """Return an intact checkpoint; Damaged."""
+        """Return the bytes of `offered`; Damaged when they are missing or not those that were recorded."""
 
     def bring_code(self, spec: messages.RunSpec, wait: Wait) -> None:
-        """Have the copies of users' code that the run needs below the worker's folder. OSError."""
+        """Put the copies of users' code that the run needs below the worker's folder; OSError when it cannot."""
 
     def logs_to(self, spec: messages.RunSpec) -> None:
         """From now on console output goes to the log of this run, below the worker's folder."""
 
-    def finish(self, error: Exception | None = None) -> None:
+    def finish(self, error: BaseException | None = None) -> None:
         """Nothing is written any more. `error`: with which the worker ends, which will write it when it is gone."""
 
 
@@ -88,19 +88,19 @@ class SharedFiles:
         return checkpoint.store(self._root, run, milestone, data, self._writer)
 
     def store_policy(self, spec: messages.RunSpec, wait: Wait) -> None:
-        """It is there."""
+        """Do nothing: the run has saved it in the experiment directory."""
 
     def read(self, offered: Checkpoint, wait: Wait) -> bytes:
         return durable.read(self._root / offered.file, offered.sha256, offered.size_bytes)
 
     def bring_code(self, spec: messages.RunSpec, wait: Wait) -> None:
-        """They are there."""
+        """Do nothing: the copies lie in the experiment directory."""
 
     def logs_to(self, spec: messages.RunSpec) -> None:
-        """It is there."""
+        """Do nothing: the run's log lies in the experiment directory."""
 
-    def finish(self, error: Exception | None = None) -> None:
-        """All is there, or will be."""
+    def finish(self, error: BaseException | None = None) -> None:
+        """Do nothing: whatever was written lies in the experiment directory."""
 
 
 @dataclass(kw_only=True)
@@ -176,7 +176,7 @@ class LinkedFiles:
             path = self._root / spec.log_file
             self._logs.append(_Log(path=path, run=spec.ref, position=_size(path)))
 
-    def finish(self, error: Exception | None = None) -> None:
+    def finish(self, error: BaseException | None = None) -> None:
         """Send what there is of console output, with the error, as long as somebody takes it."""
         if error is not None:
             traceback.print_exception(error)
@@ -268,7 +268,7 @@ class LinkedFiles:
     def _copy(self, file: str, most_bytes: int, wait: Wait) -> bytes:
         data = self._fetch(file, most_bytes, wait)
         if len(data) > most_bytes:
-            raise OSError(errno.EFBIG, f"is larger than the {most_bytes >> 20} MiB of code that are fetched", file)
+            raise OSError(errno.EFBIG, f"is larger than {most_bytes >> 20} MiB, the most that is fetched", file)
         return data
 
     def _fetch(self, file: str, most_bytes: int, wait: Wait) -> bytes:

@@ -156,10 +156,13 @@ class Link:
         self._context.term()
 
     def _end_forked_child(self) -> None:
-        """A second process of one run would write its files, too, and wait for ever at sockets that are not its own."""
+        """End this process if it is a forked child of the one that connected.
+
+        A second process of one run would write its files, too, and wait for ever at sockets that are not its own.
+        """
         if os.getpid() != self._process:
             with suppress(OSError):
-                os.write(_STDERR, b"a child that was forked by a reward function came back from it: it ends here\n")
+                os.write(_STDERR, b"a process forked by user code came back from it: it ends here\n")
             os._exit(_FORKED)
 
     def _milestone_of(self, message: messages.Ready | messages.EpisodeFinished | messages.Evaluated) -> int:
@@ -168,7 +171,7 @@ class Link:
         return message.record.episode + 1 if isinstance(message, messages.EpisodeFinished) else self._milestone + 1
 
     def _is_of_file(self, message: messages.CoordinatorMessage) -> bool:
-        """Whether it was, and has been taken."""
+        """Return whether `message` concerns a file; if so, the listener of `take_files` has been given it."""
         if not isinstance(message, messages.FileAnswer) or self._hear_file is None:
             return False
         self._hear_file(message)

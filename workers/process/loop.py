@@ -83,7 +83,7 @@ def serve(link: Link, order: messages.WorkerOrder, files: Files, log_to: Callabl
 
 
 def _run(link: Link, files: Files, assigned: messages.Assign, makers: Makers) -> None:
-    """Execute one run from its warm-up, or from the end of its records, to its evaluation."""
+    """Execute one run: restore it as far as it was recorded, warm up, train what is left, evaluate."""
     spec = assigned.spec
     _say(f"{spec.ref.name}: {spec.episodes} episodes of {spec.n_envs} environments on {spec.ref.lane}")
     files.bring_code(spec, _waiting(link, spec, assigned.milestone, "warm-up"))
@@ -185,7 +185,7 @@ def _listen(link: Link, spec: messages.RunSpec, timeout_s: float | None) -> mess
 
 
 def _waiting(link: Link, spec: messages.RunSpec, milestone: int, phase: str) -> Wait:
-    """Return what waits for messages while a file is under way: for long only as long as others' files are first."""
+    """Return a `Wait` for a file under way: it listens for a moment, and now and then reports progress in `phase`."""
     said_at = time.monotonic()
 
     def wait() -> None:

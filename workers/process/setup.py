@@ -52,7 +52,7 @@ def keep_freed_memory() -> None:
 
 
 def obey_the_coordinator_only(stacks_to: int = _STDERR) -> None:
-    """Ignore signals that a terminal sends to all processes; dump all stacks to a descriptor on SIGUSR1.
+    """Ignore SIGINT, SIGTERM and SIGHUP, whoever sends them; dump all stacks to a descriptor on SIGUSR1.
 
     Ending workers is left to the coordinator, which uses SIGUSR1 to find where this process is stuck.
     """
@@ -63,11 +63,11 @@ def obey_the_coordinator_only(stacks_to: int = _STDERR) -> None:
 
 
 def die_with_parent() -> None:
-    """End this process as soon as its parent has ended, whatever it is doing.
+    """End this process as soon as its parent has ended, if multiprocessing started it; others are left as they are.
 
     Two ways, because each has a gap. A thread that watches the parent does not run while the process is stopped or C
     code holds the interpreter's lock. The kernel's signal works in both cases, but only on Linux, and it follows the
-    thread that spawned: that is the coordinator's only one, which lives as long as the experiment.
+    thread that spawned: that is the coordinator's main one, which lives as long as the experiment.
     """
     parent = multiprocessing.parent_process()
     if parent is None:

@@ -1,7 +1,7 @@
 """SHAPED's payment or charge for the decision itself, in the slot it acts on. Independent of other reward terms.
 
-Branches for decisions that the masks forbid are kept: the function is total, and older results can be checked against
-it.
+Branches for decisions that the masks forbid are kept: the function is total, and the golden cases of the reference
+system (tests/golden) can be checked against it.
 """
 
 from __future__ import annotations

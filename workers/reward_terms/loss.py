@@ -1,6 +1,7 @@
 """The loss family: reward from falls of the validation loss. Used by SHAPED when `family = "loss"`.
 
-Positive `loss_delta` is improvement and is rewarded; the reference system has this sign the wrong way round.
+Positive `loss_delta` is improvement and is rewarded; the reference system (docs/rewards.md,
+"What differs from the reference system") has this sign the wrong way round.
 """
 
 from __future__ import annotations

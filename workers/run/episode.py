@@ -38,8 +38,8 @@ def play(
 ) -> EpisodeResult:
     """Play an episode at `paths`, one per environment.
 
-    The decider learns from the first of `rewards`; the others are only summed. ValueError names a mode that is not
-    finite.
+    The decider learns from the first of `rewards`; the others are only summed. ValueError when a reward is not finite;
+    it names the mode.
     """
     decider.begin_episode(env.n_envs)
     seen = env.begin(paths)

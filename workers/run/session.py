@@ -56,6 +56,7 @@ class Session:
 
     def warm_up(self, on_step: OnStep) -> float:
         """Play a short throw-away episode with its own policy, so that episode 0 is not cold; return its seconds."""
+        self._stopwatch.lap()  # excludes making the environments, and restoring a checkpoint
         twin = self if self.agent is None else Session(self.spec, self._world)
         steps, own = min(WARM_UP_STEPS, self.spec.steps), self.spec.settings.reward
         env = self._world.environments(own, steps, self.spec.n_envs, twin._stopwatch, whole=True)

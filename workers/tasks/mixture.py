@@ -1,6 +1,6 @@
 """A family of generated 12x12 images: where a seed helps differs from host to host, and accuracy shows where.
 
-Every class has four members in each context, and one seed at most is of use:
+Each context has the same four labels, and one seed at most is of use:
 
 - `texture`: gratings of four orientations, fine and noisy. The first max-pool leaves them visible, the second does not.
 - `relation`: a bright and a dark pixel in noise, far apart; the class is in which direction the dark one lies. Only

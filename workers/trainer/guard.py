@@ -1,8 +1,8 @@
 """`python guard.py WORD …`: run a program as long as the process that holds this one's stdin lives, and not longer.
 
 It is started by a worker as the leader of a session of its own. Whatever ends first, the program or the worker, even by
-SIGKILL: nothing of that session is left. The exit status is the program's, or 128 and the signal that ended it. Only
-the standard library, for it is a file of its own beside a worker that may have torch.
+SIGKILL: nothing of that session is left. The exit status is the program's, 128 plus the signal that ended it, or 127
+when it could not be started. It imports only the standard library: it runs beside every worker and must stay small.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def flat(settings: TrainerSettings) -> dict[str, TrainerValue]:
 
 
 def load(path: str) -> tuple[PythonTrainer, UserCode]:
-    """Execute the file at `path`."""
+    """Execute the file at `path`; return the trainer that it defines, and its code."""
     what = f"trainer {Path(path).name}"
     code = user_code.load(what, path)
     return _of(code.module, what), code
@@ -88,7 +88,7 @@ def _of(module: ModuleType, what: str) -> PythonTrainer:
     sys.modules[module.__name__] = module  # where the types of its settings, and pickle, look names up
     train, evaluate = (_function(module, what, name, call) for name, call in (("train", 1), ("evaluate", 2)))
     if not inspect.isgeneratorfunction(inspect.unwrap(train)):
-        raise ValueError(f"{what}: train(run) yields no points; after each, yield run.Point(metrics, state=…)")
+        raise ValueError(f"{what}: train(run) yields no points; at the end of each, yield run.Point(metrics, state=…)")
     settings = getattr(module, "Settings", TrainerSettings)
     if not (isinstance(settings, type) and issubclass(settings, TrainerSettings)):
         raise ValueError(f"{what}: Settings has to be a class Settings(esper_ab.TrainerSettings)")
@@ -106,7 +106,7 @@ def _function(module: ModuleType, what: str, name: str, arguments: int) -> Calla
     try:
         inspect.signature(function).bind(*[None] * arguments)
     except (TypeError, ValueError):
-        raise ValueError(f"{what}: it must be {call}") from None
+        raise ValueError(f"{what}: {name} cannot be called like that; it must be {call}") from None
     typed: Callable[..., Any] = function
     return typed
 
@@ -167,8 +167,9 @@ def restored(data: bytes) -> State:
 def _check_plain(value: Any, where: str) -> None:
     if isinstance(value, dict):
         for key, item in value.items():
+            _check_plain(key, f"the key {key!r} of {where}")
             _check_plain(item, f"{where}[{key!r}]")
-    elif isinstance(value, list | tuple):
+    elif type(value) in (list, tuple):
         for index, item in enumerate(value):
             _check_plain(item, f"{where}[{index}]")
     elif type(value) not in _PLAIN and not isinstance(value, torch.Tensor):

@@ -71,7 +71,7 @@ class TrainerSession(ABC):
 
     @property
     def stateless(self) -> bool:
-        """Whether a run may be taken up without a checkpoint: never, it would begin anew."""
+        """False: what a trainer has done is known only from a checkpoint, and without one the run begins anew."""
         return False
 
     def warm_up(self, on_step: OnStep) -> float:
@@ -162,7 +162,9 @@ class PythonSession(TrainerSession):
         on_step(0)
         point = next(self._points, None)
         if point is None:
-            raise ValueError(f"train(run) ended before point {episode} of {self.spec.episodes}; it yields run.points")
+            raise ValueError(
+                f"train(run) ended before point {episode} of {self.spec.episodes}; it yields run.points of them"
+            )
         found = module.metrics_of(point, self.order.outcome)
         names = found.keys() - {self.order.outcome}
         if names != set(self.order.metrics):

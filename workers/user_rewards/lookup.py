@@ -15,6 +15,7 @@ from types import ModuleType
 import numpy as np
 
 from esper_ab.contracts import catalog
+from esper_ab.contracts.errors import USER_FAULTS
 from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.settings import RewardSettings
 from workers.facts import Floats, StepFacts
@@ -94,7 +95,7 @@ def _checked(function: RewardFunction, mode: str) -> RewardFunction:
     def checked(facts: StepFacts, settings: RewardSettings) -> Floats:
         try:
             result = np.asarray(function(facts, settings))
-        except Exception as error:
+        except USER_FAULTS as error:
             place = _user_code.line_of(error, function)
             raise ValueError(f"reward mode {mode!r} failed: {_user_code.one_line(error)}{place}") from error
         if result.shape != facts.op.shape or result.dtype.kind not in "fiub":

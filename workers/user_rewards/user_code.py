@@ -20,6 +20,7 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 
+from esper_ab.contracts.errors import USER_FAULTS
 from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.source_files import source_sha256
 
@@ -86,12 +87,12 @@ def _copied(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"]
 
 
-def one_line(error: Exception) -> str:
+def one_line(error: BaseException) -> str:
     """Return kind and message of an error in one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
-def line_of(error: Exception, function: Callable[..., object]) -> str:
+def line_of(error: BaseException, function: Callable[..., object]) -> str:
     """Return the line of `function`'s file that raised the error, as " (mine.py, line 7)"; "" if it was elsewhere."""
     file = inspect.unwrap(function).__code__.co_filename if hasattr(inspect.unwrap(function), "__code__") else ""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
@@ -178,7 +179,7 @@ def _load_alone(what: str, path: Path, shown: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         loader.exec_module(module)
-    except Exception as error:
+    except USER_FAULTS as error:
         del sys.modules[name]
         raise ValueError(f"{what}: running {path.name} failed: {one_line(error)}") from error
     return module
@@ -187,5 +188,5 @@ def _load_alone(what: str, path: Path, shown: Path) -> ModuleType:
 def _load_module(what: str, name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
-    except Exception as error:
+    except USER_FAULTS as error:
         raise ValueError(f"{what}: importing {name!r} failed: {one_line(error)}") from error

@@ -45,7 +45,7 @@ def findings(history: History, pairs: Pairs) -> Iterator[Finding]:
 
 
 def distance(values: Sequence[float], floor: Sequence[float]) -> Distance:
-    """Of the endpoints of one group from the floor in the same replicates, all percent."""
+    """Return how far the endpoints of one group are from the floor in the same replicates, all in percent."""
     found = paired_difference(values, floor)
     if found.low is None or found.high is None:
         return Distance(found.mean, found.mean, found.mean)

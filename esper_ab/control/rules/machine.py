@@ -186,10 +186,7 @@ class ExperimentMachine:
         self._out.do(commands.EndWorker(worker.lane, reason=reason, hung=hung, run_log=run_log))
 
     def lost(self, lane: str, how: str, log: str, *, hung: bool) -> tuple[Command, ...]:
-        """A worker is gone: its run goes on with another one, unless recovery says that this is no use.
-
-        `how` it ended, and the end of its `log`; "" when it wrote none.
-        """
+        """Take in `how` a worker ended, and the end of its `log` or "": its run goes on with another or is given up."""
         worker = self._workers.on_lane(lane)
         run = self._run_of(worker)
         stands = self._blocks.stands(run) if run else runs.NOWHERE
@@ -201,8 +198,8 @@ class ExperimentMachine:
         line, log = f"{worker.title} {how}, {where}", log or worker.traceback
         self._out.record(ledger_entries.death(worker, run, line, log, hung=hung))
         account = f"{line}\n{log}" if log else line
-        again = run is not None and self._deaths.alike(run.ref.name, f"{how}\n{log}")
-        self._out.do(commands.Warn(f"{line}: the same as before" if again else account))
+        told_before = run is not None and self._deaths.alike(run.ref.name, f"{how}\n{log}")
+        self._out.do(commands.Warn(f"{line}: the same as before" if told_before else account))
         self._liveness.forget(worker.identity)
         self._out.go_on(self._files.lost(worker))
         kind = WorkerHung if hung else WorkerFailed

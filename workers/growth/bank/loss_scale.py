@@ -7,13 +7,13 @@ section 3.2). The scale is a power of two, so it changes no digit of a gradient 
 
 - A host or a seed whose gradient is not finite keeps its parameters and its momentum for this step; all others step.
 - The scale is halved by such a step, once however many there were, but only if the environment's own outputs are
-  finite: a host whose float32 loss is not has diverged, whatever the scale, and its episode ends. It has no say.
+  finite: a host whose outputs are not finite has diverged, whatever the scale, and its episode ends.
 - Below 1 it never falls. At 1 a gradient is taken as it is, as without a scale: what is not finite there is a
   divergence, not an overflow.
 - After CLEAN_STEPS steps without a halving it doubles, so that what one host did is not for ever.
 
-Within an epoch every device of a run begins with the run's scale and halves its own; the run goes on with the smallest.
-So the scale does not depend on which device was faster.
+Within an epoch every part of a run (the hosts of one device and one context) begins with the run's scale and halves
+its own; the run goes on with the smallest. So the scale does not depend on which part was faster.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ class LossScale:
         """Go on from `state`; ValueError when no run can have written it."""
         value, clean = float(state["value"]), int(state["clean_steps"])
         if not (1.0 <= value <= LARGEST and 0 <= clean < CLEAN_STEPS):
-            raise ValueError(f"a loss scale of {value:g} after {clean} clean steps")
+            raise ValueError(
+                f"a loss scale of {value:g} after {clean} clean steps, beyond {LARGEST:g} or {CLEAN_STEPS - 1}"
+            )
         self.value, self.clean_steps = value, clean
 
 

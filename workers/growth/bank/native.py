@@ -44,7 +44,7 @@ class Grown:
 
 
 class NativeStep:
-    """`levels`: those of the enabled slots."""
+    """Trains and measures networks by a library of the kernel; `levels`: of the host, behind which slots lie."""
 
     def __init__(
         self,

@@ -49,7 +49,7 @@ class SlotSeeds:
         return h + (delta if self.places is None else self.places.put(delta))
 
     def positions(self) -> list[Tensor]:
-        """Of every group's members on the activations' row axis."""
+        """Return, for each group, the rows of the activations [B,H,W,N,C] that its members hold, [n] each."""
         sizes = [len(group.members) for group in self.groups]
         rows = torch.arange(sum(sizes), device=self.blend.live.device) if self.places is None else self.places.rows
         return list(torch.split(rows, sizes))

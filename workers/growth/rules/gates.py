@@ -24,12 +24,12 @@ _FULL = 1.0 - 1e-6
 
 
 def may_train(table: SeedTable) -> Bools:
-    """Return gate 1, GERMINATED -> TRAINING, [E, S]."""
+    """Return where GERMINATED -> TRAINING is permitted, [E, S]."""
     return np.asarray(table.stage == GERMINATED)
 
 
 def may_blend(table: SeedTable, gates: GateMode, val_acc: Floats) -> Bools:
-    """Return gate 2, TRAINING -> BLENDING, [E, S]; `val_acc` [E] is the last validation accuracy."""
+    """Return where TRAINING -> BLENDING is permitted, [E, S]; `val_acc` [E]: last validation accuracy, percent."""
     passed = (table.stage == TRAINING) & (table.epochs_in_stage >= _BLEND_EPOCHS[gates])
     if gates == "strict":
         passed &= val_acc[:, None] - table.acc_at_stage_start >= _BLEND_IMPROVEMENT_POINTS
@@ -37,15 +37,15 @@ def may_blend(table: SeedTable, gates: GateMode, val_acc: Floats) -> Bools:
 
 
 def may_hold(table: SeedTable, gates: GateMode) -> Bools:
-    """Return gate 3, BLENDING -> HOLDING, [E, S]: the alpha target is 1 and reached."""
+    """Return where BLENDING -> HOLDING is permitted, [E, S]: alpha has reached its target 1; strict: after 3 epochs."""
     full = (table.alpha_mode == HOLD) & (table.alpha_target >= _FULL) & (table.alpha >= _FULL)
     return np.asarray((table.stage == BLENDING) & full & (table.epochs_in_stage >= _HOLD_EPOCHS[gates]))
 
 
 def may_fossilize(table: SeedTable, gates: GateMode) -> Bools:
-    """Return gate 5, HOLDING -> FOSSILIZED, [E, S]: contribution measured in this life.
+    """Return where HOLDING -> FOSSILIZED is permitted, [E, S]: a contribution was measured in this seed's life.
 
-    Strict: at least one point.
+    Strict: it is at least CONTRIBUTING_POINTS.
     """
     smallest = CONTRIBUTING_POINTS if gates == "strict" else -np.inf
     # A contribution never measured is NaN, and NaN compares False.

@@ -74,7 +74,7 @@ def refusal(how):
 
 def test_a_bad_name_is_that_of_the_argument(tmp_path):
     assert refusal(lambda: run_ab_test(START.build(), tmp_path, name="a b")).startswith("name 'a b': a folder's name")
-    assert refusal(lambda: run_ab_test(START.build(), tmp_path, name=3)) == "name 3: text"
+    assert refusal(lambda: run_ab_test(START.build(), tmp_path, name=3)) == "name must be text, not 3"
     runner = Runner(output_dir=tmp_path, name="a b", words=_FLAGS)
     assert refusal(lambda: prepare(parse_declaration(START.build(), tmp_path), runner)).startswith("--name 'a b': a fo")
 

@@ -76,5 +76,5 @@ def test_lanes_on_the_cpus_of_nodes_are_bound_to_cores():
     made.nodes = (Node(name="n1", cores=1), Node(name="n2", cores=1))
     with pytest.raises(UsageError, match=r"on cpu:2: there is no cpu:2 now, only cpu:0 to cpu:1; go on with as many"):
         made.check_lanes([lane("cpu:2", title="")])
-    with pytest.raises(UsageError, match=r"on cuda:0: there is no cuda:0 now, only none such"):
+    with pytest.raises(UsageError, match=r"on cuda:0: there is no cuda:0 now, and no other of its kind"):
         made.check_lanes([lane("cuda:0")])

@@ -57,10 +57,10 @@ deep = true
 
 
 @pytest.mark.parametrize(("changes", "words"), [
-    ({"sets": ("ppo.lr=1",)}, "--set ppo.lr=1: ppo.lr is of growth, and no trainer of your own reads it"),
-    ({"steps": 3}, "--steps: steps is of growth"),
-    ({"task": "digits"}, "--task: task is of growth"),
-    ({"group": ("slow:reward=sparse", *GROUPS)}, "reward.mode is of growth"),
+    ({"sets": ("ppo.lr=1",)}, "--set ppo.lr=1: ppo.lr is not read with a trainer of your own"),
+    ({"steps": 3}, "--steps: steps is not read with a trainer of your own"),
+    ({"task": "digits"}, "--task: task is not read with a trainer of your own"),
+    ({"group": ("slow:reward=sparse", *GROUPS)}, "reward.mode is not read with a trainer of your own"),
     ({"group": GROUPS[:1]}, "needs two groups or more"),
     ({"group": ()}, "needs two groups or more"),
     ({"outcome_better": ""}, "--outcome-better is missing"),

@@ -135,7 +135,7 @@ def test_identical_with_runs_lost_in_one_group_only_supports_nothing(comparison)
 def test_too_few_pairs_are_named_as_the_reason(tmp_path, capsys):
     run = write(tmp_path / "run", same_twice(replicates=2))
     assert report(run, "--fail-unless", "a equivalent-to b") == 12
-    said = "a against b is IDENTICAL of 2 pairs; every requirement needs a planned look with at least 6"
+    said = "a against b is IDENTICAL of 2 pairs; every requirement needs a look with at least 6 pairs"
     assert said in capsys.readouterr().err
     whole = write(tmp_path / "whole", same_twice())
     assert report(whole, "--fail-unless", "a equivalent-to b", "--fail-unless", "b not-worse-than a") == 0

@@ -89,6 +89,13 @@ def test_a_policy_of_a_task_that_is_not_installed_is_one_line(policy: Path, caps
     assert f"{policy}: its task 'elsewhere' is not installed here; there are " in capsys.readouterr().err
 
 
+def test_a_policy_file_chooses_no_environment_of_its_own(policy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = msgspec.structs.replace(policy_file.load(policy).spec, task="/a/folder/env.py:make")
+    policy_file.save(policy.parents[2], spec, None)
+    assert run([str(policy)]) == 2
+    assert "task '/a/folder/env.py:make' is code, which a policy file must not cause to run" in capsys.readouterr().err
+
+
 def test_a_policy_file_chooses_no_code(policy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One from elsewhere may name a reward function of its maker's; evaluating it must not run that."""
     trap = policy.parent / "trap.py"

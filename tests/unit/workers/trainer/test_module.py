@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
+from collections import OrderedDict, namedtuple
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +128,8 @@ def test_states_of_torch_modules_and_optimisers_come_back() -> None:
     ({"net": torch.nn.Linear(1, 1)}, r"state\['net'\] is torch.nn.*Linear, which cannot be restored"),
     ({"a": [np.ones(2)]}, r"state\['a'\]\[0\] is numpy.ndarray.*torch.from_numpy"),
     ({"a": np.float64(1)}, r"numpy.float64.*float\(number\)"),
+    ({np.int64(3): 1}, r"the key .*3.* of state is numpy.int64"),
+    ({"a": namedtuple("P", "x y")(1, 2)}, r"state\['a'\] is .*\.P, which cannot be restored"),
 ])  # fmt: skip
 def test_a_state_that_would_need_code_is_refused(state: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):

@@ -78,6 +78,16 @@ def test_what_a_trainer_raises_is_told_with_its_place(tmp_path: Path) -> None:
     assert found.problem == "KeyError: 'no' (mine.py, line 19)"
 
 
+def test_a_trainer_that_exits_is_told_like_one_that_raises(tmp_path: Path) -> None:
+    path = Path(trainers.python_file(tmp_path))
+    whole = path.read_text()
+    path.write_text(whole.replace("run.alive(1)", "raise SystemExit(0)"))
+    found = rehearse(trainers.question(str(path), tmp_path), silent)
+    assert found.problem == "SystemExit: 0 (mine.py, line 19)"
+    path.write_text(f"{whole}\nimport sys\nsys.exit()\n")
+    assert "running mine.py failed: SystemExit" in rehearse(trainers.question(str(path), tmp_path), silent).problem
+
+
 @pytest.mark.parametrize(("lr", "repeats"), [("1", True), ("9", False)])
 def test_a_rehearsal_finds_whether_a_command_repeats(tmp_path: Path, lr: str, repeats: bool) -> None:
     found = of_command(tmp_path, lr)
