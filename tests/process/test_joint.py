@@ -150,7 +150,7 @@ def test_a_command_takes_all_parts_or_names_them(name: str, capsys: pytest.Captu
 def test_a_requirement_is_held_against_the_mean(capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["report", "experiments/both", "--fail-unless", "wait better-than random"]
     assert invoke(group, asked, "esper-ab") == 12
-    assert "every requirement needs a planned look" in capsys.readouterr().err
+    assert "every requirement needs a look with" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("place")
