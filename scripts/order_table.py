@@ -43,7 +43,7 @@ WAYS = {
 INTRODUCTION = """`scripts/order_table` runs one unpaired A/A four ways: two groups of one condition, each on its own
 randomness. `fixed` is what the sequential tool did: a whole, then b, on one device. `shuffled` draws afresh who goes
 first, `alternating` takes one episode of one run at a time, `parallel` gives each run a device of its own. Small hosts,
-16 replicates, of hosts too short for EQUIVALENT: no group stands clear of one that learns nothing. Every worker warms up
+16 replicates, of hosts too short for EQUIVALENT: no group stands clear of one that learns nothing. Workers warm up
 before the first episode of record."""
 EXPERIMENT = (
     "--groups", "a=shaped,b=shaped", "--unpaired", "--task", "synthetic", "--replicates", "16", "--no-early-stop",
