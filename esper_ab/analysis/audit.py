@@ -148,7 +148,9 @@ def _remedy(history: History, contrast: Contrast, places: Sequence[Place]) -> st
     """Say what would tell an aliased comparison from its positions: more replicates, or another order."""
     experiment, n_sets = history.plan.experiment, len(history.plan.lanes) // len(history.plan.experiment.groups)
     names, more = [group.name for group in experiment.groups], list(places)
-    if experiment.order == "fixed" or history.design.test == "rank":
+    if experiment.order == "fixed":
+        return "An experiment with `--order balanced` would tell them apart; more replicates would not."
+    if history.design.test == "rank":
         return "An experiment with `--order balanced`, or more replicates than these, would tell them apart."
     for replicate in range(history.replicates, history.replicates + 2 * len(names) * n_sets):
         lanes = history.plan.lanes[replicate % n_sets * len(names) :]

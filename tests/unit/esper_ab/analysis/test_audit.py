@@ -74,6 +74,14 @@ def test_groups_that_keep_their_lane_cannot_be_told_from_it():
     assert "6 analysed replicates" in sentence
 
 
+def test_more_replicates_are_no_remedy_where_the_order_is_fixed():
+    def in_fixed_order(plan):
+        return replace(as_fixed(plan), experiment=replace(plan.experiment, order="fixed"))
+
+    (_, sentence) = only(planned(planted_effect(), in_fixed_order))
+    assert sentence.endswith("An experiment with `--order balanced` would tell them apart; more replicates would not.")
+
+
 @pytest.mark.parametrize("replicates", [2, 5])
 def test_pairs_too_few_for_any_inference_are_not_called_aliased_beside_that(replicates: int):
     events = Synthetic(replicates=replicates, episodes=1, n_envs=1).events()
