@@ -6,6 +6,7 @@ from difflib import get_close_matches
 
 import click
 
+from esper_ab.contracts.errors import Setting, as_flag
 from esper_ab.settings.foreign_keys import OURS
 
 
@@ -21,4 +22,4 @@ def unknown_option(error: click.NoSuchOption) -> str:
 
 
 def _flag(key: str) -> str:
-    return f"--set {key}=..." if "." in key else f"--{key.replace('_', '-')}"
+    return as_flag(Setting(key, "...", assigned=True) if "." in key else Setting(key))

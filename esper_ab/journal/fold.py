@@ -149,6 +149,11 @@ class History:
         """Group names in the order of the experiment."""
         return tuple(group.name for group in self.plan.experiment.groups)
 
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """Names of the policy's heads, from the first run that has any."""
+        return next((tuple(run.columns.heads) for run in self.runs.values() if run.columns.heads), ())
+
     def of_group(self, group: str) -> tuple[RunHistory, ...]:
         """Return the runs of one group, by replicate."""
         runs = [run for run in self.runs.values() if run.ref.group_id == group]

@@ -71,7 +71,7 @@ def endpoint(run: RunHistory, declared: str) -> float | None:
 
 
 def endpoint_of(run: RunHistory, declared: str) -> float | None:
-    """Return a run's endpoint; None unless it is evaluated and not given up."""
+    """Return the `endpoint` by which a run is compared; None until it is evaluated, and of one given up."""
     return None if run.evaluation is None or run.lost else endpoint(run, declared)
 
 

@@ -156,16 +156,16 @@ def _more_pairs(content: Content) -> Iterator[Step]:
 
 
 def _more_spread(content: Content) -> Iterator[Step]:
-    """Yield what makes runs differ where most pairs came out alike."""
-    said = (
-        "Most pairs came out alike, and more of them would too: compare after less training (--episodes) or on "
-        f"{kind_of(content).harder}"
-    )
-    if content.history.design.endpoint == "evaluation":
-        anew = _anew(content, "training", "--endpoint", "curve-mean")
-        yield Step(sentence=f"{said}, or compare training itself.", command=anew)
-    else:
-        yield Step(sentence=f"{said}.")
+    """Yield what makes runs differ where most pairs came out alike; a run of one episode has no curve to compare."""
+    curve = content.history.plan.experiment.episodes > 1
+    less, training = "after less training (--episodes) or " if curve else "", ""
+    command = ""
+    if curve and content.history.design.endpoint == "evaluation":
+        training, command = ", or compare training itself", _anew(content, "training", "--endpoint", "curve-mean")
+    yield Step(
+        sentence="Most pairs came out alike, and more of them would too: compare "
+        f"{less}on {kind_of(content).harder}{training}.", command=command,
+    )  # fmt: skip
 
 
 def _larger(content: Content, extended: int, anew: int, said: str) -> Iterator[Step]:

@@ -47,22 +47,21 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def python(copy: Path, *arguments: str) -> str:
+def python(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {"PYTHONPATH": f"{copy}:{ROOT / 'tests'}", "PATH": "/usr/bin:/bin", "HOME": str(copy)}
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, *arguments], cwd=copy, env=environment, capture_output=True, text=True, check=False
     )
-    return done.stdout + done.stderr
 
 
 def test_a_launcher_is_found_by_its_name(copy: Path) -> None:
-    assert "'inline', 'local', 'mine'" in python(copy, "-m", "esper_ab.launch", "--launcher", "nobody")
+    assert "'inline', 'local', 'mine'" in python(copy, "-m", "esper_ab.launch", "--launcher", "nobody").stderr
     made = "from esper_ab.execution.launching import make_launcher; print(type(make_launcher('mine')).__name__)"
-    assert python(copy, "-c", made) == "InlineLauncher\n"
+    assert python(copy, "-c", made).stdout == "InlineLauncher\n"
 
 
 def test_a_statistic_is_computed_shown_and_exported(copy: Path) -> None:
-    text, document = json.loads(python(copy, "-c", SHOW))
+    text, document = json.loads(python(copy, "-c", SHOW).stdout)  # stderr: matplotlib may say that it lists fonts
     (comparison,) = document["comparisons"]
     largest = max(pair["a"] - pair["b"] for pair in comparison["pairs"])
     assert comparison["largest"] == largest

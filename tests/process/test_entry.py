@@ -101,8 +101,10 @@ def test_a_thread_refuses_a_gpu_which_it_could_not_have_to_itself():
     ("esper_ab.launchers.local", {"torch", "numpy", "scipy", "matplotlib"}),
     ("esper_ab.control.coordinator", {"torch", "matplotlib"}),  # its looks are statistics
     ("workers.process.link", {"torch", "numpy", "scipy", "matplotlib"}),
+    ("esper_ab.report.text", {"torch", "matplotlib"}),
+    ("esper_ab.report.verdict_json", {"torch", "matplotlib"}),
 ])  # fmt: skip
-def test_torch_stays_out_until_it_is_needed(module, out):
+def test_torch_and_figures_stay_out_until_they_are_needed(module, out):
     code = f"import sys, {module}; assert not {out} & set(sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -9,7 +9,7 @@ from support import trainers
 from support.apart import contents
 from support.in_process import done, esper_ab
 
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.errors import UsageError, WorkerFailed
 from esper_ab.design.calibration_file import load_calibration
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
@@ -81,6 +81,22 @@ def test_the_preflight_refuses_a_trainer_before_anything_is_made(
     assert result.returncode == UsageError.exit_code
     assert words in result.stderr
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_trainer_that_exits_in_training_is_an_error_that_is_told_in_full_once(tmp_path: Path) -> None:
+    path = Path(trainers.python_file(tmp_path))
+    text = path.read_text()
+    path.write_text(text.replace("run.alive(1)", "run.alive(1)\n        if point == 2: raise SystemExit(0)"))
+    ended = esper_ab(
+        "launch", "--out", tmp_path / "runs", "--name", "exits", "--launcher", "inline", "--margin", "1", "--groups",
+        "a,b", "--outcome-better", "higher", "--outcome", "score", "--trainer", path, "--replicates", "1", "--episodes",
+        "3",
+    )  # fmt: skip
+    assert ended.returncode == WorkerFailed.exit_code
+    first, again = "reported an error: SystemExit: 0, in episode 2 of run a/0", ": the same as before"
+    told = [line for line in ended.stderr.splitlines() if line.startswith("warning:") and first in line]
+    assert [line.endswith(again) for line in told] == [False, True, True]
+    assert 'mine.py", line' in ended.stderr
 
 
 KILLED = """

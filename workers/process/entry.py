@@ -76,6 +76,8 @@ def _serve(
     except USER_FAULTS as error:
         files.finish(error)
         link.send(failure(error))
+        if isinstance(error, SystemExit):  # with which Python would end without a word in the log
+            raise RuntimeError("a user's code called sys.exit()") from error
         raise
     finally:
         link.close(finished=True)

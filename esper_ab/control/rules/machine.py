@@ -198,7 +198,7 @@ class ExperimentMachine:
         line, log = f"{worker.title} {how}, {where}", log or worker.traceback
         self._out.record(ledger_entries.death(worker, run, line, log, hung=hung))
         account = f"{line}\n{log}" if log else line
-        told_before = run is not None and self._deaths.alike(run.ref.name, f"{how}\n{log}")
+        told_before = run is not None and self._deaths.alike(run.ref.name, f"{how}\n{worker.traceback or log}")
         self._out.do(commands.Warn(f"{line}: the same as before" if told_before else account))
         self._liveness.forget(worker.identity)
         self._out.go_on(self._files.lost(worker))

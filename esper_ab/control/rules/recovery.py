@@ -36,7 +36,7 @@ class Deaths:
         return deaths >= self._most
 
     def alike(self, run: str, account: str) -> bool:
-        """Whether the last worker of `run` that died left the same account, but for numbers."""
+        """One more death of `run`, told by `account`; whether its last one was told alike, but for numbers."""
         before = self._accounts.get(run)
         self._accounts[run] = _without_numbers(account)
         return self._accounts[run] == before

@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from esper_ab.journal.columns import Columns
-from esper_ab.journal.fold import History, RunHistory
+from esper_ab.journal.fold import RunHistory
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
 from esper_ab.report.figures.drawing import (
@@ -185,7 +185,7 @@ def binned(points: CurveValues, most: int) -> CurveValues:
 
 def heads(content: Content) -> Drawing | None:
     """Plot the normalised entropy of every head of the policy, one panel per head. None where no record has heads."""
-    names = head_names(content.history)
+    names = content.history.heads
     words = Words(
         name="heads", title="How decided each head is", label="entropy / its maximum",
         caption="Entropy of each head over its valid choices, as a share of the largest possible, where it had a "
@@ -196,14 +196,6 @@ def heads(content: Content) -> Drawing | None:
 
 def _head_entropy(columns: Columns, head: str) -> Sequence[float]:
     return columns.head(head)[0] if head in columns.heads else [math.nan] * len(columns)
-
-
-def head_names(history: History) -> tuple[str, ...]:
-    """Return the names of the policy's heads, from the first run that has any."""
-    for run in history.runs.values():
-        if run.columns.heads:
-            return tuple(run.columns.heads)
-    return ()
 
 
 def panels(

@@ -13,7 +13,6 @@ from esper_ab.journal.columns import Columns
 from esper_ab.journal.fold import RunHistory
 from esper_ab.journal.outcomes import mean_known
 from esper_ab.report.content import Content
-from esper_ab.report.figures.curves import head_names
 from esper_ab.report.kinds import Row, kind_of
 from esper_ab.report.tables.table import NONE, NOT_COMPARABLE, Table, mean_and_sd, number
 from esper_ab.stats.text import digits_for
@@ -162,7 +161,7 @@ def ppo_table(content: Content) -> Table:
 
 def heads_table(content: Content) -> Table:
     """Build entropy and learnable share of each head, one column per learning group."""
-    updates, names = _updates(content), head_names(content.history)
+    updates, names = _updates(content), content.history.heads
     rows = []
     for name in names:
         cells = []

@@ -64,6 +64,19 @@ def test_where_most_pairs_came_out_alike_another_question_is_proposed_and_not_mo
     assert step.command == f"{ANEW} --endpoint curve-mean --name synthetic-training"
 
 
+def test_a_run_of_one_episode_is_not_told_to_compare_its_training():
+    """As of a command, of which `--endpoint curve-mean` and `--episodes` are refused."""
+    shown = found("open")
+    (item,) = shown.comparisons
+    altered = replace(item, effect=msgspec.structs.replace(item.effect, se=None, t=None, p=None), pairs_needed=None)
+    changed, started = msgspec.structs.replace, shown.history.started
+    plan = changed(started.plan, experiment=changed(started.plan.experiment, episodes=1))
+    history = replace(shown.history, started=changed(started, plan=plan))
+    (step,) = next_steps(replace(shown, history=history, analysis=replace(shown.analysis, comparisons=(altered,))))
+    assert step.command == ""
+    assert "--" not in step.sentence
+
+
 def test_the_first_step_is_the_one_that_trains_fewer_pairs():
     """An extension follows a stricter rule and keeps the pairs that are there; a new plan begins without any."""
     shown = found("open")
