@@ -93,9 +93,13 @@ def test_a_trainer_that_exits_in_training_is_an_error_that_is_told_in_full_once(
         "3",
     )  # fmt: skip
     assert ended.returncode == WorkerFailed.exit_code
-    first, again = "reported an error: SystemExit: 0, in episode 2 of run a/0", ": the same as before"
-    told = [line for line in ended.stderr.splitlines() if line.startswith("warning:") and first in line]
-    assert [line.endswith(again) for line in told] == [False, True, True]
+    warnings = [line for line in ended.stderr.splitlines() if line.startswith("warning:")]
+    told = [
+        [line.endswith(": the same as before") for line in warnings if f"0, in episode 2 of run {run}" in line]
+        for run in ("a/0", "b/0")
+    ]
+    assert [False, True, True] in told  # the other run may be given up with it, before its third worker dies
+    assert all(alike == [False, True, True][: len(alike)] for alike in told)
     assert 'mine.py", line' in ended.stderr
 
 
