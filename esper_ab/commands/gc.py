@@ -24,6 +24,7 @@ from esper_ab.journal.load import load
 from esper_ab.journal.lock import Lock, holder
 from esper_ab.live.console import CONSOLE_NAME
 from esper_ab.live.status import state_of
+from esper_ab.stats.text import counted
 
 _DEPTH = 3  # of a checkpoint below the folder: GROUP/REPLICATE/MILESTONE.pt
 
@@ -57,8 +58,8 @@ def command(experiment_dirs: tuple[Path, ...], dry_run: bool, json: bool) -> Non
         click.echo(json_module.dumps([_tree(one, dry_run=dry_run) for one in found], indent=2))
         return
     for one in found:
-        word = "would be removed" if dry_run else "removed"
-        click.echo(f"{one.experiment_dir}: {len(one.files)} files, {one.size_bytes / 1e6:.1f} MB {word}{one.kept}")
+        word, files = "would be removed" if dry_run else "removed", counted(len(one.files), "file")
+        click.echo(f"{one.experiment_dir}: {files}, {one.size_bytes / 1e6:.1f} MB {word}{one.kept}")
         for path in one.files if dry_run else ():
             click.echo(f"  {path.relative_to(one.experiment_dir)}")
 

@@ -17,7 +17,7 @@ from esper_ab.contracts.settings import Positive, Settings
 from esper_ab.design.counterbalance import draws_positions, orders_estimable
 from esper_ab.settings.experiment import ExperimentSettings, ResolvedExperiment
 from esper_ab.stats.least_pairs import LEAST_PAIRS
-from esper_ab.stats.text import digits_for, signed
+from esper_ab.stats.text import counted, digits_for, signed
 
 LEAST_KEPT = 0.5  # power that a stop for futility may be asked to keep
 LEAST_RUNS = 4  # of a calibration, for a spread with limits
@@ -196,8 +196,8 @@ def _check_futility(experiment: ExperimentSettings) -> None:
         raise UsageError(asked, " stops comparisons early, and without early stop none is stopped: one of the two")
     if len(looks_of(experiment)) == 1:
         raise UsageError(
-            asked, f": {experiment.replicates} replicates have one look, and so none that could stop; interim looks "
-            f"come with {SEVERAL_LOOKS_FROM} replicates, or with ", Setting("looks"),
+            asked, f": a plan of {counted(experiment.replicates, 'replicate')} has one look, and so none that could "
+            f"stop; interim looks come with {SEVERAL_LOOKS_FROM} replicates, or with ", Setting("looks"),
         )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from esper_ab.design.design import Design
 from esper_ab.design.hosts_text import next_text, share_text
 from esper_ab.design.power import PowerQuestion, PowerRow, PowerTable, ReplicatesNeeded
 from esper_ab.design.power_tables import RHO, Known, PowerAnswer, power_tables
-from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.text import counted, digits_for, with_unit
 
 
@@ -59,7 +59,7 @@ def _where_from(known: Known, table: PowerTable) -> str:
 
 def _resolves(row: PowerRow, unit: str) -> str:
     if row.smallest is None:
-        return f"{row.replicates} replicates cannot carry a verdict at all; 6 are the least."
+        return f"{counted(row.replicates, 'replicate')} cannot carry a verdict at all; {LEAST_PAIRS} are the least."
     looks = ", ".join(map(str, row.looks))
     short = f" EQUIVALENT takes {LEAST_EQUIVALENCE_PAIRS} pairs." if row.replicates < LEAST_EQUIVALENCE_PAIRS else ""
     return (

@@ -10,7 +10,7 @@ from esper_ab.external.endpoints import Endpoint, Endpoints
 from esper_ab.external.scales import Scale
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
-from esper_ab.journal.outcomes import endpoint
+from esper_ab.journal.outcomes import endpoint_of
 
 
 def read_experiments(named: Sequence[tuple[str, Path]], scales: Sequence[Scale]) -> Endpoints:
@@ -39,7 +39,7 @@ def rows_of(task: str, folder: Path, history: History, scales: Sequence[Scale]) 
     for place, run in enumerate(history.runs.values()):
         if run.evaluation is None and not run.lost:
             continue  # not made yet, or not needed
-        value = None if run.lost else endpoint(run, history.design.endpoint)
+        value = endpoint_of(run, history.design.endpoint)
         yield Endpoint(
             group=run.ref.group_id, replicate=str(run.ref.replicate), task=task, cluster="", value=value, row=place
         )

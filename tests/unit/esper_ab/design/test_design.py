@@ -99,7 +99,7 @@ def test_fewer_than_six_replicates_have_no_boundary():
         ({"looks": (6, 10), "open_ended": True}, "without a maximum there is an interim look after every pair"),
         ({"test": "rank", "open_ended": True}, "--test rank has no rule that is valid at any time"),
         ({"futility": 0.3}, "--futility 0.3: the power to keep at the margin, from 0.5 to below 1; 0 for no such stop"),
-        ({"futility": 0.8, "replicates": 6}, "6 replicates have one look, and so none that could stop; interim looks"),
+        ({"futility": 0.8, "replicates": 6}, ": a plan of 6 replicates has one look, and so none that could stop"),
         ({"futility": 0.8, "early_stop": False}, "--futility 0.8 stops comparisons early"),
         ({"futility": 0.8, "open_ended": True}, "without a maximum there is no planned look"),
     ],
