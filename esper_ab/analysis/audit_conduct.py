@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from esper_ab.analysis.conduct import FAULTS, Conduct, conduct
 from esper_ab.journal.fold import History
-from esper_ab.stats.text import counted
+from esper_ab.stats.text import counted, significant
 from esper_ab.verdict.finding import Finding
 
 UNEQUAL_THROUGHPUT = 1.25  # fastest over slowest group
@@ -86,7 +86,8 @@ def _throughput(groups: Sequence[Conduct]) -> Iterator[Finding]:
         return
     ratio = max(speeds.values()) / min(speeds.values())
     each = ", ".join(
-        f"{group.group} {speeds[group.group]:.3g} ({group.wall_s:.3g} s)" for group in groups if group.group in speeds
+        f"{group.group} {significant(speeds[group.group], 3)} ({significant(group.wall_s, 3)} s)"
+        for group in groups if group.group in speeds
     )
     sentence = (
         f"Groups did not train equally fast, environment steps per second (wall time): {each}; fastest over slowest "
@@ -96,12 +97,13 @@ def _throughput(groups: Sequence[Conduct]) -> Iterator[Finding]:
 
 
 def _cold(group: Conduct) -> Iterator[Finding]:
-    if group.first_over_rest is None or group.first_over_rest < COLD_FIRST_EPISODE or group.warm_up_s == 0.0:
+    first, times = group.first_episode_s, group.first_over_rest
+    if first is None or times is None or times < COLD_FIRST_EPISODE or group.warm_up_s == 0.0:
         return  # or it has no warm-up that could have been too short
-    warm = "" if group.warm_up_s is None else f" after a warm-up of {group.warm_up_s:.3g} s"
+    warm = "" if group.warm_up_s is None else f" after a warm-up of {significant(group.warm_up_s, 3)} s"
     sentence = (
-        f"{group.group}: the first episode took {group.first_episode_s:.3g} s{warm}, {group.first_over_rest:.2f} times "
-        "the median of the others."
+        f"{group.group}: the first episode took {significant(first, 3)} s{warm}, "
+        f"{times:.2f} times the median of the others."
     )
     yield _note("cold start", sentence, group.group)
 

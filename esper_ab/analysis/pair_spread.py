@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from esper_ab.analysis.evaluation_noise import noise_of_pairs
 from esper_ab.analysis.pairs import pairs_of
 from esper_ab.contracts.errors import UsageError
-from esper_ab.design.design import Design
+from esper_ab.design.design import Contrast, Design
 from esper_ab.design.power_tables import Known, check_varied
 from esper_ab.journal.fold import History
 from esper_ab.stats.adjusted_difference import adjusted_difference
@@ -22,7 +23,9 @@ def known_from_pairs(history: History, name: str) -> Known:
     """The spread within groups and of the pairs' differences in `history`, which messages call `name`.
 
     It comes from all compared pairs, never from the mean of their differences, and is pooled over groups and over
-    comparisons by degrees of freedom. UsageError with fewer than two pairs.
+    comparisons by degrees of freedom. Groups that share randomness vary together, and comparisons share runs, so that
+    fewer degrees of freedom are counted: as Satterthwaite (1946) does for a sum of squares that depend on one another.
+    UsageError with fewer than two pairs.
     """
     groups: dict[str, dict[int, float]] = {}
     residuals = []
@@ -36,15 +39,33 @@ def known_from_pairs(history: History, name: str) -> Known:
     if not df:
         raise UsageError(f"--experiment {name}: a spread needs two finished replicates at least; give --sd-run")
     square = math.fsum(float(np.sum((sample - sample.mean()) ** 2)) for sample in samples)
+    sd, noise = math.sqrt(square / df), noise_of_pairs(history)
     known = check_varied(Known(
-        source=f"{len(groups)} groups of {name}", sd=math.sqrt(square / df), df=df, noise=noise_of_pairs(history),
-        unit=history.outcome.apart,
+        source=f"{len(groups)} groups of {name}", sd=sd, df=df, noise=noise, unit=history.outcome.apart,
     ))
-    df_pairs = sum(one_df for _, one_df in residuals)
-    sd_pairs = math.sqrt(math.fsum(sd**2 * one_df for sd, one_df in residuals) / df_pairs) if df_pairs else 0.0
+    pooled = sum(one_df for _, one_df in residuals)
+    sd_pairs = math.sqrt(math.fsum(one**2 * one_df for one, one_df in residuals) / pooled) if pooled else 0.0
     if not sd_pairs:
         return known
-    return msgspec.structs.replace(known, sd_pairs=sd_pairs, df_pairs=df_pairs)
+    rho = 1.0 - sd_pairs**2 / (2.0 * sd**2)
+    return msgspec.structs.replace(
+        known, df=_counted(df, np.full((len(samples), len(samples)), rho)), sd_pairs=sd_pairs,
+        df_pairs=_counted(pooled, _shared_runs(history.design.comparisons)),
+    )
+
+
+def _shared_runs(contrasts: Sequence[Contrast]) -> NDArray[np.float64]:
+    """Correlations of the differences of `contrasts`, [contrasts, contrasts]: half for each group that two share."""
+    names = sorted({name for one in contrasts for name in (one.a, one.b)})
+    signs = np.array([[float(name == one.a) - float(name == one.b) for name in names] for one in contrasts])
+    return np.asarray(signs @ signs.T / 2.0)
+
+
+def _counted(df: int, correlations: NDArray[np.float64]) -> int:
+    """Degrees of freedom of sums of squares that have `df` together; `correlations` of their values, [sums, sums]."""
+    count = len(correlations)
+    off = float(np.sum(np.square(correlations))) - float(np.sum(np.square(np.diag(correlations))))
+    return max(1, round(df * count / (count + off)))
 
 
 def residual_sd(design: Design, pairs: Sequence[Pair]) -> tuple[float, int]:

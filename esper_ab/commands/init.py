@@ -1,7 +1,7 @@
 """`esper-ab init`: an experiment file that runs as it is, with every setting there is as a comment.
 
 Keys, types and defaults are read from the settings structs and the words from the flags' own help, so that the file
-cannot say anything that does not hold. A setting is commented out without a blank (`#lr = 0.001`), prose with one.
+cannot say anything that does not hold. A setting is commented out without a blank (`#lr = 0.002`), prose with one.
 """
 
 from __future__ import annotations

@@ -25,6 +25,9 @@ RESERVED = frozenset((
 ))  # fmt: skip
 
 
+_PLURALS = ("points", "margins")  # units of differences that are words; others are symbols, which have no plural
+
+
 class Measure(Settings, frozen=True, kw_only=True):
     """One number per environment and episode, in the words and the unit that everything written about it uses."""
 
@@ -51,8 +54,9 @@ class Measure(Settings, frozen=True, kw_only=True):
         return f"{number} {self.unit}".rstrip()
 
     def difference(self, number: str) -> str:
-        """Write a formatted difference with its unit: "1.20 points"."""
-        return f"{number} {self.apart}".rstrip()
+        """Write a formatted difference with its unit: "1.20 points", "1 point"."""
+        one = number == "1" and self.apart in _PLURALS
+        return f"{number} {self.apart.removesuffix('s') if one else self.apart}".rstrip()
 
     @property
     def title(self) -> str:

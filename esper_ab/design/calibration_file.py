@@ -20,6 +20,7 @@ from esper_ab.settings.differences import flat
 from esper_ab.settings.eval_hosts import EvaluationNoise
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 from esper_ab.settings.option_file import load_option_file
+from esper_ab.stats.text import significant
 
 SCHEMA = 4
 FILE_NAME = "calibration.json"
@@ -57,10 +58,10 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     def sentence(self) -> str:
         """The chance variation in one sentence, for a report without an estimate of its own."""
         s = self.spread
-        apart = self.outcome.difference(f"{s.sd:.2g}")
+        apart = self.outcome.difference(significant(s.sd))
         return (
             f"Runs of one mode differ by about {apart} (standard deviation of {s.runs} runs of {self.mode}, "
-            f"{s.level:.0%} limits {s.low:.2g} to {s.high:.2g})."
+            f"{s.level:.0%} limits {significant(s.low)} to {significant(s.high)})."
         )
 
 

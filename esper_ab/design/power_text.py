@@ -9,7 +9,7 @@ from esper_ab.design.hosts_text import next_text, share_text
 from esper_ab.design.power import PowerQuestion, PowerRow, PowerTable, ReplicatesNeeded
 from esper_ab.design.power_tables import RHO, Known, PowerAnswer, power_tables
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
-from esper_ab.stats.text import counted, digits_for, with_unit
+from esper_ab.stats.text import counted, digits_for, significant, with_unit
 
 
 def power_text(found: PowerAnswer) -> str:
@@ -18,7 +18,7 @@ def power_text(found: PowerAnswer) -> str:
     df = f", {known.df} degrees of freedom" if known.df else ""
     margin = with_unit(f"{question.margin:g}", known.unit)
     lines = [
-        f"Run SD {with_unit(f'{known.sd:.3g}', known.unit)} ({known.source}{df}); margin {margin}; alpha "
+        f"Run SD {with_unit(significant(known.sd, 3), known.unit)} ({known.source}{df}); margin {margin}; alpha "
         f"{question.alpha:g} shared by {counted(question.comparisons, 'comparison')}.",
     ]
     if known.rho is None and known.sd_pairs is None:
@@ -40,10 +40,11 @@ def _on_episodes(found: PowerAnswer, margin: str) -> list[str]:
     if hosts.best == hosts.hosts:
         return [*lines, f"  {next_text(found.known.noise)}."]
     before, after = table.needed.replicates, hosts.needed.replicates
+    sd, seen = significant(hosts.sd, 3), significant(table.sd, 3)
     compute = f", {after * hosts.cost_times / before:.2f} times the compute" if before and after else ""
     return [
         *lines,
-        f"  With --eval-hosts {hosts.best} the SD of differences is {hosts.sd:.3g} in the place of {table.sd:.3g}, and "
+        f"  With --eval-hosts {hosts.best} the SD of differences is {sd} in the place of {seen}, and "
         f"a run costs {hosts.cost_times:.2f} times as much:",
         f"  {_needs(hosts.needed, margin).removesuffix('.')} in the place of "
         f"{'more than 10,000' if before is None else before}{compute}.",
@@ -53,7 +54,8 @@ def _on_episodes(found: PowerAnswer, margin: str) -> list[str]:
 def _where_from(known: Known, table: PowerTable) -> str:
     """How the pair correlation of the first table is known, in brackets; "" when it is not."""
     if known.sd_pairs is not None:
-        return f" (the pairs seen: their differences have an SD of {table.sd:.3g}, {known.df_pairs} degrees of freedom)"
+        sd = significant(table.sd, 3)
+        return f" (the pairs seen: their differences have an SD of {sd}, {known.df_pairs} degrees of freedom)"
     return "" if known.rho is None else " (known)"
 
 
@@ -61,10 +63,11 @@ def _resolves(row: PowerRow, unit: str) -> str:
     if row.smallest is None:
         return f"{counted(row.replicates, 'replicate')} cannot carry a verdict at all; {LEAST_PAIRS} are the least."
     looks = ", ".join(map(str, row.looks))
+    smallest = with_unit(significant(row.smallest), unit)
     short = f" EQUIVALENT takes {LEAST_EQUIVALENCE_PAIRS} pairs." if row.replicates < LEAST_EQUIVALENCE_PAIRS else ""
     return (
-        f"{row.replicates} replicates (looks at {looks}) find a difference of {with_unit(f'{row.smallest:.2g}', unit)}"
-        f"{_range(row.smallest_low, row.smallest_high, '.2g')} with 80 % power; one of the margin's size with "
+        f"{row.replicates} replicates (looks at {looks}) find a difference of {smallest}"
+        f"{_range(row.smallest_low, row.smallest_high)} with 80 % power; one of the margin's size with "
         f"{row.power:.0%}.{short}{_stops(row)}"
     )
 
@@ -93,8 +96,8 @@ def _needs(needed: ReplicatesNeeded, margin: str) -> str:
     )
 
 
-def _range(low: float | None, high: float | None, form: str) -> str:
-    return "" if low is None or high is None else f" (80 % range {low:{form}} to {high:{form}})"
+def _range(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f" (80 % range {significant(low)} to {significant(high)})"
 
 
 def table_lines(tables: Sequence[PowerTable], unit: str) -> list[str]:
@@ -119,7 +122,7 @@ def table_lines(tables: Sequence[PowerTable], unit: str) -> list[str]:
 def describe_design_power(design: Design, run_sd: float, df: int) -> str:
     """What a design resolves at its own looks when runs differ by `run_sd`, calibrated with `df` degrees."""
     unit = design.outcome.apart
-    spread = f"runs differ by {with_unit(f'{run_sd:.2g}', unit)} (SD, calibrated)"
+    spread = f"runs differ by {with_unit(significant(run_sd), unit)} (SD, calibrated)"
     if not design.looks:
         return f"{spread}; without a maximum every difference is found"
     question = PowerQuestion(

@@ -33,6 +33,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     cluster: str  # "": in none
     value: float | None  # None: the run was lost
     row: int
+    cancelled: bool = False  # lost because a run of another group failed in its replicate, not by a failure of its own
 
 
 class Endpoints(msgspec.Struct, frozen=True, kw_only=True):

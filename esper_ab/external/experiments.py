@@ -39,7 +39,7 @@ def rows_of(task: str, folder: Path, history: History, scales: Sequence[Scale]) 
     for place, run in enumerate(history.runs.values()):
         if run.evaluation is None and not run.lost:
             continue  # not made yet, or not needed
-        value = endpoint_of(run, history.design.endpoint)
         yield Endpoint(
-            group=run.ref.group_id, replicate=str(run.ref.replicate), task=task, cluster="", value=value, row=place
-        )
+            group=run.ref.group_id, replicate=str(run.ref.replicate), task=task, cluster="", row=place,
+            value=endpoint_of(run, history.design.endpoint), cancelled=run.lost and not run.failed,
+        )  # fmt: skip

@@ -39,12 +39,12 @@ def explore(endpoints: Endpoints, scales: Sequence[Scale], rule: Rule) -> Extern
     courses = follow(design, {contrast: one.pairs for contrast, one in paired.items()}, len(order), own)
     found = []
     for contrast in design.comparisons:
+        one = paired[contrast]
         question = Question(
-            a=contrast.a, b=contrast.b, design=own[contrast], planned=len(order),
+            a=contrast.a, b=contrast.b, design=own[contrast], planned=len(one.pairs) + len(one.lost.replicates),
             scope=scope_of(endpoints, contrast.task, scales), recorded=False, declared=False,
             rng_seed=endpoints.rng_seed,
         )  # fmt: skip
-        one = paired[contrast]
         found.append(ExternalComparison(
             task=contrast.task,
             comparison=compare(

@@ -54,7 +54,9 @@ def judge(plan: ExternalPlan, endpoints: Endpoints, known: Mapping[str, AuditedT
     tuned = tune(endpoints, plan.groups, plan.cells, plan.choosing, plan.scales[0])
     at = ", ".join(f"{one.group} at {one.cell}" for one in tuned.choices)
     found = _judged(plan, tuned.endpoints, f", each group at its best of {', '.join(plan.cells)} ({at})" if at else "")
-    wait = f"Before anything is judged, cells are chosen: {_listed(tuned.missing)}." if tuned.missing else ""
+    wait = "" if tuned.choices else "Nothing can be judged: every run on the seeds that choose a cell was lost."
+    if tuned.missing:
+        wait = f"Before anything is judged, cells are chosen: {_listed(tuned.missing)}."
     return replace(
         found, departures=(*found.departures, *_unused(tuned)), notes=(*_choices(plan, tuned), *found.notes),
         next_step=wait or (f"{found.next_step.removesuffix('.')}; {at}." if found.next_step else ""),
@@ -70,6 +72,7 @@ def _judged(
     ready = {contrast: _ready(cells, plan, contrast) for contrast in contrasts}
     paired = {one: pair_up(cells, one, plan.scales, order[: ready[one]], join=False) for one in contrasts}
     complete, courses = _follow(plan, paired, ready)
+    paired = {one: _up_to_stop(plan, cells, one, courses[one]) or pairing for one, pairing in paired.items()}
     found = []
     for contrast in contrasts:
         question = Question(
@@ -160,6 +163,13 @@ def _follow(
             break
         complete, courses = look, follow(design, pairs, look, own)
     return complete, courses
+
+
+def _up_to_stop(plan: ExternalPlan, cells: Cells, contrast: Contrast, course: Course) -> Pairing | None:
+    """Return the pairs up to the look that ended a comparison early, for later runs are not used; None: none did."""
+    if not plan.design.early_stop or course.decided_at is None:
+        return None
+    return pair_up(cells, contrast, plan.scales, plan.replicates[: course.decided_at], join=False)
 
 
 def _dependent(endpoints: Endpoints, contrast: Contrast, one: Pairing) -> Iterator[Finding]:

@@ -58,7 +58,8 @@ def pair_up(
         a, b = _value(runs_a, contrast.task, scales), _value(runs_b, contrast.task, scales)
         if a is None or b is None:
             halves.append(HalfPair(
-                replicate=place, a=a, b=b, failed_a=a is None, failed_b=b is None, position_a=0, position_b=1
+                replicate=place, a=a, b=b, failed_a=_failed(runs_a), failed_b=_failed(runs_b), position_a=0,
+                position_b=1,
             ))  # fmt: skip
         else:
             pairs.append(Pair(replicate=place, a=a, b=b, position_a=0, position_b=1))
@@ -75,6 +76,10 @@ def runs_of(cells: Cells, group: str, task: str, scales: Sequence[Scale], replic
     names = [scale.task for scale in scales] if task == MEAN else [task]
     found = [cells.get((group, name, replicate)) for name in names]
     return tuple(run for run in found if run is not None) if None not in found else ()
+
+
+def _failed(runs: Sequence[Endpoint]) -> bool:
+    return any(run.value is None and not run.cancelled for run in runs)
 
 
 def _value(runs: Sequence[Endpoint], task: str, scales: Sequence[Scale]) -> float | None:

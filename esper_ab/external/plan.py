@@ -27,6 +27,7 @@ from esper_ab.design.design import (
     Design,
     boundaries_of,
     check_looks,
+    check_reach,
     default_looks,
     futility_of,
 )
@@ -104,6 +105,7 @@ def make_external_plan(
             raise UsageError(f"--choose {choosing}: from 1 to {len(replicates) - 1} of the {len(replicates)} seeds")
     judging = tuple(replicates[choosing:])
     design = make_external_design(groups, len(judging), scales, rule)
+    check_reach(design.test, design.boundaries, len(judging))
     return ExternalPlan(
         groups=tuple(groups), replicates=judging, scales=tuple(scales), design=design, cells=tuple(cells),
         choosing=tuple(replicates[:choosing]),

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from esper_ab.health.diagnosis import Diagnosis, ok, problem, warning
+from esper_ab.stats.text import significant
 
 _NETWORK = re.compile(
     r"nfs\d?|cifs|smb\d?|smbfs|lustre|gpfs|beegfs|ceph|glusterfs|afs|orangefs|9p|virtiofs|fuse(blk)?(\..+)?"
@@ -134,7 +135,7 @@ def _sync_s(descriptor: int) -> list[float]:
 def sync_time(taken_s: list[float]) -> Diagnosis:
     """Report median and worst time of an fdatasync."""
     median_s, worst_s = statistics.median(taken_s), max(taken_s)
-    what = f"median {1e3 * median_s:.2g} ms, worst {1e3 * worst_s:.2g} ms of {len(taken_s)}"
+    what = f"median {significant(1e3 * median_s)} ms, worst {significant(1e3 * worst_s)} ms of {len(taken_s)}"
     if median_s > _SLOW_S:
         return warning("fsync", f"{what}; every record waits that long", "keep runs on a local disk with --out")
     return ok("fsync", what)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from esper_ab.analysis.learning import unsettled
 from esper_ab.contracts.shell_command import shell_command
-from esper_ab.design.design import rule
+from esper_ab.design.design import default_looks, rule
 from esper_ab.report.content import Content
 from esper_ab.report.kinds import kind_of
 from esper_ab.report.tables.table import listed
@@ -124,10 +124,19 @@ def _more_pairs(content: Content) -> Iterator[Step]:
     if any(item.capped_by for item in open_ones):
         yield Step(sentence="Look at what limits the verdict first: more pairs alone do not lift it.")
         return
-    if any(item.too_few_for_equivalence for item in open_ones):
+    if all(item.inconclusive == "futile" for item in open_ones):
+        replicates = max(content.history.replicates, LEAST_EQUIVALENCE_PAIRS)
+        yield Step(
+            sentence=f"A difference of {design.margin_words} had become unlikely. To show that there is none as large, "
+            "plan it anew without stops for futility; to find a smaller one, with a smaller margin (--margin).",
+            command=_anew(content, "whole", "--replicates", str(replicates), "--futility", "0"),
+        )
+        return
+    if few := [item.used for item in open_ones if item.too_few_for_equivalence]:
+        replicates = content.history.replicates + LEAST_EQUIVALENCE_PAIRS - min(few)  # as many may be lost again
         yield Step(
             sentence=f"From {LEAST_EQUIVALENCE_PAIRS} pairs on it may be said that a difference is smaller than the "
-            "margin.", command=_anew(content, "larger", "--replicates", str(LEAST_EQUIVALENCE_PAIRS)),
+            "margin.", command=_anew(content, "larger", "--replicates", str(replicates)),
         )  # fmt: skip
         return
     if any(item.degenerate for item in open_ones):
@@ -141,18 +150,19 @@ def _more_pairs(content: Content) -> Iterator[Step]:
             sentence=f"Train longer before more pairs: the policies of {' and '.join(early)} have not settled.",
             command=_anew(content, "longer", "--episodes", longer),
         )
-    extended, anew = max(needed)
+    extended, anew = max(needed, key=lambda pairs: pairs[1] if pairs[0] is None else pairs[0])
+    least = anew if extended is None else min(extended, anew)
     said = f"would show a difference of {design.margin_words} in four of five cases"
-    if min(extended, anew) > _MOST_PAIRS:
+    if least > _MOST_PAIRS:
         yield Step(
             sentence=f"More than {_MOST_PAIRS} pairs {said}: name a larger margin (--margin), train longer, or "
             "evaluate more episodes."
         )
-        return
-    yield from _larger(content, extended, anew, said)
-    if extended <= content.history.replicates:
+    elif least <= content.history.replicates:
         yield Step(sentence=f"These pairs suffice for {design.margin_words}: a smaller difference takes a smaller "
                    "margin (--margin) and more pairs.")  # fmt: skip
+    else:
+        yield from _larger(content, extended, anew, said)
 
 
 def _more_spread(content: Content) -> Iterator[Step]:
@@ -168,32 +178,42 @@ def _more_spread(content: Content) -> Iterator[Step]:
     )  # fmt: skip
 
 
-def _larger(content: Content, extended: int, anew: int, said: str) -> Iterator[Step]:
-    """Yield the extension and, where it takes fewer pairs in all, the new plan; first what trains fewer of them."""
-    extend = shell_command("extend", content.place, "--replicates", str(extended))
+def _larger(content: Content, extended: int | None, anew: int, said: str) -> Iterator[Step]:
+    """Yield the extension and, where it takes fewer pairs in all, the new plan; first what trains fewer of them.
+
+    `extended`: pairs with an extension; None: it cannot be extended.
+    """
     launch = _anew(content, "larger", "--replicates", str(anew))
+    if extended is None:
+        yield Step(sentence=f"Plan it anew: {anew} pairs {said}.", command=launch)
+        return
+    extend = shell_command("extend", content.place, "--replicates", str(extended))
     if anew < extended - content.history.replicates:
         yield Step(sentence=f"Plan it anew: {anew} pairs {said}.", command=launch)
         yield Step(sentence=f"Or extend it, by a stricter rule: {extended} pairs in all.", command=extend)
         return
-    if extended > content.history.replicates:
-        yield Step(sentence=f"Extend it: {extended} pairs in all {said}.", command=extend)
+    yield Step(sentence=f"Extend it: {extended} pairs in all {said}.", command=extend)
     if anew < extended:
         yield Step(sentence=f"Or plan it anew, whose rule is less strict: {anew} pairs {said}.", command=launch)
 
 
-def _pairs(item: Comparison) -> tuple[int, int] | None:
-    """Return how many pairs an extension and a new plan would need."""
-    if item.pairs_needed is None:
+def _pairs(item: Comparison) -> tuple[int | None, int] | None:
+    """Return how many pairs an extension, None where there can be none, and a new plan would need."""
+    if item.pairs_needed is None or item.inconclusive == "futile":
         return None
     anew = item.pairs_anew.pairs if item.pairs_anew is not None else item.pairs_needed.pairs
-    return item.pairs_needed.pairs, anew
+    return item.pairs_needed.pairs if item.extendable else None, anew
 
 
 def _anew(content: Content, suffix: str, *flags: str) -> str:
-    name = f"{content.history.plan.experiment.name}-{suffix}"
+    """Write the command for the same settings with other `flags`; looks that were named go with their replicates."""
+    experiment = content.history.plan.experiment
+    if "--replicates" in flags and experiment.looks:
+        replicates = int(flags[flags.index("--replicates") + 1])
+        looks = default_looks(replicates) if len(experiment.looks) > 1 else (replicates,)
+        flags = (*flags, "--looks", ",".join(map(str, looks)))
     config = f"{content.place}/experiment.toml"
-    return shell_command("launch", "--config", config, *flags, "--name", name)
+    return shell_command("launch", "--config", config, *flags, "--name", f"{experiment.name}-{suffix}")
 
 
 def reproduction(content: Content) -> tuple[str, ...]:

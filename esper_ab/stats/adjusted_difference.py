@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from esper_ab.stats.distributions import t_isf, t_sf
-from esper_ab.stats.pair import SAME, degenerate
+from esper_ab.stats.pair import degenerate, resolution
 
 
 class PositionEffect(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,8 +98,9 @@ def adjusted_difference(
         return none
     residuals = d - matrix @ solution
     sd = math.sqrt(math.fsum(residuals**2) / df)
-    constant = bool(np.max(np.abs(residuals)) <= SAME)  # beside the positions
-    if constant or degenerate(d):
+    within = resolution(x, y)
+    constant = bool(np.max(np.abs(residuals)) <= within)  # beside the positions
+    if constant or degenerate(d, within):
         return msgspec.structs.replace(none, sd=0.0 if constant else sd)
     se = sd / math.sqrt(information)
     t = mean / se

@@ -20,7 +20,7 @@ class Equivalence(msgspec.Struct, frozen=True, kw_only=True):
     p_upper: float
     p: float
     p_bound: float
-    shown: bool  # p <= p_bound
+    reached: bool  # p <= p_bound; a claim takes more: enough pairs, and no difference shown
 
 
 def equivalence(difference: AdjustedDifference, margin: float, p_bound: float) -> Equivalence | None:
@@ -30,4 +30,4 @@ def equivalence(difference: AdjustedDifference, margin: float, p_bound: float) -
     p_lower = float(t_sf((difference.mean + margin) / difference.se, difference.df))
     p_upper = float(t_cdf((difference.mean - margin) / difference.se, difference.df))
     p = max(p_lower, p_upper)
-    return Equivalence(margin=margin, p_lower=p_lower, p_upper=p_upper, p=p, p_bound=p_bound, shown=p <= p_bound)
+    return Equivalence(margin=margin, p_lower=p_lower, p_upper=p_upper, p=p, p_bound=p_bound, reached=p <= p_bound)

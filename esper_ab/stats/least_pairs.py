@@ -6,3 +6,10 @@ LEAST_PAIRS = 6  # with fewer, no exact test could back a rejection at 5 %: 2 / 
 # With fewer, that a difference is smaller than the margin cannot be claimed: a collapse in 15 % of one group's runs is
 # unseen in .85^R of experiments, 38 % with 6 pairs, 9 % with 15.
 LEAST_EQUIVALENCE_PAIRS = 15
+
+
+def smallest_p(pairs: int) -> float:
+    """Return the least two-sided p of an exact test of `pairs` pairs, by signs or by ranks: 2 of 2^pairs patterns."""
+    if pairs < 1:
+        raise ValueError(f"{pairs} pairs have no p")
+    return min(1.0, 2.0 * 0.5**pairs)

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 
-SAME = 1e-6  # differences closer than this are one: the step of one sample in 10,000 hosts of 10,000 samples
+_SAME = 1e-10  # of the largest endpoint: far above the rounding errors of a mean, below a step that anybody measures
 ROUNDING = 64 * float(np.finfo(np.float64).eps)  # a deviation this small beside the values is rounding
 
 
@@ -22,24 +22,29 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     position_b: int
 
 
-def alike(differences: ArrayLike) -> int:
-    """How many of the differences [pairs] agree with one another, at most: the size of the largest set within SAME."""
-    return commonest(differences)[0] if np.size(differences) else 0
+def resolution(a: ArrayLike, b: ArrayLike) -> float:
+    """Return how close two differences of endpoints a, b [pairs] must be to count as one, in their unit."""
+    return _SAME * float(np.max(np.abs(np.concatenate((np.ravel(a), np.ravel(b)))), initial=0.0))
 
 
-def commonest(values: ArrayLike) -> tuple[int, float]:
-    """Size of the largest set of values [n > 0] within SAME of one another, and the least of them."""
+def alike(differences: ArrayLike, within: float) -> int:
+    """How many of the differences [pairs] agree with one another, at most: the size of the largest set `within`."""
+    return commonest(differences, within)[0] if np.size(differences) else 0
+
+
+def commonest(values: ArrayLike, within: float) -> tuple[int, float]:
+    """Size of the largest set of values [n > 0] that lie `within` of its least, and that least value."""
     ordered = np.sort(np.asarray(values, dtype=np.float64))
-    sizes = np.searchsorted(ordered, ordered + SAME, side="right") - np.arange(ordered.size)
+    sizes = np.searchsorted(ordered, ordered + within, side="right") - np.arange(ordered.size)
     at = int(np.argmax(sizes))
     return int(sizes[at]), float(ordered[at])
 
 
-def degenerate(differences: ArrayLike) -> bool:
+def degenerate(differences: ArrayLike, within: float) -> bool:
     """Whether differences [pairs] are no sample that a test may be applied to, whatever they show.
 
     More than half are one and the same number, and fewer than LEAST_PAIRS are another: all claims would rest on those
-    few, or, where there are none, on a deviation of zero. Rounding of a constant difference is no spread, either.
+    few, or, where there are none, on a deviation of zero. Those `within` of one another are one: see `resolution`.
     """
-    count, most = np.asarray(differences).size, alike(differences)
+    count, most = np.asarray(differences).size, alike(differences, within)
     return count > 1 and 2 * most > count and count - most < LEAST_PAIRS

@@ -9,6 +9,7 @@ ranks that occurred.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 import msgspec
@@ -16,11 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from esper_ab.stats.distributions import norm_sf
+from esper_ab.stats.pair import resolution
 from esper_ab.stats.paired_difference import differences
 from esper_ab.stats.ranks import mid_ranks
 
+_MOST_DECIMALS = 300  # 10 to more is no float
 MAX_EXACT = 100  # non-zero differences; above it the tie-corrected normal approximation, with exact=False
-_DECIMALS = 10  # differences that agree to this many decimals count as equal
 
 
 class SignedRank(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +36,7 @@ class SignedRank(msgspec.Struct, frozen=True, kw_only=True):
 
 def signed_rank(a: ArrayLike, b: ArrayLike) -> SignedRank:
     """Test a, b [pairs]; ValueError unless finite, one-dimensional, of equal length and not empty."""
-    d = np.round(differences(a, b), _DECIMALS)
+    d = _rounded(differences(a, b), resolution(a, b))
     estimate = float(np.median(_walsh_averages(d)))
     kept = d[d != 0.0]
     n = int(kept.size)
@@ -53,16 +55,16 @@ def _normal_p(smaller: float, ranks: NDArray[np.float64]) -> float:
     return min(1.0, 2.0 * float(norm_sf((ranks.sum() / 2.0 - smaller) / (np.sqrt(np.square(ranks).sum()) / 2.0))))
 
 
-def hodges_lehmann_interval(d: ArrayLike, p: float) -> tuple[float, float] | None:
-    """Return the shifts that the exact test does not reject at two-sided `p`; d [pairs], with zeros and ties.
+def hodges_lehmann_interval(a: ArrayLike, b: ArrayLike, p: float) -> tuple[float, float] | None:
+    """Return the shifts that the exact test does not reject at two-sided `p`; a, b [pairs], with zeros and ties.
 
     None when even complete agreement of so many pairs does not reach `p`: then no shift is rejected. With ties the
     interval of untied ranks is returned, as is usual; test and interval may then differ at the edge.
     """
-    values = np.round(np.asarray(d, dtype=np.float64), _DECIMALS)
-    n = int(values.size)
-    if n == 0:
+    if np.size(a) == 0:
         return None
+    values = _rounded(differences(a, b), resolution(a, b))
+    n = int(values.size)
     averages = np.sort(_walsh_averages(values))
     below = 2.0 * np.cumsum(_untied_law(n))  # two-sided p of a rank sum of 0, 1, 2, ...
     rejected = int(np.searchsorted(below, p * (1.0 + 1e-12), side="right"))  # rank sums 0 .. rejected - 1
@@ -70,6 +72,11 @@ def hodges_lehmann_interval(d: ArrayLike, p: float) -> tuple[float, float] | Non
         return None
     rejected = min(rejected, (averages.size + 1) // 2)
     return float(averages[rejected - 1]), float(averages[averages.size - rejected])
+
+
+def _rounded(d: NDArray[np.float64], within: float) -> NDArray[np.float64]:
+    """Round d [pairs], so that differences `within` of one another are ties, and those within it of 0 are zeros."""
+    return np.round(d, min(_MOST_DECIMALS, math.floor(-math.log10(within)))) if within else d
 
 
 def _walsh_averages(d: NDArray[np.floating]) -> NDArray[np.float64]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from decimal import Decimal
 
-_MOST_DIGITS, _SAME = 9, 1e-8
+_LEAST_P = 1e-4  # a smaller p is said to be smaller than it
+_MOST_OF_P = 16  # significant digits of a p
+_MORE_DIGITS = 7  # that may be needed to write two numbers apart, beyond those of the margin
 
 
 def digits_for(margin: float) -> int:
@@ -27,27 +30,44 @@ def with_unit(number: str, unit: str) -> str:
 def digits_apart(values: Iterable[float], marks: Iterable[float], least: int) -> int:
     """Return the fewest decimals, `least` or more, at which rounding puts no value on or across a mark.
 
-    A value that is a mark but for rounding errors may stay on it.
+    A value that is a mark but for rounding errors, 10^-(least + 6), may stay on it.
     """
-    apart = [(value, mark) for value in values for mark in marks if abs(value - mark) >= _SAME]
+    same = 10.0 ** (1 - least - _MORE_DIGITS)
+    apart = [(value, mark) for value in values for mark in marks if abs(value - mark) >= same]
     return next(
         (
             digits
-            for digits in range(least, _MOST_DIGITS)
+            for digits in range(least, least + _MORE_DIGITS)
             if all((round(value, digits) - mark) * (value - mark) > 0.0 for value, mark in apart)
         ),
-        _MOST_DIGITS,
+        least + _MORE_DIGITS,
     )
 
 
 def percent(level: float) -> str:
-    """Write a probability as "95 %", "98.3 %"."""
-    return f"{100 * level:.3g} %"
+    """Write a probability as "95 %", "98.3 %", "99.952 %": what is not certain never as 100 %."""
+    digits = 3 if level >= 1.0 or not 100.0 * level >= 99.95 else 2 - math.floor(math.log10(1.0 - level))
+    return f"{100 * level:.{digits}g} %"
 
 
 def p_text(p: float) -> str:
     """Write p, with its relation, in the digits that matter: "= 0.031", "< 0.0001"."""
-    return "< 0.0001" if p < 1e-4 else f"= {p:.2g}" if p < 0.1 else f"= {p:.2f}"
+    return f"< {_LEAST_P:.4f}" if p < _LEAST_P else f"= {p:.2g}" if p < 0.1 else f"= {p:.2f}"
+
+
+def p_beside(p: float, bound: float) -> tuple[str, str]:
+    """Write p, with its relation, and the bound asked for, in as many digits as tell which of them is larger."""
+    for digits in range(2, _MOST_OF_P):
+        text = p_text(p) if digits == 2 and max(p, bound) >= _LEAST_P else f"= {p:.{digits}g}"
+        bounded = f"{bound:.{digits}g}"
+        if p == bound or (p - bound) * (float(text.split()[1]) - float(bounded)) > 0.0:
+            break
+    return text, bounded
+
+
+def significant(value: float, digits: int = 2) -> str:
+    """Write `value` in so many significant digits, never as a power of ten: "0.035", "1.5", "150"."""
+    return format(Decimal(f"{value:.{digits}g}"), "f")
 
 
 def counted(count: int, noun: str) -> str:

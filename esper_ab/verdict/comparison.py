@@ -151,7 +151,7 @@ def _interval(
     if last is not None and (last.bound_p is not None or last.bound_e is not None):
         return last.low, last.high, _level(question, course, last.alpha)
     if design.test == "rank":
-        found = hodges_lehmann_interval([pair.a - pair.b for pair in used], question.alpha)
+        found = hodges_lehmann_interval([pair.a for pair in used], [pair.b for pair in used], question.alpha)
     else:
         found = effect.interval(question.alpha) if effect is not None else None
     early = not course.finished and (len(design.looks) > 1 or question.open_ended)

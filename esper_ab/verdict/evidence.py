@@ -12,7 +12,7 @@ from esper_ab.design.pairs_needed import PairsNeeded
 from esper_ab.stats.adjusted_difference import AdjustedDifference
 from esper_ab.stats.equivalence import Equivalence
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
-from esper_ab.stats.pair import Pair, commonest
+from esper_ab.stats.pair import Pair, commonest, resolution
 from esper_ab.stats.paired_difference import PairedDifference
 from esper_ab.stats.signed_rank import SignedRank
 from esper_ab.stats.text import percent
@@ -75,10 +75,16 @@ class Numbers:
         return self.effect.degenerate
 
     @property
+    def extendable(self) -> bool:
+        """Whether `esper-ab extend` could decide it: an open comparison by t, in an experiment of our own."""
+        design = self.question.design
+        return self.question.recorded and design.test == "t" and self.course.decision == "open"
+
+    @property
     def stuck(self) -> tuple[int, float] | None:
         """How many runs of the pairs used came to one and the same endpoint, and to which; None unless most did."""
         endpoints = [value for pair in self.pairs[: self.used] for value in (pair.a, pair.b)]
-        count, value = commonest(endpoints) if endpoints else (0, 0.0)
+        count, value = commonest(endpoints, resolution(endpoints, ())) if endpoints else (0, 0.0)
         return (count, value) if 2 * count > len(endpoints) else None
 
     @property

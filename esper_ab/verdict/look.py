@@ -16,7 +16,7 @@ from esper_ab.design.design import Design
 from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_difference
 from esper_ab.stats.anytime_t import anytime_interval, log_evidence
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
-from esper_ab.stats.pair import Pair, degenerate
+from esper_ab.stats.pair import Pair, degenerate, resolution
 from esper_ab.stats.signed_rank import hodges_lehmann_interval, signed_rank
 
 _LARGEST_LOG = 700.0  # exp() of more is no float; an e-value beyond it says no more
@@ -56,7 +56,8 @@ class LookData:
 
     pairs: int
     effect: AdjustedDifference | None
-    differences: tuple[float, ...]
+    a: tuple[float, ...]  # endpoints
+    b: tuple[float, ...]
     p: float | None
     mean: float | None  # what the test estimates
     average: float | None  # what is to be estimated; differs from `mean` under the rank test only
@@ -66,28 +67,28 @@ class LookData:
 def look_data(design: Design, replicates: int, pairs: Sequence[Pair]) -> LookData:
     """Estimate and test the pairs of the first `replicates`; p and means are None where nothing can be tested."""
     used = [pair for pair in pairs if pair.replicate < replicates]
-    a, b = [pair.a for pair in used], [pair.b for pair in used]
+    a, b = tuple(pair.a for pair in used), tuple(pair.b for pair in used)
     sides = [(pair.position_a, pair.position_b) for pair in used]
-    d = tuple(x - y for x, y in zip(a, b, strict=True))
     if len(used) >= LEAST_PAIRS and mixed_up(design, sides):  # as lost replicates can leave them: a later look decides
         return LookData(
-            pairs=len(used), effect=None, differences=d, p=None, mean=None, average=None, of_average=None
+            pairs=len(used), effect=None, a=a, b=b, p=None, mean=None, average=None, of_average=None
         )
     if design.test == "rank" and used and not _anytime(design, replicates):
         rank = signed_rank(a, b)
-        p = None if degenerate(d) or not rank.n else rank.p
+        d = [x - y for x, y in zip(a, b, strict=True)]
+        p = None if degenerate(d, resolution(a, b)) or not rank.n else rank.p
         average = math.fsum(d) / len(d)
         return LookData(
-            pairs=len(used), effect=None, differences=d, p=p, mean=rank.estimate, average=average,
+            pairs=len(used), effect=None, a=a, b=b, p=p, mean=rank.estimate, average=average,
             of_average=adjusted_difference(a, b, sides, 1),
         )  # fmt: skip
     effect = adjusted_difference(a, b, sides, design.positions if design.adjusted else 1)
     if effect is None:
         return LookData(
-            pairs=len(used), effect=None, differences=d, p=None, mean=None, average=None, of_average=None
+            pairs=len(used), effect=None, a=a, b=b, p=None, mean=None, average=None, of_average=None
         )
     return LookData(
-        pairs=len(used), effect=effect, differences=d, p=effect.p, mean=effect.mean, average=effect.mean,
+        pairs=len(used), effect=effect, a=a, b=b, p=effect.p, mean=effect.mean, average=effect.mean,
         of_average=None,
     )  # fmt: skip
 
@@ -145,7 +146,7 @@ def _interval(design: Design, data: LookData, p: float | None) -> Interval:
     if not p or data.p is None:
         return None
     if design.test == "rank":
-        return hodges_lehmann_interval(data.differences, p)
+        return hodges_lehmann_interval(data.a, data.b, p)
     return data.effect.interval(p) if data.effect else None
 
 

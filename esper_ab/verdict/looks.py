@@ -32,7 +32,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     decision: LookDecision
     decided_at: int | None  # replicates
     direction: int  # +1: a lies above b, -1: below, 0: not crossed
-    finished: bool  # decided, or every look of the design taken
+    finished: bool  # every look taken that the design asks for: the deciding one ends a comparison that stops early
 
     @property
     def claimed(self) -> bool:
@@ -86,11 +86,12 @@ def follow(
     }
     for replicates in _looks(design, complete):
         _take(design, replicates, list(tracks.values()))
-    over = design.anytime_after is None and complete >= max(design.looks, default=0)
+    planned = complete >= max(design.looks, default=0)  # whether every planned look was taken
+    over = planned and design.anytime_after is None
     return {
         contrast: Course(
             looks=tuple(track.looks), decision=track.decision, decided_at=track.decided_at, direction=track.direction,
-            finished=over or track.decision != "open",
+            finished=(track.decision != "open" and (design.early_stop or planned)) or over,
         )
         for contrast, track in tracks.items()
     }

@@ -9,7 +9,7 @@ from esper_ab.design.pairs_needed import PairsNeeded, PBound, pairs_needed, smal
 from esper_ab.stats.adjusted_difference import AdjustedDifference
 from esper_ab.stats.anytime_t import anytime_interval
 from esper_ab.stats.distributions import t_sf
-from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.stats.least_pairs import LEAST_PAIRS, smallest_p
 from esper_ab.stats.paired_difference import PairedDifference
 from esper_ab.verdict.looks import Course
 from esper_ab.verdict.question import Question
@@ -33,9 +33,9 @@ def needed_here(question: Question, course: Course, found: tuple[float, int, int
     """Compute the pairs that the margin takes in this plan; beyond the planned ones at the price of an extension."""
     (sd, df, columns), design, bound = found, question.design, _bound(question, course)
     needed = pairs_needed(sd, df, design.margin, bound, columns)
-    extendable = design.test != "rank" and bool(design.boundaries) and question.recorded
+    extendable = design.test != "rank" and bool(design.boundaries) and question.recorded and course.decision == "open"
     if callable(bound) or needed.pairs <= question.planned or not extendable:
-        return needed  # what cannot be extended, such as the rank test, takes a longer plan
+        return needed  # what cannot be extended, such as the rank test or what a look closed, takes a longer plan
     evidence = EXTENSION_STRICTNESS / _held(question, course)
     return pairs_needed(sd, df, design.margin, lambda pairs: _anytime_p(pairs, evidence), columns)
 
@@ -61,10 +61,14 @@ def smallest_difference(question: Question, course: Course, found: tuple[float, 
 
 
 def _bound(question: Question, course: Course) -> PBound:
-    """Return the p that decides at the end of the plan; by the anytime-valid rule it depends on the pairs."""
+    """Return the p that decides at the end of the plan.
+
+    It depends on the pairs by the anytime-valid rule, and by ranks, of which few have no p as small: then it is 0.
+    """
     design = question.design
     if design.anytime_after is None:
-        return _planned_bound(question, course)
+        bound = _planned_bound(question, course)
+        return (lambda pairs: bound if smallest_p(pairs) <= bound else 0.0) if design.test == "rank" else bound
     evidence = design.evidence * design.alpha / _held(question, course)
     return lambda pairs: _anytime_p(pairs, evidence)
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from esper_ab.design.design import Design, rule
 from esper_ab.design.pairs_needed import MOST_NAMED, PairsNeeded
-from esper_ab.stats.descriptive.sign_flip import smallest_p
-from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
-from esper_ab.stats.pair import alike
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS, smallest_p
+from esper_ab.stats.pair import alike, resolution
 from esper_ab.stats.statistic import Beside
-from esper_ab.stats.text import digits_apart, n_pairs, p_text, percent, signed
+from esper_ab.stats.text import digits_apart, n_pairs, p_beside, p_text, percent, signed
 from esper_ab.verdict.descriptive import statistics
 from esper_ab.verdict.evidence import DifferenceInterval, Evidence
 from esper_ab.verdict.sentences_on_losses import on_collapse, on_losses
@@ -120,8 +119,12 @@ def _test(evidence: Evidence) -> str:
     p = look.p if look is not None else evidence.effect.p if evidence.effect and design.test == "t" else None
     if look is None and design.test == "rank" and evidence.rank is not None:
         p = evidence.rank.p
-    asked = f" ({look.bound_p:.2g} asked for)" if look is not None and look.bound_p is not None else ""
-    return f"no {kind}" if p is None else f"{kind} p {p_text(p)}{asked}"
+    if p is None:
+        return f"no {kind}"
+    if look is None or look.bound_p is None:
+        return f"{kind} p {p_text(p)}"
+    reached, bound = p_beside(p, look.bound_p)
+    return f"{kind} p {reached} ({bound} asked for)"
 
 
 def _when(evidence: Evidence) -> str:
@@ -219,7 +222,9 @@ def _shown(evidence: Evidence) -> str:
 
 def _alike(evidence: Evidence) -> int:
     """Return the size of the largest set of used pairs with equal differences."""
-    return alike([pair.a - pair.b for pair in evidence.pairs[: evidence.used]])
+    used = evidence.pairs[: evidence.used]
+    within = resolution([pair.a for pair in used], [pair.b for pair in used])
+    return alike([pair.a - pair.b for pair in used], within)
 
 
 def _by_ranks(evidence: Evidence) -> bool:

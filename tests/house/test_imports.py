@@ -28,9 +28,9 @@ TRAINING = {"calibrate", "extend", "launch", "resume", "run"}
 ALLOWED: dict[str, set[str]] = {
     "attach": {"rich"},
     "board": {"numpy", "scipy", "matplotlib", "jinja2"},
-    "compare": {"numpy", "scipy", "matplotlib"},
+    "compare": {"numpy", "scipy"},
     "completion": set(),
-    "design": {"numpy", "scipy", "matplotlib"},
+    "design": {"numpy", "scipy"},
     "doctor": set(),
     "evaluate": set(),
     "export": {"numpy", "scipy", "duckdb"},

@@ -7,7 +7,7 @@ import itertools
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -85,6 +85,7 @@ class Synthetic:
     more: int = 0  # replicates that the plan was extended by
     kind: str = "growth"
     measures: TaskMeasures = MEASURES
+    settings: dict[str, Any] = field(default_factory=dict)  # of the experiment, in the place of those above
 
     def plan(self) -> Plan:
         groups = tuple(
@@ -97,12 +98,15 @@ class Synthetic:
             for name, shape in self.groups.items()
         )
         lanes = tuple(Lane(name=f"cpu:{i}", devices=(f"cpu:{i}",), uuids=("",)) for i in range(len(groups)))
-        experiment = ResolvedExperiment(
-            name="synthetic", groups=groups, slots=("early", "mid", "late"), n_envs=self.n_envs,
-            episodes=self.episodes, steps=self.steps, replicates=self.replicates, eval_hosts=self.eval_hosts,
-            rng_seed=self.rng_seed, endpoint=self.endpoint, devices=tuple(lane.name for lane in lanes),
-            margin=self.measures.margin or 2.0,
-        )
+        experiment = msgspec.structs.replace(
+            ResolvedExperiment(
+                name="synthetic", groups=groups, slots=("early", "mid", "late"), n_envs=self.n_envs,
+                episodes=self.episodes, steps=self.steps, replicates=self.replicates, eval_hosts=self.eval_hosts,
+                rng_seed=self.rng_seed, endpoint=self.endpoint, devices=tuple(lane.name for lane in lanes),
+                margin=self.measures.margin or 2.0,
+            ),
+            **self.settings,
+        )  # fmt: skip
         blocks = tuple(
             Block(replicate=r, runs=self._runs(groups, r))
             for r in range(self.replicates)

@@ -9,11 +9,12 @@ from dataclasses import replace
 from esper_ab.design.design import Design
 from esper_ab.report.content import Content
 from esper_ab.report.tables.table import NONE, Table, number, signed, span
-from esper_ab.stats.text import n_pairs, p_text, percent
+from esper_ab.stats.text import digits_apart, n_pairs, p_beside, p_text, percent
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.descriptive import statistics
 from esper_ab.verdict.look import Look
 from esper_ab.verdict.sentences import beside
+from esper_ab.verdict.word import SMALL
 
 Row = tuple[str, str]
 
@@ -27,8 +28,8 @@ def overview_table(design: Design, comparisons: Sequence[Comparison]) -> Table:
     rows = tuple(
         (
             f"{item.question.a} - {item.question.b}", str(item.verdict), signed(item.estimate, digits),
-            span(item.low, item.high, digits), NONE if item.low is None else percent(item.level.confidence),
-            span(*item.simultaneous[:2], digits), f"{item.used} of {len(item.pairs)}",
+            _span(design, item.low, item.high), NONE if item.low is None else percent(item.level.confidence),
+            _span(design, *item.simultaneous[:2]), f"{item.used} of {len(item.pairs)}",
         )
         for item in comparisons
     )
@@ -109,7 +110,13 @@ def _deciding(comparison: Comparison) -> Iterator[Row]:
 
 
 def _within(design: Design, low: float, high: float) -> str:
-    return design.outcome.difference(span(low, high, design.digits))
+    return design.outcome.difference(_span(design, low, high))
+
+
+def _span(design: Design, low: float | None, high: float | None) -> str:
+    """Write an interval in the decimals that keep its limits on their side of 0 and of the margin."""
+    limits = () if low is None or high is None else (low, high)
+    return span(low, high, digits_apart(limits, (-design.margin, 0.0, design.margin), design.digits))
 
 
 def _plain(comparison: Comparison) -> Iterator[Row]:
@@ -140,8 +147,9 @@ def _ranks(comparison: Comparison) -> Iterator[Row]:
 def _equivalence(comparison: Comparison) -> Iterator[Row]:
     found = comparison.equivalence
     if found is not None:
-        shown = "shown" if found.shown else "not shown"
-        text = f"{shown}: p {p_text(found.p)} of two one-sided tests, needs p <= {found.p_bound:.2g}"
+        p, bound = p_beside(found.p, found.p_bound)
+        claimed = "shown" if comparison.verdict in SMALL else "not claimed"
+        text = f"{claimed if found.reached else 'not shown'}: p {p} of two one-sided tests, needs p <= {bound}"
         yield f"equivalence within {comparison.question.design.margin_words}", text
 
 
@@ -178,7 +186,7 @@ def looks_table(comparisons: Sequence[Comparison]) -> Table:
         (
             f"{item.question.a} - {item.question.b}", str(look.replicates), str(look.pairs), f"{look.alpha:.3g}",
             *_test(look), signed(look.mean, item.question.design.digits),
-            span(look.low, look.high, item.question.design.digits), _decided(look),
+            _span(item.question.design, look.low, look.high), _decided(look),
         )
         for item in comparisons
         for look in item.course.looks
@@ -195,8 +203,12 @@ def _test(look: Look) -> tuple[str, str]:
     """Return bound and value reached: p at a planned look, e-value under the anytime-valid rule."""
     if look.bound_e is not None:
         return f"e >= {look.bound_e:.3g}", NONE if look.e is None else f"e = {look.e:.3g}"
-    bound = NONE if look.bound_p is None else f"p <= {look.bound_p:.2g}"
-    return bound, NONE if look.p is None else f"p {p_text(look.p)}"
+    if look.bound_p is None:
+        return NONE, NONE if look.p is None else f"p {p_text(look.p)}"
+    if look.p is None:
+        return f"p <= {look.bound_p:.2g}", NONE
+    reached, bound = p_beside(look.p, look.bound_p)
+    return f"p <= {bound}", f"p {reached}"
 
 
 def _decided(look: Look) -> str:

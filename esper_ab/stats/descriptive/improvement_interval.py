@@ -2,8 +2,9 @@
 
 It holds the values t for which |A12 - t| <= z sqrt(t (1 - t) / n): Wilson's (1927) interval with n trials. The variance
 of A12 of two samples of n is at most t (1 - t) / n, whatever the distributions are (van Dantzig 1951; Birnbaum & Klose
-1957), so the interval covers as promised with few runs, and with groups that do not overlap, too; it is wider than it
-need be where they do.
+1957), and smaller where the runs of a pair correlate positively. So the interval covers as promised with few runs, and
+with groups that do not overlap, too; it is wider than it need be where they do. Negative correlation of pairs makes it
+cover less.
 """
 
 from __future__ import annotations

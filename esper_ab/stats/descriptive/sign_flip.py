@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
+from esper_ab.stats.least_pairs import smallest_p
 from esper_ab.stats.paired_difference import differences
 from esper_ab.stats.statistic import Beside, Statistic
 from esper_ab.stats.text import p_text
@@ -26,13 +27,6 @@ class SignFlip(msgspec.Struct, frozen=True, kw_only=True):
     p: float | None
     exact: bool
     smallest_p: float  # p if all pairs agreed in sign
-
-
-def smallest_p(pairs: int) -> float:
-    """Return the least two-sided p that `pairs` pairs can reach: 2 of the 2^pairs sign patterns."""
-    if pairs < 1:
-        raise ValueError(f"{pairs} pairs have no p")
-    return min(1.0, 2.0 * 0.5**pairs)
 
 
 def sign_flip(a: ArrayLike, b: ArrayLike) -> SignFlip:

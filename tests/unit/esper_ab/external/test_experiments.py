@@ -8,7 +8,9 @@ from esper_ab.design.design import Contrast
 from esper_ab.external.experiments import read_experiments
 from esper_ab.external.judge import judge
 from esper_ab.external.plan import Rule, make_external_plan
+from esper_ab.journal.events import Ledger, RunEvaluated
 from esper_ab.journal.load import load
+from esper_ab.report.content import content
 
 GROUPS = {"shaped": Shape(accuracy=90.0), "simplified": Shape(accuracy=60.0, mode="simplified")}
 TASKS = ("digits", "mixture")
@@ -46,3 +48,26 @@ def test_a_task_that_is_lacking_and_another_direction_are_refused(folders):
             read_experiments(named, scales(tasks=TASKS))
     with pytest.raises(UsageError, match="higher is better, and in the plan lower"):
         read_experiments(folders, scales(tasks=TASKS, better="lower"))
+
+
+def test_runs_that_were_cancelled_with_a_failed_one_are_no_failures_of_their_group(tmp_path):
+    """The judge of a directory says what its own report says."""
+    twins = {"left": Shape(accuracy=70.0), "right": Shape(accuracy=70.05)}
+    events = Synthetic(groups=twins, replicates=20, episodes=2, settings={"looks": (20,)}).events()
+    lost = {f"{group}/{replicate}": group for group in twins for replicate in (3, 7)}
+    kept = [event for event in events if not (isinstance(event, RunEvaluated) and event.record.run.name in lost)]
+    kept[-1:-1] = [
+        Ledger(
+            category="dropped_pair" if group == "left" else "cancelled", run_name=name, episode=1, detail="exit code 1"
+        )
+        for name, group in lost.items()
+    ]
+    folder = write(tmp_path / "twins", kept)
+    history = load(folder).history
+    own = content(history).comparisons[0]
+    seeds, rule = tuple(map(str, range(20))), Rule(looks=(20,))
+    plan = make_external_plan(tuple(twins), seeds, scales(history.design.margin), rule)
+    judged = judge(plan, read_experiments([("", folder)], plan.scales)).comparisons[0].comparison
+    assert (judged.lost.a, judged.lost.b) == (own.lost.a, own.lost.b) == (2, 0)
+    assert judged.lost.cancelled == own.lost.cancelled
+    assert judged.verdict == own.verdict

@@ -99,3 +99,13 @@ def test_no_sentence_speaks_of_records_or_of_an_extension():
         one = _found(found).comparisons[0].comparison
         said = " ".join((one.headline, one.sentence, one.rule, *one.caveats))
         assert not [word for word in ("records", "extend", "--replicates", "audit", "lane") if word in said], said
+
+
+def test_only_pairs_that_exist_are_counted_on():
+    """Neither rows of one cluster nor runs without a partner make a difference resolvable."""
+    found = rows(*drawn(30, 0.5))
+    clustered = _found([row | {"cluster": f"c{int(str(row['seed'])) % 6}"} for row in found], scales(1.0))
+    partners = _found([row for row in found if row["group"] == "new" or int(str(row["seed"])) < 7], scales(1.0))
+    for result, pairs in ((clustered, 6), (partners, 7)):
+        one = result.comparisons[0].comparison
+        assert (len(one.pairs), one.most_pairs, one.inconclusive) == (pairs, pairs, "uninformative")

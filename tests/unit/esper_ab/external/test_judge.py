@@ -123,3 +123,15 @@ def test_a_family_of_tasks_is_judged_in_its_order():
 def test_endpoints_of_something_else_are_refused(found):
     with pytest.raises(UsageError, match="no run is of the plan"):
         _judged(found)
+
+
+def test_runs_after_the_deciding_look_take_nothing_back():
+    """They are not used, whatever they share: a decision is never taken back."""
+    a, b = drawn(10, 9.0)
+    until = _one(_judged(rows(a[:6], b[:6])))
+    assert str(until.verdict) == "BETTER"
+    found = [row | {"cluster": "x" if int(str(row["seed"])) >= 7 else ""} for row in rows(a[:9], b[:9])]
+    result = _judged(found)
+    assert str(_one(result).verdict) == "BETTER"
+    assert _one(result).sentence == until.sentence
+    assert [departure[:8] for departure in result.departures] == ["Not used", "Not used"]

@@ -76,3 +76,9 @@ def test_what_cannot_be_chosen_is_refused(how):
     tasks = how.pop("tasks", ("",))
     with pytest.raises(UsageError):
         make_external_plan(("new", "old"), tuple("01234567"), scales(tasks=tasks), Rule(), **how)
+
+
+def test_where_every_run_that_chooses_was_lost_nothing_more_is_asked_for():
+    lost = [row | {"endpoint": ""} for row in CHOOSE]
+    result = judge(PLAN, endpoints(lost))
+    assert result.next_step == "Nothing can be judged: every run on the seeds that choose a cell was lost."

@@ -9,12 +9,15 @@ import msgspec
 import pytest
 from support.journals import Shape, Synthetic, failed_run, one_replicate, planted_effect, same_twice, three_groups
 
+from esper_ab.design.design import check_design
 from esper_ab.design.pairs_needed import PairsNeeded
+from esper_ab.execution.going_on import extension
 from esper_ab.journal.fold import fold
 from esper_ab.report.answer import basis, next_steps, question, reproduction
 from esper_ab.report.content import Content, content
 from esper_ab.report.text import render_brief
 from esper_ab.report.verdicts import verdicts
+from esper_ab.settings.experiment import ResolvedExperiment
 
 ANEW = "esper-ab launch --config 'a folder/x/experiment.toml'"
 
@@ -105,6 +108,53 @@ def test_before_more_pairs_policies_that_have_not_settled_are_trained_longer(how
     episodes = shown.history.plan.experiment.episodes
     assert (f"--episodes {4 * episodes}" in first.command) is not settled
     assert ("left and right have not settled" in first.sentence) is not settled
+
+
+RULES = {
+    "t": {}, "rank": {"test": "rank", "margin": 1.0}, "looks": {"looks": (8, 20)}, "one look": {"looks": (20,)},
+    "futility": {"futility": 0.8, "margin": 1.3}, "futility, looks": {"futility": 0.8, "looks": (8, 14, 20)},
+    "no early stop": {"early_stop": False}, "three groups": {"alpha": 0.01},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("rng_seed", range(1, 9))
+def test_what_is_proposed_is_accepted(name, rng_seed, tmp_path):
+    """`extend` by the rule of the experiment, `launch` with the settings of its file and the flags beside it."""
+    names = ("left", "right", "third")[: 3 if name == "three groups" else 2]
+    made = Synthetic(
+        groups={one: Shape() for one in names}, replicates=20, episodes=2, n_envs=2, eval_hosts=2, rng_seed=rng_seed,
+        settings=RULES[name],
+    )
+    history = fold(made.events())
+    shown = content(history, place=str(tmp_path))
+    for command in [step.command for step in next_steps(shown) if step.command]:
+        _, verb, *words = shlex.split(command)
+        if verb == "extend":
+            assert extension(tmp_path, history, int(words[-1])).blocks
+            continue
+        assert words[:2] == ["--config", f"{tmp_path}/experiment.toml"]
+        flags = dict(zip(words[2::2], words[3::2], strict=True))
+        changes = {flag.removeprefix("--").replace("-", "_"): value for flag, value in flags.items()}
+        if "looks" in changes:
+            changes["looks"] = tuple(map(int, changes["looks"].split(",")))
+        asked = msgspec.convert(
+            msgspec.to_builtins(made.plan().experiment) | changes, ResolvedExperiment, strict=False
+        )
+        check_design(asked)
+
+
+def test_what_a_look_stopped_for_futility_is_not_extended_and_no_smaller_plan_is_proposed():
+    made = Synthetic(
+        groups={"left": Shape(), "right": Shape()}, replicates=20, episodes=2, n_envs=2, eval_hosts=2, rng_seed=5,
+        settings=RULES["futility"],
+    )
+    for rng_seed in range(1, 40):
+        shown = content(fold(replace(made, rng_seed=rng_seed).events()), place="a folder/x")
+        if shown.comparisons[0].inconclusive == "futile":
+            break
+    (step,) = next_steps(shown)
+    assert step.command == f"{ANEW} --replicates 20 --futility 0 --name synthetic-whole"
 
 
 @pytest.mark.parametrize("name", JOURNALS)

@@ -83,7 +83,7 @@ def test_small_differences_of_both_signs_are_equivalent_and_not_merely_undecided
     result = small()
     assert result.verdict is Verdict.EQUIVALENT
     assert "EQUIVALENT within +-2 points (16 pairs)" in result.sentence
-    assert result.equivalence.shown
+    assert result.equivalence.reached
     assert small(rule=design(16, margin=0.1)).verdict is Verdict.INCONCLUSIVE
 
 

@@ -98,7 +98,7 @@ def test_a_look_without_its_own_boundary_decides_nothing():
 def test_a_bound_of_zero_never_rejects():
     """It is that of a look which cannot tell groups from positions, though lost pairs may have changed that."""
     zero = design(looks=(38, 40), boundaries=(Boundary(open=1, alpha=0.05, nominal_p=(0.0, 0.05)),))
-    course = follow(zero, {AB: made(spread(40, 1e6, 1e-6))}, 40)[AB]
+    course = follow(zero, {AB: made(spread(40, 1e6, 1e-3))}, 40)[AB]
     assert course.looks[0].p == 0.0
     assert (course.looks[0].low, course.decided_at) == (None, 40)
 

@@ -44,3 +44,23 @@ def test_more_pairs_are_needed_when_it_is_looked_after_every_pair():
     for found, evidence in ((needed, 20.0), (beyond_the_plan, 100.0)):  # an extension asks for five times as much
         t = stats.t.isf(found.alpha / 2.0, found.pairs - 1)
         assert log_evidence(t, found.pairs - 1, found.pairs) == pytest.approx(np.log(evidence))
+
+
+@pytest.mark.parametrize("comparisons", [1, 3])
+def test_no_number_of_pairs_suffices_whose_ranks_cannot_reach_the_bound(comparisons):
+    """Six pairs that all agree have p = 0.031 by ranks; three comparisons ask for 0.017."""
+    pairs = pairs_of(60.0 + 20.0 + 0.1 * np.arange(6), np.full(6, 60.0))
+    result = compared(design(6, comparisons, test="rank"), pairs)
+    assert (result.verdict is Verdict.BETTER) == (comparisons == 1)
+    assert result.pairs_needed.pairs == (6 if comparisons == 1 else 7)
+    assert (result.smallest_resolvable is None) == (comparisons == 3)
+
+
+def test_what_a_look_closed_is_not_said_to_take_an_extension():
+    """Crossed at the first look, withdrawn at the last: `extend` has nothing left to decide."""
+    d = np.array([3.0, 3.4, 2.8, 3.1, 3.3, 2.9, -6.0, -4.0, -7.0, -2.0])
+    result = compared(design(10, early_stop=False), pairs_of(50.0 + d, np.full(10, 50.0)))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert (result.course.decision, result.extendable) == ("crossed", False)
+    assert "extend" not in result.sentence
+    assert "more pairs would be needed" in result.sentence

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from support.comparing import compared, design, pairs_of, small
+
+from esper_ab.report.tables.comparison import deciding_table, looks_table, overview_table
+from esper_ab.verdict.word import Verdict
+
+
+def _rows(comparison):
+    return dict(deciding_table(comparison).rows)
+
+
+def test_equivalence_is_shown_only_where_it_is_claimed():
+    """By seven pairs both tests may reach their bound, and nothing follows before 15."""
+    claimed, few = small(), small(8)
+    assert (claimed.verdict, few.verdict) == (Verdict.EQUIVALENT, Verdict.INCONCLUSIVE)
+    assert _rows(claimed)["equivalence within 2 points"].startswith("shown: p ")
+    assert few.equivalence.reached
+    assert _rows(few)["equivalence within 2 points"].startswith("not claimed: p ")
+    far = compared(design(6), pairs_of(60.0 + np.array([5.0, 6.0, 4.0, 5.5, 4.5, 5.2]), np.full(6, 60.0)))
+    assert _rows(far)["equivalence within 2 points"].startswith("not shown: p ")
+
+
+@given(st.floats(0.5, 6.0), st.integers(0, 2**32 - 1))
+def test_no_table_puts_a_limit_on_the_other_side_of_0_or_of_the_margin(middle, rng_seed):
+    d = middle + np.random.default_rng(rng_seed).standard_normal(6)
+    one = compared(design(6), pairs_of(60.0 + d, np.full(6, 60.0)))
+    assume(one.low is not None)
+    (repeated,) = (row[7] for row in looks_table([one]).rows)
+    overview = overview_table(one.question.design, [one, one]).rows[0][3]
+    for cell in (_rows(one)[str(one.level)].split(" points")[0], repeated, overview):
+        low, high = map(float, cell.split(" to "))
+        for shown, value in ((low, one.low), (high, one.high)):
+            for mark in (-2.0, 0.0, 2.0):
+                assert abs(value - mark) < 1e-8 or (shown - mark) * (value - mark) > 0.0

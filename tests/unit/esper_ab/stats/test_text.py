@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esper_ab.stats.text import digits_apart, p_beside, percent, significant
+
+
+@given(st.floats(1e-12, 0.5))
+def test_what_is_not_certain_is_never_100_percent(alpha):
+    said = float(percent(1.0 - alpha).removesuffix(" %"))
+    assert said < 100.0
+    assert (100.0 - said) == pytest.approx(100.0 * alpha, rel=0.06)
+
+
+@pytest.mark.parametrize(("level", "text"), [(0.95, "95 %"), (0.99952, "99.952 %"), (1.0, "100 %"), (0.05, "5 %")])
+def test_a_probability_is_a_percentage(level, text):
+    assert percent(level) == text
+
+
+@given(st.floats(1e-8, 1.0), st.floats(1e-8, 0.5))
+def test_p_stands_on_its_side_of_the_bound(p, bound):
+    text, asked = p_beside(p, bound)
+    shown, limit = float(text.split()[1]), float(asked)
+    assert (shown > limit) == (p > bound)
+    assert (shown < limit) == (p < bound)
+
+
+@pytest.mark.parametrize(("p", "bound", "said"), [
+    (0.0503, 0.05, ("= 0.0503", "0.05")), (0.0497, 0.05, ("= 0.0497", "0.05")), (0.012, 0.05, ("= 0.012", "0.05")),
+    (0.3, 0.05, ("= 0.30", "0.05")), (1e-6, 0.05, ("< 0.0001", "0.05")), (8e-5, 5e-5, ("= 8e-05", "5e-05")),
+])  # fmt: skip
+def test_p_has_as_many_digits_as_tell_it_from_its_bound(p, bound, said):
+    assert p_beside(p, bound) == said
+
+
+@given(st.floats(1e-9, 1e9), st.integers(1, 4))
+def test_sizes_are_written_without_a_power_of_ten(value, digits):
+    text = significant(value, digits)
+    assert "e" not in text
+    assert abs(Fraction(text) / Fraction(value) - 1) <= Fraction(51, 100 * 10 ** (digits - 1))
+
+
+@given(st.floats(-1e-6, 1e-6), st.sampled_from((1e-7, 1e-8, 1e-10)))
+def test_small_units_have_digits_enough(value, margin):
+    least = 12
+    digits = digits_apart((value,), (-margin, 0.0, margin), least)
+    if all(abs(value - mark) > 1e-15 for mark in (-margin, 0.0, margin)):
+        assert all((round(value, digits) - mark) * (value - mark) > 0.0 for mark in (-margin, 0.0, margin))
