@@ -41,9 +41,9 @@ WAYS = {
     "parallel": ("--devices", "cpu:0,cpu:1", "--placement", "spread"),
 }
 INTRODUCTION = """`scripts/order_table` runs one unpaired A/A four ways: two groups of one condition, each on its own
-randomness. `fixed` is what the sequential tool did: a whole, then b, on one device. `shuffled` draws afresh who goes
-first, `alternating` takes one episode of one run at a time, `parallel` gives each run a device of its own. Small hosts,
-16 replicates, of hosts too short for EQUIVALENT: no group stands clear of one that learns nothing. Workers warm up
+randomness. `fixed` runs whole runs one after the other, a, then b, on one device. `shuffled` draws afresh who goes
+first, `alternating` takes one episode of one run at a time, `parallel` gives each run a device of its own. There are 16
+replicates of small hosts, too small for EQUIVALENT: no group stands clear of one that learns nothing. Workers warm up
 before the first episode of record."""
 EXPERIMENT = (
     "--groups", "a=shaped,b=shaped", "--unpaired", "--task", "synthetic", "--replicates", "16", "--no-early-stop",

@@ -168,7 +168,7 @@ def _on_outcome(experiment: ResolvedExperiment, machine: Machine) -> Iterator[st
 
 
 def _on_budget(experiment: ResolvedExperiment) -> Iterator[str]:
-    """Say that learners have hardly left their start where they train on few hosts."""
+    """Say that a comparison asks who learns sooner where learners train on few hosts."""
     learners = [group.name for group in experiment.groups if group.settings.controller.name == "ppo"]
     hosts = experiment.episodes * experiment.n_envs
     if len(learners) > 1 and hosts < ENOUGH_HOSTS:
