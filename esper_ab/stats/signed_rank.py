@@ -75,8 +75,8 @@ def hodges_lehmann_interval(a: ArrayLike, b: ArrayLike, p: float) -> tuple[float
 
 
 def _rounded(d: NDArray[np.float64], within: float) -> NDArray[np.float64]:
-    """Round d [pairs], so that differences `within` of one another are ties, and those within it of 0 are zeros."""
-    return np.round(d, min(_MOST_DECIMALS, math.floor(-math.log10(within)))) if within else d
+    """Round d [pairs] to a hundredth of `within`, so that differences equal but for rounding errors are ties."""
+    return np.round(d, min(_MOST_DECIMALS, 2 - math.ceil(math.log10(within)))) if within else d
 
 
 def _walsh_averages(d: NDArray[np.floating]) -> NDArray[np.float64]:
