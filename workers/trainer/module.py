@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import difflib
 import inspect
-import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import Any
 import msgspec
 import torch
 
+from esper_ab.contracts.plain_values import expected_instead
 from esper_ab.contracts.trainer import TrainerOrder, TrainerSettings, TrainerValue
 from workers.storage import state_bytes
 from workers.trainer.user_run import Point, Run, State
@@ -64,8 +64,8 @@ def flat(settings: TrainerSettings) -> dict[str, TrainerValue]:
     for name, value in values.items():
         if not isinstance(value, bool | int | float | str):
             raise ValueError(f"trainer.{name} is {value!r}; a setting is true or false, a number or text")
-        if isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(f"trainer.{name}: expected a finite number, not {value!r}")
+        if expected := expected_instead(value):
+            raise ValueError(f"trainer.{name}: expected {expected}, not {value!r}")
     return values
 
 

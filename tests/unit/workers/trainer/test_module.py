@@ -51,7 +51,9 @@ def test_settings_are_typed_by_their_struct(tmp_path: Path, values: Any, expecte
     ({"steps": 1.5}, "trainer.steps: expected int, not 1.5"),
     ({"clip": "yes"}, "trainer.clip: expected bool, not 'yes'"),
     ({"kind": "c"}, "trainer.kind"),
-    ({"lr": "nan"}, "trainer.lr: expected a finite number"),
+    ({"lr": "nan"}, "trainer.lr: expected a finite number, not nan"),
+    ({"lr": "-inf"}, "trainer.lr: expected a finite number, not -inf"),
+    ({"steps": str(2**63)}, "trainer.steps: expected a whole number from -2^63 to 2^63 - 1, not 9223372036854775808"),
 ])  # fmt: skip
 def test_settings_that_are_none_are_refused(tmp_path: Path, values: Any, words: str) -> None:
     with pytest.raises(ValueError, match=re.escape(words)):
