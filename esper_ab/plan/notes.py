@@ -150,7 +150,7 @@ def _on_differences(experiment: ResolvedExperiment, machine: Machine) -> Iterato
 
 
 def _on_outcome(experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
-    """Say which groups train on the outcome itself, and that environments do not repeat."""
+    """Say which groups train on the outcome itself, and that environments do not repeat or carry state."""
     if kind_of_task(experiment.task) == GROWTH:
         return
     learners = [group for group in experiment.groups if group.settings.controller.name == "ppo"]
@@ -160,7 +160,14 @@ def _on_outcome(experiment: ResolvedExperiment, machine: Machine) -> Iterator[st
             f"The outcome is also the reward of {', '.join(same)} ({ENV_REWARD}), and not of the other learners: the "
             "question is whether another reward teaches it better than it teaches itself."
         )
-    if not next(task.repeats for task in machine.tasks if task.name == experiment.task):
+    task = next(task for task in machine.tasks if task.name == experiment.task)
+    if task.carries:
+        yield (
+            "The environments carry state from one reset to the next: one episode, played again in the same ones with "
+            "the same seed and actions, was not the same as in new ones. So a run that was taken up after a death is "
+            "another than without it, and an evaluation begins without that state."
+        )
+    elif not task.repeats:
         yield (
             "The environments do not repeat: one episode, played twice with the same seed and actions, was not the "
             "same. So groups with equal settings differ, and so does a run that was taken up after a death."
