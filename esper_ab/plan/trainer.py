@@ -21,6 +21,10 @@ RESUMPTIONS: dict[Resumption, str] = {
     "resumes": "resumes: another process went on from its state, not to the same bits",
     "anew": "begins anew: a run that is interrupted starts from its beginning",
 }
+_ALONE = (
+    "In a process that has not trained its evaluation of the same state gave other results: it uses more than the "
+    "state, and a run that is interrupted before its evaluation comes to another result."
+)
 
 
 def order_of(experiment: ResolvedExperiment, machine: Machine, ref: RunRef) -> TrainerOrder | None:
@@ -65,7 +69,9 @@ def found(facts: TrainerFacts, reference: str) -> str:
     short = f", shortened by {facts.shortened}" if facts.shortened else ""
     command = is_command(reference)
     what = "command" if command else "trainer"
-    return f"The {what}, as rehearsed{short}: {repeats}; {RESUMPTIONS[facts.resumption]}.{_watched(facts) * command}"
+    alone = "" if facts.evaluates_alike else f" {_ALONE}"
+    resumes = f"{RESUMPTIONS[facts.resumption]}.{alone}"
+    return f"The {what}, as rehearsed{short}: {repeats}; {resumes}{_watched(facts) * command}"
 
 
 def _watched(facts: TrainerFacts) -> str:

@@ -73,6 +73,9 @@ def test_the_plan_says_what_is_compared_in_words_of_its_own() -> None:
      "does not repeat: the same seed twice gave different numbers; resumes"),
     ({"resumption": "anew", "shortened": "steps=9"},
      "as rehearsed, shortened by steps=9: repeats to the bit; begins anew"),
+    ({"resumption": "resumes", "evaluates_alike": False},
+     "not to the same bits. In a process that has not trained its evaluation of the same state gave other results: "
+     "it uses more than the state, and"),
 ])  # fmt: skip
 def test_the_plan_says_what_the_rehearsal_found_and_no_more(changes: dict[str, object], words: str) -> None:
     made = plan(there(**changes))
