@@ -8,6 +8,7 @@ from esper_ab.contracts.kinds import ENV_REWARD, GROWTH, TRAINER, kind_of_task
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import Lane
 from esper_ab.design.counterbalance import cycle, draws_positions
+from esper_ab.design.endpoint_words import of_training
 from esper_ab.plan import trainer as own
 from esper_ab.plan.gpu_memory import too_much
 from esper_ab.plan.positions import positions_could_matter_by
@@ -31,11 +32,13 @@ def estimand(experiment: ResolvedExperiment, machine: Machine) -> str:
     lower = " (lower is better)" if outcome.sign < 0.0 else ""
     slots = f", slots {', '.join(experiment.slots)}" if experiment.slots else ""
     split = f"; conditional on the task's fixed test split of {task.sizes[2]} samples" if task.sizes[2] else ""
+    what, part = f"{outcome.label}{lower}", of_training(experiment.endpoint)
+    measured = f"the mean {what} of {part}" if part else f"the evaluated policy's {what}"
     trained, steps = counted(experiment.episodes, "episode"), counted(experiment.steps, "step")
     return (
-        f"Mean over replicates ({pairing}) of the evaluated policy's {outcome.label}{lower} in one group minus that in "
-        f"another{unit}: task {task.name} ({task.title}){slots}, trained for {trained} of {steps} in "
-        f"{counted(experiment.n_envs, 'environment')}, with the settings printed{split}."
+        f"Mean over replicates ({pairing}) of {measured} in one group minus that in another{unit}: task {task.name} "
+        f"({task.title}){slots}, trained for {trained} of {steps} in {counted(experiment.n_envs, 'environment')}, "
+        f"with the settings printed{split}."
     )
 
 

@@ -61,6 +61,14 @@ def test_another_trainer_is_another_experiment() -> None:
     assert len({plan(there(sha256=letter * 64)).digest for letter in "aba"}) == 2
 
 
+@pytest.mark.parametrize(("endpoint", "words"), [
+    ("evaluation", "of error in one group minus"), ("curve-mean", "of the mean error of all points in one group minus"),
+    ("last-tenth", "of the mean error of the last tenth of the points in one group minus"),
+])  # fmt: skip
+def test_the_plan_says_what_is_compared_by_its_endpoint(endpoint: str, words: str) -> None:
+    assert words in plan(endpoint=endpoint).estimand
+
+
 def test_the_plan_says_what_is_compared_in_words_of_its_own() -> None:
     said = plan().estimand
     assert "of error in one group minus that in another, in J; lower is better" in said
