@@ -354,17 +354,6 @@ def test_differences_and_notes() -> None:
     assert "test split of 389 samples" in plan.estimand
 
 
-@pytest.mark.parametrize(("endpoint", "words"), [
-    ("evaluation", "the evaluated policy's held-out accuracy in one group minus"),
-    ("last-tenth", "the mean held-out accuracy of the last tenth of the training episodes in one group minus"),
-    ("curve-mean", "the mean held-out accuracy of all training episodes in one group minus"),
-])  # fmt: skip
-def test_the_estimand_is_that_of_the_endpoint(endpoint: str, words: str) -> None:
-    estimand = planned(experiment(endpoint=endpoint), machine()).estimand
-    assert words in estimand
-    assert ("evaluated" in estimand) == (endpoint == "evaluation")
-
-
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

@@ -28,10 +28,8 @@ from esper_ab.journal.events import Ledger, LookTaken, MilestoneReleased, RunEva
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import Content, content
 from esper_ab.report.figures.catalogue import drawn
-from esper_ab.report.figures.outcome import endpoints
 from esper_ab.report.markdown import escaped, render_markdown
 from esper_ab.report.page import render_page
-from esper_ab.report.tables.groups import groups_table
 from esper_ab.report.text import render_text
 from esper_ab.report.verdict_json import render_verdict
 from esper_ab.report.verdicts import verdicts as verdicts_said
@@ -314,20 +312,6 @@ def test_a_page_stays_below_a_megabyte(groups, replicates, episodes):
     shapes = {f"group-{i}": Shape(accuracy=60.0 + i) for i in range(groups)}
     events = Synthetic(groups=shapes, replicates=replicates, episodes=episodes, n_envs=1).events()
     assert len(render_page(content(fold(events))).encode()) < 1_000_000
-
-
-@pytest.mark.parametrize(("kind", "endpoint", "one", "of"), [
-    ("growth", "evaluation", "one trained policy", "held-out accuracy of the evaluation"),
-    ("growth", "last-tenth", "the mean of the last tenth of the training episodes", "mean of the last tenth of the tr"),
-    ("growth", "curve-mean", "the mean of all training episodes", "held-out accuracy, mean of all training episodes"),
-    ("trainer", "last-tenth", "the mean of the last tenth of the points", "mean of the last tenth of the points"),
-])  # fmt: skip
-def test_what_a_runs_number_is_is_said_by_the_endpoint(kind, endpoint, one, of):
-    made = content(fold(Synthetic(replicates=6, episodes=3, n_envs=1, kind=kind, endpoint=endpoint).events()))
-    drawing = endpoints(made)
-    assert drawing is not None
-    assert drawing.caption.startswith(f"One point per run: {one}. Bar")
-    assert of in groups_table(made).note
 
 
 def test_of_very_many_runs_some_are_drawn_one_by_one_and_captions_say_so():
