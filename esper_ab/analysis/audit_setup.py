@@ -27,7 +27,14 @@ def findings(history: History) -> Iterator[Finding]:
     yield from _torch(history)
     yield from _orders([run.spec for run in history.runs.values()], history.plan.digest)
     yield from _machine([sitting.machine for sitting in sittings])
-    if any(not run.spec.repeats for run in history.runs.values()):
+    if history.plan.carries:
+        sentence = (
+            "The environments carry state from one reset to the next: the same seed and actions gave something else "
+            "in the preflight after an episode than in new environments. An evaluation begins in new ones, without "
+            "that state, and so does a run that was taken up after a death, which is another than without it."
+        )
+        yield _whole("environments", "notes", sentence)
+    elif any(not run.spec.repeats for run in history.runs.values()):
         sentence = (
             "The environments do not repeat: the same seed and actions gave something else in the preflight. Pairing "
             "then shares seeds and not what happens, equal settings do not give equal records, and a run that was "

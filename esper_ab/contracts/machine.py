@@ -62,6 +62,7 @@ class TaskFacts(Settings, frozen=True, kw_only=True):
     measures: TaskMeasures
     kind: str = "growth"  # names what reports and analyses have for tasks of this kind
     repeats: bool = True  # whether its environments give the same again when they are asked the same
+    carries: bool = False  # whether they do so only when they are new: a reset leaves something of what was before
     step_s: float = 0.0  # measured: one step of one environment; 0: not measured
     episode_steps: int = 0  # the environments' own limit; 0: none
     slots: tuple[str, ...] = ()  # network order

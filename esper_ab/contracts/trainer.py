@@ -58,6 +58,7 @@ class TrainerFacts(_Told, frozen=True, kw_only=True):
     evaluations: int = 1  # outcomes of one evaluation
     repeats: bool = False  # the same seed twice gave the same numbers to the bit
     resumption: Resumption = "anew"
+    evaluates_alike: bool = True  # also in a process that has not trained, as far as it repeats
     shortened: str = ""  # settings of the rehearsal alone, as text
     point_s: float = 0.0  # of one point in the rehearsal; the whole script for a command
     evaluate_s: float = 0.0

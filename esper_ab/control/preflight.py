@@ -20,6 +20,7 @@ from esper_ab.contracts.errors import EsperError, Setting, UsageError, WorkerFai
 from esper_ab.contracts.machine import DOING, Device, Machine, Questions
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.own_packages import child_command
+from esper_ab.contracts.plain_values import expected_instead
 from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.contracts.visible import visible_line
 from esper_ab.control import descriptors
@@ -120,6 +121,9 @@ def expected_bytes(env_episodes: int) -> int:
 
 def check_experiment_dir(experiment_dir: Path, needed_bytes: int) -> None:
     """UsageError unless `experiment_dir` is new, can be made and has room; nothing is made."""
+    if expected := expected_instead(str(experiment_dir)):
+        what = f"{str(experiment_dir)!r} cannot be made"
+        raise UsageError(f"{what}: expected {expected}; choose another with ", Setting("out"))
     if experiment_dir.exists():
         raise UsageError(
             f"{experiment_dir} exists already; choose another with ", Setting("name"), " or ", Setting("out")

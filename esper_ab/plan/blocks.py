@@ -65,6 +65,7 @@ class Plan(Settings, frozen=True, kw_only=True):
     run_sd: float | None = None  # how much runs of one condition differ, from a calibration; None: unknown
     trainer: TrainerFacts | None = None  # what the rehearsal of a trainer of the user's own found
     appraisal: Appraisal | None = None  # of the groups' rewards, when the experiment includes one
+    carries: bool = False  # whether the task's environments carry state from one reset to the next
 
 
 class Extension(Settings, frozen=True, kw_only=True):
@@ -114,6 +115,7 @@ def make_plan(
         run_sd=run_sd,
         trainer=machine.trainer,
         appraisal=appraisal,
+        carries=task.carries,
     )
 
 

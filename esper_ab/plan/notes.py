@@ -8,6 +8,7 @@ from esper_ab.contracts.kinds import ENV_REWARD, GROWTH, TRAINER, kind_of_task
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import Lane
 from esper_ab.design.counterbalance import cycle, draws_positions
+from esper_ab.design.endpoint_words import of_training
 from esper_ab.plan import trainer as own
 from esper_ab.plan.gpu_memory import too_much
 from esper_ab.plan.positions import positions_could_matter_by
@@ -31,11 +32,13 @@ def estimand(experiment: ResolvedExperiment, machine: Machine) -> str:
     lower = " (lower is better)" if outcome.sign < 0.0 else ""
     slots = f", slots {', '.join(experiment.slots)}" if experiment.slots else ""
     split = f"; conditional on the task's fixed test split of {task.sizes[2]} samples" if task.sizes[2] else ""
+    what, part = f"{outcome.label}{lower}", of_training(experiment.endpoint)
+    measured = f"the mean {what} of {part}" if part else f"the evaluated policy's {what}"
     trained, steps = counted(experiment.episodes, "episode"), counted(experiment.steps, "step")
     return (
-        f"Mean over replicates ({pairing}) of the evaluated policy's {outcome.label}{lower} in one group minus that in "
-        f"another{unit}: task {task.name} ({task.title}){slots}, trained for {trained} of {steps} in "
-        f"{counted(experiment.n_envs, 'environment')}, with the settings printed{split}."
+        f"Mean over replicates ({pairing}) of {measured} in one group minus that in another{unit}: task {task.name} "
+        f"({task.title}){slots}, trained for {trained} of {steps} in {counted(experiment.n_envs, 'environment')}, "
+        f"with the settings printed{split}."
     )
 
 
@@ -150,7 +153,7 @@ def _on_differences(experiment: ResolvedExperiment, machine: Machine) -> Iterato
 
 
 def _on_outcome(experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
-    """Say which groups train on the outcome itself, and that environments do not repeat."""
+    """Say which groups train on the outcome itself, and that environments do not repeat or carry state."""
     if kind_of_task(experiment.task) == GROWTH:
         return
     learners = [group for group in experiment.groups if group.settings.controller.name == "ppo"]
@@ -160,7 +163,14 @@ def _on_outcome(experiment: ResolvedExperiment, machine: Machine) -> Iterator[st
             f"The outcome is also the reward of {', '.join(same)} ({ENV_REWARD}), and not of the other learners: the "
             "question is whether another reward teaches it better than it teaches itself."
         )
-    if not next(task.repeats for task in machine.tasks if task.name == experiment.task):
+    task = next(task for task in machine.tasks if task.name == experiment.task)
+    if task.carries:
+        yield (
+            "The environments carry state from one reset to the next: one episode, played again in the same ones with "
+            "the same seed and actions, was not the same as in new ones. So a run that was taken up after a death is "
+            "another than without it, and an evaluation begins without that state."
+        )
+    elif not task.repeats:
         yield (
             "The environments do not repeat: one episode, played twice with the same seed and actions, was not the "
             "same. So groups with equal settings differ, and so does a run that was taken up after a death."

@@ -20,8 +20,9 @@ def positions_could_matter_by(experiment: ResolvedExperiment, machine: Machine) 
         return "the trainer is your own"
     if experiment.task.rpartition(":")[0].endswith(".py"):
         return f"the environments of {experiment.task} are no part of a package"
-    if not next((task.repeats for task in machine.tasks if task.name == experiment.task), True):
-        return "the environments do not repeat"
+    task = next((task for task in machine.tasks if task.name == experiment.task), None)
+    if task is not None and not task.repeats:
+        return "the environments carry state across resets" if task.carries else "the environments do not repeat"
     if ":" in experiment.outcome.removeprefix("info:"):
         return f"the outcome {experiment.outcome} is a function of a user's own"
     if foreign:

@@ -11,6 +11,7 @@ from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.run_files import out_of
 from esper_ab.contracts.source_files import copy_files, source_sha256
 from esper_ab.contracts.trainer import Resumption, TrainerFacts, TrainerOrder, is_command
+from esper_ab.design.endpoint_words import of_training
 from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.settings.outcome_range import worst_outcome
 from esper_ab.settings.trainer import DEFAULT_OUTCOME
@@ -21,6 +22,10 @@ RESUMPTIONS: dict[Resumption, str] = {
     "resumes": "resumes: another process went on from its state, not to the same bits",
     "anew": "begins anew: a run that is interrupted starts from its beginning",
 }
+_ALONE = (
+    "In a process that has not trained its evaluation of the same state gave other results: it uses more than the "
+    "state, and a run that is interrupted before its evaluation comes to another result."
+)
 
 
 def order_of(experiment: ResolvedExperiment, machine: Machine, ref: RunRef) -> TrainerOrder | None:
@@ -65,7 +70,9 @@ def found(facts: TrainerFacts, reference: str) -> str:
     short = f", shortened by {facts.shortened}" if facts.shortened else ""
     command = is_command(reference)
     what = "command" if command else "trainer"
-    return f"The {what}, as rehearsed{short}: {repeats}; {RESUMPTIONS[facts.resumption]}.{_watched(facts) * command}"
+    alone = "" if facts.evaluates_alike else f" {_ALONE}"
+    resumes = f"{RESUMPTIONS[facts.resumption]}.{alone}"
+    return f"The {what}, as rehearsed{short}: {repeats}; {resumes}{_watched(facts) * command}"
 
 
 def _watched(facts: TrainerFacts) -> str:
@@ -80,8 +87,10 @@ def estimand(experiment: ResolvedExperiment, task: TaskFacts) -> str:
     outcome = task.measures.outcome
     pairing = "independent seeds per group" if experiment.unpaired else "the same seeds in every group"
     unit = f", in {outcome.apart}" if outcome.apart else ""
+    part = of_training(experiment.endpoint, "points")
+    measured = f"the mean {outcome.label} of {part}" if part else outcome.label
     return (
-        f"Mean over replicates ({pairing}) of {outcome.label} in one group minus that in another{unit}; "
+        f"Mean over replicates ({pairing}) of {measured} in one group minus that in another{unit}; "
         f"{outcome.better} is better: {task.title}, with the settings printed."
     )
 

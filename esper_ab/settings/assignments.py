@@ -7,7 +7,6 @@ that type.
 from __future__ import annotations
 
 import difflib
-import math
 import re
 import tomllib
 from collections.abc import Iterable
@@ -19,6 +18,7 @@ import msgspec
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.kinds import GYM_PREFIX
+from esper_ab.contracts.plain_values import expected_instead
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.contracts.trainer import is_command
 from esper_ab.settings.experiment import AskedExperiment
@@ -128,6 +128,7 @@ def _read_value(text: str, kind: Any, origin: str) -> object:
 
 def convert_value(assignment: Assignment, keys: dict[str, Any]) -> Any:
     """Convert the value to the type that its key has in `keys`; UsageError saying what was expected there."""
+    _check_carried(assignment, assignment.value)
     if assignment.key.startswith(PARAM):
         return _constant(assignment)
     if assignment.key.startswith(TRAINER):
@@ -145,8 +146,7 @@ def convert_value(assignment: Assignment, keys: dict[str, Any]) -> Any:
             raise UsageError(f"{assignment.origin}: expected {expected}, not {value!r}") from None
         expected = str(error).split(", got")[0].split(" - at")[0].replace("`", "")
         raise UsageError(f"{assignment.origin}: {expected[0].lower()}{expected[1:]}, not {value!r}") from None
-    if isinstance(result, float) and not math.isfinite(result):
-        raise UsageError(f"{assignment.origin}: expected a finite number, not {value!r}")
+    _check_carried(assignment, result)
     is_place = assignment.key == "reward.mode" or (assignment.key in ("task", "outcome") and ":" in result)
     if is_place and not result.startswith(_NO_PLACES):
         return _make_absolute(result, assignment.folder)
@@ -157,6 +157,16 @@ def convert_value(assignment: Assignment, keys: dict[str, Any]) -> Any:
     return result
 
 
+def _check_carried(assignment: Assignment, value: object) -> None:
+    """UsageError for a value that would not reach a worker, or no file, as it is."""
+    parts = value if isinstance(value, list | tuple) else (value,)
+    for part in parts:
+        if expected := expected_instead(part):
+            number = assignment.key.startswith(TRAINER) and not isinstance(part, str)
+            remedy = f"; a command takes it as text, '{part}'" if number else ""
+            raise UsageError(f"{assignment.origin}: expected {expected}, not {part!r}{remedy}")
+
+
 def _constant(assignment: Assignment) -> bool | int | float | str:
     """Return a constant of a user's own function, which its declaration types; text that is no TOML value is text."""
     value = assignment.value
@@ -165,9 +175,10 @@ def _constant(assignment: Assignment) -> bool | int | float | str:
             value = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:
             value = _unquote(value)
-    if isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
-        return value
-    raise UsageError(f"{assignment.origin}: expected a finite number, true, false or a text, not {value!r}")
+    if not isinstance(value, bool | int | float | str):
+        raise UsageError(f"{assignment.origin}: expected a finite number, true, false or a text, not {value!r}")
+    _check_carried(assignment, value)
+    return value
 
 
 def _own_value(assignment: Assignment) -> bool | int | float | str:

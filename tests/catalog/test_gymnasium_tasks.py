@@ -113,6 +113,18 @@ def test_notes_say_who_trains_on_the_outcome_and_what_does_not_repeat() -> None:
     assert "Lane and start order cannot matter" in own
 
 
+def test_notes_say_what_follows_where_environments_carry_state_across_resets() -> None:
+    carrying = plan(asked("env", "random", task=GYM, margin=5.0), repeats=False, carries=True)
+    text = " ".join(carrying.notes)
+    assert "The environments carry state from one reset to the next" in text
+    assert "a run that was taken up after a death is another than without it" in text
+    assert "an evaluation begins without that state" in text
+    assert "groups with equal settings differ" not in text
+    assert "do not repeat" not in text
+    assert carrying.carries
+    assert not plan(asked("env", "random", task=GYM, margin=5.0), repeats=False).carries
+
+
 def test_a_gpu_that_would_be_idle_is_refused_and_none_is_taken() -> None:
     there = machine(gpus=2, rewards=("env",), controllers=("random",), tasks=(found(),))
     experiment = asked("env", "random", task=GYM, margin=5.0)

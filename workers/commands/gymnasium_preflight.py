@@ -23,12 +23,12 @@ from workers.user_rewards import user_code
 
 if TYPE_CHECKING:
     from esper_ab.contracts.records import EnvEpisode
-    from workers.gymnasium_task.environments import GymSpec
+    from workers.gymnasium_task.environments import GymEnvironments
     from workers.gymnasium_task.facts import GymFacts
     from workers.gymnasium_task.making import Load
 
 INSTALL = "it needs gymnasium: pip install 'esper-ab[gymnasium]'"
-_LIMIT = 2000  # steps, at most, of an episode that is played twice
+_LIMIT = 2000  # steps, at most, of an episode that is played again
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +42,8 @@ class Probed:
 
 
 def probe(questions: Questions, doing: Callable[[str], None]) -> Probed:
-    """Load everything that is the user's, from copies as runs will, and play one episode twice."""
-    doing(f"playing one episode of {questions.task} twice")
+    """Load everything that is the user's, from copies as runs will, and play one episode again and again."""
+    doing(f"playing one episode of {questions.task}, and the same again")
     try:
         import gymnasium  # noqa: F401
     except ModuleNotFoundError:
@@ -82,7 +82,7 @@ def _from_copies(code: tuple[UserReward, ...], folder: Path) -> Load:
 
 
 def _played(questions: Questions, code: tuple[UserReward, ...], folder: Path) -> Probed:
-    from workers.gymnasium_task.environments import GymSpec
+    from workers.gymnasium_task.environments import GymEnvironments, GymSpec
     from workers.gymnasium_task.making import codec_of, maker, outcome_of
     from workers.gymnasium_task.world import measured
 
@@ -93,9 +93,10 @@ def _played(questions: Questions, code: tuple[UserReward, ...], folder: Path) ->
         make=make, codec=codec, outcome=outcome_of(questions.outcome, load),
         worst=questions.outcome_worst, measures=measured(questions.outcome), steps=_LIMIT, devices=("cpu:0",) * 2,
     )
-    first, ends, took_s = _episode(spec)
+    environments = GymEnvironments(spec, Stopwatch())
+    first, ends, took_s = _episode(environments)
     _check_shown(first)
-    again, _, _ = _episode(spec)
+    repeats, carries = _behaviour(_shown(first, ends), environments, GymEnvironments(spec, Stopwatch()))
     declared, steps = _measures(questions), sum(end.steps for end in ends)
     for end in ends:
         if not declared.outcome.possible(end.outcome):
@@ -103,19 +104,29 @@ def _played(questions: Questions, code: tuple[UserReward, ...], folder: Path) ->
             raise ValueError(f"{what} of random actions was {end.outcome:g}, which --outcome-range says is impossible")
     task = TaskFacts(
         name=questions.task, title="Gymnasium", measures=declared, kind=GYMNASIUM,
-        repeats=_shown(first) == _shown(again), step_s=took_s / max(1, steps), episode_steps=limit,
+        repeats=repeats, carries=carries, step_s=took_s / max(1, steps), episode_steps=limit,
     )
     return Probed(tasks=(task,), code=code, reward_problems=_reward_problems(questions, load, first))
 
 
-def _episode(spec: GymSpec) -> tuple[list[GymFacts], tuple[EnvEpisode, ...], float]:
-    """Play an episode of random actions in two environments; return its facts, what it came to, and its seconds."""
-    from workers.gymnasium_task.environments import GymEnvironments
+def _behaviour(first: list[bytes], played: GymEnvironments, new: GymEnvironments) -> tuple[bool, bool]:
+    """Say whether the episode is the same again in any environments, and whether only in those that are new.
+
+    `first`: what it showed in the environments `played`. A run resets the same environments again and again; an
+    evaluation, and a run that is taken up, make new ones.
+    """
+    if _shown(*_episode(new)[:2]) != first:
+        return False, False
+    carries = _shown(*_episode(played)[:2]) != first
+    return not carries, carries
+
+
+def _episode(environments: GymEnvironments) -> tuple[list[GymFacts], tuple[EnvEpisode, ...], float]:
+    """Play an episode of random actions; return its facts, what it came to, and its seconds."""
     from workers.gymnasium_task.world import RandomActions
 
-    controller, environments = RandomActions(), GymEnvironments(spec, Stopwatch())
-    began = time.perf_counter()
-    seen = environments.begin([RngPath(0) / "preflight" / env for env in range(2)])
+    controller, began = RandomActions(), time.perf_counter()
+    seen = environments.begin([RngPath(0) / "preflight" / env for env in range(environments.n_envs)])
     facts = []
     while seen.alive.any():
         happened, seen = environments.step(controller.decide(seen, environments.uniforms()))
@@ -133,12 +144,11 @@ def _check_shown(facts: list[GymFacts]) -> None:
             raise ValueError(f"what it shows before step {step} is not finite: {one.observation.tolist()}")
 
 
-def _shown(facts: list[GymFacts]) -> list[bytes]:
-    """Return what an episode showed, to the bit."""
-    return [
-        one.next_observation.tobytes() + one.env_reward.tobytes() + one.terminated.tobytes() + one.truncated.tobytes()
-        for one in facts
-    ]
+def _shown(facts: list[GymFacts], ends: tuple[EnvEpisode, ...]) -> list[bytes]:
+    """Return what an episode showed and what it came to, to the bit."""
+    parts = ((one.observation, one.next_observation, one.env_reward, one.terminated, one.truncated) for one in facts)
+    steps = [b"".join(part.tobytes() for part in shown) for shown in parts]
+    return [*steps, repr(ends).encode()]
 
 
 def _reward_problems(questions: Questions, load: Load, facts: list[GymFacts]) -> dict[str, str]:

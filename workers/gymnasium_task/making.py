@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any, get_type_hints
+from typing import Any
 
 import gymnasium
 import msgspec
@@ -21,6 +21,7 @@ from workers.arrays import Floats
 from workers.gymnasium_task.environments import Env, close
 from workers.gymnasium_task.facts import GymEpisode, GymFacts
 from workers.gymnasium_task.spaces import Codec
+from workers.user_rewards.declared import annotation_of, fields_of
 from workers.user_rewards.user_code import line_of, one_line
 
 Load = Callable[[str, str], ModuleType]  # what it is for, reference -> the module that has the function
@@ -111,8 +112,8 @@ def reward_of(settings: RewardSettings, load: Load) -> Reward:
         if settings.params:
             raise ValueError(f"{what}: the environment's own reward has no constants (reward.params)")
         return lambda facts: facts.env_reward
-    function = user_function(what, mode, load, ("(facts)", "(facts, params)"))
-    constants = _constants(function, settings.params, what)
+    module, function = _found(what, mode, load, ("(facts)", "(facts, params)"))
+    constants = _constants(function, settings.params, module, what)
 
     def reward(facts: GymFacts) -> Floats:
         try:
@@ -126,33 +127,40 @@ def reward_of(settings: RewardSettings, load: Load) -> Reward:
     return reward
 
 
-def _constants(function: Callable[..., Any], params: dict[str, Any], what: str) -> tuple[Any, ...]:
+def _constants(
+    function: Callable[..., Any], params: dict[str, Any], module: ModuleType, what: str
+) -> tuple[msgspec.Struct, ...]:
     """Return what follows `facts`: nothing, or the struct that the function's second parameter is annotated with."""
     names = list(inspect.signature(function).parameters)
     if len(names) < 2:
         if params:
             raise ValueError(f"{what} takes no constants; declare a msgspec.Struct and take it: (facts, params: Mine)")
         return ()
-    declared = get_type_hints(function).get(names[1])
+    declared = annotation_of(function, 1, module, what)
     if not (isinstance(declared, type) and issubclass(declared, msgspec.Struct)):
         raise ValueError(f"{what}: annotate {names[1]!r} with the msgspec.Struct that declares its constants")
-    fields = [field.name for field in msgspec.structs.fields(declared)]
-    unknown = [name for name in params if name not in fields]
+    fields = fields_of(declared, module, what)
+    unknown = [name for name in params if name not in {field.name for field in fields}]
     if unknown:
-        has = ", ".join(fields) or "none"
+        has = ", ".join(field.name for field in fields) or "none"
         raise ValueError(f"{what} has no constant {unknown[0]!r}; {declared.__name__} has {has}")
-    try:
-        declared()
-    except TypeError:
-        raise ValueError(f"{what}: every constant of {declared.__name__} needs a default") from None
+    if any(field.required for field in fields):
+        raise ValueError(f"{what}: every constant of {declared.__name__} needs a default")
     try:
         return (msgspec.convert(params, declared),)
     except msgspec.ValidationError as error:
         raise ValueError(f"{what}: {error}") from None
+    except USER_FAULTS as error:  # of its __post_init__
+        raise ValueError(f"{what}: {declared.__name__} failed: {one_line(error)}{line_of(error, function)}") from error
 
 
 def user_function(what: str, reference: str, load: Load, forms: tuple[str, ...]) -> Callable[..., Any]:
     """Return the function of a reference `path.py:function`; `forms`: how it may be called."""
+    return _found(what, reference, load, forms)[1]
+
+
+def _found(what: str, reference: str, load: Load, forms: tuple[str, ...]) -> tuple[ModuleType, Callable[..., Any]]:
+    """Return the module of a reference, and its function."""
     place, _, name = reference.rpartition(":")
     if not place or not name:
         raise ValueError(f"{what}: expected path/to/file.py:function or module:function")
@@ -164,8 +172,7 @@ def user_function(what: str, reference: str, load: Load, forms: tuple[str, ...])
         raise ValueError(f"{what}: no function {name!r} there; it has {', '.join(own) or 'none'}")
     if not any(_takes(function, form.strip("()").split()) for form in forms):
         raise ValueError(f"{what}: it must take {' or '.join(forms)}")
-    typed: Callable[..., Any] = function
-    return typed
+    return module, function
 
 
 def _takes(function: Callable[..., Any], arguments: Sequence[str]) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import difflib
 import inspect
-import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,10 +17,12 @@ from typing import Any
 import msgspec
 import torch
 
+from esper_ab.contracts.plain_values import expected_instead
 from esper_ab.contracts.trainer import TrainerOrder, TrainerSettings, TrainerValue
 from workers.storage import state_bytes
 from workers.trainer.user_run import Point, Run, State
 from workers.user_rewards import user_code
+from workers.user_rewards.declared import fields_of
 from workers.user_rewards.user_code import UserCode
 
 _PLAIN = (int, float, bool, str, bytes, type(None))
@@ -34,18 +35,18 @@ class PythonTrainer:
     train: Callable[[Run], Iterator[Point]]
     evaluate: Callable[[Run, State], Any]
     settings_type: type[TrainerSettings]
+    types: Mapping[str, Any]  # of the settings, by name
 
     def settings(self, values: Mapping[str, TrainerValue]) -> TrainerSettings:
         """Return the settings with `values` in the place of defaults; text is read as what its field is."""
-        fields = {field.name: field for field in msgspec.structs.fields(self.settings_type)}
-        typed = {}
+        typed, types = {}, self.types
         for name, value in values.items():
-            if name not in fields:
-                close = difflib.get_close_matches(name, fields, n=1)
-                hint = f"did you mean {close[0]}?" if close else f"there is {', '.join(fields) or 'none'}"
+            if name not in types:
+                close = difflib.get_close_matches(name, types, n=1)
+                hint = f"did you mean {close[0]}?" if close else f"there is {', '.join(types) or 'none'}"
                 raise ValueError(f"no setting trainer.{name}; {hint}")
             try:
-                typed[name] = msgspec.convert(value, fields[name].type, strict=not isinstance(value, str))
+                typed[name] = msgspec.convert(value, types[name], strict=not isinstance(value, str))
             except msgspec.ValidationError as error:
                 expected = str(error).split(", got")[0].split(" - at")[0].replace("`", "")
                 raise ValueError(f"trainer.{name}: {expected[0].lower()}{expected[1:]}, not {value!r}") from None
@@ -63,8 +64,8 @@ def flat(settings: TrainerSettings) -> dict[str, TrainerValue]:
     for name, value in values.items():
         if not isinstance(value, bool | int | float | str):
             raise ValueError(f"trainer.{name} is {value!r}; a setting is true or false, a number or text")
-        if isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(f"trainer.{name}: expected a finite number, not {value!r}")
+        if expected := expected_instead(value):
+            raise ValueError(f"trainer.{name}: expected {expected}, not {value!r}")
     return values
 
 
@@ -85,17 +86,18 @@ def as_planned(order: TrainerOrder, experiment_dir: Path) -> PythonTrainer:
 
 
 def _of(module: ModuleType, what: str) -> PythonTrainer:
-    sys.modules[module.__name__] = module  # where the types of its settings, and pickle, look names up
+    sys.modules[module.__name__] = module  # where pickle looks names up
     train, evaluate = (_function(module, what, name, call) for name, call in (("train", 1), ("evaluate", 2)))
     if not inspect.isgeneratorfunction(inspect.unwrap(train)):
         raise ValueError(f"{what}: train(run) yields no points; at the end of each, yield run.Point(metrics, state=…)")
     settings = getattr(module, "Settings", TrainerSettings)
     if not (isinstance(settings, type) and issubclass(settings, TrainerSettings)):
         raise ValueError(f"{what}: Settings has to be a class Settings(esper_ab.TrainerSettings)")
-    needed = [field.name for field in msgspec.structs.fields(settings) if field.required]
+    fields = fields_of(settings, module, what)
+    needed = [field.name for field in fields if field.required]
     if needed:
         raise ValueError(f"{what}: Settings.{needed[0]} has no default")
-    return PythonTrainer(train, evaluate, settings)
+    return PythonTrainer(train, evaluate, settings, {field.name: field.type for field in fields})
 
 
 def _function(module: ModuleType, what: str, name: str, arguments: int) -> Callable[..., Any]:

@@ -1,8 +1,9 @@
 """A rehearsal of a trainer before anything is spent: what it is, and what may be said of its runs.
 
 Two seeds have to give unequal results: a trainer that ignores its seed would have every replicate be the same run. The
-same seed twice tells whether it repeats to the bit; a state that another process goes on from, whether it resumes.
-Every part is a process of its own, as runs are.
+same seed twice tells whether it repeats to the bit; a state that another process goes on from, whether it resumes; the
+last state, evaluated by a process that has not trained, whether an evaluation needs anything else. Every part is a
+process of its own, as runs are.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -65,15 +66,15 @@ def measure_names(metrics: Iterable[str]) -> dict[str, str]:
     return names
 
 
-def behaviour(whole: Tried, again: Tried, resumed: Tried | None) -> tuple[bool, Resumption]:
+def behaviour(whole: Tried, again: Tried, resumed: Tried | None, alone: Tried) -> tuple[bool, Resumption]:
     """Say whether a trainer repeats, and how it goes on from the state after point 0, where there is a point to go to.
 
-    `whole` and `again`: the same run twice, without interruption.
+    `whole` and `again`: the same run twice, without interruption. `alone`: only the evaluation of its last state.
     """
     repeats = (whole.points, whole.outcomes) == (again.points, again.outcomes)
     if resumed is None or not resumed.state_was_read:
         return repeats, "anew"
-    same = (resumed.points, resumed.outcomes) == (whole.points[1:], whole.outcomes)
+    same = (resumed.points, resumed.outcomes, alone.outcomes) == (whole.points[1:], whole.outcomes, whole.outcomes)
     return repeats, "exactly" if repeats and same else "resumes"
 
 
@@ -100,27 +101,31 @@ def _of_python(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
     short = module.flat(trainer.settings({**next(iter(settings.values())), **question.rehearsal}))
     last = min(2, question.points)
     with TemporaryDirectory() as folder:
-        state = str(Path(folder, "0-a-seed.state"))
+        states, trained = str(Path(folder, "state")), "trained"
 
-        def trial(seed: int, words: str, *, first: int = 0) -> Tried:
+        def trial(seed: int, words: str, *, first: int = 0, keep: str = "", within: str = "") -> Tried:
             doing(f"rehearsing {Path(question.reference).name}, {words}")
-            place = Path(folder, f"{seed}-{words.replace(' ', '-')}")
-            place.mkdir()
+            place = Path(folder, within or f"{seed}-{words.replace(' ', '-')}")
+            place.mkdir(exist_ok=True)
             return _tried(Trial(
                 reference=question.reference, settings=short, outcome=question.outcome, points=question.points,
                 evaluations=question.evaluations or EVALUATIONS, rng=_rng(question, seed), folder=str(place),
                 gpu=question.gpu, threads=question.threads, deterministic=question.deterministic, last=last,
-                first=first, state_file=state if first else "", keep=f"{place}.state",
+                first=first, state_file=f"{states}{first - 1}" if first else "", keep=keep,
             ))  # fmt: skip
 
         at_once = 1 if question.gpu and torch.cuda.is_available() else 3  # of a GPU's memory a run may need all
         with ThreadPoolExecutor(at_once) as pool:
-            tasks = ((0, "a seed"), (0, "the same seed again"), (1, "another seed"))
-            parts = [pool.submit(trial, *task) for task in tasks]
-        whole, again, other = (part.result() for part in parts)
+            parts = [
+                pool.submit(trial, 0, "a seed", keep=states, within=trained),
+                pool.submit(trial, 0, "the same seed again"), pool.submit(trial, 1, "another seed"),
+            ]  # fmt: skip
+            whole, again, other = (part.result() for part in parts)
+            evaluated = pool.submit(trial, 0, "its evaluation alone", first=last, within=trained)
+            went_on = pool.submit(trial, 0, "from a state", first=1) if last > 1 else None
+            alone, resumed = _evaluated(evaluated), went_on.result() if went_on else None
         others = [other]
-        resumed = trial(0, "from a state", first=1) if last > 1 else None
-        if others[0].outcomes == whole.outcomes and others[0].points == whole.points:
+        if other.outcomes == whole.outcomes and other.points == whole.points:
             others += [trial(seed, f"seed {seed + 1}") for seed in range(2, _SEEDS)]
     _refuse_one_run(
         [(one.points, one.outcomes) for one in (whole, *others)], f"results ({question.outcome} {whole.outcomes[0]})",
@@ -129,13 +134,23 @@ def _of_python(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
     if question.evaluations and len(whole.outcomes) != question.evaluations:
         found = len(whole.outcomes)
         raise ValueError(f"evaluate returned {found} outcomes; --eval-hosts asks for {question.evaluations}")
-    repeats, resumption = behaviour(whole, again, resumed)
+    repeats, resumption = behaviour(whole, again, resumed, alone)
     return TrainerFacts(
         settings=settings, root=str(code.root), files=code.files, sha256=code.sha256,
         metrics=measure_names(name for name in whole.points[0] if name != question.outcome),
-        evaluations=len(whole.outcomes), repeats=repeats,
-        resumption=resumption, shortened=_text(question.rehearsal), point_s=whole.point_s, evaluate_s=whole.evaluate_s,
+        evaluations=len(whole.outcomes), repeats=repeats, resumption=resumption,
+        evaluates_alike=not repeats or alone.outcomes == whole.outcomes,
+        shortened=_text(question.rehearsal), point_s=whole.point_s, evaluate_s=whole.evaluate_s,
     )  # fmt: skip
+
+
+def _evaluated(alone: Future[Tried]) -> Tried:
+    """Return the evaluation by a process that has not trained; ValueError where it cannot be made there."""
+    try:
+        return alone.result()
+    except ValueError as error:
+        what = "evaluate(run, state) failed in a process that has not trained"
+        raise ValueError(f"{what}: {error}; it gets the state and nothing else") from None
 
 
 def _rng(question: TrainerQuestion, seed: int) -> RngPath:

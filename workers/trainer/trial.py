@@ -27,9 +27,9 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     threads: int
     deterministic: bool
     last: int  # points after which it ends
-    first: int = 0
+    first: int = 0  # `last`: it only evaluates the state of `state_file`
     state_file: str = ""  # with the state after point `first` - 1; "": it begins from nothing
-    keep: str = ""  # a file for the state after point 0
+    keep: str = ""  # begins the names of files for states; the number of the point ends them
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,14 +45,13 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
 def attempt(trial: Trial, device: str) -> Tried:
     """Train and evaluate; ValueError for a trainer that does not do what it should, and whatever it raises itself."""
     trainer, _ = module.load(trial.reference)
-    state = module.restored(Path(trial.state_file).read_bytes()) if trial.state_file else None
+    data = Path(trial.state_file).read_bytes() if trial.state_file else b""
     run = Run(
         settings=trainer.settings(trial.settings), points=trial.points, rng=trial.rng, device=device,
         folder=Path(trial.folder), eval_episodes=trial.evaluations, on_step=lambda step: None, point=trial.first,
-        given=state,
+        given=module.restored(data) if data else None,
     )  # fmt: skip
     began, points, found = time.perf_counter(), trainer.train(run), list[dict[str, str]]()
-    data = b""
     for number in range(trial.first, trial.last):
         point = next(points, None)
         if point is None:
@@ -62,12 +61,12 @@ def attempt(trial: Trial, device: str) -> Tried:
             raise ValueError(f"point {number} has other metrics than the first; yield the same in every point")
         found.append({name: repr(value) for name, value in metrics.items()})
         data = module.saved(point.state)
-        if number == 0 and trial.keep:
-            Path(trial.keep).write_bytes(data)
+        if trial.keep:
+            Path(f"{trial.keep}{number}").write_bytes(data)
     trained = time.perf_counter()
     outcomes = module.outcomes_of(trainer.evaluate(run, module.restored(data)), trial.outcome)
     evaluated = time.perf_counter()
     return Tried(
         points=tuple(found), outcomes=tuple(map(repr, outcomes)), state_was_read=run.state_was_read,
-        point_s=(trained - began) / len(found), evaluate_s=evaluated - trained,
+        point_s=(trained - began) / max(1, len(found)), evaluate_s=evaluated - trained,
     )  # fmt: skip

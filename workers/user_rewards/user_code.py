@@ -26,6 +26,7 @@ from esper_ab.contracts.source_files import source_sha256
 
 _NEVER_FORGOTTEN = ("__main__", "esper_ab", "workers")
 _LOADING = threading.Lock()  # runs may be threads of one process, and its module table is one
+_BESIDE: dict[ModuleType, dict[str, ModuleType]] = {}  # of a loaded module: those forgotten with it, maybe itself
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +51,9 @@ def load(what: str, place: str) -> UserCode:
     root = _root(path)
     with _importable(root, instead_of=root) as beside:
         module = _execute(what, path, root, path)
-    return _of(module, root, [path, *sorted(beside - {path})])
+    _BESIDE[module] = beside
+    files = {file for one in beside.values() if (file := _file(one))}
+    return _of(module, root, [path, *sorted(files - {path})])
 
 
 def load_copy(what: str, place: str, folder: Path, file: str) -> UserCode:
@@ -59,8 +62,9 @@ def load_copy(what: str, place: str, folder: Path, file: str) -> UserCode:
     A file outside of any package gets the original's `__file__`, so that it finds its data there.
     """
     original, folder = Path(place), folder.resolve()
-    with _importable(folder, instead_of=original.parents[len(Path(file).parts) - 1]):
+    with _importable(folder, instead_of=original.parents[len(Path(file).parts) - 1]) as beside:
         module = _execute(what, folder / file, folder, original)
+    _BESIDE[module] = beside
     return _of(module, folder, _copied(folder))
 
 
@@ -81,6 +85,24 @@ def load_planned(what: str, code: RewardCode, experiment_dir: Path) -> ModuleTyp
     if loaded.sha256 != code.sha256:
         raise changed
     return loaded.module
+
+
+@contextmanager
+def known(module: ModuleType) -> Iterator[None]:
+    """Have a loaded module, and those that were imported from beside it, in the module table while entered.
+
+    There the names in annotations are looked up, long after the code was executed.
+    """
+    beside = _BESIDE.get(module, {})
+    with _LOADING:
+        before = {name: sys.modules[name] for name in beside if name in sys.modules}
+        sys.modules.update(beside)
+        try:
+            yield
+        finally:
+            for name in beside:
+                sys.modules.pop(name, None)
+            sys.modules.update(before)
 
 
 def _copied(folder: Path) -> list[Path]:
@@ -127,13 +149,13 @@ def _is_of(root: Path, name: str) -> bool:
 
 
 @contextmanager
-def _importable(root: Path, instead_of: Path) -> Iterator[set[Path]]:
-    """Make the files in `root` importable while entered; afterwards forget them and fill the yielded set with them.
+def _importable(root: Path, instead_of: Path) -> Iterator[dict[str, ModuleType]]:
+    """Make the files in `root` importable while entered; afterwards forget them and fill the yielded table with them.
 
     Other code may have a module of the same name elsewhere. `root` comes after everything installed; modules in
     `instead_of` are not found at all, nor those imported from there before.
     """
-    files: set[Path] = set()
+    beside: dict[str, ModuleType] = {}
     with _LOADING:
         path, bytecode, before = list(sys.path), sys.dont_write_bytecode, dict(sys.modules)
         for name in _lying_in(instead_of):
@@ -142,10 +164,9 @@ def _importable(root: Path, instead_of: Path) -> Iterator[set[Path]]:
         sys.dont_write_bytecode = True  # keep the user's folder, or a hashed copy, unchanged
         importlib.invalidate_caches()
         try:
-            yield files
+            yield beside
         finally:
-            loaded = [sys.modules.pop(name) for name in _lying_in(root)]
-            files |= {file for module in loaded if (file := _file(module))}
+            beside.update({name: sys.modules.pop(name) for name in _lying_in(root)})
             sys.modules.update({name: module for name, module in before.items() if name not in sys.modules})
             sys.path[:], sys.dont_write_bytecode = path, bytecode
             importlib.invalidate_caches()

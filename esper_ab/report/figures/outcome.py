@@ -8,6 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from esper_ab.design.endpoint_words import of_training
 from esper_ab.journal.outcomes import RunOutcome
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
@@ -25,6 +26,7 @@ from esper_ab.report.figures.drawing import (
     tips_of_pairs,
     tips_of_runs,
 )
+from esper_ab.report.kinds import kind_of
 
 _MOST_PANELS = 9  # one per comparison; the tables show all
 
@@ -36,6 +38,9 @@ def endpoints(content: Content) -> Drawing | None:
         return None
     design, values = content.history.design, {group: list(found.values()) for group, found in ends.items()}
     digits = design.digits - 1
+    episodes = "training episodes"
+    part = of_training(design.endpoint, kind_of(content).words.get(episodes, episodes))
+    one = f"the mean of {part}" if part else "one trained policy"
     words = (
         f"{group} {design.outcome.value(f'{sum(found) / len(found):.{digits}f}')} ({min(found):.{digits}f} to "
         f"{max(found):.{digits}f}, {len(found)} runs)"
@@ -44,7 +49,7 @@ def endpoints(content: Content) -> Drawing | None:
     )
     return Drawing(
         name="endpoints", title="Every run's endpoint",
-        caption="One point per run: one trained policy. Bar: mean of the group." + not_drawn(content),
+        caption=f"One point per run: {one}. Bar: mean of the group." + not_drawn(content),
         alt="Mean and range: " + "; ".join(words) + ".", figure=_endpoint_rows(content, ends, 9.4, 28),
         narrow=_endpoint_rows(content, ends, NARROW, 12), wide=True, tips=tips_of_runs(content),
     )

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esper_ab.analysis.cross import CrossEvaluation
+from esper_ab.design.endpoint_words import of_training
 from esper_ab.journal.columns import Columns
 from esper_ab.journal.fold import RunHistory
 from esper_ab.journal.outcomes import mean_known
@@ -16,12 +17,6 @@ from esper_ab.report.content import Content
 from esper_ab.report.kinds import Row, kind_of
 from esper_ab.report.tables.table import NONE, NOT_COMPARABLE, Table, mean_and_sd, number
 from esper_ab.stats.text import digits_for
-
-_ENDPOINTS = {
-    "evaluation": "{} of the evaluation",
-    "last-tenth": "{}, mean of the last tenth of the training episodes",
-    "curve-mean": "{}, mean of all training episodes",
-}
 
 
 def _percent(share: float | None) -> float | None:
@@ -55,10 +50,13 @@ def groups_table(content: Content) -> Table:
         cells = [mean_and_sd(values, decimals) for values in found]
         if any(cell != NONE for cell in cells):
             rows.append((kind.words.get(label, label), *cells))
+    episodes = "training episodes"
+    part = of_training(design.endpoint, kind.words.get(episodes, episodes))
+    endpoint = f"{design.outcome.label}, mean of {part}" if part else f"{design.outcome.label} of the evaluation"
     lower = "; lower is better" if design.outcome.sign < 0.0 else ""
     return Table(
         title="Measures by group", columns=("mean over runs (SD)", *content.groups), rows=tuple(rows),
-        note=f"Endpoint: {_ENDPOINTS[design.endpoint].format(design.outcome.label)}{lower}. Measures are of the "
+        note=f"Endpoint: {endpoint}{lower}. Measures are of the "
         f"evaluation: {kind.evaluated}. {kind.note}{' ' if kind.note else ''}{kind.changes}".rstrip(),
         wide=True,
     )

@@ -146,6 +146,22 @@ def test_a_dirty_checkout_and_unpaired_groups_are_noted():
     assert only(unpaired)[0] == ("unpaired", "notes", ())
 
 
+@pytest.mark.parametrize(("carries", "begins", "not_there"), [
+    (False, "The environments do not repeat", "carry"), (True, "The environments carry state", "equal records"),
+])  # fmt: skip
+def test_environments_that_do_not_repeat_and_those_that_carry_state_are_noted(carries, begins, not_there):
+    def altered(plan):
+        def unrepeatable(block):
+            return replace(block, runs=tuple(replace(run, repeats=False) for run in block.runs))
+
+        return replace(plan, carries=carries, blocks=tuple(map(unrepeatable, plan.blocks)))
+
+    (key, sentence) = only(planned(planted_effect(), altered))
+    assert key == ("environments", "notes", ())
+    assert sentence.startswith(begins)
+    assert not_there not in sentence
+
+
 def test_runs_that_were_ordered_otherwise_block():
     def altered(plan, **change):
         block = replace(plan.blocks[0], runs=(replace(plan.blocks[0].runs[0], **change), *plan.blocks[0].runs[1:]))

@@ -109,6 +109,10 @@ def test_a_place_without_room_or_that_is_a_file_is_refused(tmp_path: Path) -> No
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="is no folder"):
         check_experiment_dir(tmp_path / "file" / "x", 0)
+    for name, words in (("x\udcff", "text in UTF-8"), ("x\0", "text without NUL")):
+        with pytest.raises(UsageError, match=f"cannot be made: expected {words}") as refused:
+            check_experiment_dir(tmp_path / name, 0)
+        assert str(refused.value).isprintable()
     check_experiment_dir(tmp_path / "new" / "x", 0)
     assert expected_bytes(1000) > expected_bytes(10)
 

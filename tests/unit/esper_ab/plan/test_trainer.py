@@ -61,6 +61,14 @@ def test_another_trainer_is_another_experiment() -> None:
     assert len({plan(there(sha256=letter * 64)).digest for letter in "aba"}) == 2
 
 
+@pytest.mark.parametrize(("endpoint", "words"), [
+    ("evaluation", "of error in one group minus"), ("curve-mean", "of the mean error of all points in one group minus"),
+    ("last-tenth", "of the mean error of the last tenth of the points in one group minus"),
+])  # fmt: skip
+def test_the_plan_says_what_is_compared_by_its_endpoint(endpoint: str, words: str) -> None:
+    assert words in plan(endpoint=endpoint).estimand
+
+
 def test_the_plan_says_what_is_compared_in_words_of_its_own() -> None:
     said = plan().estimand
     assert "of error in one group minus that in another, in J; lower is better" in said
@@ -73,6 +81,9 @@ def test_the_plan_says_what_is_compared_in_words_of_its_own() -> None:
      "does not repeat: the same seed twice gave different numbers; resumes"),
     ({"resumption": "anew", "shortened": "steps=9"},
      "as rehearsed, shortened by steps=9: repeats to the bit; begins anew"),
+    ({"resumption": "resumes", "evaluates_alike": False},
+     "not to the same bits. In a process that has not trained its evaluation of the same state gave other results: "
+     "it uses more than the state, and"),
 ])  # fmt: skip
 def test_the_plan_says_what_the_rehearsal_found_and_no_more(changes: dict[str, object], words: str) -> None:
     made = plan(there(**changes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from support.asking import asked, by_name, toml
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import GroupSettings
-from esper_ab.settings.assignments import EXPERIMENT_KEYS, GROUP_KEYS
+from esper_ab.settings.assignments import EXPERIMENT_KEYS, GROUP_KEYS, Assignment, convert_value
 from esper_ab.settings.experiment import Group
 from esper_ab.settings.foreign_keys import OURS
 from esper_ab.settings.parse import read_toml
@@ -215,6 +216,33 @@ def test_bad_file_is_refused_in_one_line(tmp_path: Path, text: str, words: str) 
         asked("shaped", "wait", toml=toml(tmp_path, text))
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", [
+    "data_dir", "task", "outcome", "trainer", "trainer_folder", "name", "control", "outcome_unit", "reward.mode",
+    "reward.params.path", "controller.name", "trainer.path",
+])  # fmt: skip
+@pytest.mark.parametrize(("text", "words"), [
+    ("a:\0/b.py", "expected text without NUL"), ("\udcff", "expected text in UTF-8"),
+])  # fmt: skip
+def test_text_that_no_file_name_or_message_can_have_is_refused_with_its_key(key: str, text: str, words: str) -> None:
+    written = Assignment(key, text, f"run.toml {key}", Path("/"), is_text=False)
+    with pytest.raises(UsageError, match=rf"run.toml {key}: {words}") as refused:
+        convert_value(written, GROUP_KEYS | EXPERIMENT_KEYS)
+    assert str(refused.value).isprintable()
+
+
+def test_a_list_is_refused_for_what_is_in_it(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"run.toml slots: expected text without NUL, not 'a\\x00'"):
+        asked("shaped", "wait", toml=toml(tmp_path, 'slots = ["early", "a\\u0000"]'))
+
+
+@pytest.mark.parametrize("is_text", [False, True])
+@pytest.mark.parametrize(("value", "words"), [(math.inf, "a finite number, not inf"), (2**63, r"2\^63 - 1, not 9223")])
+def test_a_constant_of_a_users_own_is_a_number_that_a_message_carries(value: float, words: str, is_text: bool) -> None:
+    written = Assignment("reward.params.w", str(value) if is_text else value, "there", Path("/"), is_text)
+    with pytest.raises(UsageError, match=f"there: expected .*{words}"):
+        convert_value(written, {})
 
 
 def test_missing_file_is_refused(tmp_path: Path) -> None:

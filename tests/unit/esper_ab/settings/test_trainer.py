@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from support.asking import asked, by_name, toml
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.settings import GroupSettings
+from esper_ab.contracts.trainer import TrainerValue
 from esper_ab.settings.outcome_range import worst_outcome
 from esper_ab.settings.trainer import outcome_measure
 
@@ -95,6 +99,32 @@ def test_a_command_that_would_not_do_what_was_asked_is_refused(changes: dict[str
     with pytest.raises(UsageError) as refused:
         asked(**{"group": GROUPS, "trainer": COMMAND, **SAID, **changes})  # type: ignore[arg-type]
     assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(("value", "words"), [
+    ("inf", "expected a finite number, not inf; a command takes it as text, 'inf'"),
+    ("-inf", "expected a finite number, not -inf; a command takes it as text, '-inf'"),
+    ("nan", "expected a finite number, not nan; a command takes it as text, 'nan'"),
+    ("9223372036854775808", "expected a whole number from -2^63 to 2^63 - 1, not 9223372036854775808; a command"),
+    ("-9223372036854775809", "expected a whole number from -2^63 to 2^63 - 1, not -9223372036854775809; a command"),
+    ('"a\\u0000b"', "expected text without NUL, not 'a\\x00b'"),
+    ("[1]", "expected true or false, a number or text, not [1]"),
+])  # fmt: skip
+def test_a_value_that_no_message_carries_is_refused_with_its_place(tmp_path: Path, value: str, words: str) -> None:
+    file = toml(tmp_path, f"[group.slow.trainer]\nlr = 1.0\n[group.fast.trainer]\nlr = {value}")
+    with pytest.raises(UsageError) as refused:
+        asked(toml=file, trainer=COMMAND, **SAID)
+    assert str(refused.value).startswith(f"run.toml [group.fast.trainer] lr: {words}")
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("value", [2**63 - 1, -(2**63), 1.7e308, "inf", "nan", "ü", True])
+def test_a_value_that_is_carried_comes_through_json_as_it_was(tmp_path: Path, value: TrainerValue) -> None:
+    said = json.dumps(value, ensure_ascii=False)
+    file = toml(tmp_path, f"[group.slow.trainer]\nlr = 1.0\n[group.fast.trainer]\nlr = {said}")
+    settings = by_name(asked(toml=file, trainer=COMMAND, **SAID))["fast"]
+    assert settings.trainer == {"lr": value}
+    assert msgspec.json.decode(msgspec.json.encode(settings), type=GroupSettings) == settings
 
 
 def test_settings_of_a_trainer_without_one_are_refused() -> None:

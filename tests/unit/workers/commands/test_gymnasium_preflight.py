@@ -36,6 +36,59 @@ def test_an_environment_that_does_not_repeat_is_found(tmp_path: Path) -> None:
     assert not ask(f"{own}:Unrepeatable", "env").tasks[0].repeats
 
 
+CARRIES = """
+
+class Normalised(gymnasium.wrappers.NormalizeObservation):
+    def __init__(self):
+        super().__init__(Walk())
+
+
+class Curriculum(Walk):
+    level = 0
+
+    def reset(self, *, seed=None, options=None):
+        self.level += 1
+        return super().reset(seed=seed)
+
+    def step(self, action):
+        shown, reward, *rest = super().step(action)
+        return shown, reward * self.level, *rest
+
+
+class Counts(Curriculum):
+    def step(self, action):
+        return *Walk.step(self, action)[:-1], {"level": self.level}
+
+
+class Looks(Curriculum):
+    level = 0
+
+    def step(self, action):
+        return Walk.step(self, action)
+
+
+class Both(Unrepeatable, Curriculum):
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome", "repeats", "carries"),
+    [
+        ("Normalised", "", False, True), ("Curriculum", "", False, True), ("Counts", "", True, False),
+        ("Counts", "info:level", False, True), ("Looks", "", True, False), ("Walk", "", True, False),
+        ("Unrepeatable", "", False, False), ("Both", "", False, False),
+    ],
+)  # fmt: skip
+def test_an_environment_that_carries_state_from_one_reset_to_the_next_is_found(
+    tmp_path: Path, name: str, outcome: str, repeats: bool, carries: bool
+) -> None:
+    own = own_file(tmp_path)
+    own.write_text(own.read_text() + CARRIES)
+    found = ask(f"{own}:{name}", "env", outcome=outcome)
+    assert (found.problem, found.tasks[0].repeats, found.tasks[0].carries) == ("", repeats, carries)
+
+
 def test_all_code_of_a_users_own_is_reported_for_copying(tmp_path: Path) -> None:
     own = own_file(tmp_path)
     found = ask(f"{own}:make", f"{own}:reward", outcome=f"{own}:outcome", outcome_better="lower")

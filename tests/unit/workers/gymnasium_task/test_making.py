@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -70,3 +71,81 @@ def test_rewards_and_their_constants(own: Path) -> None:
     ):  # fmt: skip
         with pytest.raises(ValueError, match=said):
             reward(name, **params)
+
+
+TYPED = """
+from __future__ import annotations
+from typing import TYPE_CHECKING
+import msgspec
+if TYPE_CHECKING:
+    from workers.gymnasium_task.facts import GymFacts
+
+class Params(msgspec.Struct):
+    weight: float = 2.0
+
+def typed(facts: GymFacts, params: Params) -> NDArray:
+    return params.weight * facts.env_reward
+"""
+IN_PACKAGE = """
+from __future__ import annotations
+from typing import Annotated
+import msgspec
+
+class Inner(msgspec.Struct):
+    more: Annotated[float, msgspec.Meta(ge=0.0)] = 0.0
+
+class Params(msgspec.Struct):
+    weight: Annotated[float, msgspec.Meta(gt=0.0)] = 2.0
+    inner: Inner = msgspec.field(default_factory=Inner)
+"""
+
+
+def typed_reward(path: Path, code: str = TYPED, **params: object) -> list[float]:
+    path.write_text(code)
+    return reward_of(RewardSettings(mode=f"{path}:typed", params=params), as_it_is)(FACTS).tolist()
+
+
+def test_names_that_only_a_type_checker_knows_are_no_concern_but_in_the_constants(tmp_path: Path) -> None:
+    assert typed_reward(tmp_path / "mine.py") == [1.0, 4.0]
+    assert typed_reward(tmp_path / "mine.py", weight=3.0) == [1.5, 6.0]
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_constants_of_a_module_in_a_package_may_be_annotated(tmp_path: Path, beside: bool) -> None:
+    package = tmp_path / "lab_typed"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "constants.py").write_text(IN_PACKAGE)
+    total = "(params.weight + params.inner.more) * facts.env_reward"
+    reward = f"\n\ndef typed(facts, params: Params):\n    return {total}\n"
+    own = "from __future__ import annotations\nfrom .constants import Params" if beside else IN_PACKAGE
+    before = dict(sys.modules)
+    assert typed_reward(package / "mine.py", own + reward) == [1.0, 4.0]
+    assert typed_reward(package / "mine.py", own + reward, weight=3, inner={"more": 1}) == [2.0, 8.0]
+    with pytest.raises(ValueError, match=r"Expected `float` > 0.0"):
+        typed_reward(package / "mine.py", own + reward, weight=-1.0)
+    assert [name for name in sys.modules if name.startswith("lab_typed")] == []
+    assert sys.modules.items() >= before.items()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("params: Params)", "params: Param)", r"of 'params' cannot be resolved: NameError: .*'Param' is not defined"),
+        ("weight: float", "weight: GymFacts", r"of Params cannot be resolved: NameError: .*'GymFacts' is not defined"),
+        ("weight: float", "weight: GymFacts", r"import what they name outside of `if TYPE_CHECKING:`"),
+        ("weight: float", "weight: Params | dict | Sized", r"of Params cannot be resolved: NameError"),
+        ("weight: float", "weight: Params | object()", r"of Params cannot be resolved: TypeError"),
+        ("weight: float", "weight: complex | range", r"of Params cannot be resolved: TypeError: Type unions"),
+    ],
+)  # fmt: skip
+def test_an_annotation_that_cannot_be_resolved_is_named(tmp_path: Path, old: str, new: str, said: str) -> None:
+    with pytest.raises(ValueError, match=rf"reward mode '.*mine.py:typed': .*{said}") as refused:
+        typed_reward(tmp_path / "mine.py", TYPED.replace(old, new))
+    assert "\n" not in str(refused.value)
+
+
+def test_a_constants_own_check_that_fails_is_told(tmp_path: Path) -> None:
+    check = "    def __post_init__(self):\n        raise KeyError(self.weight)\n\ndef typed"
+    with pytest.raises(ValueError, match=r"Params failed: KeyError: 2.0 \(mine.py, line 11\)"):
+        typed_reward(tmp_path / "mine.py", TYPED.replace("\ndef typed", check))

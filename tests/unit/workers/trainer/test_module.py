@@ -51,7 +51,9 @@ def test_settings_are_typed_by_their_struct(tmp_path: Path, values: Any, expecte
     ({"steps": 1.5}, "trainer.steps: expected int, not 1.5"),
     ({"clip": "yes"}, "trainer.clip: expected bool, not 'yes'"),
     ({"kind": "c"}, "trainer.kind"),
-    ({"lr": "nan"}, "trainer.lr: expected a finite number"),
+    ({"lr": "nan"}, "trainer.lr: expected a finite number, not nan"),
+    ({"lr": "-inf"}, "trainer.lr: expected a finite number, not -inf"),
+    ({"steps": str(2**63)}, "trainer.steps: expected a whole number from -2^63 to 2^63 - 1, not 9223372036854775808"),
 ])  # fmt: skip
 def test_settings_that_are_none_are_refused(tmp_path: Path, values: Any, words: str) -> None:
     with pytest.raises(ValueError, match=re.escape(words)):
@@ -75,6 +77,26 @@ def test_a_trainer_without_settings_has_none(tmp_path: Path) -> None:
     code = "def train(run):\n    yield\n\ndef evaluate(run, state): ...\n"
     with pytest.raises(ValueError, match=r"no setting trainer\.lr; there is none"):
         load(tmp_path, code).settings({"lr": 1})
+
+
+def test_settings_of_a_module_beside_may_be_annotated(tmp_path: Path) -> None:
+    own = WHOLE.replace("from typing import Literal", "from __future__ import annotations\nfrom typing import Literal")
+    settings, functions = own.split("def train", 1)
+    (tmp_path / "typed_beside.py").write_text(settings)
+    trainer = load(tmp_path, f"import esper_ab\nfrom typed_beside import Settings\n\ndef train{functions}")
+    assert module.flat(trainer.settings({"kind": "b"})) == {"lr": 0.1, "steps": 3, "clip": True, "kind": "b"}
+    with pytest.raises(ValueError, match=r"trainer\.kind"):
+        trainer.settings({"kind": "c"})
+
+
+@pytest.mark.parametrize(("old", "new", "words"), [
+    ("lr: float", 'lr: "Rate"', r"mine.py: the annotations of Settings cannot be resolved: NameError: .*'Rate'"),
+    ("lr: float", 'lr: "Rate"', "import what they name outside of `if TYPE_CHECKING:`"),
+    ("lr: float", "lr: complex | range", "annotations of Settings cannot be resolved: TypeError: Type unions"),
+])  # fmt: skip
+def test_settings_whose_types_are_none_are_refused(tmp_path: Path, old: str, new: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        load(tmp_path, WHOLE.replace(old, new)).settings({})
 
 
 @pytest.mark.parametrize("one", [3, 3.0, np.float32(3), torch.tensor(3.0), np.array(3)])

@@ -45,9 +45,11 @@ def tried(tmp_path: Path, fault: str, **changes: Any) -> Tried:
 ])  # fmt: skip
 def test_a_rehearsal_tells_what_a_trainer_does(tmp_path: Path, fault: str, expected: tuple[bool, str]) -> None:
     whole, again = tried(tmp_path, fault), tried(tmp_path, fault)
-    resumed = tried(tmp_path, fault, first=1, state_file=str(tmp_path / "state"), keep="")
-    assert behaviour(whole, again, resumed) == expected
-    assert behaviour(whole, again, None) == (expected[0], "anew")
+    resumed = tried(tmp_path, fault, first=1, state_file=str(tmp_path / "state0"), keep="")
+    alone = tried(tmp_path, fault, first=2, state_file=str(tmp_path / "state1"), keep="")
+    assert alone.outcomes == (again.outcomes if expected[0] else alone.outcomes)
+    assert behaviour(whole, again, resumed, alone) == expected
+    assert behaviour(whole, again, None, alone) == (expected[0], "anew")
 
 
 def test_a_rehearsal_finds_all_that_a_plan_needs(tmp_path: Path) -> None:
@@ -55,6 +57,36 @@ def test_a_rehearsal_finds_all_that_a_plan_needs(tmp_path: Path) -> None:
     assert (found.problem, found.repeats, found.resumption) == ("", True, "exactly")
     assert (found.evaluations, found.metrics) == (3, {"Loss/train": "loss_train"})
     assert found.settings == {"a": {"lr": 1.0, "fault": ""}, "b": {"lr": 0.1, "fault": ""}}
+
+
+def evaluating(tmp_path: Path, outcome: str, **changes: Any) -> Any:
+    """A trainer whose training leaves a global behind, and whose evaluation gives `outcome`, rehearsed."""
+    path = Path(trainers.python_file(tmp_path))
+    left = "LEFT.append(1), (run.folder / 'kept').write_text('1')"
+    text = path.read_text().replace("run.alive(1)", left).replace('[state["x"]] * 3', outcome)
+    path.write_text(f"{text}\n\nLEFT = []\n")
+    return rehearse(trainers.question(str(path), tmp_path, **changes), silent)
+
+
+@pytest.mark.parametrize(("outcome", "points", "resumption", "alike"), [
+    ('state["x"]', 3, "exactly", True),
+    ('state["x"] + bool(LEFT)', 3, "resumes", False),
+    ('state["x"] + bool(LEFT)', 1, "anew", False),
+    ('state["x"] + float((run.folder / "kept").read_text())', 3, "exactly", True),  # a run keeps its folder
+    ('state["x"] + random.SystemRandom().random()', 3, "resumes", True),  # it does not repeat anywhere
+    ('state["x"] + (run.point == 2)', 3, "resumes", False),  # a run that is taken up for it begins where it ends
+])  # fmt: skip
+def test_an_evaluation_that_needs_what_training_left_is_found(
+    tmp_path: Path, outcome: str, points: int, resumption: str, alike: bool
+) -> None:
+    found = evaluating(tmp_path, outcome, points=points)
+    assert (found.problem, found.resumption, found.evaluates_alike) == ("", resumption, alike)
+
+
+def test_an_evaluation_that_fails_without_what_training_left_is_refused_with_its_place(tmp_path: Path) -> None:
+    problem = evaluating(tmp_path, 'state["x"] + LEFT[0]').problem
+    assert problem.startswith("evaluate(run, state) failed in a process that has not trained: IndexError: list index")
+    assert problem.endswith("(mine.py, line 24); it gets the state and nothing else")
 
 
 def test_a_trainer_that_ignores_its_seed_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,26 @@
+"""Which values of a user's settings messages and files carry as they are: JSON has no infinity, a path has no NUL."""
+
+from __future__ import annotations
+
+import math
+
+from esper_ab.contracts.settings import LARGEST
+
+
+def expected_instead(value: object) -> str:
+    """Return what a number or a text would have to be to be carried; "" where it is."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "a finite number"
+    if isinstance(value, int) and not -LARGEST - 1 <= value <= LARGEST:
+        return "a whole number from -2^63 to 2^63 - 1"
+    return _text_instead(value) if isinstance(value, str) else ""
+
+
+def _text_instead(text: str) -> str:
+    if "\0" in text:
+        return "text without NUL"
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # of bytes that a shell or a file system gave
+        return "text in UTF-8"
+    return ""
