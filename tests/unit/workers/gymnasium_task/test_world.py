@@ -112,3 +112,26 @@ def test_an_evaluation_plays_whole_episodes_whatever_a_rollout_is(tmp_path: Path
     hosts = session.evaluate(tmp_path, quiet).hosts
     assert max(host.outcome.steps for host in hosts) > 2
     assert all(host.outcome.measures["length"] == host.outcome.steps for host in hosts)
+
+
+ENDS = """
+
+class Ends(Walk):
+    def __init__(self):
+        super().__init__(limit=10_000)
+
+    def step(self, action):
+        seen, reward, terminated, truncated, info = super().step(action)
+        return seen, reward, terminated, truncated, {"steps": self.steps} if terminated else {}
+"""
+
+
+@pytest.mark.parametrize("gym", [{}, {"rollout": "resets"}, {"rollout": "continues"}], ids=repr)
+@pytest.mark.parametrize("controller", ["ppo", "random"])
+def test_the_warm_up_asks_for_no_outcome(tmp_path: Path, controller: str, gym: dict[str, str]) -> None:
+    """Its few steps end no episode, and what an outcome is made of may be there at an end alone."""
+    own = own_file(tmp_path)
+    own.write_text(own.read_text() + ENDS)
+    session = gym_session(f"{own}:Ends", outcome="info:steps", controller=controller, gym=gym, steps=1_000)
+    session.warm_up(quiet)
+    assert all(env.outcome == env.measures["length"] > 3.0 for env in session.train(0, quiet, quiet).envs)
