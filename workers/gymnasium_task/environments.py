@@ -189,7 +189,7 @@ class GymEnvironments:
     def ends(self) -> Ended:
         """Return what every environment's rollout came to: means over the episodes that ended in it.
 
-        Of an environment in which none did, it is the episode in progress as far as it went.
+        An environment in which none did has neither outcome nor measures: functions of an episode see whole ones alone.
         """
         return Ended(tuple(self._end_of(env) for env in range(self.n_envs)), ())
 
@@ -241,7 +241,7 @@ class GymEnvironments:
                 self._reset(env)
 
     def _end_of(self, env: int) -> EnvEpisode:
-        spec, episodes = self._spec, self._ended[env] or [self._places[env].episode]
+        spec, episodes = self._spec, self._ended[env]
         measures = [spec.measures(episode) for episode in episodes]  # first: an outcome of the user's may write into it
         outcomes = [float(spec.outcome(episode)) for episode in episodes]
         worst, failed = spec.worst, not np.isfinite(outcomes).all()
@@ -252,10 +252,11 @@ class GymEnvironments:
             )
         if failed and worst is not None:
             outcomes = [outcome if np.isfinite(outcome) else worst for outcome in outcomes]
-        means = {name: _mean([one[name] for one in measures]) for name in measures[0]}
+        names = spec.measures(GymEpisode())  # without an episode the names are there all the same
+        means = {name: _mean([one[name] for one in measures]) for name in names}
         return EnvEpisode(
-            env=env, device=spec.devices[env], steps=self._steps_done[env], outcome=float(np.mean(outcomes)),
-            reward_sum=None, failed=failed, measures=means,
+            env=env, device=spec.devices[env], steps=self._steps_done[env],
+            outcome=float(np.mean(outcomes)) if outcomes else None, reward_sum=None, failed=failed, measures=means,
         )
 
     def _observed(self) -> NDArray[np.float32]:

@@ -55,7 +55,7 @@ class Session:
         self.agent = self._fresh_agent() if spec.settings.controller.name == "ppo" else None
 
     def warm_up(self, on_step: OnStep) -> float:
-        """Play the start of a throw-away episode with its own policy, so that episode 0 is not cold; return its seconds.
+        """Play a short throw-away episode with its own policy, so that episode 0 is not cold; return its seconds.
 
         Nobody asks what it came to: a user's outcome is of episodes that are over.
         """

@@ -130,10 +130,28 @@ def test_with_resets_every_environment_steps_on_and_begins_anew_with_fresh_draws
     assert all(end.steps == 40 for end in env.ends().envs)
 
 
-def test_a_rollout_without_an_end_tells_what_the_episode_in_progress_has_come_to() -> None:
-    env = environments(steps=1, resets=True)
-    ((_, happened),) = play(env)
-    assert [end.outcome for end in env.ends().envs] == pytest.approx(happened.facts.env_reward.tolist())
+@pytest.mark.parametrize("how", [{"resets": True}, {"resets": True, "continues": True}])
+def test_a_rollout_has_outcomes_of_episodes_that_ended_in_it_and_of_no_other(how: dict[str, bool]) -> None:
+    asked = list[int]()
+
+    def outcome(episode: GymEpisode) -> float:
+        assert episode.terminated or episode.truncated
+        asked.append(len(episode.actions))
+        return float(asked[-1])
+
+    env = environments(steps=4, **how)
+    env._spec = replace(env._spec, outcome=outcome)
+    without = 0
+    for number in range(12):
+        asked.clear()
+        ended = np.array([one.ended & (one.facts.terminated | (one.facts.step == 9)) for _, one in play(env, number)])
+        ends = env.ends().envs
+        assert len(asked) == ended.sum()
+        assert [end.outcome is not None for end in ends] == ended.any(axis=0).tolist()
+        assert [end.measures for end in ends] == [{"length": end.outcome} for end in ends]
+        assert not any(end.failed for end in ends)
+        without += sum(end.outcome is None for end in ends)
+    assert without
 
 
 def test_rollouts_that_continue_are_one_long_rollout() -> None:

@@ -135,3 +135,15 @@ def test_the_warm_up_asks_for_no_outcome(tmp_path: Path, controller: str, gym: d
     session = gym_session(f"{own}:Ends", outcome="info:steps", controller=controller, gym=gym, steps=1_000)
     session.warm_up(quiet)
     assert all(env.outcome == env.measures["length"] > 3.0 for env in session.train(0, quiet, quiet).envs)
+
+
+@pytest.mark.parametrize("rollout", ["resets", "continues"])
+def test_a_rollout_in_which_no_episode_ends_has_no_outcome_and_an_evaluation_has_one(
+    tmp_path: Path, rollout: str
+) -> None:
+    own = own_file(tmp_path)
+    own.write_text(own.read_text() + ENDS)
+    session = gym_session(f"{own}:Ends", outcome="info:steps", gym={"rollout": rollout}, steps=2)
+    assert {env.outcome for env in session.train(0, quiet, quiet).envs} == {None}
+    assert all(env.reward_sum is not None for env in session.train(1, quiet, quiet).envs)
+    assert all(host.outcome.outcome == host.outcome.steps for host in session.evaluate(tmp_path, quiet).hosts)
