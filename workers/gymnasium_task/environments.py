@@ -9,6 +9,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -83,9 +84,10 @@ class _Place:
         self.episode = GymEpisode(observations=[self.seen])
 
     def step(self, decision: NDArray[Any], action: Any) -> float:
+        given = copy(action)  # an environment may write into its own
         try:
             observation, reward, terminated, truncated, info = _parts(self.env.step(action), _OF_STEP)
-            self.seen, earned = self._codec.flat(observation), float(reward)
+            self.seen, earned, told = self._codec.flat(observation), float(reward), _apart(dict(info or {}))
         except OSError:
             raise
         except USER_FAULTS as error:
@@ -93,10 +95,21 @@ class _Place:
         episode = self.episode
         self.decisions.append(decision.copy())
         episode.observations.append(self.seen)
-        episode.actions.append(action)
+        episode.actions.append(given)
         episode.env_rewards.append(earned)
-        episode.terminated, episode.truncated, episode.info = bool(terminated), bool(truncated), dict(info or {})
+        episode.terminated, episode.truncated, episode.info = bool(terminated), bool(truncated), told
         return earned
+
+
+def _apart(told: Any) -> Any:
+    """Return what an environment told, with containers and arrays of its own: neither writes into the other's."""
+    if isinstance(told, np.ndarray):
+        return told.copy()
+    if type(told) is dict:
+        return {key: _apart(value) for key, value in told.items()}
+    if type(told) in (list, tuple):
+        return type(told)(map(_apart, told))
+    return told
 
 
 def close(env: Env) -> None:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from gymnasium import spaces
 from support.gym_world import Walk
 
 from esper_ab.contracts.rng import RngPath
@@ -41,6 +42,21 @@ class Thrifty(Walk):
     def _seen(self) -> np.ndarray:
         self._shown[:] = super()._seen()
         return self._shown
+
+
+class Open(Walk):
+    """Tells its state itself and keeps its last action; the drift of its walk goes on from episode to episode."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self.drift, self.acted = np.zeros(1), np.zeros((), dtype=np.int64)
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        self.drift += 0.01 + 0.001 * self.acted
+        self.acted = np.asarray(action)
+        seen, reward, terminated, truncated, info = super().step(action)
+        self.place += float(self.drift[0])
+        return seen, reward, terminated, truncated, {**info, "drift": self.drift, "deep": {"parts": [self.drift]}}
 
 
 class Counted(Walk):
@@ -270,6 +286,62 @@ def test_an_environment_that_writes_into_what_it_has_shown_before_changes_nothin
         told = [[dict(info) for info in happened.facts.info] for rollout in rollouts for _, happened in rollout]
         found.append(([digest(rollout) for rollout in rollouts], told, env.ends()))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("how", [{}, {"resets": True}, {"resets": True, "continues": True}])
+def test_an_outcome_that_writes_into_its_episode_changes_nothing(how: dict[str, bool]) -> None:
+    def scribble(episode: GymEpisode) -> float:
+        found = float(np.sum(episode.observations)) + float(episode.info["drift"][0])
+        for array in (*episode.observations, episode.info["drift"], episode.info["deep"]["parts"][0]):
+            array += 100.0
+        episode.info.clear()  # type: ignore[attr-defined]
+        for kept in (episode.observations, episode.actions, episode.env_rewards):
+            kept.clear()
+        return found
+
+    def read(episode: GymEpisode) -> float:
+        return float(np.sum(episode.observations)) + float(episode.info["drift"][0])
+
+    found = []
+    for outcome in (read, scribble):
+        env = environments(kind=Open, steps=15, **how)
+        env._spec = replace(env._spec, outcome=outcome)
+        found.append([(digest(play(env, episode)), env.ends()) for episode in range(4)])
+    assert found[0] == found[1]
+
+
+def test_an_outcome_is_told_what_an_episode_ended_with_although_the_environment_goes_on() -> None:
+    told = list[float]()
+    env = environments(kind=Open, steps=30, resets=True)
+    env._spec = replace(env._spec, outcome=lambda episode: told.append(float(episode.info["drift"][0])) or 0.0)
+    rollout = play(env)
+    env.ends()
+    ended = [
+        float(happened.facts.info[i]["drift"][0])
+        for i in range(ENVS) for _, happened in rollout
+        if happened.facts.terminated[i] or happened.facts.step[i] == 9
+    ]  # fmt: skip
+    assert told == ended
+    assert len(set(told)) == len(told) > ENVS
+
+
+def test_an_environment_may_write_into_the_actions_that_it_is_given() -> None:
+    class Grasping(Walk):
+        action_space = spaces.MultiDiscrete([2])
+
+        def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+            before = int(action[0])
+            action[:] = 7
+            return super().step(before)
+
+    env, seen = environments(kind=Grasping), list[Any]()
+    env._spec = replace(
+        env._spec, codec=Codec(Walk.observation_space, Grasping.action_space),
+        outcome=lambda episode: seen.extend(int(action[0]) for action in episode.actions) or 0.0,
+    )  # fmt: skip
+    rollout = play(env)
+    env.ends()
+    assert {0, 1} == set(seen) == {int(one.facts.action[0, 0]) for _, one in rollout}
 
 
 def test_facts_are_read_only() -> None:
