@@ -44,8 +44,9 @@ class GymSeen:
     alive: Bools  # [E]
     masks: AllValid
     observation: NDArray[np.float32]  # [E, width]
-    low: Floats  # [dimensions] of a continuous decision; one 0 where decisions are by heads
+    low: Floats  # [dimensions] of a decision in a box; one 0 where decisions are by heads
     high: Floats
+    integers: bool  # a decision in a box is rounded to whole numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -279,7 +280,7 @@ class GymEnvironments:
         codec = self._spec.codec
         return GymSeen(
             step=self._step, alive=self._alive.copy(), masks=codec.masks, observation=observed, low=codec.low,
-            high=codec.high,
+            high=codec.high, integers=codec.integers,
         )
 
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from gymnasium import spaces
 from support.gym_world import gym_session, own_file
 from support.tensor_world import quiet
 
+from workers.gymnasium_task.environments import GymSeen
+from workers.gymnasium_task.spaces import Codec
+from workers.gymnasium_task.world import RandomActions
 from workers.run.session import Session
 from workers.storage import state_bytes
 
@@ -147,3 +152,30 @@ def test_a_rollout_in_which_no_episode_ends_has_no_outcome_and_an_evaluation_has
     assert {env.outcome for env in session.train(0, quiet, quiet).envs} == {None}
     assert all(env.reward_sum is not None for env in session.train(1, quiet, quiet).envs)
     assert all(host.outcome.outcome == host.outcome.steps for host in session.evaluate(tmp_path, quiet).hosts)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.bool_])
+def test_random_actions_are_uniform_over_the_integers_of_a_box(dtype: type) -> None:
+    space = spaces.Box(0, 1, (1,), dtype) if dtype is np.bool_ else spaces.Box(-1, 1, (1,), dtype)
+    codec = Codec(spaces.Box(-1.0, 1.0, (2,)), space)
+    uniforms = (np.arange(600)[:, None] + 0.5) / 600
+    seen = GymSeen(
+        step=1, alive=np.ones(600, dtype=bool), masks=codec.masks, observation=np.zeros((600, 2), dtype=np.float32),
+        low=codec.low, high=codec.high, integers=codec.integers,
+    )  # fmt: skip
+    decisions = RandomActions().decide(seen, uniforms)
+    _, counts = np.unique(codec.given(decisions), return_counts=True)
+    assert counts.tolist() == ([300] * 2 if dtype is np.bool_ else [200] * 3)
+    assert decisions.tolist() == codec.given(decisions).tolist()
+
+
+def test_random_actions_of_a_box_without_bounds_are_normal_whatever_its_numbers() -> None:
+    for dtype in (np.float32, np.int64):
+        codec = Codec(spaces.Box(-1.0, 1.0, (2,)), spaces.Box(-np.inf, np.inf, (1,), dtype))
+        seen = GymSeen(
+            step=1, alive=np.ones(3, dtype=bool), masks=codec.masks, observation=np.zeros((3, 2), dtype=np.float32),
+            low=codec.low, high=codec.high, integers=codec.integers,
+        )  # fmt: skip
+        decisions = RandomActions().decide(seen, np.array([[0.001], [0.5], [0.999]]))
+        assert decisions.ravel() == pytest.approx([-3.09, 0.0, 3.09], abs=0.01)
+        assert codec.given(decisions).ravel() == pytest.approx(decisions.ravel(), abs=0.5)
