@@ -32,6 +32,7 @@ from workers.user_rewards.user_code import line_of, one_line
 Env = gymnasium.Env[Any, Any]
 _CHUNK = 256  # steps whose uniforms are drawn at a time
 _SEEDS = 2**31
+_in_use: set[int] = set()  # ids of the environments, without wrappers, of this process
 _OF_RESET = ("observation", "info")
 _OF_STEP = ("observation", "reward", "terminated", "truncated", "info")
 
@@ -70,7 +71,12 @@ class _Place:
 
     def __init__(self, spec: GymSpec) -> None:
         self.env, self._codec = spec.make(), spec.codec
-        weakref.finalize(self, close, self.env)  # with the run, or the episode of an evaluation, that it was made for
+        whole = self.env.unwrapped
+        if id(whole) in _in_use:
+            one = "what makes environments returned one that is in use"
+            raise ValueError(f"{one}; it has to make another at every call")
+        _in_use.add(id(whole))
+        weakref.finalize(self, _leave, self.env, whole)  # with the run, or the evaluation's episode, that has it
         self.going_on = False  # from one rollout to the next
 
     def reset(self, seed: int) -> None:
@@ -100,6 +106,11 @@ class _Place:
         episode.env_rewards.append(earned)
         episode.terminated, episode.truncated, episode.info = bool(terminated), bool(truncated), told
         return earned
+
+
+def _leave(env: Env, whole: Env) -> None:
+    close(env)
+    _in_use.discard(id(whole))
 
 
 def _apart(told: Any) -> Any:

@@ -9,11 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 from gymnasium import spaces
+from gymnasium.wrappers import TimeLimit
 from support.gym_world import Walk
 
 from esper_ab.contracts.rng import RngPath
 from workers.environments import Happened, paths_below
-from workers.gymnasium_task.environments import GymEnvironments, GymSpec
+from workers.gymnasium_task.environments import Env, GymEnvironments, GymSpec
 from workers.gymnasium_task.facts import GymEpisode, GymFacts
 from workers.gymnasium_task.making import env_return
 from workers.gymnasium_task.spaces import Codec
@@ -354,6 +355,26 @@ def test_facts_are_read_only() -> None:
             assert name == "info"
             with pytest.raises(TypeError, match="does not support item assignment"):
                 value[0]["place"] = 0.0
+
+
+def test_an_environment_that_is_in_use_is_not_taken_again() -> None:
+    """Not within a rollout, nor for an evaluation beside it; once nobody has it any more it may come back."""
+    pool: list[Env] = [Walk(), Walk(), Walk()]
+
+    def of_pool(n_envs: int) -> GymEnvironments:
+        left = iter(pool)
+        spec = replace(environments()._spec, make=lambda: next(left), devices=("cpu:0",) * n_envs)
+        return GymEnvironments(spec, Stopwatch())
+
+    for n_envs in (1, 3):
+        first = of_pool(n_envs)
+        with pytest.raises(ValueError, match="one that is in use; it has to make another at every call"):
+            of_pool(1)
+        del first
+    assert of_pool(2).n_envs == 2
+    pool[2] = TimeLimit(pool[0], 5)
+    with pytest.raises(ValueError, match="one that is in use"):
+        of_pool(3)
 
 
 def test_environments_are_closed_when_nobody_has_them_any_more() -> None:
