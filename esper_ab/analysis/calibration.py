@@ -30,7 +30,8 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool, na
     if len(runs) < LEAST_RUNS:
         raise UsageError(f"only {len(runs)} runs have an endpoint; a calibration needs {LEAST_RUNS} at least")
     endpoints = np.array([endpoint(run, experiment.endpoint) for run in runs], dtype=np.float64)
-    curves = np.array([[mean_outcome(record) for record in run.curve()] for run in runs], dtype=np.float64)
+    trained = np.array([[mean_outcome(record) for record in run.curve()] for run in runs], dtype=np.float64)
+    curves = trained[:, np.isfinite(trained).all(axis=0)]  # a rollout in which no episode ended has no outcome
     per_group = min(replicates, len(runs) // 2)
     looks = default_looks(per_group)
     nominal = find_bounds([(0, 1)] * per_group, 1, looks, (experiment.alpha,))[0] if per_group >= LEAST_PAIRS else ()
@@ -50,7 +51,7 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool, na
         versions=history.started.versions,
         code=history.started.code,
         spread=whole,
-        autocorrelation=autocorrelation(curves),
+        autocorrelation=autocorrelation(curves) if curves.shape == trained.shape else None,
         intraclass=intraclass_correlation(last_episodes(curves)),
         effects=factor_effects(endpoints, _factors(history, runs)),
         deterministic=deterministic,

@@ -49,7 +49,9 @@ class EnvEpisode(Record, frozen=True, kw_only=True):
     env: int
     device: str
     steps: int  # done; fewer than planned only where the episode ended before
-    outcome: float  # what groups are compared by, as the plan declares it; measured apart from policy and reward
+    # What groups are compared by, as the plan declares it; measured apart from policy and reward. None: a training
+    # rollout in which no episode ended; an evaluation always has one.
+    outcome: float | None
     reward_sum: float | None
     failed: bool  # it broke down; its outcome is then the task's value for that
     # By the names that the plan declares, in their order; None where one could not be measured.

@@ -74,7 +74,8 @@ def _noise_lines(found: Calibration) -> list[str]:
 def _curve_sentence(found: Calibration) -> str:
     told = []
     if found.autocorrelation is None:
-        told.append("Autocorrelation of the training outcome: needs four episodes that vary")
+        needs = "needs four episodes that vary, with an outcome in all runs"
+        told.append(f"Autocorrelation of the training outcome: {needs}")
     else:
         told.append(f"Autocorrelation of the training outcome at lag 1: {found.autocorrelation:.2f}")
     icc = found.intraclass

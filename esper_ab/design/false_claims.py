@@ -43,7 +43,8 @@ def false_claims(
 ) -> tuple[FalseClaims, ...]:
     """curves [runs, episodes] and endpoints [runs], dealt into two groups of `per_group` runs.
 
-    `bounds`: (pairs, nominal p) of each look of our rule, none when it never claims; the other rules are at 5 %.
+    Without episodes there are no rules of curves. `bounds`: (pairs, nominal p) of each look of our rule, none when it
+    never claims; the other rules are at 5 %.
     ValueError when there are not runs enough for one deal.
     """
     x, y = np.asarray(curves, dtype=np.float64), np.asarray(endpoints, dtype=np.float64)
@@ -52,18 +53,19 @@ def false_claims(
     tenth, few = max(1, math.ceil(x.shape[1] / 10)), min(_EPISODES_OF_ONE_RUN, x.shape[1])
     last = f"{tenth} episodes" if tenth > 1 else "episode"
     weights = (_resampled(per_group, rng), _resampled(per_group, rng))
-    rules: list[tuple[str, int, Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]]]] = [
-        ("larger mean of the last episode wins", per_group, lambda a, b: _differ(x[a, -1], x[b, -1])),
-        (
-            f"Mann-Whitney on the last {last} of all runs, pooled", per_group,
-            lambda a, b: _mann_whitney(x[a, -tenth:], x[b, -tenth:]),
-        ),
+    rules: list[tuple[str, int, Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]]]] = []
+    if x.shape[1]:
+        rules.append(("larger mean of the last episode wins", per_group, lambda a, b: _differ(x[a, -1], x[b, -1])))
+    if few >= _LEAST_EPISODES:
+        name = f"Mann-Whitney on the last {few} episodes, one run each"
+        rules.append((name, 1, lambda a, b: _mann_whitney(x[a[:, :1], -few:], x[b[:, :1], -few:])))
+    if x.shape[1]:
+        name = f"Mann-Whitney on the last {last} of all runs, pooled"
+        rules.append((name, per_group, lambda a, b: _mann_whitney(x[a, -tenth:], x[b, -tenth:])))
+    rules += [
         ("percentile bootstrap of the difference", per_group, lambda a, b: _bootstrap(y[a], y[b], weights)),
         ("this tool: paired t at its looks", per_group, lambda a, b: _looks(y[a] - y[b], bounds)),
     ]  # fmt: skip
-    if few >= _LEAST_EPISODES:
-        name = f"Mann-Whitney on the last {few} episodes, one run each"
-        rules.insert(1, (name, 1, lambda a, b: _mann_whitney(x[a[:, :1], -few:], x[b[:, :1], -few:])))
     claims = np.zeros(len(rules))
     for a, b in _deals(y.size, per_group, splits, rng):
         claims += [int(np.count_nonzero(claim(a, b))) for _, _, claim in rules]

@@ -26,7 +26,7 @@ UPDATE = (
 # NaN means absent: the numbers in a record are always finite.
 NAMES = (
     "envs",  # number of environments
-    "outcome",  # mean over environments
+    "outcome",  # mean over the environments in which an episode ended
     "reward",  # mean over environments, on the scale of the run's own mode
     "steps",  # sum over environments
     "failed_steps",  # sum over the environments that failed
@@ -202,7 +202,7 @@ def _of_envs(envs: Sequence[EnvEpisode | LeanEnv], n: int) -> dict[str, Sequence
 
     return {
         "envs": [n] * (len(envs) // n),
-        "outcome": [math.fsum(one) / n for one in _by_record([env.outcome for env in envs], n)],
+        "outcome": _means(_by_record([env.outcome for env in envs], n), n),
         "reward": _means(_by_record([env.reward_sum for env in envs], n), n),
         "steps": list(map(sum, _by_record([env.steps for env in envs], n))),
         "failed_steps": list(map(sum, _by_record([env.steps if env.failed else 0 for env in envs], n))),

@@ -203,8 +203,7 @@ class History:
                     run.observations = event.observations
             case events.RunEvaluated():
                 run = self._run(event.record.run.name)
-                if any(tuple(host.outcome.measures) != run.columns.measures for host in event.record.hosts):
-                    raise Inconsistent(f"the evaluation of {run.ref.name} has other measures than its plan")
+                _check_evaluation(event.record, run.columns)
                 run.evaluation = event.record
             case events.MilestoneReleased():
                 self._take_release(event)
@@ -267,6 +266,13 @@ def begin(started: events.ExperimentStarted, *, keeps_records: bool = True) -> H
         spec.ref.name: RunHistory(spec=spec, columns=Columns(names)) for block in plan.blocks for spec in block.runs
     }
     return History(started=started, design=plan.design, blocks=[*plan.blocks], runs=runs, keeps_records=keeps_records)
+
+
+def _check_evaluation(record: EvaluationRecord, columns: Columns) -> None:
+    if any(tuple(host.outcome.measures) != columns.measures for host in record.hosts):
+        raise Inconsistent(f"the evaluation of {record.run.name} has other measures than its plan")
+    if any(host.outcome.outcome is None for host in record.hosts):
+        raise Inconsistent(f"the evaluation of {record.run.name} has an environment without an outcome")
 
 
 def fold(recorded: Iterable[events.AnyEvent], *, keeps_records: bool = True) -> History:

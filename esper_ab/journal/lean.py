@@ -28,7 +28,7 @@ class LeanEnv(Lean, frozen=True, kw_only=True):
     """The fields of an EnvEpisode that the columns need."""
 
     steps: int
-    outcome: float
+    outcome: float | None
     reward_sum: float | None
     failed: bool
     measures: dict[str, float | None]

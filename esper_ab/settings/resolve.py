@@ -123,9 +123,17 @@ def _check_group(group: Group, experiment: ExperimentSettings, machine: Machine)
         )  # fmt: skip
 
 
-def _check_rollouts(group: Group, task: TaskFacts) -> None:
+def _check_rollouts(group: Group, experiment: ExperimentSettings, task: TaskFacts) -> None:
     gym = group.settings.gym
-    if gym.rollout != "episodes" and not (gym.episode_steps or task.episode_steps):
+    if gym.rollout == "episodes":
+        return
+    if experiment.endpoint != "evaluation":
+        raise UsageError(
+            Setting("endpoint", experiment.endpoint), f": group {group.name!r} has gym.rollout={gym.rollout}, and a "
+            "rollout in which no episode ends has no outcome; say ", Setting("endpoint", "evaluation"), " or ",
+            Setting("gym.rollout", "episodes", assigned=True),
+        )  # fmt: skip
+    if not (gym.episode_steps or task.episode_steps):
         raise UsageError(
             f"group {group.name!r}: gym.rollout={gym.rollout}: the environment has no limit of its own, and a "
             "rollout's steps are none; say how long an episode of the evaluation may be, as in ",
@@ -244,7 +252,7 @@ def resolve(
         raise UsageError(Setting("exam"), f": it judges tasks of kind {EXAMINED}; {task.name} is of kind {task.kind}")
     for group in experiment.groups:
         _check_group(group, experiment, machine)
-        _check_rollouts(group, task)
+        _check_rollouts(group, experiment, task)
     devices = _resolve_devices(experiment, machine)
     groups = resolve_precision(experiment.groups, devices, machine)
     asked = experiment.arithmetic

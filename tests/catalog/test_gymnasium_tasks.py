@@ -146,6 +146,16 @@ def test_an_evaluation_needs_an_end_where_a_rollout_has_none() -> None:
     assert group("a", gym=GymSettings(rollout="resets", episode_steps=3)).settings.gym.episode_steps == 3
 
 
+@pytest.mark.parametrize("endpoint", ["last-tenth", "curve-mean"])
+@pytest.mark.parametrize("rollout", ["resets", "continues"])
+def test_an_endpoint_of_training_needs_rollouts_that_are_episodes(rollout: str, endpoint: str) -> None:
+    asking = {"task": GYM, "margin": 5.0, "group": (f"random:gym.rollout={rollout}",)}
+    assert plan(asked("env", "random", **asking))
+    assert plan(asked("env", "random", task=GYM, margin=5.0, endpoint=endpoint))
+    with pytest.raises(UsageError, match=rf"--endpoint {endpoint}: .*'random' .*gym\.rollout={rollout}.*--endpoint ev"):
+        plan(asked("env", "random", **asking, endpoint=endpoint))
+
+
 def test_minibatches_are_of_whole_environments_only_where_memories_are_of_whole_episodes() -> None:
     for text in ("policy.memory=none", "gym.rollout=resets"):
         plan(asked("env", "random", task=GYM, margin=5.0, sets=("ppo.minibatches=32", text)))

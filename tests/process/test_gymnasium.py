@@ -68,3 +68,25 @@ def test_a_calibration_needs_no_margin_and_gives_one_to_start_from(tmp_path: Pat
     assert (found.mode, found.margin_named, found.spread.runs) == ("env", False, 4)
     assert found.deterministic
     assert found.margin > found.spread.sd / 10.0
+
+
+def test_rollouts_in_which_no_episode_ends_are_read_by_every_command(tmp_path: Path) -> None:
+    """No pole falls within three steps, so training has no outcome at all."""
+    how = ("--episodes", "2", "--set", "gym.rollout=resets", "--steps", "3")
+    launch(tmp_path, "x", *how, groups="env,random")
+    found = load(tmp_path / "x")
+    envs = [env for run in found.history.runs.values() for record in run.curve() for env in record.envs]
+    assert {env.outcome for env in envs} == {None}
+    for command in ("status", "report", "fsck", "export"):
+        ended = esper_ab(command, tmp_path / "x")
+        assert ended.returncode == 0, ended.stderr
+    asked = "SELECT count(*) AS a, count(outcome) AS b, count(length) AS c, count(reward_sum) AS d FROM episodes"
+    answer = esper_ab("query", tmp_path / "x", "--json", asked)
+    assert answer.returncode == 0, answer.stderr
+    assert json.loads(answer.stdout) == [{"a": 4, "b": 0, "c": 0, "d": 4}]
+    calibrated = esper_ab(
+        "calibrate", "--task", "gym:CartPole-v1", "--runs", "4", "--out", tmp_path, "--name", "c", *SMALL[4:], *how
+    )
+    assert calibrated.returncode == 0, calibrated.stderr
+    of_curves = load_calibration(tmp_path / "c")
+    assert (of_curves.autocorrelation, of_curves.intraclass) == (None, None)

@@ -176,9 +176,14 @@ def _played(behaviour: Behaviour, kind: Literal["reference", "random"], hosts: S
     means = ("val_accuracy", "best_val_accuracy", "params_added", "fossilized", "contributing", "pruned")
     return Played(
         name=behaviour.name, words=behaviour.description, kind=kind, schedule=settings.schedule,
-        controller=settings.name, held_out_accuracy=tuple(host.outcome for host in hosts),
+        controller=settings.name, held_out_accuracy=tuple(map(_accuracy, hosts)),
         diverged=sum(host.failed for host in hosts), **{name: _mean(hosts, name) for name in means},
     )
+
+
+def _accuracy(host: EnvEpisode) -> float:
+    assert host.outcome is not None, "every host has one"
+    return host.outcome
 
 
 def _mean(hosts: Sequence[EnvEpisode], name: str) -> float:

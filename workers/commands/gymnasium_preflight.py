@@ -99,7 +99,7 @@ def _played(questions: Questions, code: tuple[UserReward, ...], folder: Path) ->
     repeats, carries = _behaviour(_shown(first, ends), environments, GymEnvironments(spec, Stopwatch()))
     declared, steps = _measures(questions), sum(end.steps for end in ends)
     for end in ends:
-        if not declared.outcome.possible(end.outcome):
+        if end.outcome is not None and not declared.outcome.possible(end.outcome):
             what = f"outcome {questions.outcome!r}" if questions.outcome else "the return"
             raise ValueError(f"{what} of random actions was {end.outcome:g}, which --outcome-range says is impossible")
     task = TaskFacts(

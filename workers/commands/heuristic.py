@@ -94,6 +94,7 @@ def _slots(asked: tuple[str, ...], task: Task) -> tuple[str, ...]:
 
 def _host(episode: int, outcome: EnvEpisode, events: list[SeedEvent], watched: _Watched) -> Host:
     i = outcome.env
+    assert outcome.outcome is not None, "every host has one"
     return Host(
         episode=episode, env=i, seeds=_seeds([event for event in events if event.env == i]),
         held_out_accuracy=outcome.outcome, params_added=int(outcome.measures["params_added"] or 0),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -31,6 +32,7 @@ from workers.user_rewards.user_code import line_of, one_line
 Env = gymnasium.Env[Any, Any]
 _CHUNK = 256  # steps whose uniforms are drawn at a time
 _SEEDS = 2**31
+_in_use: set[int] = set()  # ids of the environments, without wrappers, of this process
 _OF_RESET = ("observation", "info")
 _OF_STEP = ("observation", "reward", "terminated", "truncated", "info")
 
@@ -43,8 +45,9 @@ class GymSeen:
     alive: Bools  # [E]
     masks: AllValid
     observation: NDArray[np.float32]  # [E, width]
-    low: Floats  # [dimensions] of a continuous decision; one 0 where decisions are by heads
+    low: Floats  # [dimensions] of a decision in a box; one 0 where decisions are by heads
     high: Floats
+    integers: bool  # a decision in a box is rounded to whole numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +71,12 @@ class _Place:
 
     def __init__(self, spec: GymSpec) -> None:
         self.env, self._codec = spec.make(), spec.codec
-        weakref.finalize(self, close, self.env)  # with the run, or the episode of an evaluation, that it was made for
+        whole = self.env.unwrapped
+        if id(whole) in _in_use:
+            one = "what makes environments returned one that is in use"
+            raise ValueError(f"{one}; it has to make another at every call")
+        _in_use.add(id(whole))
+        weakref.finalize(self, _leave, self.env, whole)  # with the run, or the evaluation's episode, that has it
         self.going_on = False  # from one rollout to the next
 
     def reset(self, seed: int) -> None:
@@ -83,9 +91,10 @@ class _Place:
         self.episode = GymEpisode(observations=[self.seen])
 
     def step(self, decision: NDArray[Any], action: Any) -> float:
+        given = copy(action)  # an environment may write into its own
         try:
             observation, reward, terminated, truncated, info = _parts(self.env.step(action), _OF_STEP)
-            self.seen, earned = self._codec.flat(observation), float(reward)
+            self.seen, earned, told = self._codec.flat(observation), float(reward), _apart(dict(info or {}))
         except OSError:
             raise
         except USER_FAULTS as error:
@@ -93,10 +102,26 @@ class _Place:
         episode = self.episode
         self.decisions.append(decision.copy())
         episode.observations.append(self.seen)
-        episode.actions.append(action)
+        episode.actions.append(given)
         episode.env_rewards.append(earned)
-        episode.terminated, episode.truncated, episode.info = bool(terminated), bool(truncated), dict(info or {})
+        episode.terminated, episode.truncated, episode.info = bool(terminated), bool(truncated), told
         return earned
+
+
+def _leave(env: Env, whole: Env) -> None:
+    close(env)
+    _in_use.discard(id(whole))
+
+
+def _apart(told: Any) -> Any:
+    """Return what an environment told, with containers and arrays of its own: neither writes into the other's."""
+    if isinstance(told, np.ndarray):
+        return told.copy()
+    if type(told) is dict:
+        return {key: _apart(value) for key, value in told.items()}
+    if type(told) in (list, tuple):
+        return type(told)(map(_apart, told))
+    return told
 
 
 def close(env: Env) -> None:
@@ -189,7 +214,7 @@ class GymEnvironments:
     def ends(self) -> Ended:
         """Return what every environment's rollout came to: means over the episodes that ended in it.
 
-        Of an environment in which none did, it is the episode in progress as far as it went.
+        An environment in which none did has neither outcome nor measures: functions of an episode see whole ones alone.
         """
         return Ended(tuple(self._end_of(env) for env in range(self.n_envs)), ())
 
@@ -241,7 +266,7 @@ class GymEnvironments:
                 self._reset(env)
 
     def _end_of(self, env: int) -> EnvEpisode:
-        spec, episodes = self._spec, self._ended[env] or [self._places[env].episode]
+        spec, episodes = self._spec, self._ended[env]
         measures = [spec.measures(episode) for episode in episodes]  # first: an outcome of the user's may write into it
         outcomes = [float(spec.outcome(episode)) for episode in episodes]
         worst, failed = spec.worst, not np.isfinite(outcomes).all()
@@ -252,10 +277,11 @@ class GymEnvironments:
             )
         if failed and worst is not None:
             outcomes = [outcome if np.isfinite(outcome) else worst for outcome in outcomes]
-        means = {name: _mean([one[name] for one in measures]) for name in measures[0]}
+        names = spec.measures(GymEpisode())  # without an episode the names are there all the same
+        means = {name: _mean([one[name] for one in measures]) for name in names}
         return EnvEpisode(
-            env=env, device=spec.devices[env], steps=self._steps_done[env], outcome=float(np.mean(outcomes)),
-            reward_sum=None, failed=failed, measures=means,
+            env=env, device=spec.devices[env], steps=self._steps_done[env],
+            outcome=float(np.mean(outcomes)) if outcomes else None, reward_sum=None, failed=failed, measures=means,
         )
 
     def _observed(self) -> NDArray[np.float32]:
@@ -265,7 +291,7 @@ class GymEnvironments:
         codec = self._spec.codec
         return GymSeen(
             step=self._step, alive=self._alive.copy(), masks=codec.masks, observation=observed, low=codec.low,
-            high=codec.high,
+            high=codec.high, integers=codec.integers,
         )
 
 

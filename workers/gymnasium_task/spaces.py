@@ -14,6 +14,7 @@ from workers.arrays import Bools, Floats, Ints
 from workers.environments import Decisions, Spaces
 
 _STD_FLOOR = 1e-6  # of observations whose unit nobody knows
+_INTEGERS = "iub"  # kinds of dtype
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,14 @@ class Codec:
             observation_std_floor=_STD_FLOOR,
         )
         self.masks = AllValid(sizes)
-        low, high = (actions.low, actions.high) if isinstance(actions, gymnasium.spaces.Box) else (0.0, 0.0)
-        self.low: Floats = np.asarray(low, dtype=np.float64).ravel()  # [dimensions]
-        self.high: Floats = np.asarray(high, dtype=np.float64).ravel()
+        self.low: Floats = np.zeros(1)  # [dimensions] of a box, infinite where it has no bound; else one 0
+        self.high: Floats = np.zeros(1)
+        self.integers = False  # a box of whole numbers
+        if isinstance(actions, gymnasium.spaces.Box):
+            self.integers = actions.dtype.kind in _INTEGERS
+            self._least, self._most = _inside(actions.low, least=True), _inside(actions.high, least=False)
+            self.low = np.where(actions.bounded_below.ravel(), self._least, -np.inf)
+            self.high = np.where(actions.bounded_above.ravel(), self._most, np.inf)
 
     @property
     def width(self) -> int:
@@ -65,22 +71,35 @@ class Codec:
         return found
 
     def actions(self, decisions: Decisions) -> list[Any]:
-        """Return what environments are given for decisions [E, heads or dimensions]; a Box's are clipped to it."""
+        """Return what environments are given for decisions [E, heads or dimensions], each an array of its own."""
         space = self._actions
         if isinstance(space, gymnasium.spaces.Box):
-            return [row.reshape(space.shape).astype(space.dtype) for row in self.given(decisions)]
+            return [row.reshape(space.shape).copy() for row in self.given(decisions)]
         if isinstance(space, gymnasium.spaces.Discrete):
             return [space.start + space.dtype.type(number) for number in decisions[:, 0].tolist()]
         start = space.start if isinstance(space, gymnasium.spaces.MultiDiscrete) else 0
         return [(decision + start).astype(space.dtype) for decision in decisions]
 
     def given(self, decisions: Decisions) -> NDArray[Any]:
-        """Return decisions as facts have them: [E] of a Discrete space, else [E, heads or dimensions]."""
+        """Return decisions as facts have them: [E] of a Discrete space, else [E, heads or dimensions].
+
+        Those of a Box are clipped to it, are the nearest whole numbers where it has no others, and have its type.
+        """
         if self.box:
-            clipped: NDArray[Any] = np.clip(decisions, self.low, self.high)
-            return clipped
+            clipped: NDArray[Any] = np.clip(decisions, self._least, self._most)
+            return (np.rint(clipped) if self.integers else clipped).astype(self._actions.dtype)
         shifted: NDArray[Any] = decisions + np.asarray(getattr(self._actions, "start", 0))
         return shifted[:, 0] if isinstance(self._actions, gymnasium.spaces.Discrete) else shifted
+
+
+def _inside(bounds: NDArray[Any], *, least: bool) -> Floats:
+    """Return bounds as float64 [dimensions]: of a 64-bit integer that it lacks the next number inside."""
+    found: Floats = bounds.astype(np.float64).ravel()
+    if bounds.dtype.kind in _INTEGERS:
+        exact = zip(found.tolist(), bounds.ravel().tolist(), strict=True)
+        outside = np.array([number < bound if least else number > bound for number, bound in exact])
+        found = np.where(outside, np.nextafter(found, np.inf if least else -np.inf), found)
+    return found
 
 
 def _head_sizes(actions: gymnasium.Space[Any]) -> tuple[int, ...]:

@@ -87,7 +87,7 @@ class GymWorld:
 
 
 class RandomActions(Controller[GymSeen]):
-    """Uniform over the choices of every head, or over a box; normal where a box has no bounds."""
+    """Uniform over the choices of every head, or over the numbers of a box; normal where a box has no bounds."""
 
     def __init__(self) -> None:
         self._heads = Random()
@@ -100,4 +100,6 @@ class RandomActions(Controller[GymSeen]):
         bounded = np.isfinite(view.low) & np.isfinite(view.high)
         low, high = np.where(bounded, view.low, 0.0), np.where(bounded, view.high, 0.0)
         normal = torch.special.ndtri(torch.from_numpy(np.maximum(uniforms, 2.0**-54))).numpy()
-        return np.where(bounded, low + (high - low) * uniforms, normal)
+        even = np.floor(uniforms * (high - low + 1.0)) if view.integers else (high - low) * uniforms
+        numbers: Floats = np.where(bounded, low + even, normal)
+        return numbers

@@ -36,7 +36,15 @@ def play(
     env: Environments[S, Facts], paths: Sequence[RngPath], decider: Controller[S],
     rewards: Mapping[str, Callable[[Facts], Floats]], stopwatch: Stopwatch, on_step: Callable[[int], None],
 ) -> EpisodeResult:
-    """Play an episode at `paths`, one per environment.
+    """Play an episode by `step_through`, and return what it came to."""
+    return _result(env, step_through(env, paths, decider, rewards, stopwatch, on_step))
+
+
+def step_through(
+    env: Environments[S, Facts], paths: Sequence[RngPath], decider: Controller[S],
+    rewards: Mapping[str, Callable[[Facts], Floats]], stopwatch: Stopwatch, on_step: Callable[[int], None],
+) -> dict[str, Floats]:
+    """Step through an episode at `paths`, one per environment; return the sums of `rewards`, and ask for no outcome.
 
     The decider learns from the first of `rewards`; the others are only summed. ValueError when a reward is not finite;
     it names the mode.
@@ -60,7 +68,7 @@ def play(
         seen = after
         if seen.alive.any():
             on_step(seen.step)
-    return _result(env, sums)
+    return sums
 
 
 def _earned(mode: str, values: Floats, seen: Seen) -> Floats:

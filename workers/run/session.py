@@ -31,7 +31,7 @@ from workers.environments import World, paths_below
 from workers.ppo.agent import AgentSpec, PPOAgent
 from workers.run import policy_file
 from workers.run.deciders import AgentDecider
-from workers.run.episode import EpisodeResult, play
+from workers.run.episode import EpisodeResult, play, step_through
 from workers.stopwatch import Stopwatch
 
 OnStep = Callable[[int], None]
@@ -55,13 +55,16 @@ class Session:
         self.agent = self._fresh_agent() if spec.settings.controller.name == "ppo" else None
 
     def warm_up(self, on_step: OnStep) -> float:
-        """Play a short throw-away episode with its own policy, so that episode 0 is not cold; return its seconds."""
+        """Play a short throw-away episode with its own policy, so that episode 0 is not cold; return its seconds.
+
+        Nobody asks what it came to: a user's outcome is of episodes that are over.
+        """
         self._stopwatch.lap()  # excludes making the environments, and restoring a checkpoint
         twin = self if self.agent is None else Session(self.spec, self._world)
         steps, own = min(WARM_UP_STEPS, self.spec.steps), self.spec.settings.reward
         env = self._world.environments(own, steps, self.spec.n_envs, twin._stopwatch, whole=True)
         paths = paths_below(self._path / "warm-up", env.n_envs)
-        play(env, paths, twin._decider(), self._rewards, twin._stopwatch, on_step)
+        step_through(env, paths, twin._decider(), self._rewards, twin._stopwatch, on_step)
         if twin.agent is not None:
             twin.agent.finish_episode(0)
         return self._stopwatch.lap().total_s

@@ -78,13 +78,19 @@ def _check_envs(found: list[int], n_envs: int) -> None:
 
 
 def _check_measures(report: EpisodeFinished | Evaluated, declared: TaskMeasures) -> None:
-    """Every environment has the measures of the plan, in its order, and an outcome that is possible."""
+    """Every environment has the measures of the plan, in its order, and an outcome that is possible.
+
+    A training rollout in which none of its episodes ended has no outcome.
+    """
     record = report.record
     envs = record.envs if isinstance(record, records.EpisodeRecord) else [host.outcome for host in record.hosts]
     for env in envs:
         if tuple(env.measures) != declared.names:
             raise Rejected(f"measured {', '.join(env.measures) or 'nothing'} instead of {', '.join(declared.names)}")
-        if not declared.outcome.possible(env.outcome):
+        if env.outcome is None:
+            if isinstance(record, records.EvaluationRecord):
+                raise Rejected(f"evaluated environment {env.env} without an outcome")
+        elif not declared.outcome.possible(env.outcome):
             outcome = declared.outcome
             raise Rejected(f"sent {outcome.label} {env.outcome:g}, outside of {outcome.low} to {outcome.high}")
 

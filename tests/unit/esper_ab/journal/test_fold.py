@@ -86,6 +86,16 @@ def test_a_journal_begins_with_its_plan():
         fold(one_replicate()[:1] * 2)
 
 
+def test_an_evaluation_has_an_outcome_of_every_environment():
+    events = planted_effect()
+    place = next(n for n, event in enumerate(events) if isinstance(event, RunEvaluated))
+    first, *others = events[place].record.hosts
+    without = msgspec.structs.replace(first, outcome=msgspec.structs.replace(first.outcome, outcome=None))
+    record = msgspec.structs.replace(events[place].record, hosts=(without, *others))
+    with pytest.raises(Inconsistent, match="has an environment without an outcome"):
+        fold([*events[:place], RunEvaluated(record=record)])
+
+
 def test_endpoint_is_the_mean_over_sampled_evaluation_episodes():
     record = next(event.record for event in planted_effect() if isinstance(event, RunEvaluated))
     sampled = [host.outcome.outcome for host in record.hosts if host.actions == "sampled"]

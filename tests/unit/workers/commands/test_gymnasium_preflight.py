@@ -177,6 +177,17 @@ class NoSpace(Walk):
 class Opens(Walk):
     def close(self):
         raise RuntimeError("it cannot be closed")
+
+
+ONE = Walk()
+
+
+def same():
+    return ONE
+
+
+def wrapped():
+    return gymnasium.wrappers.TimeLimit(ONE, 5)
 """
 
 
@@ -190,6 +201,8 @@ class Opens(Walk):
         ("Raises", "step of the environment: KeyError: 'nothing' (own.py, line "),
         ("NoSpace", "it has no observation_space, a gymnasium.Space"),
         ("Opens", ""),
+        ("same", "what makes environments returned one that is in use; it has to make another at every call"),
+        ("wrapped", "what makes environments returned one that is in use; it has to make another at every call"),
     ],
 )
 def test_an_environment_that_breaks_its_contract_is_named_with_what_it_did(

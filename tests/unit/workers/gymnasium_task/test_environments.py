@@ -8,11 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from gymnasium import spaces
+from gymnasium.wrappers import TimeLimit
 from support.gym_world import Walk
 
 from esper_ab.contracts.rng import RngPath
 from workers.environments import Happened, paths_below
-from workers.gymnasium_task.environments import GymEnvironments, GymSpec
+from workers.gymnasium_task.environments import Env, GymEnvironments, GymSpec
 from workers.gymnasium_task.facts import GymEpisode, GymFacts
 from workers.gymnasium_task.making import env_return
 from workers.gymnasium_task.spaces import Codec
@@ -41,6 +43,21 @@ class Thrifty(Walk):
     def _seen(self) -> np.ndarray:
         self._shown[:] = super()._seen()
         return self._shown
+
+
+class Open(Walk):
+    """Tells its state itself and keeps its last action; the drift of its walk goes on from episode to episode."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self.drift, self.acted = np.zeros(1), np.zeros((), dtype=np.int64)
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        self.drift += 0.01 + 0.001 * self.acted
+        self.acted = np.asarray(action)
+        seen, reward, terminated, truncated, info = super().step(action)
+        self.place += float(self.drift[0])
+        return seen, reward, terminated, truncated, {**info, "drift": self.drift, "deep": {"parts": [self.drift]}}
 
 
 class Counted(Walk):
@@ -130,10 +147,28 @@ def test_with_resets_every_environment_steps_on_and_begins_anew_with_fresh_draws
     assert all(end.steps == 40 for end in env.ends().envs)
 
 
-def test_a_rollout_without_an_end_tells_what_the_episode_in_progress_has_come_to() -> None:
-    env = environments(steps=1, resets=True)
-    ((_, happened),) = play(env)
-    assert [end.outcome for end in env.ends().envs] == pytest.approx(happened.facts.env_reward.tolist())
+@pytest.mark.parametrize("how", [{"resets": True}, {"resets": True, "continues": True}])
+def test_a_rollout_has_outcomes_of_episodes_that_ended_in_it_and_of_no_other(how: dict[str, bool]) -> None:
+    asked = list[int]()
+
+    def outcome(episode: GymEpisode) -> float:
+        assert episode.terminated or episode.truncated
+        asked.append(len(episode.actions))
+        return float(asked[-1])
+
+    env = environments(steps=4, **how)
+    env._spec = replace(env._spec, outcome=outcome)
+    without = 0
+    for number in range(12):
+        asked.clear()
+        ended = np.array([one.ended & (one.facts.terminated | (one.facts.step == 9)) for _, one in play(env, number)])
+        ends = env.ends().envs
+        assert len(asked) == ended.sum()
+        assert [end.outcome is not None for end in ends] == ended.any(axis=0).tolist()
+        assert [end.measures for end in ends] == [{"length": end.outcome} for end in ends]
+        assert not any(end.failed for end in ends)
+        without += sum(end.outcome is None for end in ends)
+    assert without
 
 
 def test_rollouts_that_continue_are_one_long_rollout() -> None:
@@ -254,6 +289,62 @@ def test_an_environment_that_writes_into_what_it_has_shown_before_changes_nothin
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("how", [{}, {"resets": True}, {"resets": True, "continues": True}])
+def test_an_outcome_that_writes_into_its_episode_changes_nothing(how: dict[str, bool]) -> None:
+    def scribble(episode: GymEpisode) -> float:
+        found = float(np.sum(episode.observations)) + float(episode.info["drift"][0])
+        for array in (*episode.observations, episode.info["drift"], episode.info["deep"]["parts"][0]):
+            array += 100.0
+        episode.info.clear()  # type: ignore[attr-defined]
+        for kept in (episode.observations, episode.actions, episode.env_rewards):
+            kept.clear()
+        return found
+
+    def read(episode: GymEpisode) -> float:
+        return float(np.sum(episode.observations)) + float(episode.info["drift"][0])
+
+    found = []
+    for outcome in (read, scribble):
+        env = environments(kind=Open, steps=15, **how)
+        env._spec = replace(env._spec, outcome=outcome)
+        found.append([(digest(play(env, episode)), env.ends()) for episode in range(4)])
+    assert found[0] == found[1]
+
+
+def test_an_outcome_is_told_what_an_episode_ended_with_although_the_environment_goes_on() -> None:
+    told = list[float]()
+    env = environments(kind=Open, steps=30, resets=True)
+    env._spec = replace(env._spec, outcome=lambda episode: told.append(float(episode.info["drift"][0])) or 0.0)
+    rollout = play(env)
+    env.ends()
+    ended = [
+        float(happened.facts.info[i]["drift"][0])
+        for i in range(ENVS) for _, happened in rollout
+        if happened.facts.terminated[i] or happened.facts.step[i] == 9
+    ]  # fmt: skip
+    assert told == ended
+    assert len(set(told)) == len(told) > ENVS
+
+
+def test_an_environment_may_write_into_the_actions_that_it_is_given() -> None:
+    class Grasping(Walk):
+        action_space = spaces.MultiDiscrete([2])
+
+        def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+            before = int(action[0])
+            action[:] = 7
+            return super().step(before)
+
+    env, seen = environments(kind=Grasping), list[Any]()
+    env._spec = replace(
+        env._spec, codec=Codec(Walk.observation_space, Grasping.action_space),
+        outcome=lambda episode: seen.extend(int(action[0]) for action in episode.actions) or 0.0,
+    )  # fmt: skip
+    rollout = play(env)
+    env.ends()
+    assert {0, 1} == set(seen) == {int(one.facts.action[0, 0]) for _, one in rollout}
+
+
 def test_facts_are_read_only() -> None:
     (_, happened), *_ = play(environments())
     for name, value in vars(happened.facts).items():
@@ -264,6 +355,26 @@ def test_facts_are_read_only() -> None:
             assert name == "info"
             with pytest.raises(TypeError, match="does not support item assignment"):
                 value[0]["place"] = 0.0
+
+
+def test_an_environment_that_is_in_use_is_not_taken_again() -> None:
+    """Not within a rollout, nor for an evaluation beside it; once nobody has it any more it may come back."""
+    pool: list[Env] = [Walk(), Walk(), Walk()]
+
+    def of_pool(n_envs: int) -> GymEnvironments:
+        left = iter(pool)
+        spec = replace(environments()._spec, make=lambda: next(left), devices=("cpu:0",) * n_envs)
+        return GymEnvironments(spec, Stopwatch())
+
+    for n_envs in (1, 3):
+        first = of_pool(n_envs)
+        with pytest.raises(ValueError, match="one that is in use; it has to make another at every call"):
+            of_pool(1)
+        del first
+    assert of_pool(2).n_envs == 2
+    pool[2] = TimeLimit(pool[0], 5)
+    with pytest.raises(ValueError, match="one that is in use"):
+        of_pool(3)
 
 
 def test_environments_are_closed_when_nobody_has_them_any_more() -> None:

@@ -39,6 +39,43 @@ def test_continuous_decisions_are_clipped_to_the_box() -> None:
     assert codec.given(np.array([[0.5, -2.5]])).tolist() == [[0.5, 0.0]]
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64, np.bool_, np.float32, np.float64])
+def test_facts_have_what_the_environment_was_given(dtype: type) -> None:
+    space = spaces.Box(0, 1, (3,), dtype)
+    codec, decisions = Codec(SEEN, space), np.array([[0.2, 0.9, 7.3], [-5.0, 0.6, 0.1]])
+    given, actions = codec.given(decisions), codec.actions(decisions)
+    assert all(space.contains(action) for action in actions)
+    assert given.dtype == space.dtype
+    assert given.tolist() == [action.tolist() for action in actions]
+    if not np.issubdtype(dtype, np.floating):
+        assert given.tolist() == [[0, 1, 1], [0, 1, 0]]
+
+
+def test_integers_are_the_nearest_ones() -> None:
+    codec = Codec(SEEN, spaces.Box(-4, 4, (1,), np.int16))
+    decisions = np.array([[-9.0], [-3.9], [-0.7], [-0.2], [0.2], [3.4], [3.9], [9.0]])
+    assert codec.given(decisions).ravel().tolist() == [-4, -4, -1, 0, 0, 3, 4, 4]
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_no_decision_is_beyond_the_largest_integer(dtype: type) -> None:
+    limits = np.iinfo(dtype)
+    space = spaces.Box(limits.min, limits.max, (1,), dtype)
+    codec = Codec(SEEN, space)
+    low, high = codec.actions(np.array([[-1e30], [1e30]]))
+    assert space.contains(low)
+    assert space.contains(high)
+    assert int(low[0]) == limits.min
+    assert int(high[0]) > limits.max - 4096  # the last number of float64 below it
+
+
+def test_an_action_and_the_facts_of_it_are_two_arrays() -> None:
+    codec, decisions = Codec(SEEN, spaces.Box(-1.0, 1.0, (2,), np.float64)), np.zeros((1, 2))
+    (action,) = codec.actions(decisions)
+    action += 1.0
+    assert codec.given(decisions).tolist() == decisions.tolist() == [[0.0, 0.0]]
+
+
 def test_observations_are_flat_whatever_they_are_made_of() -> None:
     space = spaces.Dict({"a": spaces.Discrete(3), "b": spaces.Box(0.0, 1.0, (2, 2), np.float32)})
     codec = Codec(space, spaces.Discrete(2))

@@ -5,11 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from gymnasium import spaces
 from support.gym_world import gym_session, own_file
 from support.tensor_world import quiet
 
+from workers.gymnasium_task.environments import GymSeen
+from workers.gymnasium_task.spaces import Codec
+from workers.gymnasium_task.world import RandomActions
 from workers.run.session import Session
 from workers.storage import state_bytes
 
@@ -112,3 +117,65 @@ def test_an_evaluation_plays_whole_episodes_whatever_a_rollout_is(tmp_path: Path
     hosts = session.evaluate(tmp_path, quiet).hosts
     assert max(host.outcome.steps for host in hosts) > 2
     assert all(host.outcome.measures["length"] == host.outcome.steps for host in hosts)
+
+
+ENDS = """
+
+class Ends(Walk):
+    def __init__(self):
+        super().__init__(limit=10_000)
+
+    def step(self, action):
+        seen, reward, terminated, truncated, info = super().step(action)
+        return seen, reward, terminated, truncated, {"steps": self.steps} if terminated else {}
+"""
+
+
+@pytest.mark.parametrize("gym", [{}, {"rollout": "resets"}, {"rollout": "continues"}], ids=repr)
+@pytest.mark.parametrize("controller", ["ppo", "random"])
+def test_the_warm_up_asks_for_no_outcome(tmp_path: Path, controller: str, gym: dict[str, str]) -> None:
+    """Its few steps end no episode, and what an outcome is made of may be there at an end alone."""
+    own = own_file(tmp_path)
+    own.write_text(own.read_text() + ENDS)
+    session = gym_session(f"{own}:Ends", outcome="info:steps", controller=controller, gym=gym, steps=1_000)
+    session.warm_up(quiet)
+    assert all(env.outcome == env.measures["length"] > 3.0 for env in session.train(0, quiet, quiet).envs)
+
+
+@pytest.mark.parametrize("rollout", ["resets", "continues"])
+def test_a_rollout_in_which_no_episode_ends_has_no_outcome_and_an_evaluation_has_one(
+    tmp_path: Path, rollout: str
+) -> None:
+    own = own_file(tmp_path)
+    own.write_text(own.read_text() + ENDS)
+    session = gym_session(f"{own}:Ends", outcome="info:steps", gym={"rollout": rollout}, steps=2)
+    assert {env.outcome for env in session.train(0, quiet, quiet).envs} == {None}
+    assert all(env.reward_sum is not None for env in session.train(1, quiet, quiet).envs)
+    assert all(host.outcome.outcome == host.outcome.steps for host in session.evaluate(tmp_path, quiet).hosts)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.bool_])
+def test_random_actions_are_uniform_over_the_integers_of_a_box(dtype: type) -> None:
+    space = spaces.Box(0, 1, (1,), dtype) if dtype is np.bool_ else spaces.Box(-1, 1, (1,), dtype)
+    codec = Codec(spaces.Box(-1.0, 1.0, (2,)), space)
+    uniforms = (np.arange(600)[:, None] + 0.5) / 600
+    seen = GymSeen(
+        step=1, alive=np.ones(600, dtype=bool), masks=codec.masks, observation=np.zeros((600, 2), dtype=np.float32),
+        low=codec.low, high=codec.high, integers=codec.integers,
+    )  # fmt: skip
+    decisions = RandomActions().decide(seen, uniforms)
+    _, counts = np.unique(codec.given(decisions), return_counts=True)
+    assert counts.tolist() == ([300] * 2 if dtype is np.bool_ else [200] * 3)
+    assert decisions.tolist() == codec.given(decisions).tolist()
+
+
+def test_random_actions_of_a_box_without_bounds_are_normal_whatever_its_numbers() -> None:
+    for dtype in (np.float32, np.int64):
+        codec = Codec(spaces.Box(-1.0, 1.0, (2,)), spaces.Box(-np.inf, np.inf, (1,), dtype))
+        seen = GymSeen(
+            step=1, alive=np.ones(3, dtype=bool), masks=codec.masks, observation=np.zeros((3, 2), dtype=np.float32),
+            low=codec.low, high=codec.high, integers=codec.integers,
+        )  # fmt: skip
+        decisions = RandomActions().decide(seen, np.array([[0.001], [0.5], [0.999]]))
+        assert decisions.ravel() == pytest.approx([-3.09, 0.0, 3.09], abs=0.01)
+        assert codec.given(decisions).ravel() == pytest.approx(decisions.ravel(), abs=0.5)

@@ -99,6 +99,13 @@ def test_an_outcome_outside_of_its_range_is_rejected():
         milestone_of(with_env(report_of(SPEC, 1), outcome=300.0), SPEC, MEASURES)
 
 
+def test_a_rollout_may_have_no_outcome_and_an_evaluation_may_not():
+    assert milestone_of(with_env(report_of(SPEC, 1), outcome=None), SPEC, MEASURES) == 1
+    without = msgspec.structs.replace(HOSTS[0], outcome=msgspec.structs.replace(HOSTS[0].outcome, outcome=None))
+    with pytest.raises(Rejected, match="evaluated environment 0 without an outcome"):
+        milestone_of(changed(report_of(SPEC, 3), hosts=(without, *HOSTS[1:])), SPEC, MEASURES)
+
+
 def test_a_digest_tells_results_apart():
     assert digest_of(report_of(SPEC, 1)) != digest_of(report_of(SPEC, 2))
     assert digest_of(report_of(SPEC, 0)) == ""

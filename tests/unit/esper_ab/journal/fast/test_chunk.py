@@ -286,7 +286,7 @@ BASE = next(event.record for event in one_replicate() if isinstance(event, Episo
 SOME = st.none() | st.floats(-1e6, 1e6)
 HOSTS = st.builds(
     lambda **change: msgspec.structs.replace(BASE.envs[0], **change),
-    outcome=st.floats(-1e6, 1e6), reward_sum=SOME, steps=st.integers(0, 25), failed=st.booleans(),
+    outcome=SOME, reward_sum=SOME, steps=st.integers(0, 25), failed=st.booleans(),
     measures=st.tuples(*[SOME for _ in MEASURED]).map(lambda values: dict(zip(MEASURED, values, strict=True))),
 )  # fmt: skip
 HEADS = st.dictionaries(
@@ -330,13 +330,13 @@ def mean_known(values: list[float | None]) -> float:
 
 def by_hand(record: EpisodeRecord) -> dict[str, float]:
     """One record's numbers; NaN for those that are not there."""
-    hosts, n = record.envs, len(record.envs)
-    found = dict.fromkeys(NAMES, math.nan) | {"envs": n, "learns": record.ppo is not None}
+    hosts = record.envs
+    found = dict.fromkeys(NAMES, math.nan) | {"envs": len(hosts), "learns": record.ppo is not None}
     found |= {"total_s": record.timing.total_s, "steps": sum(host.steps for host in hosts)}
     found["failed_steps"] = sum(host.steps for host in hosts if host.failed)
     found["failed"] = sum(host.failed for host in hosts)
     if hosts:
-        found["outcome"] = math.fsum(host.outcome for host in hosts) / n
+        found["outcome"] = mean_known([host.outcome for host in hosts])
         found["reward"] = mean_known([host.reward_sum for host in hosts])
     for name, value in msgspec.structs.asdict(record.ppo).items() if record.ppo else ():
         if name in NAMES:
