@@ -180,6 +180,7 @@ def reserved(launcher: Launcher, lanes: Sequence[Lane]) -> Iterator[None]:
 
 
 def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: Limits) -> None:
+    experiment_dir = experiment_dir.absolute()  # users' code may leave the current directory, of this process, too
     plan, limits = sink.history.plan, limits.across_nodes() if launcher.nodes else limits
     started_before: dict[str, int] = {}
     for worker in sink.history.workers:

@@ -261,6 +261,7 @@ def make_observers(
     `stack` closes the view and then waits a little: after a run that succeeded for the trackers, after any for the
     command of `notify`. `history`: of an experiment that goes on.
     """
+    experiment_dir = experiment_dir.absolute()  # users' code may leave the current directory
     blocks = plan.blocks if history is None else history.blocks
     told: list[Observer] = [RunFolders(experiment_dir, plan, blocks), Warnings(ledger=not watched)]
     if notify:

@@ -100,6 +100,7 @@ class InlineLauncher(LanePlaces):
         super().__init__()
         self._entry = entry
         self.transport = transport
+        self._directory = ""  # the current one when workers were to be started; they share it with this process
 
     def check_lanes(self, lanes: Sequence[Lane]) -> None:
         """Refuse GPUs: torch fixes their choice and arithmetic once per process."""
@@ -109,6 +110,16 @@ class InlineLauncher(LanePlaces):
                 "launcher local, or CPU devices"
             )
         super().check_lanes(lanes)
+
+    def reserve(self, lanes: Sequence[Lane]) -> None:
+        """Keep in mind the current directory, which users' code in a thread may leave."""
+        self._directory = self._directory or os.getcwd()
+
+    def release(self) -> None:
+        """Go back to it: what comes next may have been named relative to it."""
+        if self._directory:
+            os.chdir(self._directory)
+        self._directory = ""
 
     def start(self, order: WorkerOrder) -> InlineWorker:
         return InlineWorker(order, self._entry)
