@@ -80,6 +80,7 @@ class Journal:
                 cut_off(experiment_dir, whole, reading.lines)
             journal._file = open_regular(journal._path, os.O_RDWR | os.O_APPEND)
         except OSError as error:
+            journal._n = reading.lines
             journal._lock.close()
             raise journal._cannot_write(error) from error
         except BaseException:
