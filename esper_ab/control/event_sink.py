@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 
 from esper_ab.contracts.errors import DiskFull, JournalError
 from esper_ab.contracts.messages import Progress
@@ -11,7 +11,7 @@ from esper_ab.control.chaos import Chaos
 from esper_ab.control.disk import DiskSpaceWait
 from esper_ab.control.observers import Observer, ObserverThread, Pause
 from esper_ab.control.signals import CaughtSignals
-from esper_ab.journal.events import AnyEvent, ExperimentStarted, Ledger
+from esper_ab.journal.events import AnyEvent, ExperimentEnded, ExperimentStarted, Ledger
 from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import History
 
@@ -88,7 +88,9 @@ class EventSink:
             if not self._disk.given_up:
                 self.commit()
         finally:
-            with suppress(DiskFull, JournalError):  # raised before, by whoever waited
+            try:
                 self._journal.close()
-                self._observers.tell()
+            except (DiskFull, JournalError):  # raised before, by whoever waited
+                self._observers.keep(ExperimentEnded)  # it has ended, whether or not that could be recorded
+            self._observers.tell()
             self._observers.close()

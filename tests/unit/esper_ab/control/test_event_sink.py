@@ -10,7 +10,7 @@ from support.journals import planted_effect
 
 from esper_ab.contracts.errors import JournalError
 from esper_ab.control.event_sink import EventSink
-from esper_ab.journal.events import Ledger
+from esper_ab.journal.events import ExperimentEnded, Ledger
 from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import begin
 
@@ -62,3 +62,18 @@ def test_what_found_room_at_last_is_told(sink, told):
     sink.record(ENTRY)
     sink.close()
     assert told.get(timeout=PATIENCE_S) == ENTRY
+
+
+def test_the_end_is_told_although_it_finds_no_room(sink, told, tmp_path):
+    end = ExperimentEnded(status="failed", detail="no room")
+    sink.record(ENTRY)
+    sink.record(end)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / "events.jsonl").stat().st_size, hard))
+    try:
+        with pytest.raises(JournalError):
+            sink.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert told.get(timeout=PATIENCE_S) == end
+    assert told.empty()
