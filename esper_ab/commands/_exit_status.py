@@ -12,8 +12,11 @@ import errno
 import json
 import os
 import re
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 
 import click
@@ -120,6 +123,25 @@ def _out_of_processes(error: BaseException) -> str:
 def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
     """Run `command`; its errors become one line on stderr (and an object on stdout with --json) and a status."""
     _open_standard_streams()
+    with _terminated_as_interrupted():
+        return _invoke(command, args, program)
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """While entered, SIGTERM is the interruption that Ctrl-C is, also where no coordinator catches it."""
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _invoke(command: click.Command, args: Sequence[str], program: str) -> int:
     try:
         refuse_little_memory(_name(args, program), args)
         processes.refuse_few_processes(_name(args, program), args)

@@ -1,9 +1,9 @@
 """`esper-ab fsck`: what of an experiment is intact, and how to go on from it. Removes nothing that was recorded.
 
-The journal is verified line by line, then the files that it vouches for: policies and copies of rewards and trainers by
-their sha256, checkpoints by sha256 and size; then settings by the sha256 in their own file. A repair cuts the journal at its
-first damaged line and keeps the rest beside it; that only the intact part counts is what every reader and `resume` do
-from then on.
+The journal is verified line by line, then the files that it vouches for: policies and copies of rewards and trainers
+by their sha256, checkpoints by sha256 and size; then settings by the sha256 in their own file. A repair cuts the
+journal at its first damaged line and keeps the rest beside it; that only the intact part counts is what every reader
+and `resume` do from then on.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def examine(experiment_dir: Path) -> Findings:
     reading = read(path)
     events, damage, repairable = _intact(reading)
     if not events and not damage and not user:
-        damage = "no event was recorded: remove the directory and start again"
+        damage = "no event was recorded: launch it anew, under the same name"
     history = None
     try:
         history = fold(events) if events else None
@@ -248,7 +248,8 @@ def _copy_faults(
     except OSError:
         intact = False
     if not intact:
-        yield Fault(file=folder, what=f"copy of {reference}: it is not what was copied there; resume and extend refuse it")
+        what = f"copy of {reference}: it is not what was copied there; resume and extend refuse it"
+        yield Fault(file=folder, what=what)
 
 
 def _settings_faults(experiment_dir: Path) -> Iterator[Fault]:

@@ -113,7 +113,7 @@ class InlineLauncher(LanePlaces):
 
     def reserve(self, lanes: Sequence[Lane]) -> None:
         """Keep in mind the current directory, which users' code in a thread may leave."""
-        self._directory = self._directory or os.getcwd()
+        self._directory = self._directory or str(Path.cwd())
 
     def release(self) -> None:
         """Go back to it: what comes next may have been named relative to it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import subprocess
 
@@ -56,4 +55,4 @@ def test_its_output_goes_into_a_folder_that_is_there(tmp_path, monkeypatch):
     output = next(line for line in printed(*ONE).splitlines() if "--output=" in line)
     path = shlex.split(output.partition("--output=")[2])[0].replace("%%", "%")
     assert path == f"{folder}/lab.slurm.txt"
-    assert os.listdir(folder) == [], "printing a script makes nothing"
+    assert not list(folder.iterdir()), "printing a script makes nothing"
