@@ -80,18 +80,22 @@ class DiskSpaceWait:
         """
         run = progress.run.name
         if progress.phase != PHASE:
-            began = self._without.pop(run, None)
-            if began is None:
-                return None
-            if not self._without:
-                self._tell("there is room for checkpoints again: going on")
-            return _entry(run, time.monotonic() - began, "a checkpoint")
+            return self.went_on(run)
         if not self._without:
             self._say_that_it_waits(f"a checkpoint of {run}")
         began = self._without.setdefault(run, time.monotonic())
         if time.monotonic() - began >= self._limit_s:
             self._give_up()
         return None
+
+    def went_on(self, run: str) -> Ledger | None:
+        """Wait no more for what a worker says of this run, for it has; return an entry if it did wait."""
+        began = self._without.pop(run, None)
+        if began is None:
+            return None
+        if not self._without:
+            self._tell("there is room for checkpoints again: going on")
+        return _entry(run, time.monotonic() - began, "a checkpoint")
 
     def _pause(self, began: float) -> None:
         """A second, or less when there is a signal or the limit is near."""

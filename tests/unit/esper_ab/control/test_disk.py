@@ -67,9 +67,9 @@ def test_without_a_line_there_is_nothing_to_resume(tmp_path, told):
     def full():
         raise DiskFull("no room")
 
-    with pytest.raises(DiskFull, match=r"make room, then give the command again$"), CaughtSignals() as signals:
-        with room.heeding(signals, 0.0):
-            room.await_for(full)
+    with_limit(room, 0.0)
+    with pytest.raises(DiskFull, match=r"make room, then give the command again$"):
+        room.await_for(full)
 
 
 def test_a_run_that_is_done_waits_no_more(room, told):
