@@ -16,7 +16,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 
 import click
@@ -125,6 +125,18 @@ def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
     _open_standard_streams()
     with _terminated_as_interrupted():
         return _invoke(command, args, program)
+
+
+def leaving(status: int) -> int:
+    """Return `status`, for sys.exit; end this process at once where a thread that was given up computes in a library.
+    """
+    inline = sys.modules.get("esper_ab.launchers.inline")
+    if inline is not None and inline.any_given_up():  # by now the journal is closed
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(status)
+    return status
 
 
 @contextmanager

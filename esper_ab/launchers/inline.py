@@ -23,6 +23,14 @@ from esper_ab.launchers._places import LanePlaces
 DEFAULT_ENTRY = "workers.process.entry:main_in_thread"
 
 
+_GIVEN_UP: list[threading.Thread] = []
+
+
+def any_given_up() -> bool:
+    """Whether a thread of an abandoned worker runs on: libraries that end with the interpreter abort the process."""
+    return any(thread.is_alive() for thread in _GIVEN_UP)
+
+
 class InlineWorker:
     """A worker on a daemon thread; its sentinel is a pipe whose other end closes when the thread ends."""
 
@@ -72,6 +80,7 @@ class InlineWorker:
 
     def kill(self) -> None:
         """Abandon the thread; as a daemon it ends with this process at the latest."""
+        _GIVEN_UP.append(self._thread)
 
     def join(self, timeout_s: float) -> bool:
         self._thread.join(timeout_s)

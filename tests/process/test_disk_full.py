@@ -332,7 +332,8 @@ SCENARIOS = {
         the_journal_keeps_whole_lines, a_checkpoint_over_the_link_waits_for_room, a_run_waits_for_room_and_goes_on,
         a_run_gives_up_after_a_while_and_resumes,
         ctrl_c_ends_the_wait, ctrl_c_once_ends_a_wait_for_the_first_line,
-        without_room_for_the_first_line_the_command_is_to_be_given_again, a_report_is_whole_or_not_at_all, a_torn_tail_is_not_cut_without_room_to_keep_it,
+        without_room_for_the_first_line_the_command_is_to_be_given_again, a_report_is_whole_or_not_at_all,
+        a_torn_tail_is_not_cut_without_room_to_keep_it,
         nothing_is_left_of_an_experiment_that_finds_no_room, nothing_is_left_of_a_file_that_finds_no_room,
         nothing_is_left_of_a_joint_experiment_that_finds_no_room,
     )
