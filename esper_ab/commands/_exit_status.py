@@ -9,6 +9,7 @@ click's own handling would make Ctrl-C a 1 and print other words. The exit statu
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import re
@@ -86,7 +87,8 @@ def _of_the_system(error: OSError, args: Sequence[str]) -> int:
 def _open_standard_streams() -> None:
     """Give streams that were closed a place: else the next file that is opened becomes stdout or stderr for libraries.
 
-    And Python has None in their place, which nobody can write to or ask whether it is a terminal.
+    And Python has None in their place, which nobody can write to or ask whether it is a terminal. What is shown can be
+    written in any encoding.
     """
     while (descriptor := os.open(os.devnull, os.O_RDWR)) < len(_STREAMS):
         os.set_inheritable(descriptor, True)
@@ -94,6 +96,9 @@ def _open_standard_streams() -> None:
     for number, (name, mode) in enumerate(_STREAMS):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.dup(number), mode, encoding="utf-8"))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")  # what its encoding does not have appears as its escape
 
 
 def _name(args: Sequence[str], program: str) -> str:

@@ -9,6 +9,7 @@ and `resume` do from then on.
 from __future__ import annotations
 
 import hashlib
+import json as json_module
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -281,7 +282,8 @@ def _wrong(experiment_dir: Path, file: str, sha256: str, size_bytes: int | None)
 
 def fsck_json(found: Findings) -> str:
     """The findings as one JSON object: the fields of Findings, and `exit_status`."""
-    return msgspec.json.encode(msgspec.to_builtins(found) | {"exit_status": found.exit_status}).decode()
+    told = msgspec.to_builtins(found) | {"exit_status": found.exit_status}
+    return json_module.dumps(told)  # not msgspec's: a path may have bytes that are no UTF-8
 
 
 def fsck_text(found: Findings) -> str:

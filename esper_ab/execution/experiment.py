@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import shutil
 from collections.abc import Callable, Sequence
@@ -229,7 +230,8 @@ def encode_plan(planned: PlannedExperiment, **more: Any) -> bytes:
     """Encode plan, estimate and experiment directory as JSON, with `more` beside them."""
     plan = planned.plan
     cost = estimate(plan.experiment, plan.lanes, planned.machine)
-    return msgspec.json.encode({"plan": plan, "estimate": cost, "experiment_dir": str(planned.experiment_dir), **more})
+    where = msgspec.Raw(json.dumps(str(planned.experiment_dir)).encode())  # it may have bytes that are no UTF-8
+    return msgspec.json.encode({"plan": plan, "estimate": cost, "experiment_dir": where, **more})
 
 
 def carry_out(

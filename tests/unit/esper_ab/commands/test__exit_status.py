@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 
 import click
+from support.children import environment
 
 from esper_ab.commands._exit_status import invoke
 
@@ -37,3 +40,12 @@ def test_a_handler_of_the_program_that_calls_us_stays(capsys):
         signal.signal(signal.SIGTERM, before)
     assert caught == [True]
     assert capsys.readouterr().err == ""
+
+
+def test_what_a_stream_cannot_encode_is_escaped():
+    done = subprocess.run(
+        [sys.executable, "-m", "esper_ab.commands.cli", "--help"], env=environment(PYTHONIOENCODING="latin-1"),
+        capture_output=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert rb"\u2026" in done.stdout

@@ -371,3 +371,9 @@ def test_a_folder_without_a_journal_gets_no_lock(tmp_path):
     with pytest.raises(UsageError, match="no journal at"):
         repair(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_path_that_is_no_utf_8_has_its_json(tmp_path, capsys):
+    there = with_files(tmp_path / os.fsdecode(b"\xff"), journals.one_replicate())
+    assert fsck(there, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["experiment_dir"] == str(there)
