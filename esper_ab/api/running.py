@@ -26,6 +26,7 @@ from esper_ab.contracts.visible import visible_line
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.execution import experiment as execution
 from esper_ab.execution.launching import launcher_as_asked
+from esper_ab.execution.leftover import is_leftover
 from esper_ab.launchers import Launcher
 from esper_ab.live.on_stderr import Narration
 from esper_ab.plan.experiment_directory import check_name
@@ -126,7 +127,7 @@ def prepare(what: DeclaredExperiment, runner: Runner, *, only_plan: bool = False
     _check_process(launcher)
     asked = msgspec.structs.replace(_schedule(what, runner), name=runner.name or what.asked.name)
     experiment_dir = runner.output_dir / asked.name
-    if experiment_dir.exists():
+    if experiment_dir.exists() and not is_leftover(experiment_dir):
         where = runner.words.get("name", "name=")
         raise UsageError(f"{experiment_dir} exists already; give this run another name ({where}), or another folder")
     check_tracking(what.tracking)

@@ -9,11 +9,15 @@ click's own handling would make Ctrl-C a 1 and print other words. The exit statu
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import re
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 
 import click
@@ -83,7 +87,8 @@ def _of_the_system(error: OSError, args: Sequence[str]) -> int:
 def _open_standard_streams() -> None:
     """Give streams that were closed a place: else the next file that is opened becomes stdout or stderr for libraries.
 
-    And Python has None in their place, which nobody can write to or ask whether it is a terminal.
+    And Python has None in their place, which nobody can write to or ask whether it is a terminal. What is shown can be
+    written in any encoding.
     """
     while (descriptor := os.open(os.devnull, os.O_RDWR)) < len(_STREAMS):
         os.set_inheritable(descriptor, True)
@@ -91,6 +96,9 @@ def _open_standard_streams() -> None:
     for number, (name, mode) in enumerate(_STREAMS):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.dup(number), mode, encoding="utf-8"))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")  # what its encoding does not have appears as its escape
 
 
 def _name(args: Sequence[str], program: str) -> str:
@@ -120,6 +128,37 @@ def _out_of_processes(error: BaseException) -> str:
 def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
     """Run `command`; its errors become one line on stderr (and an object on stdout with --json) and a status."""
     _open_standard_streams()
+    with _terminated_as_interrupted():
+        return _invoke(command, args, program)
+
+
+def leaving(status: int) -> int:
+    """Return `status`, for sys.exit; end this process at once where a thread that was given up computes in a library.
+    """
+    inline = sys.modules.get("esper_ab.launchers.inline")
+    if inline is not None and inline.any_given_up():  # by now the journal is closed
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(status)
+    return status
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """While entered, SIGTERM is the interruption that Ctrl-C is, also where no coordinator catches it."""
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _invoke(command: click.Command, args: Sequence[str], program: str) -> int:
     try:
         refuse_little_memory(_name(args, program), args)
         processes.refuse_few_processes(_name(args, program), args)

@@ -17,7 +17,8 @@ from esper_ab.execution import experiment as execution
 from esper_ab.execution import joint
 from esper_ab.execution.affordable import confirm
 from esper_ab.execution.notify import parse_notify
-from esper_ab.joint.directory import begun, read_joint
+from esper_ab.joint.directory import read_joint
+from esper_ab.journal.begun import begun
 from esper_ab.live.console import outlive_terminal
 from esper_ab.live.status import status, status_text
 from esper_ab.settings.parts import Parts
@@ -103,14 +104,13 @@ def status_joint(directory: Path, *, json: bool) -> None:
     found, plan = read_joint(directory)
     if json:
         parts = [
-            {"part": part.name, **(msgspec.to_builtins(status(directory / part.folder)) if begun(directory, part) else
-                                   {"state": "planned"})}
-            for part in found.parts
+            {"part": part.name, **(msgspec.to_builtins(status(folder)) if begun(folder) else {"state": "planned"})}
+            for part in found.parts for folder in (directory / part.folder,)
         ]  # fmt: skip
         click.echo(json_module.dumps({"experiment": directory.name, "plan": plan.digest, "parts": parts}, indent=2))
         return
     for part in found.parts:
-        if begun(directory, part):
+        if begun(directory / part.folder):
             click.echo(f"{part.name}\n{status_text(directory / part.folder)}\n")
         else:
             click.echo(f"{part.name}: planned\n")

@@ -1,4 +1,4 @@
-"""The launcher that a command's flags ask for, and the same flags again for a command that goes on by itself."""
+"""The launcher that a command's flags ask for."""
 
 from __future__ import annotations
 
@@ -36,13 +36,3 @@ def _pair(text: str) -> tuple[str, str]:
     if not (key and equals):
         raise UsageError(f"--ray-label {text}: KEY=VALUE is needed, as `ray start --labels` takes it")
     return key, value
-
-
-def launcher_words(options: dict[str, Any]) -> list[str]:
-    """The flags as they would be typed."""
-    words: list[str] = []
-    for key in LAUNCHER_FLAGS:
-        given = options[key]
-        for value in given if isinstance(given, tuple) else () if given is None else (given,):
-            words += [f"--{key.replace('_', '-')}", str(value)]
-    return words

@@ -10,9 +10,10 @@ import click
 from esper_ab.commands import _completing as completing
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._launcher import launcher_of
-from esper_ab.commands._options import ExperimentCommand, experiment_options
+from esper_ab.commands._options import ARGUMENTS, ExperimentCommand, experiment_options
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.kinds import ENV_REWARD, GYMNASIUM, kind_of_task
+from esper_ab.contracts.shell_command import shell_command
 from esper_ab.design.design import LEAST_RUNS
 from esper_ab.execution import experiment as execution
 from esper_ab.execution.notify import parse_notify
@@ -40,7 +41,10 @@ _NO_MARGIN = 1.0  # of an A/A plan where nobody has named one: it decides nothin
               "later: the rules are tried for it.")
 @experiment_options(without=_OWN)
 def command(mode: str | None, runs: int, replicates: int, **options: Any) -> None:
-    """Train one condition again and again, and show how often each rule would find a difference in it."""
+    """Train one condition again and again, and show how often each rule would find a difference in it.
+
+    Interrupted, it goes on when the same command is given again with --name.
+    """
     launcher = launcher_of(options)
     notify = parse_notify(options["notify"])
     planned = replace(_plan(mode, runs, launcher, options), notify=notify)
@@ -56,7 +60,10 @@ def command(mode: str | None, runs: int, replicates: int, **options: Any) -> Non
     from esper_ab.execution.calibration import calibrate, calibration_file
 
     watched = not (options["quiet"] or options["json"])
-    found = calibrate(planned, launcher, replicates, named=_names_margin(options, planned), watched=watched)
+    typed = click.get_current_context().meta[ARGUMENTS]
+    again = shell_command("calibrate", *typed, *(("--name", planned.experiment_dir.name) if planned.generated else ()))
+    named = _names_margin(options, planned)
+    found = calibrate(planned, launcher, replicates, named=named, watched=watched, again=again)
     file = calibration_file(planned.experiment_dir)
     if options["json"]:
         click.echo(file.read_text(encoding="utf-8").strip())
@@ -102,4 +109,6 @@ def _plan(
     if own_task and _said("margin", options) is None:
         own["margin"] = _NO_MARGIN
     asked = parse_flags({**options, **own})
-    return execution.plan_experiment(asked, options["out"], launcher, "calibration-{task}-{time}")
+    return execution.plan_experiment(
+        asked, options["out"], launcher, "calibration-{task}-{time}", known=execution.Beforehand(goes_on=True)
+    )

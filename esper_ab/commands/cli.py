@@ -8,7 +8,7 @@ from importlib import import_module
 import click
 
 from esper_ab.commands import _shells as _shells  # registers them with click, which answers when a shell asks
-from esper_ab.commands._exit_status import STATUSES, epilog, invoke
+from esper_ab.commands._exit_status import STATUSES, epilog, invoke, leaving
 
 # Heading -> name of a command and, with _ for -, of its module -> its help in one line: `--help` imports none of them.
 SECTIONS = {
@@ -93,7 +93,7 @@ def group() -> None:
 
 def main() -> int:
     """Entry of `esper-ab`."""
-    return invoke(group, sys.argv[1:], "esper-ab")
+    return leaving(invoke(group, sys.argv[1:], "esper-ab"))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import click
 
 from esper_ab.analysis.trained_by import code_states, named, telling
 from esper_ab.commands._exit_status import epilog
+from esper_ab.contracts.endings import how_ended
 from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.own_packages import child_command, child_environment
 from esper_ab.contracts.visible import visible_line
@@ -43,7 +44,10 @@ def command(policies: tuple[str, ...], hosts: int | None, rng_seed: int | None, 
     arguments += [] if rng_seed is None else ["--rng-seed", str(rng_seed)]
     arguments += ["--json"] if json else []
     child = child_command("workers.commands.evaluate", *arguments, "--", *policies)
-    return subprocess.run(child, check=False, env=child_environment(os.environ)).returncode
+    status = subprocess.run(child, check=False, env=child_environment(os.environ)).returncode
+    if status < 0:  # it could not say so itself
+        raise EsperError(f"the process that evaluates {how_ended(status)}")
+    return status
 
 
 def check_whole(policies: Sequence[str]) -> None:

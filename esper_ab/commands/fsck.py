@@ -1,14 +1,15 @@
 """`esper-ab fsck`: what of an experiment is intact, and how to go on from it. Removes nothing that was recorded.
 
-The journal is verified line by line, then the files that it vouches for: policies and copies of rewards by their
-sha256, checkpoints by sha256 and size; then settings by the sha256 in their own file. A repair cuts the journal at its
-first damaged line and keeps the rest beside it; that only the intact part counts is what every reader and `resume` do
-from then on.
+The journal is verified line by line, then the files that it vouches for: policies and copies of rewards and trainers
+by their sha256, checkpoints by sha256 and size; then settings by the sha256 in their own file. A repair cuts the
+journal at its first damaged line and keeps the rest beside it; that only the intact part counts is what every reader
+and `resume` do from then on.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json as json_module
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -25,6 +26,7 @@ from esper_ab.contracts.errors import NO_ROOM, DiskFull, JournalError, UsageErro
 from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.source_files import source_sha256
+from esper_ab.contracts.trainer import is_command
 from esper_ab.journal.events import AnyEvent, EpisodeRecorded, ExperimentStarted, RunEvaluated
 from esper_ab.journal.file import JOURNAL_NAME, OtherVersion, Reading, cut_off, read
 from esper_ab.journal.fold import History, RunHistory, fold
@@ -95,7 +97,7 @@ def examine(experiment_dir: Path) -> Findings:
     reading = read(path)
     events, damage, repairable = _intact(reading)
     if not events and not damage and not user:
-        damage = "no event was recorded: remove the directory and start again"
+        damage = "no event was recorded: launch it anew, under the same name"
     history = None
     try:
         history = fold(events) if events else None
@@ -106,10 +108,12 @@ def examine(experiment_dir: Path) -> Findings:
         experiment_dir=str(experiment_dir), in_use_by=str(user) if user else "",
         lines=reading.lines, wall_time=reading.wall_time,
         episodes=sum(len(run.columns) for run in runs), evaluations=sum(run.evaluation is not None for run in runs),
-        damage=damage, repairable=repairable, behind=_behind(path, reading.intact_bytes, history),
+        damage=damage, repairable=repairable,
+        behind=_behind(path, reading.intact_bytes, history) if damage else None if user else _unfinished(reading),
         faults=(
             *_faults(experiment_dir, runs, checkpoints=not user),
             *_reward_faults(experiment_dir, {code for run in runs for code in run.spec.reward_code if code.folder}),
+            *_trainer_faults(experiment_dir, runs),
             *_settings_faults(experiment_dir),
         ),
         leftovers=() if user else tuple(str(one.relative_to(experiment_dir)) for one in leftovers(experiment_dir)),
@@ -165,8 +169,14 @@ def _intact(reading: Reading) -> tuple[list[AnyEvent], str, bool]:
     return events, "", False
 
 
+def _unfinished(reading: Reading) -> Behind | None:
+    """Return the unfinished line that was read last; of a journal that is written to it may be whole by now."""
+    torn = reading.torn_bytes
+    return Behind(bytes=torn, lines=1, intact_lines=0, records=()) if torn else None
+
+
 def _behind(path: Path, at: int, history: History | None) -> Behind | None:
-    """Return what the journal holds from byte `at` on; None when nothing."""
+    """Return what a damaged journal holds from byte `at` on; None when nothing."""
     size = lines = intact = 0
     records: list[str] = []
     with path.open("rb") as file:
@@ -221,13 +231,26 @@ def _reward_faults(experiment_dir: Path, codes: Iterable[RewardCode]) -> Iterato
     for code in codes:
         folder = experiment_dir / code.folder
         files = [path.relative_to(folder).as_posix() for path in files_below(folder) if path.suffix != ".pyc"]
-        try:
-            intact = source_sha256(folder, files) == code.sha256
-        except OSError:
-            intact = False
-        if not intact:
-            what = f"copy of {code.reference}: it is not what was copied there; resume and extend refuse it"
-            yield Fault(file=code.folder, what=what)
+        yield from _copy_faults(experiment_dir, code.folder, files, code.sha256, code.reference)
+
+
+def _trainer_faults(experiment_dir: Path, runs: Iterable[RunHistory]) -> Iterator[Fault]:
+    """Faults of copies of Python trainers; the files of a command are the user's own."""
+    orders = (run.spec.trainer for run in runs if run.spec.trainer and not is_command(run.spec.trainer.reference))
+    for order in {order.folder: order for order in orders}.values():
+        yield from _copy_faults(experiment_dir, order.folder, order.files, order.sha256, order.reference)
+
+
+def _copy_faults(
+    experiment_dir: Path, folder: str, files: Iterable[str], sha256: str, reference: str
+) -> Iterator[Fault]:
+    try:
+        intact = source_sha256(experiment_dir / folder, files) == sha256
+    except OSError:
+        intact = False
+    if not intact:
+        what = f"copy of {reference}: it is not what was copied there; resume and extend refuse it"
+        yield Fault(file=folder, what=what)
 
 
 def _settings_faults(experiment_dir: Path) -> Iterator[Fault]:
@@ -259,7 +282,8 @@ def _wrong(experiment_dir: Path, file: str, sha256: str, size_bytes: int | None)
 
 def fsck_json(found: Findings) -> str:
     """The findings as one JSON object: the fields of Findings, and `exit_status`."""
-    return msgspec.json.encode(msgspec.to_builtins(found) | {"exit_status": found.exit_status}).decode()
+    told = msgspec.to_builtins(found) | {"exit_status": found.exit_status}
+    return json_module.dumps(told)  # not msgspec's: a path may have bytes that are no UTF-8
 
 
 def fsck_text(found: Findings) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from esper_ab.commands import _completing as completing
-from esper_ab.commands._exit_status import epilog, invoke
+from esper_ab.commands._exit_status import epilog, invoke, leaving
 from esper_ab.commands._joint import launch_joint
 from esper_ab.commands._launcher import launcher_of
 from esper_ab.commands._options import ARGUMENTS, ExperimentCommand, experiment_options
@@ -180,4 +180,4 @@ def tracking_of(options: dict[str, Any]) -> Tracking:
 
 def main() -> int:
     """Entry of `python -m esper_ab.launch`."""
-    return invoke(command, sys.argv[1:], "python -m esper_ab.launch")
+    return leaving(invoke(command, sys.argv[1:], "python -m esper_ab.launch"))

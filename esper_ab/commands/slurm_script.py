@@ -11,6 +11,8 @@ from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import shared_options
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.own_packages import child_command
+from esper_ab.joint.directory import JOINT_NAME
+from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.plan.experiment_directory import check_name
 
 _OWN = (
@@ -55,7 +57,7 @@ def command(
     _check_flags(launch_flags)
     told = ("--notify", notify) if notify else ()
     click.echo(
-        batch_script(out / name, launch_flags, _options(name, out, asked), setup, ("--files", files, *told)), nl=False
+        batch_script(out / name, launch_flags, _options(name, asked), setup, ("--files", files, *told)), nl=False
     )
 
 
@@ -63,22 +65,29 @@ def _check_flags(flags: tuple[str, ...]) -> None:
     """UsageError for what `launch` would refuse, which would show only when the job begins."""
     from esper_ab.commands.launch import command as launch  # here: help and completion need no settings
     from esper_ab.settings.flags import parse_flags
+    from esper_ab.settings.parts import parse_parts
 
     for flag in flags:
         if flag.partition("=")[0] in _OWN:
             raise UsageError(f"{flag}: the script decides this itself; leave it out")
-    parse_flags(launch.make_context("launch", list(flags)).params)
+    options = launch.make_context("launch", list(flags)).params
+    if parse_parts(options) is None:
+        parse_flags(options)
 
 
-def _options(name: str, out: Path, asked: dict[str, object]) -> tuple[str, ...]:
-    """Of sbatch: one allocation that outlives the loss of a node, ends in order and may be requeued."""
+def _options(name: str, asked: dict[str, object]) -> tuple[str, ...]:
+    """Of sbatch: one allocation that outlives the loss of a node, ends in order and may be requeued.
+
+    What the script prints goes where it is submitted from, a folder that is there: Slurm makes none.
+    """
     gpus, limit, further = asked["gpus"], asked["time"], asked["sbatch"]
     assert isinstance(further, tuple), "a repeatable option"
+    output = str(Path.cwd() / f"{name}.slurm.txt").replace("%", "%%")  # which begins a replacement
     return (
         f"--job-name={name}", f"--nodes={asked['nodes']}", "--ntasks-per-node=1", f"--cpus-per-task={asked['cores']}",
         *((f"--gpus-per-node={gpus}",) if gpus else ()), *((f"--time={limit}",) if limit else ()),
         "--no-kill", "--requeue", "--propagate=NONE", f"--signal=B:TERM@{_WARNING_S}", "--open-mode=append",
-        f"--output={Path.cwd() / out / name}.slurm.txt", *further,
+        f"--output={output}", *further,
     )  # fmt: skip
 
 
@@ -94,11 +103,19 @@ def batch_script(
     common = ("--launcher", "slurm", *both, "--quiet")
     resume = shlex.join(child_command(_PROGRAM, "resume", str(experiment_dir), *common, outlives=True))
     launch = shlex.join(child_command(_PROGRAM, "launch", *flags, *where, *common, "--yes", outlives=True))
-    journal = shlex.quote(str(experiment_dir / "events.jsonl"))
+    journal, joint = (shlex.quote(str(experiment_dir / name)) for name in (JOURNAL_NAME, JOINT_NAME))
+    begun = f"{{ read -r _ < {journal}; }} 2> /dev/null || [[ -s {joint} ]]"  # read: has it a whole line?
     lines = (
-        "#!/bin/bash", *(f"#SBATCH {option}" for option in options),
+        "#!/bin/bash", *(f"#SBATCH {_quoted(option)}" for option in options),
         *setup,
         f"cd {shlex.quote(str(Path.cwd()))} || exit 2",
-        f"if [[ -s {journal} ]]; then", f"    exec {resume}", "fi", f"exec {launch}",
+        f"if {begun}; then", f"    exec {resume}", "fi", f"exec {launch}",
     )  # fmt: skip
     return "\n".join(lines) + "\n"
+
+
+def _quoted(option: str) -> str:
+    """An option as a line of #SBATCH has it: quoted like for a shell, but a backslash counts within quotes, too."""
+    name, equals, value = option.partition("=")
+    value = shlex.quote(value.replace("\\", r"\\"))
+    return f"{name}={value}" if equals else option

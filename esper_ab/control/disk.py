@@ -29,6 +29,7 @@ class DiskSpaceWait:
     def __init__(self, experiment_dir: Path, tell: Callable[[str], None]) -> None:
         self._experiment_dir, self._tell = experiment_dir, tell
         self._lack = f"no room on the disk of {experiment_dir}"
+        self._go_on = "give the command again"  # as long as this process has recorded nothing
         self._limit_s = Limits().disk_full_s
         self._signals: CaughtSignals | None = None
         self._without: dict[str, float] = {}  # runs whose workers have no room, since when (monotonic, s)
@@ -60,6 +61,7 @@ class DiskSpaceWait:
                 self.given_up = True
                 raise
             else:
+                self._go_on = f"`{shell_command('resume', self._experiment_dir)}`"
                 break
             if not waiting:
                 waiting = True
@@ -78,18 +80,22 @@ class DiskSpaceWait:
         """
         run = progress.run.name
         if progress.phase != PHASE:
-            began = self._without.pop(run, None)
-            if began is None:
-                return None
-            if not self._without:
-                self._tell("there is room for checkpoints again: going on")
-            return _entry(run, time.monotonic() - began, "a checkpoint")
+            return self.went_on(run)
         if not self._without:
             self._say_that_it_waits(f"a checkpoint of {run}")
         began = self._without.setdefault(run, time.monotonic())
         if time.monotonic() - began >= self._limit_s:
             self._give_up()
         return None
+
+    def went_on(self, run: str) -> Ledger | None:
+        """Wait no more for what a worker says of this run, for it has; return an entry if it did wait."""
+        began = self._without.pop(run, None)
+        if began is None:
+            return None
+        if not self._without:
+            self._tell("there is room for checkpoints again: going on")
+        return _entry(run, time.monotonic() - began, "a checkpoint")
 
     def _pause(self, began: float) -> None:
         """A second, or less when there is a signal or the limit is near."""
@@ -107,8 +113,8 @@ class DiskSpaceWait:
 
     def _give_up(self) -> None:
         self.given_up = True
-        then = f"make room, then `{shell_command('resume', self._experiment_dir)}`"
-        raise DiskFull(f"{self._lack} for {self._limit_s:.0f} s; what was recorded is kept: {then}")
+        kept = f"{self._lack} for {self._limit_s:.0f} s; what was recorded is kept"
+        raise DiskFull(f"{kept}: make room, then {self._go_on}")
 
     def _say_that_it_waits(self, what: str) -> None:
         self._tell(f"{self._lack} for {what}: waiting up to {self._limit_s:.0f} s for some")

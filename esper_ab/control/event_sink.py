@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 
 from esper_ab.contracts.errors import DiskFull, JournalError
 from esper_ab.contracts.messages import Progress
@@ -11,7 +11,15 @@ from esper_ab.control.chaos import Chaos
 from esper_ab.control.disk import DiskSpaceWait
 from esper_ab.control.observers import Observer, ObserverThread, Pause
 from esper_ab.control.signals import CaughtSignals
-from esper_ab.journal.events import AnyEvent, ExperimentStarted, Ledger
+from esper_ab.journal.events import (
+    AnyEvent,
+    EpisodeRecorded,
+    ExperimentEnded,
+    ExperimentStarted,
+    Ledger,
+    RunEvaluated,
+    RunReady,
+)
 from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import History
 
@@ -48,6 +56,8 @@ class EventSink:
         self._journal.append(event)
         self._observers.note(event)
         self._disturb(event)
+        if run := _run_that_goes_on(event):
+            self._note(self._disk.went_on(run))
 
     def flush(self) -> None:
         """Let readers of the journal and the observers know what has happened since the last time."""
@@ -88,7 +98,21 @@ class EventSink:
             if not self._disk.given_up:
                 self.commit()
         finally:
-            with suppress(DiskFull, JournalError):  # raised before, by whoever waited
+            try:
                 self._journal.close()
-                self._observers.tell()
+            except (DiskFull, JournalError):  # raised before, by whoever waited
+                self._observers.keep(ExperimentEnded)  # it has ended, whether or not that could be recorded
+            self._observers.tell()
             self._observers.close()
+
+
+def _run_that_goes_on(event: AnyEvent) -> str:
+    """The run whose worker waits for room no more: it has its checkpoint or policy, or is gone; "" for none."""
+    match event:
+        case EpisodeRecorded(record=record) | RunEvaluated(record=record):
+            return record.run.name
+        case RunReady(run=run):
+            return run.name
+        case Ledger(category="worker_death" | "hung_worker" | "dropped_pair", run_name=name):
+            return name
+    return ""

@@ -38,10 +38,11 @@ _FURTHER = "a further Ctrl-C, after that barrier, ended at once the workers that
 
 
 def run(
-    plan: Plan, experiment_dir: Path, launcher: Launcher, observers: Sequence[Observer], limits: Limits | None = None,
+    plan: Plan, where: Path | Journal, launcher: Launcher, observers: Sequence[Observer], limits: Limits | None = None,
     chaos: Chaos | None = None,
 ) -> None:  # fmt: skip
-    """Carry out `plan` and journal it in `experiment_dir`, which exists and has no journal yet.
+    """Carry out `plan` and journal it in an experiment directory that has no journal yet, or an empty one, which is
+    given.
 
     Returns when every run is done. Raises UsageError when the directory is taken, WorkerFailed, WorkerHung,
     JournalError, DiskFull, Interrupted; by then no worker is left, and the journal says how it ended.
@@ -49,8 +50,9 @@ def run(
     started = events.ExperimentStarted(
         schema=events.SCHEMA, plan=plan, versions=versions(), machine=provenance.machine(), code=provenance.code()
     )
-    sink = EventSink(Journal(experiment_dir), begin(started, keeps_records=False), observers, chaos)
-    _perform(sink, started, experiment_dir, launcher, limits)
+    journal = where if isinstance(where, Journal) else Journal(where)
+    sink = EventSink(journal, begin(started, keeps_records=False), observers, chaos)
+    _perform(sink, started, journal.experiment_dir, launcher, limits)
 
 
 def extend(
@@ -135,16 +137,21 @@ def check_resumable(experiment_dir: Path, history: History, *, allow_changed_cod
 def _perform(
     sink: EventSink, first: events.AnyEvent, experiment_dir: Path, launcher: Launcher, limits: Limits | None
 ) -> None:
-    with closing(sink):
-        sink.record(first)
-        sink.commit()
+    limits = limits or Limits()
+    with _resumed_by(experiment_dir, launcher), closing(sink):
+        recorded = False
         try:
-            _execute(experiment_dir, launcher, sink, limits or Limits())
+            with CaughtSignals() as signals, sink.heeding(signals, limits.disk_full_s):
+                sink.record(first)
+                sink.commit()
+            recorded = True
+            _execute(experiment_dir, launcher, sink, limits)
         except BaseException as error:
             by_user = isinstance(error, Interrupted | KeyboardInterrupt)
             detail = str(error).partition("\n")[0] or type(error).__name__
             sink.record(events.ExperimentEnded(status="interrupted" if by_user else "failed", detail=detail))
-            say_how_to_go_on(error, experiment_dir, sink.history)
+            if recorded:
+                say_how_to_go_on(error, experiment_dir, sink.history)
             raise
         sink.record(events.ExperimentEnded(status="finished", detail=""))
 
@@ -160,6 +167,17 @@ def say_how_to_go_on(error: BaseException, experiment_dir: Path, history: Histor
         error.args = (f"{error}\n{line}",)
     else:
         error.add_note(line)
+
+
+@contextmanager
+def _resumed_by(experiment_dir: Path, launcher: Launcher) -> Iterator[None]:
+    """Have an error that names the command which resumes name the launcher, too: without it workers start elsewhere."""
+    try:
+        yield
+    except EsperError as error:
+        plain, whole = (shell_command("resume", experiment_dir, *flags) for flags in ((), launcher.flags))
+        error.args = tuple(one.replace(plain, whole) if isinstance(one, str) else one for one in error.args)
+        raise
 
 
 def _has_copies(history: History) -> bool:
@@ -180,6 +198,7 @@ def reserved(launcher: Launcher, lanes: Sequence[Lane]) -> Iterator[None]:
 
 
 def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: Limits) -> None:
+    experiment_dir = experiment_dir.absolute()  # users' code may leave the current directory, of this process, too
     plan, limits = sink.history.plan, limits.across_nodes() if launcher.nodes else limits
     started_before: dict[str, int] = {}
     for worker in sink.history.workers:

@@ -49,6 +49,10 @@ class ObserverThread:
         if self._observers:
             self._untold.append(event)
 
+    def keep(self, kind: type[AnyEvent]) -> None:
+        """Forget what was noted and is not of this kind."""
+        self._untold = [event for event in self._untold if isinstance(event, kind)]
+
     def tell(self) -> None:
         """Tell what was noted, and return at once. One by one it would hold up every write."""
         events, self._untold = self._untold, []

@@ -119,12 +119,12 @@ def expected_bytes(env_episodes: int) -> int:
     return _SPARE_BYTES + env_episodes * _LOG_BYTES_PER_ENV_EPISODE
 
 
-def check_experiment_dir(experiment_dir: Path, needed_bytes: int) -> None:
-    """UsageError unless `experiment_dir` is new, can be made and has room; nothing is made."""
+def check_experiment_dir(experiment_dir: Path, needed_bytes: int, *, taken_over: bool = False) -> None:
+    """UsageError unless `experiment_dir` is new, or `taken_over`, can be made and has room; nothing is made."""
     if expected := expected_instead(str(experiment_dir)):
         what = f"{str(experiment_dir)!r} cannot be made"
         raise UsageError(f"{what}: expected {expected}; choose another with ", Setting("out"))
-    if experiment_dir.exists():
+    if experiment_dir.exists() and not taken_over:
         raise UsageError(
             f"{experiment_dir} exists already; choose another with ", Setting("name"), " or ", Setting("out")
         )

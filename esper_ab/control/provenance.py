@@ -22,9 +22,12 @@ def machine() -> dict[str, str]:
 
 
 def code() -> dict[str, str]:
-    """Hash of the installed sources; in a checkout also its commit and whether it was altered."""
+    """Hash of the installed sources; in a checkout also its commit and whether it was altered.
+
+    A user's repository that this package is merely installed in, as below project/.venv, is no checkout of it.
+    """
     found = {"sources": sources()}
-    commit = _git("rev-parse", "HEAD")
+    commit = _git("ls-files", Path(__file__).name) and _git("rev-parse", "HEAD")
     if commit:
         found["commit"] = commit
         found["dirty"] = "yes" if _git("status", "--porcelain", "--untracked-files=no") else "no"

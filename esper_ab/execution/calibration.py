@@ -1,7 +1,13 @@
-"""Training a condition against itself, and writing what that says about chance as EXPERIMENT/calibration.json."""
+"""Training a condition against itself, and writing what that says about chance as EXPERIMENT/calibration.json.
+
+It is two experiments, one after the other, and what they show. Interrupted, it goes on when the same command is given
+again with its name: what has ended is read, what has begun is resumed.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -9,8 +15,12 @@ import msgspec
 from esper_ab.analysis.calibration import calibration_of
 from esper_ab.analysis.pairs import pairs_of, same_records
 from esper_ab.contracts.below import write_below
+from esper_ab.contracts.errors import EsperError, Setting, UsageError
+from esper_ab.contracts.shell_command import shell_command
 from esper_ab.design.calibration_file import FILE_NAME, Calibration
 from esper_ab.execution.experiment import PlannedExperiment, carry_out, plan_on
+from esper_ab.execution.going_on import resume_run
+from esper_ab.journal.begun import begun
 from esper_ab.journal.load import load
 from esper_ab.launchers import Launcher
 
@@ -18,14 +28,17 @@ _DETERMINISM_EPISODES = 2  # the second one follows an update of the policy
 
 
 def calibrate(
-    planned: PlannedExperiment, launcher: Launcher, replicates: int, *, named: bool, watched: bool
-) -> Calibration:
+    planned: PlannedExperiment, launcher: Launcher, replicates: int, *, named: bool, watched: bool, again: str
+) -> Calibration:  # fmt: skip
     """Carry out an A/A plan and write its calibration, for an experiment of `replicates`, into its directory.
 
     `named`: whether the margin of the plan is the user's or the task's; if not, the calibration has one to start from.
+    `again`: the command that goes on with it, which errors name. UsageError when it has been written before.
     """
-    carry_out(planned, launcher, watched=watched)
-    deterministic = _try_determinism(planned, launcher)
+    if calibration_file(planned.experiment_dir).exists():
+        raise UsageError(f"{planned.experiment_dir} exists already; choose another with ", Setting("name"))
+    _carry_on(planned, launcher, watched=watched, again=again)
+    deterministic = _try_determinism(planned, launcher, again)
     history = load(planned.experiment_dir).history
     found = calibration_of(history, replicates, deterministic=deterministic, named=named)
     shown = msgspec.json.format(msgspec.json.encode(found), indent=2)
@@ -38,7 +51,35 @@ def calibration_file(experiment_dir: Path) -> Path:
     return experiment_dir / FILE_NAME
 
 
-def _try_determinism(planned: PlannedExperiment, launcher: Launcher) -> bool:
+def _carry_on(planned: PlannedExperiment, launcher: Launcher, *, watched: bool, again: str) -> None:
+    """Carry out what has not begun, resume what has not ended; UsageError where another experiment was planned."""
+    experiment_dir = planned.experiment_dir
+    with naming(again, experiment_dir, launcher):
+        if not begun(experiment_dir):
+            carry_out(planned, launcher, watched=watched)
+            return
+        history = load(experiment_dir).history
+        if history.plan.digest != planned.plan.digest:
+            raise UsageError(
+                f"{experiment_dir}: the calibration that has begun there is another: its settings, a file of yours or "
+                "the code were others; give the command as it was, or another ", Setting("name"),
+            )  # fmt: skip
+        if not history.finished:
+            resume_run(experiment_dir, launcher, watched=watched, notify=planned.notify)
+
+
+@contextmanager
+def naming(again: str, experiment_dir: Path, launcher: Launcher) -> Iterator[None]:
+    """Have an error name the command `again` in the place of the one that resumes one of the experiments alone."""
+    try:
+        yield
+    except EsperError as error:
+        alone = shell_command("resume", experiment_dir, *launcher.flags)
+        error.args = tuple(one.replace(alone, again) if isinstance(one, str) else one for one in error.args)
+        raise
+
+
+def _try_determinism(planned: PlannedExperiment, launcher: Launcher, again: str) -> bool:
     """Whether both runs of a small paired replicate, each in its own lane, give the same records."""
     small = msgspec.structs.replace(
         planned.asked, name="determinism", unpaired=False, replicates=1, looks=(),
@@ -47,7 +88,7 @@ def _try_determinism(planned: PlannedExperiment, launcher: Launcher) -> bool:
     experiment_dir, machine = planned.experiment_dir / small.name, planned.machine
     plan = plan_on(machine, small, small.name)
     trial = PlannedExperiment(asked=small, machine=machine, plan=plan, experiment_dir=experiment_dir)
-    carry_out(trial, launcher, watched=False)
+    _carry_on(trial, launcher, watched=False, again=again)
     history = load(experiment_dir).history
     contrast = history.design.comparisons[0]
     return same_records(history, contrast, pairs_of(history, contrast))

@@ -15,20 +15,21 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
+
 from esper_ab.contracts.below import make_folder, remove_below
 from esper_ab.contracts.endings import how_ended
-from esper_ab.contracts.errors import EsperError, Interrupted, WorkerHung
+from esper_ab.contracts.errors import EsperError, Interrupted
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.regular_file import open_regular
 from esper_ab.contracts.shell_command import shell_command
-from esper_ab.control.crowding import crowding
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.lock import holder
 from esper_ab.live.console import CONSOLE_NAME
 
 _CONSOLE_VARIABLE = "ESPER_AB_CONSOLE"  # to a detached command: where its output goes until it has made its directory
 _POLL_S = 0.05
-_PATIENCE_S = 300.0  # where nothing else runs: torch twice from a cold network disk, and a plan with many looks
+_LONG_S = 60.0  # then it is said that the command has not begun; a rehearsal, or a cluster's queue, has no limit
 _END_S = 10.0
 _LAST_LINES = 20
 
@@ -74,8 +75,6 @@ def detach(module: str, args: Sequence[str], experiment_dir: Path) -> Detached:
     make_folder(first.parent)
     try:
         return _detach(module, args, experiment_dir, first)
-    except WorkerHung:
-        raise  # it goes on, with its output in `first`
     except BaseException:
         remove_below(first.parent, first.name)
         raise
@@ -93,15 +92,13 @@ def _detach(module: str, args: Sequence[str], experiment_dir: Path, first: Path)
             env=environment, start_new_session=True,
         )  # fmt: skip
     try:
-        _wait(child, experiment_dir, size)
+        _wait(child, experiment_dir, size, first)
     except KeyboardInterrupt:
         _end(child)
         raise Interrupted(f"interrupted before the run was on its way: process {child.pid} was ended") from None
     except NotStarted as error:
         said = _said(first if first.exists() else console, begin)
         raise NotStarted(said or str(error), error.exit_code) from None
-    except WorkerHung:
-        raise
     except BaseException:
         _end(child)  # nobody would know of it
         raise
@@ -134,16 +131,17 @@ def settle_console(experiment_dir: Path) -> None:
         Path(first).rename(experiment_dir / CONSOLE_NAME)
 
 
-def _wait(child: subprocess.Popen[bytes], experiment_dir: Path, size: int) -> None:
-    """Until the child has written to the journal, or is done altogether."""
-    began, patience_s = time.monotonic(), _PATIENCE_S
+def _wait(child: subprocess.Popen[bytes], experiment_dir: Path, size: int, console: Path) -> None:
+    """Until the child has written to the journal, or is done altogether; said once if that takes long."""
+    began, said = time.monotonic(), False
     while (status := child.poll()) is None:
         has = holder(experiment_dir)
         if has is not None and has.pid == child.pid and _end_of(experiment_dir / JOURNAL_NAME) > size:
             return
-        patience_s = max(patience_s, _PATIENCE_S * crowding())
-        if time.monotonic() - began > patience_s:
-            raise WorkerHung(f"process {child.pid} has not begun after {patience_s:.0f} s and may still; it goes on")
+        if not said and time.monotonic() - began >= _LONG_S:
+            said = True
+            what = f"process {child.pid} has not begun yet, its output is in {console}"
+            click.echo(f"{what}: waiting; Ctrl-C ends it", err=True)
         time.sleep(_POLL_S)
     if status:
         raise NotStarted(f"the detached command {how_ended(status)} and said nothing", status)

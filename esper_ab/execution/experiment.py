@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import shutil
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -18,7 +19,7 @@ import msgspec
 
 from esper_ab.contracts.appraisal import Appraisal
 from esper_ab.contracts.below import make_folder, removed_on_failure
-from esper_ab.contracts.errors import Setting, refused
+from esper_ab.contracts.errors import DiskFull, JournalError, Setting, refused
 from esper_ab.contracts.evaluation import greedy_hosts
 from esper_ab.contracts.machine import Machine, Questions
 from esper_ab.control import provenance
@@ -36,8 +37,10 @@ from esper_ab.control.rules.liveness import Limits
 from esper_ab.control.run_folders import RunFolders
 from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.execution.detach import reserved, settle_console
+from esper_ab.execution.leftover import clear, is_leftover
 from esper_ab.execution.notify import Notify
 from esper_ab.health.processor import room
+from esper_ab.journal.begun import begun
 from esper_ab.journal.fold import History
 from esper_ab.launchers import Launcher
 from esper_ab.live.console import rich_console, waiting
@@ -45,7 +48,7 @@ from esper_ab.live.on_stderr import Warnings
 from esper_ab.plan.appraised import belonging
 from esper_ab.plan.blocks import Plan, make_plan
 from esper_ab.plan.estimate import estimate
-from esper_ab.plan.experiment_directory import check_name, make_experiment_directory
+from esper_ab.plan.experiment_directory import check_name, claim_new, make_experiment_directory
 from esper_ab.plan.text import WIDTH, plan_text
 from esper_ab.report.build import ReportPaths, build_report
 from esper_ab.settings.eval_hosts import choose_hosts
@@ -70,6 +73,7 @@ class Beforehand:
 
     calibration: Calibration | None = None
     appraisal: Appraisal | None = None
+    goes_on: bool = False  # the experiment of the name asked for may have begun: who carries it out goes on with it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +104,8 @@ def plan_experiment(
     generated = "" if asked.name else experiment_dir.name
     if generated:
         experiment_dir = _find_free(experiment_dir)
-    check_new(asked, experiment_dir, known.calibration)
+    if not (known.goes_on and begun(experiment_dir)):
+        check_new(asked, experiment_dir, known.calibration)
     machine = look_around(asked, out, launcher, only_plan=only_plan)
     return PlannedExperiment(
         asked=asked, machine=machine, experiment_dir=experiment_dir,
@@ -144,7 +149,12 @@ def check_new(asked: AskedExperiment, experiment_dir: Path, calibration: Calibra
     """UsageError unless `experiment_dir` can be made and has room for the experiment."""
     hosts = choose_hosts(asked, calibration.noise if calibration else None).hosts
     each = asked.episodes * asked.n_envs + hosts + greedy_hosts(hosts, asked.n_envs)
-    check_experiment_dir(experiment_dir, expected_bytes(len(asked.groups) * asked.replicates * each))
+    check_free(experiment_dir, expected_bytes(len(asked.groups) * asked.replicates * each))
+
+
+def check_free(experiment_dir: Path, needed_bytes: int) -> None:
+    """UsageError unless `experiment_dir` is new, or nothing was recorded in it, and it can be made and has room."""
+    check_experiment_dir(experiment_dir, needed_bytes, taken_over=is_leftover(experiment_dir))
 
 
 def examine_machine(asked: AskedExperiment, examine: Callable[[Questions], Machine]) -> Machine:
@@ -220,7 +230,8 @@ def encode_plan(planned: PlannedExperiment, **more: Any) -> bytes:
     """Encode plan, estimate and experiment directory as JSON, with `more` beside them."""
     plan = planned.plan
     cost = estimate(plan.experiment, plan.lanes, planned.machine)
-    return msgspec.json.encode({"plan": plan, "estimate": cost, "experiment_dir": str(planned.experiment_dir), **more})
+    where = msgspec.Raw(json.dumps(str(planned.experiment_dir)).encode())  # it may have bytes that are no UTF-8
+    return msgspec.json.encode({"plan": plan, "estimate": cost, "experiment_dir": where, **more})
 
 
 def carry_out(
@@ -229,21 +240,37 @@ def carry_out(
 ) -> None:  # fmt: skip
     """Make the directory, unless `make_directory` has, train, evaluate and journal; the live view is an observer.
 
+    A directory of that name in which nothing was recorded, and which nobody has, is taken in its place.
     `limits`: of silence and deaths; by default those of a rehearsal of faults, or of any run. `also`: who else is told.
     """
     # Here, so that --help, plans and reports wait for no zmq, numpy or scipy.
     from esper_ab.control import experiment_run
+    from esper_ab.journal.file import Journal
 
     plan, experiment_dir = planned.plan, planned.experiment_dir
     check_launcher(launcher, plan.lanes, planned.machine.devices)
     with experiment_run.reserved(launcher, plan.lanes), ExitStack() as stack:
-        make_experiment_directory(experiment_dir, plan, planned.machine, planned.about, claimed=bool(planned.generated))
-        if planned.tracking not in (None, Tracking()):  # with tags and no tracker: `esper-ab track` may be called later
+        if is_leftover(experiment_dir):
+            clear(experiment_dir)
+        elif not planned.generated:
+            claim_new(experiment_dir)
+        try:
+            journal = Journal(experiment_dir)  # from here on nobody else takes the directory
+        except DiskFull:
             with removed_on_failure(experiment_dir):
-                save_settings(experiment_dir, planned.tracking)  # `make_observers` reads them, now and later
-        settle_console(experiment_dir)
-        told = make_observers(stack, experiment_dir, plan, None, watched=watched, notify=planned.notify)
-        experiment_run.run(plan, experiment_dir, launcher, [*told, *also], limits or (LIMITS if chaos else None), chaos)
+                raise
+        try:
+            make_experiment_directory(experiment_dir, plan, planned.machine, planned.about, claimed=True)
+            if planned.tracking not in (None, Tracking()):  # with tags and no tracker: `track` may be called later
+                with removed_on_failure(experiment_dir):
+                    save_settings(experiment_dir, planned.tracking)  # `make_observers` reads them, now and later
+            settle_console(experiment_dir)
+            told = make_observers(stack, experiment_dir, plan, None, watched=watched, notify=planned.notify)
+        except BaseException:
+            with suppress(JournalError):  # its folder may be gone
+                journal.close()
+            raise
+        experiment_run.run(plan, journal, launcher, [*told, *also], limits or (LIMITS if chaos else None), chaos)
 
 
 def write_report(experiment_dir: Path) -> ReportPaths:
@@ -261,6 +288,7 @@ def make_observers(
     `stack` closes the view and then waits a little: after a run that succeeded for the trackers, after any for the
     command of `notify`. `history`: of an experiment that goes on.
     """
+    experiment_dir = experiment_dir.absolute()  # users' code may leave the current directory
     blocks = plan.blocks if history is None else history.blocks
     told: list[Observer] = [RunFolders(experiment_dir, plan, blocks), Warnings(ledger=not watched)]
     if notify:

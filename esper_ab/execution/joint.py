@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from esper_ab.contracts.below import make_folder, remove_folder_below, removed_on_failure
-from esper_ab.contracts.errors import EsperError, Setting, UsageError
+from esper_ab.contracts.below import remove_folder_below, removed_on_failure
+from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.shell_command import shell_command
-from esper_ab.control.preflight import check_experiment_dir, check_launcher
+from esper_ab.control.preflight import check_launcher
 from esper_ab.execution import experiment as execution
-from esper_ab.joint.directory import Joint, JointPart, begun, read_joint, write_joint
+from esper_ab.execution.leftover import clear, is_leftover
+from esper_ab.joint.directory import Joint, JointPart, read_joint, write_joint
+from esper_ab.journal.begun import begun
 from esper_ab.journal.lock import Lock
 from esper_ab.launchers import Launcher
 from esper_ab.plan.estimate import estimate
-from esper_ab.plan.experiment_directory import experiment_toml
+from esper_ab.plan.experiment_directory import claim_new, experiment_toml
 from esper_ab.plan.text import duration
 from esper_ab.settings.flags import parse_flags
 from esper_ab.settings.parts import Part, Parts
@@ -52,7 +54,7 @@ def plan_joint(asked: Parts, out: Path, launcher: Launcher, *, only_plan: bool =
 
     pattern = f"{{task}}-and-{len(asked.parts) - 1}-more-{{time}}"
     directory = out / execution.choose_name(msgspec.structs.replace(asked.parts[0].asked, name=asked.name), pattern)
-    check_experiment_dir(directory, 0)
+    execution.check_free(directory, 0)
     machines: dict[bytes, Machine] = {}
     parts, names = list[execution.PlannedExperiment](), dict[str, str]()
     for part in asked.parts:
@@ -122,10 +124,10 @@ def carry_out_joint(
     """
     for one in planned.parts:
         check_launcher(launcher, one.plan.lanes, one.machine.devices)
-    try:
-        make_folder(planned.directory, exist_ok=False)
-    except FileExistsError:
-        raise UsageError(f"{planned.directory} exists already; choose another with ", Setting("name")) from None
+    if is_leftover(planned.directory):
+        clear(planned.directory)
+    else:
+        claim_new(planned.directory)
     settings = {one.experiment_dir.name: experiment_toml(one.plan, one.machine) for one in planned.parts}
     with ExitStack() as stack:
         with removed_on_failure(planned.directory):
@@ -152,7 +154,7 @@ def resume_joint(
     with closing(Lock(directory)):
         to_do = [
             part for part in joint.parts
-            if not (begun(directory, part) and load(directory / part.folder).history.finished)
+            if not (begun(directory / part.folder) and load(directory / part.folder).history.finished)
         ]  # fmt: skip
         if not to_do:
             shown = shell_command("report", directory)
@@ -160,7 +162,7 @@ def resume_joint(
         for part in to_do:
             begin(part.name)
             with _resumed_as_a_whole(directory, part):
-                if begun(directory, part):
+                if begun(directory / part.folder):
                     resume_run(
                         directory / part.folder, launcher, watched=watched, notify=notify,
                         allow_changed_code=allow_changed_code,

@@ -17,7 +17,9 @@ LAUNCHERS = "esper_ab.launchers"
 
 def launcher_as_asked(asked: AskedLauncher) -> Launcher:
     """Make the launcher that was asked for; UsageError as `make_launcher`."""
-    return make_launcher(asked.launcher or DEFAULT_LAUNCHER, asked.transport, asked.files, **asked.own)
+    launcher = make_launcher(asked.launcher or DEFAULT_LAUNCHER, asked.transport, asked.files, **asked.own)
+    launcher.flags = asked.words
+    return launcher
 
 
 def make_launcher(

@@ -75,7 +75,8 @@ class Notify:
     """An observer that starts the command and goes on."""
 
     def __init__(self, experiment_dir: Path, words: tuple[str, ...], limit_s: float = LIMIT_S) -> None:
-        self._experiment_dir, self._words, self._limit_s = experiment_dir, words, limit_s
+        self._experiment_dir, self._words, self._limit_s = experiment_dir.absolute(), words, limit_s
+        self._directory = Path.cwd()  # for the command, wherever users' code goes meanwhile
         self._due: queue.Queue[tuple[str, str] | None] = queue.Queue(_WAITING)
         self._thread = threading.Thread(target=self._work, name="notify", daemon=True)
         self._thread.start()
@@ -103,7 +104,7 @@ class Notify:
     def _work(self) -> None:
         while (due := self._due.get()) is not None:
             event, text = due
-            folder = self._experiment_dir.absolute()
+            folder = self._experiment_dir
             values = {"event": event, "text": visible_line(f"{folder.name}: {text}"), "experiment": str(folder)}
             try:
                 problem = self._run(filled(self._words, values))
@@ -116,7 +117,7 @@ class Notify:
         """Run it to its end or its limit; what went wrong, "" for nothing."""
         with os.fdopen(self._log(), "ab") as log:
             child = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self._directory, start_new_session=True
             )
         try:
             status = child.wait(self._limit_s)

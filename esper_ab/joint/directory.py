@@ -23,7 +23,7 @@ from esper_ab.contracts.settings import Settings
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.external.plan import ExternalPlan, read_plan, save_plan
-from esper_ab.journal.lock import JOURNAL_NAME, holder
+from esper_ab.journal.lock import holder
 
 JOINT_NAME, PLAN_NAME = "joint.json", "plan.json"
 
@@ -50,15 +50,6 @@ _decode = msgspec.json.Decoder(Joint).decode
 def is_joint(directory: Path) -> bool:
     """Whether `directory` is that of a joint experiment."""
     return (directory / JOINT_NAME).is_file()
-
-
-def begun(directory: Path, part: JointPart) -> bool:
-    """Whether a part has a journal with an event; its folder may be there without: somebody was ended just before."""
-    try:
-        with (directory / part.folder / JOURNAL_NAME).open("rb") as journal:
-            return journal.readline().endswith(b"\n")
-    except FileNotFoundError:
-        return False
 
 
 def write_joint(directory: Path, joint: Joint, plan: ExternalPlan, settings: dict[str, str]) -> None:

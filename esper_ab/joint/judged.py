@@ -14,7 +14,8 @@ from esper_ab.external.judge import AuditedTask, judge
 from esper_ab.external.plan import ExternalPlan
 from esper_ab.external.profiles import profiles_of
 from esper_ab.external.result import ExternalResult
-from esper_ab.joint.directory import Joint, JointPart, begun
+from esper_ab.joint.directory import Joint, JointPart
+from esper_ab.journal.begun import begun
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import holder
@@ -52,7 +53,7 @@ def judge_directory(directory: Path, joint: Joint, plan: ExternalPlan) -> JointR
     histories, states = dict[str, History](), list[PartNow]()
     for part in joint.parts:
         planned = len(plan.groups) * len(plan.replicates)
-        if not begun(directory, part):
+        if not begun(directory / part.folder):
             states.append(PartNow(part=part, state="planned", runs=0, of_runs=planned))
             continue
         held = holder(directory / part.folder) is not None  # before reading, so that an end in between is seen

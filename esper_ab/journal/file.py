@@ -80,6 +80,7 @@ class Journal:
                 cut_off(experiment_dir, whole, reading.lines)
             journal._file = open_regular(journal._path, os.O_RDWR | os.O_APPEND)
         except OSError as error:
+            journal._n = reading.lines
             journal._lock.close()
             raise journal._cannot_write(error) from error
         except BaseException:
@@ -193,8 +194,9 @@ class Journal:
     def _cannot_write(self, error: OSError) -> DiskFull | JournalError:
         lines = self._n - len(self._since) + self._written
         if error.errno in NO_ROOM:
-            go_on = f"then `{shell_command('resume', self.experiment_dir)}`" if lines else "remove it and start again"
-            return DiskFull(f"no room on the disk for {self._path}; its {lines} lines are intact: make room, {go_on}")
+            go_on = f"`{shell_command('resume', self.experiment_dir)}`" if lines else "give the command again"
+            kept = f"no room on the disk for {self._path}; its {lines} lines are intact"
+            return DiskFull(f"{kept}: make room, then {go_on}")
         return JournalError(f"cannot write {self._path}: {error.strerror}; its {lines} lines are intact")
 
 

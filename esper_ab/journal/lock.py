@@ -79,7 +79,9 @@ class Lock:
     """An experiment directory that nobody else writes to, until `close`."""
 
     def __init__(self, experiment_dir: Path) -> None:
-        """UsageError, which names the holder, when somebody has it, and when `.lock` or the journal is no file."""
+        """UsageError, which names the holder, when somebody has it, when `.lock` or the journal is no file, and on a
+        file system that has no locks.
+        """
         self._experiment_dir = experiment_dir
         self._held: list[int] = []
         try:
@@ -107,6 +109,8 @@ class Lock:
             if _is_written_to(journal):
                 by = "another process, whose .lock was removed; wait for it, end it or choose another name"
                 raise UsageError(f"{self._experiment_dir} is in use by {by}") from None
+        except OSError as error:
+            raise _unlocked(self._experiment_dir / JOURNAL_NAME, error) from None
 
     def close(self) -> None:
         """Let go of it."""
@@ -121,8 +125,12 @@ class Lock:
             ray_job=ray_job(os.environ.get(_RAY_JOB, "")),
         )  # fmt: skip
         line = _checked(msgspec.json.encode(own))
-        os.pwrite(self._held[0], line, 0)  # before the rest of an older line is cut off: the first is always whole
-        os.ftruncate(self._held[0], len(line))
+        try:
+            os.pwrite(self._held[0], line, 0)  # before the rest of an older line is cut off: the first is always whole
+            os.ftruncate(self._held[0], len(line))
+        except OSError as error:
+            error.filename = str(self._experiment_dir / LOCK_NAME)
+            raise
 
 
 def holder(experiment_dir: Path) -> Holder | None:
@@ -136,6 +144,8 @@ def holder(experiment_dir: Path) -> Holder | None:
     except BlockingIOError:
         named = _named(descriptor)
         return named if _is_alive(named) else _unnamed_holder(experiment_dir)
+    except OSError:  # there are no locks here, so nobody has one
+        return None
     finally:
         os.close(descriptor)
     return _unnamed_holder(experiment_dir)
@@ -157,10 +167,18 @@ def _locked(experiment_dir: Path) -> int:
                 by = _UNKNOWN
                 if left == 1 and _others_may_read(descriptor) and _unnamed_holder(experiment_dir) is None:
                     remove_below(experiment_dir, LOCK_NAME)
+        except OSError as error:
+            os.close(descriptor)
+            raise _unlocked(experiment_dir / LOCK_NAME, error) from None
         os.close(descriptor)
         if left:
             time.sleep(_TRY_S)
     raise UsageError(f"{experiment_dir} is in use by {by}; wait for it, stop it or choose another name")
+
+
+def _unlocked(path: Path, error: OSError) -> UsageError:
+    remedy = "an experiment directory has to be on a file system that locks files"
+    return UsageError(f"{path} cannot be locked: {error.strerror}; {remedy}")
 
 
 def _others_may_read(descriptor: int) -> bool:
@@ -183,6 +201,8 @@ def _unnamed_holder(experiment_dir: Path) -> Holder | None:
         return None
     try:
         return _UNKNOWN if _is_written_to(journal) else None
+    except OSError:  # there are no locks here, so nobody has one
+        return None
     finally:
         os.close(journal)
 

@@ -139,6 +139,8 @@ class Launcher(Protocol):
     # Whether its workers see the experiment directory, at the same path; else files travel over the link. To be set by
     # who knows better, before the first start.
     shares_files: bool
+    # Flags that have a command start workers in this way, for the one with which a message says how to go on.
+    flags: tuple[str, ...]
 
     @property
     def transport(self) -> Transport:

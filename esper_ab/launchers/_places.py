@@ -20,6 +20,7 @@ class LanePlaces:
     address = "127.0.0.1"
     nodes: tuple[Node, ...] = ()
     shares_files = True
+    flags: tuple[str, ...] = ()
     own_descriptors = 0
 
     def __init__(self) -> None:

@@ -23,6 +23,14 @@ from esper_ab.launchers._places import LanePlaces
 DEFAULT_ENTRY = "workers.process.entry:main_in_thread"
 
 
+_GIVEN_UP: list[threading.Thread] = []
+
+
+def any_given_up() -> bool:
+    """Whether a thread of an abandoned worker runs on: libraries that end with the interpreter abort the process."""
+    return any(thread.is_alive() for thread in _GIVEN_UP)
+
+
 class InlineWorker:
     """A worker on a daemon thread; its sentinel is a pipe whose other end closes when the thread ends."""
 
@@ -72,6 +80,7 @@ class InlineWorker:
 
     def kill(self) -> None:
         """Abandon the thread; as a daemon it ends with this process at the latest."""
+        _GIVEN_UP.append(self._thread)
 
     def join(self, timeout_s: float) -> bool:
         self._thread.join(timeout_s)
@@ -100,6 +109,7 @@ class InlineLauncher(LanePlaces):
         super().__init__()
         self._entry = entry
         self.transport = transport
+        self._directory = ""  # the current one when workers were to be started; they share it with this process
 
     def check_lanes(self, lanes: Sequence[Lane]) -> None:
         """Refuse GPUs: torch fixes their choice and arithmetic once per process."""
@@ -109,6 +119,16 @@ class InlineLauncher(LanePlaces):
                 "launcher local, or CPU devices"
             )
         super().check_lanes(lanes)
+
+    def reserve(self, lanes: Sequence[Lane]) -> None:
+        """Keep in mind the current directory, which users' code in a thread may leave."""
+        self._directory = self._directory or str(Path.cwd())
+
+    def release(self) -> None:
+        """Go back to it: what comes next may have been named relative to it."""
+        if self._directory:
+            os.chdir(self._directory)
+        self._directory = ""
 
     def start(self, order: WorkerOrder) -> InlineWorker:
         return InlineWorker(order, self._entry)

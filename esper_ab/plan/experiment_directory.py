@@ -9,6 +9,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -179,13 +180,26 @@ def make_experiment_directory(
     UsageError when somebody was faster or it cannot be written, or when a reward was edited meanwhile, and DiskFull:
     then nothing is left of it.
     """
-    try:
+    with _refusing(experiment_dir):
         make_folder(experiment_dir, exist_ok=claimed)
         with removed_on_failure(experiment_dir):
             write_below(experiment_dir, "experiment.toml", experiment_toml(plan, machine, about).encode())
             keep(experiment_dir, machine.user_rewards)
             if machine.trainer is not None:
                 trainer.keep(experiment_dir, machine.trainer, plan.experiment.trainer)
+
+
+def claim_new(experiment_dir: Path) -> None:
+    """Make `experiment_dir`, empty, for `make_experiment_directory`; raises as it does."""
+    with _refusing(experiment_dir):
+        make_folder(experiment_dir, exist_ok=False)
+
+
+@contextmanager
+def _refusing(experiment_dir: Path) -> Iterator[None]:
+    """Have an error of the system name `experiment_dir` and what to choose in its place."""
+    try:
+        yield
     except FileExistsError:
         raise UsageError(
             f"{experiment_dir} exists already; choose another with ", Setting("name"), " or ", Setting("out")

@@ -31,6 +31,16 @@ class AskedLauncher(msgspec.Struct, frozen=True, kw_only=True):
         """What only some launchers take."""
         return {key: value for key, value in said(self).items() if key not in ("launcher", "transport", "files")}
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """It as flags, as they would be typed."""
+        words: list[str] = []
+        for key, value in said(self).items():
+            pairs = [f"{one}={other}" for one, other in value.items()] if isinstance(value, dict) else [value]
+            for one in pairs:
+                words += [f"--{key.replace('_', '-')}", f"{one:g}" if isinstance(one, float) else str(one)]
+        return tuple(words)
+
     def over(self, weaker: AskedLauncher) -> AskedLauncher:
         """What is said here, and what only `weaker` says."""
         return msgspec.structs.replace(weaker, **said(self))

@@ -50,7 +50,7 @@ def test_an_experiment_that_is_preempted_goes_on_and_ends_as_on_one_machine(clus
     cluster.wait(lambda: cluster.state(other) == "COMPLETED", PATIENCE_S)
     cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now")
     cluster.wait(lambda: cluster.state(job) not in ("PENDING", "RUNNING", "COMPLETING"), PATIENCE_S)
-    console = (tmp_path / "experiments" / "lab.slurm.txt").read_text()
+    console = (tmp_path / "lab.slurm.txt").read_text()
     assert cluster.state(job) == "COMPLETED", console
     events = conducted.events_of(journal.parent)
     assert len(conducted.of(ExperimentContinued, events)) == 1
@@ -63,3 +63,18 @@ def _sleeper(folder):
     made = folder / "other.sh"
     made.write_text("#!/bin/bash\nsleep 3\n")
     return made
+
+
+def test_the_script_says_all_that_it_prints_and_begins_however_its_folder_is_called(cluster, tmp_path):
+    """Slurm makes no folder for a job's output, which is lost with the job where there is none."""
+    folder = tmp_path / "100 % of 'it'"
+    folder.mkdir()
+    made = folder / "job.sh"
+    allotted = ("--nodes", "1", "--cores", "1", "--name", "lab", "--setup", "echo begun; exit 7")
+    made.write_text(esper_ab(folder, "slurm-script", *allotted, "--sbatch=--comment=a b", "--groups", "shaped,sparse"))
+    job = cluster.submit(made)
+    cluster.wait(lambda: cluster.state(job) not in ("PENDING", "RUNNING", "COMPLETING"), PATIENCE_S)
+    shown = cluster.output("scontrol", "-o", "show", "job", job)
+    assert (folder / "lab.slurm.txt").read_text() == "begun\n", shown
+    assert "Comment=a b" in shown
+    assert "ExitCode=7:0" in shown

@@ -66,6 +66,7 @@ def test_dry_run_prints_the_plan_and_makes_nothing(tmp_path: Path) -> None:
 def test_bad_input_is_one_line_and_status_2(tmp_path: Path, args: tuple[str, ...], words: str) -> None:
     (tmp_path / "bad.toml").write_text("episodes = = 3")
     (tmp_path / "experiments" / "there").mkdir(parents=True)
+    (tmp_path / "experiments" / "there" / "notes.md").touch()
     done = launch(tmp_path, *args)
     assert done.returncode == 2
     assert words in done.stderr

@@ -275,6 +275,14 @@ def test_ctrl_c_once_finishes_the_barrier_in_progress(tmp_path):
     assert signal.getsignal(signal.SIGINT) is before
 
 
+def test_the_command_that_goes_on_starts_workers_in_the_same_way(tmp_path):
+    launcher = InlineLauncher("support.fake_worker:main_in_thread")
+    launcher.flags = ("--launcher", "inline")
+    with pytest.raises(Interrupted) as caught:
+        run(fake_plans.plan(episodes=400), tmp_path, launcher, (press_ctrl_c_at(1),))
+    assert str(caught.value).splitlines()[-1] == f"to go on: esper-ab resume {tmp_path} --launcher inline"
+
+
 def test_ctrl_c_twice_stops_now(tmp_path, monkeypatch):
     monkeypatch.setenv(FAULT_VARIABLE, "hang:a/0:2")
     with pytest.raises(Interrupted, match="second Ctrl-C"):

@@ -34,6 +34,7 @@ from esper_ab.control import experiment_run
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.execution.joint import PlannedJoint, carry_out_joint
+from esper_ab.execution.leftover import is_leftover
 from esper_ab.external.plan import Rule, make_external_plan, save_plan
 from esper_ab.joint.directory import Joint
 from esper_ab.journal.events import MilestoneReleased
@@ -227,6 +228,27 @@ def ctrl_c_ends_the_wait(folder):
     assert load(experiment_dir).torn_bytes == 0
 
 
+def ctrl_c_once_ends_a_wait_for_the_first_line(folder):
+    experiment_dir = new(folder)
+    journal = Journal(experiment_dir)
+    fill(folder)
+    neighbour = Neighbour(folder, lambda: os.kill(os.getpid(), signal.SIGINT))
+    neighbour.filled = True
+    with pytest.raises(Interrupted, match=r"stopped by SIGINT while there was no room") as caught:
+        experiment_run.run(plan(), journal, LAUNCHER, (neighbour,))
+    assert "esper-ab resume" not in str(caught.value), "nothing is recorded that could be resumed"
+    assert is_leftover(experiment_dir)
+
+
+def without_room_for_the_first_line_the_command_is_to_be_given_again(folder):
+    experiment_dir = new(folder)
+    journal = Journal(experiment_dir)
+    fill(folder)
+    with pytest.raises(DiskFull, match=r"make room, then give the command again$"):
+        experiment_run.run(plan(), journal, LAUNCHER, (), IMPATIENT)
+    assert is_leftover(experiment_dir)
+
+
 def a_report_is_whole_or_not_at_all(folder):
     from esper_ab.commands._exit_status import invoke
     from esper_ab.commands.cli import group
@@ -309,7 +331,9 @@ SCENARIOS = {
     for function in (
         the_journal_keeps_whole_lines, a_checkpoint_over_the_link_waits_for_room, a_run_waits_for_room_and_goes_on,
         a_run_gives_up_after_a_while_and_resumes,
-        ctrl_c_ends_the_wait, a_report_is_whole_or_not_at_all, a_torn_tail_is_not_cut_without_room_to_keep_it,
+        ctrl_c_ends_the_wait, ctrl_c_once_ends_a_wait_for_the_first_line,
+        without_room_for_the_first_line_the_command_is_to_be_given_again, a_report_is_whole_or_not_at_all,
+        a_torn_tail_is_not_cut_without_room_to_keep_it,
         nothing_is_left_of_an_experiment_that_finds_no_room, nothing_is_left_of_a_file_that_finds_no_room,
         nothing_is_left_of_a_joint_experiment_that_finds_no_room,
     )

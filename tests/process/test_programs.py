@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from esper_ab.design.calibration_file import load_calibration
+from esper_ab.design.calibration_file import FILE_NAME, load_calibration
+from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 
@@ -40,6 +42,37 @@ def test_calibrate_trains_independent_runs_on_all_lanes_and_checks_determinism(c
     assert {run.ref.lane for run in history.runs.values()} == {"cpu:0", "cpu:1"}
     assert found.deterministic
     assert (found.mode, found.experiment) == ("shaped", history.plan.digest)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ended", ["in the runs", "between the two", "in the trial of determinism", "before the file"])
+def test_a_calibration_that_was_interrupted_goes_on_when_the_command_is_given_again(
+    calibrated: Path, tmp_path: Path, ended: str
+) -> None:
+    again = tmp_path / "x"
+    shutil.copytree(calibrated, again)
+    (again / FILE_NAME).unlink()
+    if ended != "before the file":
+        shutil.rmtree(again / "determinism")
+    if ended == "in the trial of determinism":
+        (again / "determinism").mkdir()
+        whole = (calibrated / "determinism" / JOURNAL_NAME).read_bytes()
+        (again / "determinism" / JOURNAL_NAME).write_bytes(whole[:-9])
+    if ended == "in the runs":
+        lines = (calibrated / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
+        (again / JOURNAL_NAME).write_bytes(b"".join(lines[: len(lines) // 2]))
+    command("calibrate", "--runs", "4", "--episodes", "2", *SMALL, "--out", str(tmp_path))
+    found, whole = load_calibration(again), load_calibration(calibrated)
+    assert (found.spread, found.deterministic) == (whole.spread, whole.deterministic)
+
+
+@pytest.mark.slow
+def test_a_calibration_that_is_another_or_is_finished_is_not_gone_on_with(calibrated: Path, tmp_path: Path) -> None:
+    flags = ("--runs", "4", *SMALL, "--out")
+    assert "exists already" in command("calibrate", "--episodes", "2", *flags, str(calibrated.parent), status=2).stderr
+    shutil.copytree(calibrated, tmp_path / "x")
+    (tmp_path / "x" / FILE_NAME).unlink()
+    assert "is another" in command("calibrate", "--episodes", "1", *flags, str(tmp_path), status=2).stderr
 
 
 @pytest.mark.slow

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import json
 
 import msgspec
 import pytest
 from support.journals import planted_effect, write
 
+from esper_ab.commands import evaluate
+from esper_ab.commands._exit_status import invoke
+from esper_ab.commands.cli import group
 from esper_ab.commands.evaluate import check_whole
 from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.events import RunEvaluated
@@ -45,3 +49,12 @@ def test_nothing_is_said_of_what_no_journal_here_vouches_for(policy, tmp_path):
     policy.write_bytes(b"another")
     (policy.parents[2] / "events.jsonl").unlink()
     check_whole([str(policy)])
+
+
+def test_a_child_that_is_killed_is_an_error_in_a_line(policy, monkeypatch, capfd):
+    """As by the kernel, where memory is lacking: nobody else says so."""
+    monkeypatch.setattr(evaluate, "child_command", lambda *_: ["sh", "-c", "kill -KILL $$"])
+    assert invoke(group, ["evaluate", str(policy), "--json"], "esper-ab") == 1
+    told = capfd.readouterr()
+    assert told.err.endswith("error: the process that evaluates was killed by SIGKILL\n")
+    assert json.loads(told.out)["exit_status"] == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from contextlib import closing, nullcontext
 
 import msgspec
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import journals
 
+from esper_ab.commands import fsck as fsck_module
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group
 from esper_ab.commands.fsck import examine, fsck_text, repair
@@ -19,6 +21,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.records import Checkpoint
 from esper_ab.contracts.source_files import source_sha256
+from esper_ab.contracts.trainer import TrainerOrder
 from esper_ab.journal.events import EpisodeRecorded, RunEvaluated
 from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.load import load
@@ -217,11 +220,27 @@ def with_reward(experiment_dir):
         reference="mine.py:reward", folder="rewards/x", file="mine.py",
         sha256=source_sha256(experiment_dir / "rewards" / "x", files),
     )  # fmt: skip
+    return of_runs(experiment_dir, reward_code=(code,))
+
+
+def with_trainer(experiment_dir):
+    """A finished experiment whose runs are a Python trainer with a helper beside it."""
+    files = {"train.py": b"import helper", "helper.py": b"bonus = 1"}
+    for name, data in files.items():
+        put(experiment_dir, f"trainer/x/{name}", data)
+    order = TrainerOrder(
+        reference="/home/me/train.py", directory="/home/me", outcome="score", folder="trainer/x", files=tuple(files),
+        sha256=source_sha256(experiment_dir / "trainer" / "x", files), metrics={}, out="out", resumes=True,
+    )  # fmt: skip
+    return of_runs(experiment_dir, trainer=order)
+
+
+def of_runs(experiment_dir, **changes):
+    """A finished experiment with these changes of every run."""
     first, *rest = journals.one_replicate()
     blocks = tuple(
-        msgspec.structs.replace(block, runs=tuple(
-            msgspec.structs.replace(spec, reward_code=(code,)) for spec in block.runs
-        )) for block in first.plan.blocks
+        msgspec.structs.replace(block, runs=tuple(msgspec.structs.replace(spec, **changes) for spec in block.runs))
+        for block in first.plan.blocks
     )  # fmt: skip
     plan = msgspec.structs.replace(first.plan, blocks=blocks)
     return with_files(experiment_dir, [msgspec.structs.replace(first, plan=plan), *rest])
@@ -234,6 +253,42 @@ def test_a_copy_of_a_reward_that_is_not_as_planned_is_named(tmp_path, file, caps
     put(experiment_dir, f"rewards/x/{file}", b"bonus = 2")
     assert fsck(experiment_dir) == 5
     assert "damaged: rewards/x: copy of mine.py:reward: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("file", ["train.py", "helper.py"])
+def test_a_copy_of_a_trainer_that_is_not_as_planned_is_named(tmp_path, file, capsys):
+    experiment_dir = with_trainer(tmp_path / "run")
+    assert fsck(experiment_dir) == 0
+    (experiment_dir / "trainer" / "x" / file).unlink()
+    assert fsck(experiment_dir) == 5
+    assert "damaged: trainer/x: copy of /home/me/train.py: " in capsys.readouterr().out
+
+
+def test_lines_that_were_appended_while_it_was_read_are_no_unfinished_line(stopped, monkeypatch):
+    path = stopped / JOURNAL_NAME
+    whole = path.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-2]))
+
+    real = fsck_module.fold
+
+    def fold(events):
+        path.write_bytes(whole)  # as the coordinator does, just after the last line was read
+        return real(events)
+
+    monkeypatch.setattr(fsck_module, "fold", fold)
+    found = examine(stopped)
+    assert (found.lines, found.behind, found.exit_status) == (len(lines) - 2, None, 0)
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_a_line_that_is_being_written_is_none_that_was_lost(stopped, held):
+    path = stopped / JOURNAL_NAME
+    with closing(Journal.take_up(stopped, list)[0]) if held else nullcontext():
+        data = path.read_bytes()
+        path.write_bytes(data[:-5])
+        assert (examine(stopped).behind is None) == held
+        path.write_bytes(data)
 
 
 @pytest.mark.parametrize("file", ["experiment.toml", "runs/shaped-0/config.toml"])
@@ -316,3 +371,9 @@ def test_a_folder_without_a_journal_gets_no_lock(tmp_path):
     with pytest.raises(UsageError, match="no journal at"):
         repair(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_path_that_is_no_utf_8_has_its_json(tmp_path, capsys):
+    there = with_files(tmp_path / os.fsdecode(b"\xff"), journals.one_replicate())
+    assert fsck(there, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["experiment_dir"] == str(there)

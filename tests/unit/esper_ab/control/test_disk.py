@@ -23,7 +23,9 @@ def told():
 
 @pytest.fixture
 def room(tmp_path, told):
-    return DiskSpaceWait(tmp_path, told.append)
+    found = DiskSpaceWait(tmp_path, told.append)
+    assert found.await_for(lambda: None) is None  # the first line of this process
+    return found
 
 
 def with_limit(room, seconds):
@@ -57,3 +59,24 @@ def test_what_was_given_up_is_tried_once_more_and_not_waited_for(room):
         with pytest.raises(DiskFull):
             with_limit(room, 0.0).await_for(write)
     assert len(tries) == 2
+
+
+def test_without_a_line_there_is_nothing_to_resume(tmp_path, told):
+    room = DiskSpaceWait(tmp_path, told.append)
+
+    def full():
+        raise DiskFull("no room")
+
+    with_limit(room, 0.0)
+    with pytest.raises(DiskFull, match=r"make room, then give the command again$"):
+        room.await_for(full)
+
+
+def test_a_run_that_is_done_waits_no_more(room, told):
+    """Of a worker that has no room for a policy no other sign of life comes before it is evaluated."""
+    room.note(progress("a/0"))
+    entry = room.went_on("a/0")
+    assert (entry.category, entry.run_name) == ("disk_full", "a/0")
+    assert room.went_on("a/0") is None
+    room.note(progress("b/0"))
+    assert [text.partition(" on the disk")[0] for text in told if "no room" in text] == ["no room"] * 2

@@ -9,8 +9,11 @@ import pytest
 from support.journals import planted_effect
 
 from esper_ab.contracts.errors import JournalError
+from esper_ab.contracts.messages import Progress
+from esper_ab.control.disk import PHASE
 from esper_ab.control.event_sink import EventSink
-from esper_ab.journal.events import Ledger
+from esper_ab.control.observers import Pause
+from esper_ab.journal.events import ExperimentEnded, Ledger, RunEvaluated
 from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import begin
 
@@ -62,3 +65,35 @@ def test_what_found_room_at_last_is_told(sink, told):
     sink.record(ENTRY)
     sink.close()
     assert told.get(timeout=PATIENCE_S) == ENTRY
+
+
+def test_the_end_is_told_although_it_finds_no_room(sink, told, tmp_path):
+    end = ExperimentEnded(status="failed", detail="no room")
+    sink.record(ENTRY)
+    sink.record(end)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / "events.jsonl").stat().st_size, hard))
+    try:
+        with pytest.raises(JournalError):
+            sink.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert told.get(timeout=PATIENCE_S) == end
+    assert told.empty()
+
+
+def test_a_run_that_is_evaluated_waits_no_more_for_room(sink, told):
+    """It says nothing else after its policy has found room; a later lack is a new one."""
+    evaluated = next(event for event in planted_effect() if isinstance(event, RunEvaluated))
+    run = evaluated.record.run
+    waiting = Progress(run=run, milestone=1, step=0, phase=PHASE)
+    sink.show(waiting)
+    sink.append(evaluated)
+    sink.show(waiting)
+    sink.close()
+    notices = []
+    while not told.empty():
+        notices += [seen] if isinstance(seen := told.get(), Pause) else []
+    assert [str(text).partition(" on the disk")[0] for text in notices] == [
+        "no room", "there is room for checkpoints again: going on", "no room",
+    ]  # fmt: skip

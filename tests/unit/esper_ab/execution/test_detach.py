@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import pytest
 from support import children
 
 from esper_ab.contracts.errors import Interrupted
+from esper_ab.execution import detach as detaching
 from esper_ab.execution.detach import NotStarted, detach, reserve, reserved
 
 STOPPED = (Interrupted, KeyboardInterrupt)  # the latter while the process is being started
@@ -37,3 +41,15 @@ def test_the_console_of_an_experiment_that_is_there_stays(tmp_path, monkeypatch)
     with pytest.raises(STOPPED):
         detach("support.interrupts", (), tmp_path / "run")
     assert (tmp_path / "run" / "console.log").read_text() == "before\n"
+
+
+@pytest.mark.filterwarnings("ignore:subprocess [0-9]+ is still running:ResourceWarning")
+def test_a_command_that_takes_long_to_begin_is_waited_for(tmp_path, monkeypatch, capsys):
+    """As one does that rehearses a trainer, or waits for a cluster; it is said that nothing has begun, once."""
+    monkeypatch.setenv("PYTHONPATH", children.environment()["PYTHONPATH"])
+    monkeypatch.setattr(detaching, "_LONG_S", 0.0)
+    found = detach("support.beginning", (str(tmp_path / "run"),), tmp_path / "run")
+    os.kill(found.pid, signal.SIGKILL)
+    os.waitpid(found.pid, 0)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"process {found.pid} has not begun yet, its output is in {tmp_path}/.run.console.log: ")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -10,7 +12,7 @@ from support import fake_plans
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import GroupSettings, GrowthSettings
 from esper_ab.execution.detach import reserve, reserved
-from esper_ab.execution.experiment import PlannedExperiment, claim_directory, plan_on
+from esper_ab.execution.experiment import PlannedExperiment, claim_directory, encode_plan, plan_on
 from esper_ab.settings.experiment import AskedExperiment, Group
 
 MACHINE = fake_plans.machine(2)
@@ -68,3 +70,8 @@ def test_what_cannot_be_made_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="cannot be made"):
         claim_directory(ready(tmp_path / "file" / "below"), make)
+
+
+def test_a_plan_below_a_folder_that_is_no_utf_8_has_its_json(tmp_path):
+    there = tmp_path / os.fsdecode(b"\xff") / "lab"
+    assert json.loads(encode_plan(ready(there)))["experiment_dir"] == str(there)

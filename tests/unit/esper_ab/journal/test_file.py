@@ -229,3 +229,24 @@ def test_a_used_experiment_directory_is_refused(tmp_path):
 def test_no_journal_is_a_usage_error(tmp_path):
     with pytest.raises(UsageError, match="no journal at"):
         read(Path(tmp_path) / JOURNAL_NAME)
+
+
+@pytest.mark.parametrize(("number", "kind", "words"), [
+    (errno.ENOSPC, DiskFull, "its 2 lines are intact: make room, then `esper-ab resume {there}`"),
+    (errno.EIO, JournalError, "its 2 lines are intact"),
+])  # fmt: skip
+def test_a_torn_tail_that_cannot_be_kept_does_not_belittle_the_lines_before_it(
+    tmp_path, monkeypatch, journal_bytes, number, kind, words
+):
+    lines = journal_bytes.splitlines(keepends=True)
+    torn = b"".join(lines[:2]) + lines[2][:10]
+    (tmp_path / JOURNAL_NAME).write_bytes(torn)
+
+    def fails(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "write", fails)
+    with pytest.raises(kind) as refused:
+        Journal.take_up(tmp_path, list)
+    assert str(refused.value).endswith(words.format(there=tmp_path))
+    assert (tmp_path / JOURNAL_NAME).read_bytes() == torn

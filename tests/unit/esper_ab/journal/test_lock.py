@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import socket
@@ -16,7 +17,7 @@ import pytest
 from support.short_journal import EVENTS, fixed_clock
 
 from esper_ab.commands.fsck import repair
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.errors import DiskFull, UsageError
 from esper_ab.contracts.process_start import process_started
 from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.lock import LOCK_NAME, Lock, holder
@@ -199,3 +200,30 @@ print(holder(pathlib.Path(sys.argv[1])))
         assert asked() == "another process"
         journal.close()
         assert asked() == "None"
+
+
+@pytest.mark.parametrize(("call", "number", "kind", "words"), [
+    ("pwrite", errno.ENOSPC, DiskFull, ".lock; "),
+    ("flock", errno.ENOSYS, UsageError, ".lock cannot be locked: Function not implemented"),
+    ("fcntl", errno.ENOLCK, UsageError, "events.jsonl cannot be locked: No locks available"),
+])  # fmt: skip
+def test_what_cannot_be_locked_is_named(tmp_path, monkeypatch, call, number, kind, words):
+    def fails(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os if call == "pwrite" else fcntl, call, fails)
+    with pytest.raises(kind) as refused:
+        Journal(tmp_path)
+    assert f"{tmp_path}/{words}" in str(refused.value)
+
+
+def test_nobody_holds_what_a_file_system_without_locks_has(tmp_path, monkeypatch, journal_bytes):
+    (tmp_path / JOURNAL_NAME).write_bytes(journal_bytes)
+    (tmp_path / LOCK_NAME).touch()
+
+    def fails(*_):
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(fcntl, "flock", fails)
+    monkeypatch.setattr(fcntl, "fcntl", fails)
+    assert holder(tmp_path) is None

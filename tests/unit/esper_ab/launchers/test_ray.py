@@ -8,7 +8,7 @@ import sys
 import pytest
 from support.children import environment
 
-from esper_ab.commands._launcher import launcher_of, launcher_words
+from esper_ab.commands._launcher import launcher_of, read_launcher_flags
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Lane
 from esper_ab.execution.launching import make_launcher
@@ -57,7 +57,7 @@ def test_a_label_that_is_none_is_refused():
 
 
 def test_a_command_that_goes_on_by_itself_is_given_the_same_flags():
-    assert launcher_words(GIVEN) == [
+    assert read_launcher_flags(GIVEN).words == (
         "--launcher", "ray", "--ray-address", "auto", "--ray-label", "kind=h100", "--ray-label", "zone=a",
-        "--ray-wait", "60.0",
-    ]  # fmt: skip
+        "--ray-wait", "60",
+    )  # fmt: skip

@@ -1,0 +1,51 @@
+"""SIGTERM is an interruption from the first line of a command on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import click
+from support.children import environment
+
+from esper_ab.commands._exit_status import invoke
+
+
+@click.command()
+def killed():
+    os.kill(os.getpid(), signal.SIGTERM)
+    signal.sigwait({signal.SIGTERM})  # where it was not taken for an interruption
+
+
+def test_sigterm_ends_a_command_as_ctrl_c_does(capsys):
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    assert invoke(killed, [], "esper-ab") == 130
+    assert capsys.readouterr().err.strip() == "error: interrupted"
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_a_handler_of_the_program_that_calls_us_stays(capsys):
+    caught = []
+    before = signal.signal(signal.SIGTERM, lambda *_: caught.append(True))
+
+    @click.command()
+    def goes_on():
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    try:
+        assert invoke(goes_on, [], "esper-ab") == 0
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert caught == [True]
+    assert capsys.readouterr().err == ""
+
+
+def test_what_a_stream_cannot_encode_is_escaped():
+    done = subprocess.run(
+        [sys.executable, "-m", "esper_ab.commands.cli", "--help"], env=environment(PYTHONIOENCODING="latin-1"),
+        capture_output=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert rb"\u2026" in done.stdout

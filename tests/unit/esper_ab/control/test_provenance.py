@@ -1,0 +1,47 @@
+"""Whose commit is recorded as ours: that of a repository which tracks this package."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from esper_ab.control import provenance
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    """A user's own, with this package installed somewhere below it."""
+    for name, value in (("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_SYSTEM", "/dev/null")):
+        monkeypatch.setenv(name, value)
+    installed = tmp_path / ".venv" / "esper_ab" / "control" / "provenance.py"
+    installed.parent.mkdir(parents=True)
+    installed.touch()
+    git(tmp_path, "init", "--quiet")
+    (tmp_path / "mine.py").touch()
+    commit(tmp_path, "mine.py")
+    monkeypatch.setattr(provenance, "__file__", str(installed))
+    return tmp_path
+
+
+def git(folder, *arguments):
+    done = subprocess.run(
+        ["git", "-c", "user.name=me", "-c", "user.email=me@example.org", *arguments], cwd=folder, check=True,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    return done.stdout.strip()
+
+
+def commit(folder, name):
+    git(folder, "add", "--force", name)
+    git(folder, "-c", "core.hooksPath=/dev/null", "commit", "--quiet", "--message", name)
+
+
+def test_the_commit_of_a_users_repository_is_not_ours(repository):
+    assert provenance.code().keys() == {"sources"}
+
+
+def test_the_commit_of_a_checkout_is(repository):
+    commit(repository, ".venv/esper_ab/control/provenance.py")
+    code = provenance.code()
+    assert (code["commit"], code["dirty"]) == (git(repository, "rev-parse", "HEAD"), "no")
