@@ -53,6 +53,7 @@ def tried(calm: Path, folder: Path, *how: str) -> Path:
     return experiment_dir
 
 
+@pytest.mark.slow
 def test_what_is_harmless(calm, tmp_path):
     experiment_dir = tried(calm, tmp_path, *meddling.HARMLESS)
     assert result_hash(load(experiment_dir).history) == result_hash(load(calm).history)

@@ -136,7 +136,9 @@ def learn(problem: Problem, episodes: int, rng_seed: int = 0, **ppo: float) -> f
     return float(np.mean(scores)) / problem.optimum
 
 
-@pytest.mark.parametrize("table_key", [0, 1, 2])
+@pytest.mark.parametrize(
+    "table_key", [0, *(pytest.param(key, marks=pytest.mark.slow) for key in (1, 2))]
+)
 def test_contextual_bandit(table_key: int):
     problem = Bandit(table_key)
     assert problem.blind < 0.9

@@ -70,7 +70,7 @@ def test_who_goes_on_knowingly_is_blocked_and_told_which_runs(stopped, edit):
 
 
 def test_the_commit_to_go_back_to_is_named(stopped, edit, monkeypatch):
-    git = {"rev-parse": "f" * 40, "status": ""}
+    git = {"ls-files": "provenance.py", "rev-parse": "f" * 40, "status": ""}
     started = fold(events_of(stopped)).started
     assert experiment_run.check_code(stopped, fold(events_of(stopped)), allowed=False) is None
     edit()

@@ -98,6 +98,7 @@ def test_an_experiment_with_a_reward_that_lies_there(trapped: Folder, launcher: 
     assert all(run.evaluation for run in load(trapped.path / "experiments" / "run").history.runs.values())
 
 
+@pytest.mark.slow
 def test_the_other_programs(trapped: Folder, finished: Path) -> None:
     trapped.gives(*INSTALLED, "run", "my_experiment.py", "--quiet")
     assert "fsync" in trapped.gives(*INSTALLED, "doctor")
@@ -107,6 +108,7 @@ def test_the_other_programs(trapped: Folder, finished: Path) -> None:
     trapped.gives(*INSTALLED, "init", "new.toml")
 
 
+@pytest.mark.slow
 def test_a_detached_experiment(tmp_path: Path) -> None:
     there = Folder(tmp_path, "workers/__init__.py", "esper_ab/__init__.py", "queue.py")
     there.gives(*INSTALLED, "launch", *SMALL, "--groups", "random,wait", "--name", "run", "--detach")
@@ -122,12 +124,14 @@ def test_names_of_libraries_shadow_nothing_in_the_children_of_the_installed_comm
     assert load(tmp_path / "experiments" / "run").history.ended is not None
 
 
+@pytest.mark.slow
 def test_names_of_the_standard_library_shadow_nothing_under_python_m(tmp_path: Path) -> None:
     there = Folder(tmp_path, "select.py", "queue.py", "signal.py", "socket.py", "pickle.py", "subprocess.py")
     there.gives(*LAUNCH, *SMALL, "--groups", "random,wait", "--name", "run")
     assert load(tmp_path / "experiments" / "run").history.ended is not None
 
 
+@pytest.mark.slow
 def test_a_process_that_has_imported_another_package_of_the_name(tmp_path: Path, finished: Path) -> None:
     """Its threads cannot have ours, and are refused in one line; worker processes are not concerned."""
     (tmp_path / "workers").mkdir()

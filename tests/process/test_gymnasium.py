@@ -70,6 +70,7 @@ def test_a_calibration_needs_no_margin_and_gives_one_to_start_from(tmp_path: Pat
     assert found.margin > found.spread.sd / 10.0
 
 
+@pytest.mark.slow
 def test_rollouts_in_which_no_episode_ends_are_read_by_every_command(tmp_path: Path) -> None:
     """No pole falls within three steps, so training has no outcome at all."""
     how = ("--episodes", "2", "--set", "gym.rollout=resets", "--steps", "3")

@@ -40,6 +40,7 @@ def test_seeds_live_in_more_than_one_slot_of_one_host() -> None:
     )
 
 
+@pytest.mark.slow
 def test_its_hosts_are_those_of_an_experiment(tmp_path: Path) -> None:
     """Trained by the kernel that an experiment would choose: equal accuracies, to the bit."""
     esper_ab_done(

@@ -103,6 +103,7 @@ def test_one_process_at_a_time_carries_the_parts_out(capsys: pytest.CaptureFixtu
     assert not (directory / "digits").exists()
 
 
+@pytest.mark.slow
 def test_trackers_follow_a_part_that_is_begun_by_resume(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
     done = _trained(tmp_path, *LAUNCH, "--task", "synthetic,digits", "--name", "both", "--track", "tensorboard")

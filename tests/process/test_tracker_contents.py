@@ -84,6 +84,7 @@ def test_mlflow_holds_the_journal(filled, history):
     assert "esper_ab.shaped-simplified/verdict" in runs["comparison"][2]
 
 
+@pytest.mark.slow
 def test_twice_is_once(filled):
     before, folders = held(filled, "synthetic"), sorted(path.name for path in (filled / "wandb").glob("offline-*"))
     track(filled)

@@ -211,6 +211,7 @@ def port():
         return probe.getsockname()[1]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_patient")
 def test_a_server_that_is_not_there_costs_the_run_nothing_and_is_filled_when_it_is(tmp_path, monkeypatch, capfd, port):
     monkeypatch.setenv("no_proxy", "127.0.0.1")

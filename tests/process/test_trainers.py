@@ -178,6 +178,7 @@ def test_a_command_whose_worker_sees_no_experiment_directory_comes_to_the_same_o
         assert "training with" in (tmp_path / "runs/apart/logs" / f"{run}.log").read_text()
 
 
+@pytest.mark.slow
 def test_a_trainer_is_calibrated_by_its_settings(tmp_path: Path) -> None:
     trainer = trainers.python_file(tmp_path)
     common = ("calibrate", "--trainer", trainer, "--outcome", "score", "--outcome-better", "higher", "--out",

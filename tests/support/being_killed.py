@@ -55,7 +55,7 @@ def alive(pid):
     """Neither gone nor a zombie that nobody has collected yet."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 
