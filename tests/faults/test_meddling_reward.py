@@ -77,7 +77,10 @@ def test_what_is_found_afterwards(calm, tmp_path):
         assert file in checked.stdout + checked.stderr
 
 
-@pytest.mark.parametrize("file", meddling.GIVEN_UP)
+_FIRST, *_OTHERS = meddling.GIVEN_UP
+
+
+@pytest.mark.parametrize("file", [_FIRST, *(pytest.param(file, marks=pytest.mark.slow) for file in _OTHERS)])
 def test_what_costs_a_replicate_is_named(file, calm, tmp_path):
     experiment_dir = tmp_path / "tried"
     with suppress(WorkerFailed):  # when the first replicate is lost as well

@@ -131,7 +131,7 @@ def test_the_issue_query_works(same_twice: Path) -> None:
     assert {row["group_id"] for row in json.loads(done("query", str(same_twice), sql, "--json"))} == {"a", "b"}
 
 
-@pytest.mark.parametrize("launcher", ["local", "inline"])
+@pytest.mark.parametrize("launcher", [pytest.param("local", marks=pytest.mark.slow), "inline"])
 def test_more_groups_than_cores_share_them(tmp_path: Path, launcher: str) -> None:
     core = str(min(os.sched_getaffinity(0)))
     on_one_core = [shutil.which("taskset") or "taskset", "-c", core, sys.executable, "-m", "esper_ab.launch"]

@@ -58,6 +58,7 @@ def test_without_gymnasium_the_remedy_is_one_line(tmp_path: Path, monkeypatch) -
     assert len(ended.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_a_calibration_needs_no_margin_and_gives_one_to_start_from(tmp_path: Path) -> None:
     ended = esper_ab(
         "calibrate", "--task", "gym:CartPole-v1", "--runs", "4", "--episodes", "1", "--out", tmp_path, "--name", "x",

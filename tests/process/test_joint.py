@@ -79,7 +79,10 @@ def test_what_is_left_is_launched_again_to_the_same_records(place: Path, capsys:
     assert "every part of the experiment is finished" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("journal", [None, b"", b'{"n":0,"prev":"00000000"'])
+@pytest.mark.parametrize(
+    "journal",
+    [*(pytest.param(one, marks=pytest.mark.slow) for one in (None, b"")), b'{"n":0,"prev":"00000000"'],
+)
 def test_a_part_that_was_ended_before_its_first_event_is_launched_again(place: Path, journal: bytes | None) -> None:
     part = place / "experiments/both/digits"
     shutil.rmtree(part)
