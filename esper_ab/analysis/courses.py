@@ -8,7 +8,7 @@ from esper_ab.analysis.pairs import Pairs, complete_replicates
 from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History
 from esper_ab.stats.least_pairs import LEAST_PAIRS
-from esper_ab.stats.pair import Pair, alike, resolution
+from esper_ab.stats.pair import Pair, alike
 from esper_ab.verdict.looks import Course, follow
 
 
@@ -19,7 +19,6 @@ def courses(history: History, pairs: Pairs) -> dict[Contrast, Course]:
 
 def settled(pairs: Sequence[Pair], course: Course) -> bool:
     """Return whether a comparison is decided, or never will be because the difference is constant."""
-    differences = [pair.a - pair.b for pair in pairs]
-    within = resolution([pair.a for pair in pairs], [pair.b for pair in pairs])
-    constant = len(differences) >= LEAST_PAIRS and alike(differences, within) == len(differences)
+    count = len(pairs)
+    constant = count >= LEAST_PAIRS and alike([pair.a for pair in pairs], [pair.b for pair in pairs]) == count
     return course.decision != "open" or constant

@@ -13,7 +13,8 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})  # errno values of an OSError that goes away when space is freed
@@ -89,6 +90,16 @@ class DiskFull(EsperError):
     """No room on the disk, or a quota is exhausted; everything recorded before is kept."""
 
     exit_code = 75
+
+
+@contextmanager
+def naming(command: str, *, instead_of: str) -> Iterator[None]:
+    """While entered, have errors name `command` where they name another one, which knows less of what is going on."""
+    try:
+        yield
+    except EsperError as error:
+        error.args = tuple(one.replace(instead_of, command) if isinstance(one, str) else one for one in error.args)
+        raise
 
 
 def no_room(error: OSError) -> DiskFull:

@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from esper_ab.analysis.trained_by import code_states, named, telling
-from esper_ab.contracts.errors import DiskFull, EsperError, Interrupted, UsageError, WorkerFailed
+from esper_ab.contracts.errors import DiskFull, EsperError, Interrupted, UsageError, WorkerFailed, naming
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.trainer import is_command
@@ -138,7 +138,8 @@ def _perform(
     sink: EventSink, first: events.AnyEvent, experiment_dir: Path, launcher: Launcher, limits: Limits | None
 ) -> None:
     limits = limits or Limits()
-    with _resumed_by(experiment_dir, launcher), closing(sink):
+    plain, whole = (shell_command("resume", experiment_dir, *flags) for flags in ((), launcher.flags))
+    with naming(whole, instead_of=plain), closing(sink):  # without the launcher's flags workers start elsewhere
         recorded = False
         try:
             with CaughtSignals() as signals, sink.heeding(signals, limits.disk_full_s):
@@ -167,17 +168,6 @@ def say_how_to_go_on(error: BaseException, experiment_dir: Path, history: Histor
         error.args = (f"{error}\n{line}",)
     else:
         error.add_note(line)
-
-
-@contextmanager
-def _resumed_by(experiment_dir: Path, launcher: Launcher) -> Iterator[None]:
-    """Have an error that names the command which resumes name the launcher, too: without it workers start elsewhere."""
-    try:
-        yield
-    except EsperError as error:
-        plain, whole = (shell_command("resume", experiment_dir, *flags) for flags in ((), launcher.flags))
-        error.args = tuple(one.replace(plain, whole) if isinstance(one, str) else one for one in error.args)
-        raise
 
 
 def _has_copies(history: History) -> bool:

@@ -6,8 +6,6 @@ again with its name: what has ended is read, what has begun is resumed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -15,7 +13,7 @@ import msgspec
 from esper_ab.analysis.calibration import calibration_of
 from esper_ab.analysis.pairs import pairs_of, same_records
 from esper_ab.contracts.below import write_below
-from esper_ab.contracts.errors import EsperError, Setting, UsageError
+from esper_ab.contracts.errors import Setting, UsageError, naming
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.design.calibration_file import FILE_NAME, Calibration
 from esper_ab.execution.experiment import PlannedExperiment, carry_out, plan_on
@@ -54,7 +52,7 @@ def calibration_file(experiment_dir: Path) -> Path:
 def _carry_on(planned: PlannedExperiment, launcher: Launcher, *, watched: bool, again: str) -> None:
     """Carry out what has not begun, resume what has not ended; UsageError where another experiment was planned."""
     experiment_dir = planned.experiment_dir
-    with naming(again, experiment_dir, launcher):
+    with naming(again, instead_of=shell_command("resume", experiment_dir, *launcher.flags)):  # which resumes one alone
         if not begun(experiment_dir):
             carry_out(planned, launcher, watched=watched)
             return
@@ -66,17 +64,6 @@ def _carry_on(planned: PlannedExperiment, launcher: Launcher, *, watched: bool, 
             )  # fmt: skip
         if not history.finished:
             resume_run(experiment_dir, launcher, watched=watched, notify=planned.notify)
-
-
-@contextmanager
-def naming(again: str, experiment_dir: Path, launcher: Launcher) -> Iterator[None]:
-    """Have an error name the command `again` in the place of the one that resumes one of the experiments alone."""
-    try:
-        yield
-    except EsperError as error:
-        alone = shell_command("resume", experiment_dir, *launcher.flags)
-        error.args = tuple(one.replace(alone, again) if isinstance(one, str) else one for one in error.args)
-        raise
 
 
 def _try_determinism(planned: PlannedExperiment, launcher: Launcher, again: str) -> bool:

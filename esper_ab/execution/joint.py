@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from esper_ab.contracts.below import remove_folder_below, removed_on_failure
-from esper_ab.contracts.errors import EsperError, UsageError
+from esper_ab.contracts.errors import UsageError, naming
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.control.preflight import check_launcher
@@ -213,15 +213,10 @@ def _told_of(name: str) -> Iterator[None]:
         raise UsageError(f"{name}: ", *error.args) from None
 
 
-@contextmanager
-def _resumed_as_a_whole(directory: Path, part: JointPart) -> Iterator[None]:
+def _resumed_as_a_whole(directory: Path, part: JointPart) -> AbstractContextManager[None]:
     """Have an error name the command that goes on with all parts, not with one."""
-    try:
-        yield
-    except EsperError as error:
-        alone, whole = (shell_command("resume", folder) for folder in (directory / part.folder, directory))
-        error.args = tuple(one.replace(alone, whole) if isinstance(one, str) else one for one in error.args)
-        raise
+    alone, whole = (shell_command("resume", folder) for folder in (directory / part.folder, directory))
+    return naming(whole, instead_of=alone)
 
 
 def describe(planned: PlannedJoint) -> str:

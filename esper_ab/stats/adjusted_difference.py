@@ -98,9 +98,8 @@ def adjusted_difference(
         return none
     residuals = d - matrix @ solution
     sd = math.sqrt(math.fsum(residuals**2) / df)
-    within = resolution(x, y)
-    constant = bool(np.max(np.abs(residuals)) <= within)  # beside the positions
-    if constant or degenerate(d, within):
+    constant = bool(np.max(np.abs(residuals)) <= resolution(x, y))  # beside the positions
+    if constant or degenerate(x, y):
         return msgspec.structs.replace(none, sd=0.0 if constant else sd)
     se = sd / math.sqrt(information)
     t = mean / se

@@ -33,9 +33,9 @@ class Drift(msgspec.Struct, frozen=True, kw_only=True):
 def drift(pairs: Sequence[Pair], positions: int) -> Drift | None:
     """Compute both; `positions` 1: unadjusted. None with fewer than 6 pairs, or where too little varies or is free."""
     ordered = sorted(pairs, key=lambda pair: pair.replicate)
-    d = np.array([pair.a - pair.b for pair in ordered])
-    least = resolution([pair.a for pair in pairs], [pair.b for pair in pairs])
-    if d.size < LEAST_PAIRS or degenerate(d, least):
+    a, b = (np.array(side) for side in ([pair.a for pair in ordered], [pair.b for pair in ordered]))
+    d = a - b
+    if d.size < LEAST_PAIRS or degenerate(a, b):
         return None
     matrix = design_matrix([(pair.position_a, pair.position_b) for pair in ordered], positions)
     time = np.array([float(pair.replicate) for pair in ordered])
@@ -43,7 +43,7 @@ def drift(pairs: Sequence[Pair], positions: int) -> Drift | None:
     left, clock = d - basis @ (basis.T @ d), time - basis @ (basis.T @ time)
     df = d.size - basis.shape[1] - 1
     within = float(clock @ clock)
-    if df < 1 or within < 1e-9 or float(np.max(np.abs(left))) <= least:
+    if df < 1 or within < 1e-9 or float(np.max(np.abs(left))) <= resolution(a, b):
         return None
     slope = float(clock @ left) / within
     rest = max(float(left @ left) - slope**2 * within, 0.0) / df

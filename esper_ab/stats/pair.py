@@ -22,14 +22,14 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     position_b: int
 
 
-def resolution(a: ArrayLike, b: ArrayLike) -> float:
-    """Return how close two differences of endpoints a, b [pairs] must be to count as one, in their unit."""
-    return _SAME * float(np.max(np.abs(np.concatenate((np.ravel(a), np.ravel(b)))), initial=0.0))
+def resolution(*endpoints: ArrayLike) -> float:
+    """Return how close two of these numbers, or two differences of them, must be to count as one, in their unit."""
+    return _SAME * max(float(np.max(np.abs(values), initial=0.0)) for values in endpoints)
 
 
-def alike(differences: ArrayLike, within: float) -> int:
-    """How many of the differences [pairs] agree with one another, at most: the size of the largest set `within`."""
-    return commonest(differences, within)[0] if np.size(differences) else 0
+def alike(a: ArrayLike, b: ArrayLike) -> int:
+    """How many of the differences of a, b [pairs] agree with one another: the size of the largest set of equal ones."""
+    return commonest(np.subtract(a, b), resolution(a, b))[0] if np.size(a) else 0
 
 
 def commonest(values: ArrayLike, within: float) -> tuple[int, float]:
@@ -40,11 +40,11 @@ def commonest(values: ArrayLike, within: float) -> tuple[int, float]:
     return int(sizes[at]), float(ordered[at])
 
 
-def degenerate(differences: ArrayLike, within: float) -> bool:
-    """Whether differences [pairs] are no sample that a test may be applied to, whatever they show.
+def degenerate(a: ArrayLike, b: ArrayLike) -> bool:
+    """Whether the differences of a, b [pairs] are no sample that a test may be applied to, whatever they show.
 
     More than half are one and the same number, and fewer than LEAST_PAIRS are another: all claims would rest on those
-    few, or, where there are none, on a deviation of zero. Those `within` of one another are one: see `resolution`.
+    few, or, where there are none, on a deviation of zero. Rounding of a constant difference is no spread, either.
     """
-    count, most = np.asarray(differences).size, alike(differences, within)
+    count, most = np.size(a), alike(a, b)
     return count > 1 and 2 * most > count and count - most < LEAST_PAIRS

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from esper_ab.stats.distributions import t_ppf, t_sf
-from esper_ab.stats.pair import alike, degenerate, resolution
+from esper_ab.stats.pair import alike, degenerate
 
 
 class PairedDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,10 +48,10 @@ def differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
 def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> PairedDifference:
     """Compute Student's paired t for a, b [pairs]: mean, interval at `level`, two-sided p with pairs - 1 df."""
     d = differences(a, b)
-    n, mean, within = int(d.size), math.fsum(d) / d.size, resolution(a, b)
+    n, mean = int(d.size), math.fsum(d) / d.size
     sd = float(np.std(d, ddof=1)) if n > 1 else None
-    if sd is None or degenerate(d, within):
-        sd = 0.0 if n > 1 and alike(d, within) == n else sd
+    if sd is None or degenerate(a, b):
+        sd = 0.0 if n > 1 and alike(a, b) == n else sd
         return PairedDifference(
             pairs=n, mean=mean, sd=sd, se=None, low=None, high=None, level=level, t=None, df=n - 1, p=None
         )

@@ -21,6 +21,7 @@ from esper_ab.verdict.imputation import Imputed
 from esper_ab.verdict.look import Look
 from esper_ab.verdict.looks import Course
 from esper_ab.verdict.question import Lost, Question
+from esper_ab.verdict.sample_size import extendable
 from esper_ab.verdict.unseen import Unseen
 from esper_ab.verdict.word import Verdict
 
@@ -76,15 +77,14 @@ class Numbers:
 
     @property
     def extendable(self) -> bool:
-        """Whether `esper-ab extend` could decide it: an open comparison by t, in an experiment of our own."""
-        design = self.question.design
-        return self.question.recorded and design.test == "t" and self.course.decision == "open"
+        """Whether `esper-ab extend` could decide it."""
+        return extendable(self.question, self.course)
 
     @property
     def stuck(self) -> tuple[int, float] | None:
         """How many runs of the pairs used came to one and the same endpoint, and to which; None unless most did."""
         endpoints = [value for pair in self.pairs[: self.used] for value in (pair.a, pair.b)]
-        count, value = commonest(endpoints, resolution(endpoints, ())) if endpoints else (0, 0.0)
+        count, value = commonest(endpoints, resolution(endpoints)) if endpoints else (0, 0.0)
         return (count, value) if 2 * count > len(endpoints) else None
 
     @property

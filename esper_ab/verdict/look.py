@@ -16,7 +16,7 @@ from esper_ab.design.design import Design
 from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_difference
 from esper_ab.stats.anytime_t import anytime_interval, log_evidence
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
-from esper_ab.stats.pair import Pair, degenerate, resolution
+from esper_ab.stats.pair import Pair, degenerate
 from esper_ab.stats.signed_rank import hodges_lehmann_interval, signed_rank
 
 _LARGEST_LOG = 700.0  # exp() of more is no float; an e-value beyond it says no more
@@ -75,9 +75,8 @@ def look_data(design: Design, replicates: int, pairs: Sequence[Pair]) -> LookDat
         )
     if design.test == "rank" and used and not _anytime(design, replicates):
         rank = signed_rank(a, b)
-        d = [x - y for x, y in zip(a, b, strict=True)]
-        p = None if degenerate(d, resolution(a, b)) or not rank.n else rank.p
-        average = math.fsum(d) / len(d)
+        p = None if degenerate(a, b) or not rank.n else rank.p
+        average = math.fsum(x - y for x, y in zip(a, b, strict=True)) / len(a)
         return LookData(
             pairs=len(used), effect=None, a=a, b=b, p=p, mean=rank.estimate, average=average,
             of_average=adjusted_difference(a, b, sides, 1),

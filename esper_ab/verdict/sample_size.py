@@ -29,13 +29,17 @@ def spread(
     return effect.se * math.sqrt(effect.pairs), effect.df, effect.pairs - effect.df
 
 
+def extendable(question: Question, course: Course) -> bool:
+    """Whether `esper-ab extend` could decide it: an open comparison by t, in an experiment of our own."""
+    return question.recorded and question.design.test == "t" and course.decision == "open"
+
+
 def needed_here(question: Question, course: Course, found: tuple[float, int, int]) -> PairsNeeded:
     """Compute the pairs that the margin takes in this plan; beyond the planned ones at the price of an extension."""
     (sd, df, columns), design, bound = found, question.design, _bound(question, course)
     needed = pairs_needed(sd, df, design.margin, bound, columns)
-    extendable = design.test != "rank" and bool(design.boundaries) and question.recorded and course.decision == "open"
-    if callable(bound) or needed.pairs <= question.planned or not extendable:
-        return needed  # what cannot be extended, such as the rank test or what a look closed, takes a longer plan
+    if callable(bound) or needed.pairs <= question.planned or not (design.boundaries and extendable(question, course)):
+        return needed  # what cannot be extended takes a longer plan
     evidence = EXTENSION_STRICTNESS / _held(question, course)
     return pairs_needed(sd, df, design.margin, lambda pairs: _anytime_p(pairs, evidence), columns)
 

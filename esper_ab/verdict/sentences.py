@@ -5,7 +5,7 @@ from __future__ import annotations
 from esper_ab.design.design import Design, rule
 from esper_ab.design.pairs_needed import MOST_NAMED, PairsNeeded
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS, smallest_p
-from esper_ab.stats.pair import alike, resolution
+from esper_ab.stats.pair import alike
 from esper_ab.stats.statistic import Beside
 from esper_ab.stats.text import digits_apart, n_pairs, p_beside, p_text, percent, signed
 from esper_ab.verdict.descriptive import statistics
@@ -223,8 +223,7 @@ def _shown(evidence: Evidence) -> str:
 def _alike(evidence: Evidence) -> int:
     """Return the size of the largest set of used pairs with equal differences."""
     used = evidence.pairs[: evidence.used]
-    within = resolution([pair.a for pair in used], [pair.b for pair in used])
-    return alike([pair.a - pair.b for pair in used], within)
+    return alike([pair.a for pair in used], [pair.b for pair in used])
 
 
 def _by_ranks(evidence: Evidence) -> bool:

@@ -185,7 +185,9 @@ def curves(found: Found) -> str:
 
 
 def differences(found: Found) -> str:
-    """Per budget: the trained policies against the untrained one, and each pair of modes, paired by replicate."""
+    """Per budget, paired by replicate: the trained policies against the untrained one, each mode against the schedule,
+    and each pair of modes.
+    """
     lines = [
         f"| budget | difference | pairs | sampled, points | its SD | pairs for {RESOLVED:g} points | greedy, points "
         "| its SD |",
@@ -194,6 +196,8 @@ def differences(found: Found) -> str:
     for budget in (one.name for one in BUDGETS):
         modes = {mode: found[mode, budget] for mode in MODES if (mode, budget) in found}
         sides = [("all modes", list(modes.values()), "untrained", [found.get(("untrained", ""), {})])]
+        schedule = [found.get(("schedule", ""), {})]
+        sides += [(mode, [modes[mode]], "schedule", schedule) for mode in modes]
         sides += [(a, [modes[a]], b, [modes[b]]) for a, b in combinations(modes, 2)]
         for name, of_a, other, of_b in sides:
             both = sorted(set.intersection(*(set(runs) for runs in (*of_a, *of_b)))) if of_a else []
@@ -201,14 +205,16 @@ def differences(found: Found) -> str:
                 continue
             cells = []
             for key in ("accuracy", "greedy"):
-                d = [np.mean([r[i][key] for r in of_a]) - np.mean([r[i][key] for r in of_b]) for i in both]
-                mean, half = mean_and_half([float(one) for one in d])
-                cells.append((f"{mean:+.1f} [{mean - half:+.1f}, {mean + half:+.1f}]", float(np.std(d, ddof=1))))
-            (sampled, sd), (greedy, greedy_sd) = cells
-            lines.append(
-                f"| {budget.replace('x', ' x ')} | {name} - {other} | {len(both)} | {sampled} | {sd:.1f} "
-                f"| {pairs_needed(sd)} | {greedy} | {greedy_sd:.1f} |"
-            )
+                if any(runs[i][key] is None for runs in (*of_a, *of_b) for i in both):
+                    cells += ["", ""]  # a fixed plan has no actions that are more probable than others
+                    continue
+                d = [float(np.mean([r[i][key] for r in of_a]) - np.mean([r[i][key] for r in of_b])) for i in both]
+                (mean, half), sd = mean_and_half(d), float(np.std(d, ddof=1))
+                cells += [f"{mean:+.1f} [{mean - half:+.1f}, {mean + half:+.1f}]", f"{sd:.1f}"]
+                if key == "accuracy":
+                    cells.append(str(pairs_needed(sd)))
+            head = (budget.replace("x", " x "), f"{name} - {other}", str(len(both)))
+            lines.append(f"| {' | '.join((*head, *cells))} |")
     return "\n".join(lines)
 
 

@@ -86,7 +86,7 @@ def test_the_hosts_that_plans_call_enough_are_those_of_the_data():
     for line in differences(runs).splitlines()[2:]:
         budget, difference, _, _, _, pairs_for_the_margin, *_ = [cell.strip() for cell in line.strip("|").split("|")]
         episodes, n_envs = budget.split(" x ")
-        if "untrained" not in difference:
+        if not any(other in difference for other in ("untrained", "schedule")):
             pairs.setdefault(int(episodes) * int(n_envs), []).append(int(pairs_for_the_margin))
     few = 20
     assert all((max(needed) <= few) is (hosts >= ENOUGH_HOSTS) for hosts, needed in pairs.items()), pairs
@@ -98,10 +98,14 @@ def test_differences_are_of_the_replicates_that_both_have():
     sparse = of["sparse", "12x8"]
     of["minimal", "12x8"] = {r: {**run, "accuracy": run["accuracy"] - 5.0 - r} for r, run in sparse.items()}
     of["untrained", ""] = {r: {**run, "greedy": 40.0} for r, run in of["random", ""].items()}
+    of["schedule", ""] = {r: {**run, "accuracy": run["accuracy"] - 1.0, "greedy": None} for r, run in sparse.items()}
     lines = differences(of).splitlines()[2:]
-    assert [line.split("|")[2].strip() for line in lines] == ["all modes - untrained", "sparse - minimal"]
-    assert "| 3 | +6.0 [" in lines[1]  # 5, 6, 7
-    assert "| +0.0 [+0.0, +0.0] | 0.0 |" in lines[1]
+    assert [line.split("|")[2].strip() for line in lines] == [
+        "all modes - untrained", "sparse - schedule", "minimal - schedule", "sparse - minimal",
+    ]  # fmt: skip
+    assert lines[1].endswith("| +1.0 [+1.0, +1.0] | 0.0 | 2 |  |  |")
+    assert "| 3 | +6.0 [" in lines[3]  # 5, 6, 7
+    assert "| +0.0 [+0.0, +0.0] | 0.0 |" in lines[3]
 
 
 @pytest.mark.parametrize(("sd", "pairs"), [(0.0, 2), (2.0, 10), (4.0, 34)])

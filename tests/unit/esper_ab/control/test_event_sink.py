@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import queue
-import resource
 
 import pytest
+from support.file_size import largest
 from support.journals import planted_effect
 
 from esper_ab.contracts.errors import JournalError
@@ -51,13 +51,8 @@ def test_a_warning_is_told_at_once_and_an_event_when_it_is_written(sink, told):
 
 def test_what_never_came_into_the_journal_is_never_told(sink, told, tmp_path):
     sink.record(ENTRY)
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / "events.jsonl").stat().st_size, hard))
-    try:
-        with pytest.raises(JournalError):
-            sink.close()
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with largest((tmp_path / "events.jsonl").stat().st_size), pytest.raises(JournalError):
+        sink.close()
     assert told.empty()
 
 
@@ -71,13 +66,8 @@ def test_the_end_is_told_although_it_finds_no_room(sink, told, tmp_path):
     end = ExperimentEnded(status="failed", detail="no room")
     sink.record(ENTRY)
     sink.record(end)
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / "events.jsonl").stat().st_size, hard))
-    try:
-        with pytest.raises(JournalError):
-            sink.close()
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with largest((tmp_path / "events.jsonl").stat().st_size), pytest.raises(JournalError):
+        sink.close()
     assert told.get(timeout=PATIENCE_S) == end
     assert told.empty()
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import errno
 import json
 import os
-import resource
 import zlib
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.file_size import largest
 from support.short_journal import EVENTS, fixed_clock, write
 
 from esper_ab.contracts.errors import DiskFull, JournalError, UsageError
@@ -143,15 +143,11 @@ def test_a_full_disk_leaves_whole_lines_and_the_journal_usable(tmp_path):
     journal.append(EVENTS[0])
     journal.write()
     size = (tmp_path / JOURNAL_NAME).stat().st_size
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, hard))
     journal.append(EVENTS[1])
-    try:
+    with largest(size + 20):
         for write_it in (journal.write, journal.commit):
             with pytest.raises(JournalError, match=r"cannot write .*1 lines are intact"):
                 write_it()
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert (tmp_path / JOURNAL_NAME).stat().st_size == size
     journal.append(EVENTS[2])
     journal.close()
@@ -166,16 +162,11 @@ def test_a_line_that_somebody_has_read_stays_when_the_disk_is_full(tmp_path, mon
     journal.commit()
     following, write_some = follow(path), os.write
     seen = list(following)
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     for milestone in range(30):
         journal.append(MilestoneReleased(replicate=0, milestone=milestone, runs=("a/0", "b/0")))
     monkeypatch.setattr(os, "write", lambda *what: (write_some(*what), seen.extend(following))[0])
-    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + room, hard))
-    try:
-        with pytest.raises(JournalError) as error:
-            journal.close()
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with largest(path.stat().st_size + room), pytest.raises(JournalError) as error:
+        journal.close()
     assert list(read(path)) == seen
     assert f" its {len(seen)} lines are intact" in str(error.value)
     again, past = Journal.take_up(tmp_path, list, fixed_clock)
