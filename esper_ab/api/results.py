@@ -19,7 +19,7 @@ from esper_ab.report.content import Content
 from esper_ab.verdict.comparison import Comparison
 
 _DEATHS = ("worker_death", "hung_worker")
-_GO_ON = "to go on:"  # as control/experiment_run ends such an error
+_GO_ON = "to go on: "  # as control/experiment_run ends such an error
 _METRICS = ("endpoint", "outcome", "greedy", "failed", "entropy_change", "training_area")  # of RunOutcome
 
 
@@ -116,16 +116,18 @@ class Results(Mapping[str, list[RunResult]]):
 def early_end(failure: EsperError | None, path: Path, history: History) -> str:
     """One line: what ended the experiment before its end, where, and the commands to go on with; "" for None.
 
-    `failure`: several lines, with the end of a worker's log among them, which stays in the log.
+    `failure`: several lines, with the end of a worker's log among them, which stays in the log, and the command last,
+    with the flags that started its workers.
     """
     if failure is None:
         return ""
-    first, *more = [line for line in str(failure).splitlines() if not line.startswith(_GO_ON)]
+    lines = str(failure).splitlines()
+    first, *more = [line for line in lines if not line.startswith(_GO_ON)]
     said = [first, *(line for line in more[-1:] if not line.startswith(" "))]  # what follows from it, below the log
     died = next((entry.run_name for entry in reversed(history.ledger) if entry.category in _DEATHS), "")
     see = f"see `{shell_command('logs', path, *([died] if died else []))}`"
-    left = any(run.expected for run in history.runs.values())
-    return "; ".join([*said, see, *([f"to go on: `{shell_command('resume', path)}`"] if left else [])])
+    on = [f"{_GO_ON}`{line.removeprefix(_GO_ON)}`" for line in lines if line.startswith(_GO_ON)]
+    return "; ".join([*said, see, *on])
 
 
 def _result(path: Path, run: RunHistory, content: Content) -> RunResult:

@@ -13,7 +13,7 @@ from esper_ab.journal.fold import fold
 
 ERROR = WorkerFailed(
     "worker w00/3 on cpu:0 crashed, training shaped/1\nthe end of logs/shaped-1.log:\n  Traceback\n  ValueError\n"
-    "that was the third time in a row\nto go on: esper-ab resume elsewhere"
+    "that was the third time in a row\nto go on: esper-ab resume 'my runs/one' --launcher ray"
 )
 DEATH = Ledger(category="worker_death", run_name="shaped/1", episode=None, detail="crashed")
 
@@ -22,7 +22,7 @@ def test_it_is_one_line_with_what_where_and_what_now():
     history = fold([*planted_effect()[:30], DEATH])
     assert early_end(ERROR, Path("my runs/one"), history) == (
         "worker w00/3 on cpu:0 crashed, training shaped/1; that was the third time in a row; "
-        "see `esper-ab logs 'my runs/one' shaped/1`; to go on: `esper-ab resume 'my runs/one'`"
+        "see `esper-ab logs 'my runs/one' shaped/1`; to go on: `esper-ab resume 'my runs/one' --launcher ray`"
     )
 
 
