@@ -37,11 +37,16 @@ _OF_ONE = {
 }
 
 
-def launch_joint(asked: Parts, options: dict[str, Any], tracking: Tracking) -> None:
-    """Plan all parts, carry them out one after the other, and answer over them."""
+def refuse_of_one(options: dict[str, Any], parts: int) -> None:
+    """UsageError for a flag of `launch` that a question over several parts has no place for."""
     for flag, why in _OF_ONE.items():
         if options[flag] not in (None, False):
-            raise UsageError(f"--{flag}: {why}; leave it out of a question over {len(asked.parts)} parts")
+            raise UsageError(f"--{flag}: {why}; leave it out of a question over {parts} parts")
+
+
+def launch_joint(asked: Parts, options: dict[str, Any], tracking: Tracking) -> None:
+    """Plan all parts, carry them out one after the other, and answer over them."""
+    refuse_of_one(options, len(asked.parts))
     launcher, notify = launcher_of(options), parse_notify(options["notify"])
     planned = joint.plan_joint(asked, options["out"], launcher, only_plan=options["dry_run"])
     _requirements(options["fail_unless"], planned.plan)  # refused before anything starts

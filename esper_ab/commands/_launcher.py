@@ -13,14 +13,16 @@ from esper_ab.settings.parse import read_toml
 
 
 def launcher_of(options: dict[str, Any]) -> Launcher:
-    """The launcher that flags ask for, and the file of `--config` where they say nothing.
+    """The launcher that is asked for; UsageError for what it does not have, and as `read_launcher`."""
+    return launcher_as_asked(read_launcher(options))
 
-    UsageError for what the launcher does not have, and for a label that is none.
-    """
+
+def read_launcher(options: dict[str, Any]) -> AskedLauncher:
+    """What the flags say, and the file of `--config` where they say nothing; UsageError for a label that is none."""
     asked = read_launcher_flags(options)
     if options.get("config"):
         asked = asked.over(read_toml(options["config"]).launcher)
-    return launcher_as_asked(asked)
+    return asked
 
 
 def read_launcher_flags(options: dict[str, Any]) -> AskedLauncher:

@@ -80,7 +80,7 @@ def command(**options: Any) -> None:
     if (several := parse_parts(options)) is not None:
         launch_joint(several, options, tracking_of(options))
         return
-    known, tracking, notify = _load_known(options), tracking_of(options), parse_notify(options["notify"])
+    known, tracking, notify = load_known(options), tracking_of(options), parse_notify(options["notify"])
     asked = parse_flags(options)
     launcher = launcher_of(options)
     planned = replace(execution.plan_experiment(
@@ -117,7 +117,7 @@ def _detach(planned: execution.PlannedExperiment, *, as_json: bool) -> None:
     click.echo(detached.shown(as_json=as_json))
 
 
-def _load_known(options: dict[str, Any]) -> execution.Beforehand:
+def load_known(options: dict[str, Any]) -> execution.Beforehand:
     """What the files that are named say; nothing without a file."""
     path = options["appraisal"]
     return execution.Beforehand(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import shared_options
@@ -20,6 +22,7 @@ _OWN = (
     "--yes",
 )  # fmt: skip
 _PROGRAM = "esper_ab.commands.cli"
+_LAUNCHER = "slurm"
 _WARNING_S = 120  # before the time limit: to finish the barrier in progress
 
 
@@ -53,26 +56,68 @@ def command(
 
     Requeued after a preemption, or submitted again, it goes on from the journal.
     """
+    from esper_ab.commands.launch import command as launch  # here: help and completion need no settings
+
     check_name(name)
-    _check_flags(launch_flags)
-    told = ("--notify", notify) if notify else ()
+    for flag in launch_flags:
+        if flag.partition("=")[0] in _OWN:
+            raise UsageError(f"{flag}: the script decides this itself; leave it out")
+    context = launch.make_context("launch", list(launch_flags))
+    _check_flags(context.params)
+    told = _told(notify, setup)
+    both = ("--launcher", _LAUNCHER, "--files", files, *told, "--quiet")
     click.echo(
-        batch_script(out / name, launch_flags, _options(name, asked), setup, ("--files", files, *told)), nl=False
+        batch_script(out / name, launch_flags, _of_resume(context), _options(name, asked), setup, both), nl=False
     )
 
 
-def _check_flags(flags: tuple[str, ...]) -> None:
-    """UsageError for what `launch` would refuse, which would show only when the job begins."""
-    from esper_ab.commands.launch import command as launch  # here: help and completion need no settings
+def _check_flags(options: dict[str, Any]) -> None:
+    """UsageError for what `launch` would refuse without a look at a node, which would show only when the job begins."""
+    # Here, so that help and completion need no settings.
+    from esper_ab.commands._joint import refuse_of_one
+    from esper_ab.commands._launcher import read_launcher
+    from esper_ab.commands.launch import load_known, tracking_of
+    from esper_ab.design.design import check_design, comparisons
+    from esper_ab.execution.launching import launcher_factory
     from esper_ab.settings.flags import parse_flags
     from esper_ab.settings.parts import parse_parts
+    from esper_ab.verdict.requirement import parse_requirement
 
-    for flag in flags:
-        if flag.partition("=")[0] in _OWN:
-            raise UsageError(f"{flag}: the script decides this itself; leave it out")
-    options = launch.make_context("launch", list(flags)).params
-    if parse_parts(options) is None:
-        parse_flags(options)
+    launcher_factory(_LAUNCHER, read_launcher(options).own)
+    tracking_of(options)
+    several = parse_parts(options)
+    if several is None:
+        asked = parse_flags(options)
+        load_known(options)
+    else:
+        asked = several.parts[0].asked  # whose groups and control are those of all
+        refuse_of_one(options, len(several.parts))
+    check_design(asked)
+    for text in options["fail_unless"]:
+        parse_requirement(text, [group.name for group in asked.groups], comparisons(asked))
+
+
+def _told(notify: str | None, setup: tuple[str, ...]) -> tuple[str, ...]:
+    """--notify as both commands take it; UsageError as theirs, unless a command of `setup` may bring the program."""
+    from esper_ab.execution.notify import parse_notify  # likewise
+
+    if not setup:
+        parse_notify(notify)
+    return ("--notify", notify) if notify else ()
+
+
+def _of_resume(launched: click.Context) -> tuple[str, ...]:
+    """The flags of `launch` that were given and that `resume` has, too: no journal holds them."""
+    from esper_ab.commands.resume import command as resume  # likewise
+
+    theirs = {flag for param in resume.params for flag in param.opts}
+    words: list[str] = []
+    for param in launched.command.params:
+        if param.opts[0] in theirs and launched.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE:
+            value = launched.params[param.name or ""]
+            for one in value if isinstance(value, tuple) else (value,):
+                words += (param.opts[0],) if one is True else (param.opts[0], str(one))
+    return tuple(words)
 
 
 def _options(name: str, asked: dict[str, object]) -> tuple[str, ...]:
@@ -92,17 +137,16 @@ def _options(name: str, asked: dict[str, object]) -> tuple[str, ...]:
 
 
 def batch_script(
-    experiment_dir: Path, flags: tuple[str, ...], options: tuple[str, ...], setup: tuple[str, ...],
-    both: tuple[str, ...],
+    experiment_dir: Path, flags: tuple[str, ...], again: tuple[str, ...], options: tuple[str, ...],
+    setup: tuple[str, ...], both: tuple[str, ...],
 ) -> str:  # fmt: skip
-    """The script's text; `both`: flags of `launch` and `resume`.
+    """The script's text. `flags`: of `launch`; `again`: those of them that `resume` takes, too; `both`: ours, of both.
 
     `exec`: signals of Slurm to the script reach the coordinator itself.
     """
     where = ("--name", experiment_dir.name, "--out", str(experiment_dir.parent))
-    common = ("--launcher", "slurm", *both, "--quiet")
-    resume = shlex.join(child_command(_PROGRAM, "resume", str(experiment_dir), *common, outlives=True))
-    launch = shlex.join(child_command(_PROGRAM, "launch", *flags, *where, *common, "--yes", outlives=True))
+    resume = shlex.join(child_command(_PROGRAM, "resume", str(experiment_dir), *again, *both, outlives=True))
+    launch = shlex.join(child_command(_PROGRAM, "launch", *flags, *where, *both, "--yes", outlives=True))
     journal, joint = (shlex.quote(str(experiment_dir / name)) for name in (JOURNAL_NAME, JOINT_NAME))
     begun = f"{{ read -r _ < {journal}; }} 2> /dev/null || [[ -s {joint} ]]"  # read: has it a whole line?
     lines = (

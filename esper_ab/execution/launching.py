@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from esper_ab.contracts import catalog
@@ -30,13 +30,19 @@ def make_launcher(
     None is what the launcher takes by itself. `own`: arguments that only some launchers have. UsageError with the
     catalogue for another name, and for what this launcher does not have.
     """
+    make = launcher_factory(name, own)
+    launcher = make(**own) if transport is None else make(transport=transport, **own)
+    if files is not None:
+        launcher.shares_files = files == "shared"
+    return launcher
+
+
+def launcher_factory(name: str, own: Iterable[str]) -> Callable[..., Launcher]:
+    """Find what makes the launcher `name` with the arguments `own`; UsageError as `make_launcher`."""
     if name not in catalog.names(LAUNCHERS):
         raise UsageError(f"launcher {name!r}: no such launcher; there are {', '.join(catalog.names(LAUNCHERS))}")
     make: Callable[..., Launcher] = catalog.entry(LAUNCHERS, name, "LAUNCHER")
     for key in own:
         if key not in inspect.signature(make).parameters:
             raise UsageError(f"launcher {name} has no ", Setting(key))
-    launcher = make(**own) if transport is None else make(transport=transport, **own)
-    if files is not None:
-        launcher.shares_files = files == "shared"
-    return launcher
+    return make

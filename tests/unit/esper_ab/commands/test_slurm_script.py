@@ -8,18 +8,45 @@ import subprocess
 import pytest
 from click.testing import CliRunner
 
+from esper_ab.commands import launch, resume
 from esper_ab.commands.slurm_script import command
+from esper_ab.contracts.errors import UsageError
 
 ALLOTTED = ("--nodes", "1", "--cores", "1", "--name", "lab")
 ONE = ("--groups", "shaped,sparse")
 GRID = (*ONE, "--grid", "ppo.gamma=0.9,0.99")
 TASKS = (*ONE, "--task", "synthetic,digits")
 
+VERDICT = "shaped better-than sparse"
+# Of every flag that `launch` and `resume` share: a value that `launch` takes under Slurm; None: it refuses the flag.
+SHARED = {
+    "--fail-unless": (VERDICT, "sparse not-worse-than shaped"), "--notify": ("true",), "--files": ("link",),
+    "--launcher": None, "--transport": None, "--detach": None, "--quiet": None, "--json": None,
+    "--ray-address": None, "--ray-label": None, "--ray-wait": None,
+}  # fmt: skip
+REFUSED = {"--ray-address": "auto", "--ray-label": "kind=box", "--ray-wait": "3"}  # by the launcher, with a value
+
+
+def invoked(*flags):
+    return CliRunner().invoke(command, [*ALLOTTED, *flags])
+
 
 def printed(*flags):
-    done = CliRunner().invoke(command, [*ALLOTTED, *flags], catch_exceptions=False)
+    done = invoked(*flags)
     assert done.exit_code == 0, done.output
     return done.output
+
+
+def refusal(*flags):
+    done = invoked(*flags)
+    assert isinstance(done.exception, UsageError), done.output
+    return str(done.exception)
+
+
+def words_of(script, name):
+    """The words of the line of `script` that carries out the command `name`."""
+    lines = [shlex.split(line) for line in script.splitlines() if line.strip().startswith("exec ")]
+    return next(words for words in lines if name in words)
 
 
 def begins_with(script, folder):
@@ -56,3 +83,55 @@ def test_its_output_goes_into_a_folder_that_is_there(tmp_path, monkeypatch):
     path = shlex.split(output.partition("--output=")[2])[0].replace("%%", "%")
     assert path == f"{folder}/lab.slurm.txt"
     assert not list(folder.iterdir()), "printing a script makes nothing"
+
+
+def test_every_flag_that_both_commands_have_is_known_here():
+    launched, resumed = ({flag for param in one.command.params for flag in param.opts} for one in (launch, resume))
+    assert launched & resumed == set(SHARED)
+
+
+@pytest.mark.parametrize("asked", [ONE, GRID, TASKS])
+@pytest.mark.parametrize(("flag", "values"), SHARED.items())
+def test_a_job_that_is_resumed_has_every_flag_that_it_was_launched_with(flag, values, asked):
+    if values is None:
+        assert flag.removeprefix("--") in refusal(*asked, flag, *([REFUSED[flag]] if flag in REFUSED else []))
+        return
+    script = printed(*asked, *(word for value in values for word in (flag, value)))
+    for name in ("launch", "resume"):
+        words = words_of(script, name)
+        assert [words[place + 1] for place, word in enumerate(words) if word == flag] == list(values), name
+
+
+def test_what_an_experiment_keeps_is_not_said_again_to_resume_it():
+    words = words_of(printed(*ONE, "--replicates", "8", "--fail-unless", VERDICT), "resume")
+    assert "--replicates" not in words
+    assert "--groups" not in words
+
+
+@pytest.mark.parametrize(("flags", "says"), [
+    (("--fail-unless", "shaped better-than nope"), "no group 'nope'"),
+    (("--fail-unless", "shaped beats sparse"), "two groups with one of"),
+    (("--control", "shaped", "--group", "fast:ppo.lr=1e-3", "--fail-unless", "sparse worse-than fast"), "not compared"),
+    (("--control", "nope"), "no such group"),
+    (("--replicates", "10", "--looks", "4,10"), "the first look needs"),
+    (("--track", "paper"), "no such tracker"),
+    (("--wandb-project", "lab"), "goes with --track wandb"),
+    (("--notify", "no-such-program {text}"), "there is no program"),
+    (("--calibration", "nope.json"), "nope.json"),
+    (("--appraisal", "nope.json"), "nope.json"),
+    ((*GRID[2:], "--fail-unless", "shaped better-than nope"), "no group 'nope'"),
+    ((*GRID[2:], "--calibration", "nope.json"), "it is of one task"),
+])  # fmt: skip
+def test_what_launch_would_refuse_is_refused_before_a_job_waits_for_it(flags, says, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert says in refusal(*ONE, *flags)
+
+
+def test_a_file_that_names_what_slurm_does_not_have_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lab.toml").write_text('[launcher]\nname = "ray"\nray_address = "auto"\n')
+    assert "launcher slurm has no" in refusal("--config", "lab.toml")
+
+
+def test_a_program_to_notify_with_may_come_by_a_command_of_setup():
+    assert "no-such-program" in printed(*ONE, "--setup", "module load it", "--notify", "no-such-program")
