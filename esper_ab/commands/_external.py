@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from esper_ab.commands._options import MOST_REPLICATES
 from esper_ab.contracts.below import write_below
 from esper_ab.contracts.errors import UsageError
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from esper_ab.external.result import ExternalResult
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-_MOST_SEEDS = 10_000
 
 _OPTIONS = {
     "margin": click.option(
@@ -108,6 +108,6 @@ def seeds_of(text: str) -> tuple[str, ...]:
         return names_of(text)
     if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
         raise UsageError(f"--seeds {text}: FIRST..LAST, as in 0..19, or a list, as in 3,5,8")
-    if int(last) - int(first) >= _MOST_SEEDS:
-        raise UsageError(f"--seeds {text}: {_MOST_SEEDS} at most")
+    if int(last) - int(first) >= MOST_REPLICATES:
+        raise UsageError(f"--seeds {text}: {MOST_REPLICATES} at most")
     return tuple(map(str, range(int(first), int(last) + 1)))

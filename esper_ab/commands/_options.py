@@ -15,6 +15,7 @@ from esper_ab.contracts import catalog
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 ARGUMENTS = "esper_ab.arguments"
+MOST_REPLICATES = 10_000  # that a command reckons with before there are runs
 _LIST_FLAGS = ("slots", "devices")  # their values may be several words
 
 _COMPLETED = {
@@ -67,7 +68,7 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "n_envs": _takes("N", "Environments per run. [default: 4; of Gymnasium 8]", type=int),
     "replicates": _takes("N|auto", "Repetitions; 6 are the least that can carry a verdict. auto: as many as it takes, "
                          "up to --max. [default: 6]"),
-    "max": _takes("N", "With --replicates auto: the most.", type=int),
+    "max": _takes("N", "With --replicates auto: the most.", type=click.IntRange(min=1)),
     "looks": _takes("N,N,…", "Replicates at the interim looks. [default: 6,10 of 10; 6,10,14,20 of 20; one below 10]"),
     "no_early_stop": _switch("Go on with a comparison that is decided."),
     "futility": _takes("POWER", "Stop a comparison at an interim look that makes a difference of the margin unlikely. "

@@ -10,7 +10,7 @@ import click
 from esper_ab.commands import _completing as completing
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._launcher import launcher_of
-from esper_ab.commands._options import ARGUMENTS, ExperimentCommand, experiment_options
+from esper_ab.commands._options import ARGUMENTS, MOST_REPLICATES, ExperimentCommand, experiment_options
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.kinds import ENV_REWARD, GYMNASIUM, kind_of_task
 from esper_ab.contracts.shell_command import shell_command
@@ -35,10 +35,10 @@ _NO_MARGIN = 1.0  # of an A/A plan where nobody has named one: it decides nothin
 ))
 @click.option("--mode", shell_complete=completing.mode, metavar="NAME", help="The condition: a reward mode or a "
               "controller; shaped, and in Gymnasium env, unless it is named. With --trainer there is none.")
-@click.option("--runs", type=int, default=20, show_default=True, metavar="N", help="How often it is trained, each time "
-              "on its own randomness.")
-@click.option("--replicates", type=int, default=10, show_default=True, metavar="R", help="Of the experiment planned "
-              "later: the rules are tried for it.")
+@click.option("--runs", type=click.IntRange(min=LEAST_RUNS), default=20, show_default=True, metavar="N",
+              help="How often it is trained, each time on its own randomness; an even number.")
+@click.option("--replicates", type=click.IntRange(1, MOST_REPLICATES), default=10, show_default=True, metavar="R",
+              help="Of the experiment planned later: the rules are tried for it.")
 @experiment_options(without=_OWN)
 def command(mode: str | None, runs: int, replicates: int, **options: Any) -> None:
     """Train one condition again and again, and show how often each rule would find a difference in it.
@@ -96,8 +96,8 @@ def _plan(
     mode: str | None, runs: int, launcher: Launcher, options: dict[str, Any]
 ) -> execution.PlannedExperiment:
     """Plan two groups with the same settings and unpaired randomness: independent runs that change lanes as usual."""
-    if runs < LEAST_RUNS or runs % 2:
-        raise UsageError(f"--runs {runs}: an even number, {LEAST_RUNS} at least, as in --runs 20")
+    if runs % 2:
+        raise UsageError(f"--runs {runs}: an even number is needed, as in --runs 20")
     if mode is not None and ("," in mode or "=" in mode):
         raise UsageError(f"--mode {mode}: one reward mode or controller, as in --mode shaped")
     pairs, condition = str(runs // 2), _condition(mode, options)

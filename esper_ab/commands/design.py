@@ -10,6 +10,7 @@ import click
 
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._external import RULE, external_options, margin_of, names_of, seeds_of
+from esper_ab.commands._options import MOST_REPLICATES
 from esper_ab.contracts.errors import UsageError
 
 
@@ -18,15 +19,15 @@ from esper_ab.contracts.errors import UsageError
     "esper-ab design --groups new,old --seeds 100..119 --tasks Hopper,Walker --margin Hopper=200,Walker=300",
 ))
 @click.option("--groups", metavar="A,B,…", required=True, help="Names of what is compared, as the runs will have them.")
-@click.option("--replicates", type=int, metavar="N", help="Runs per group and task, at most. [default: as many as "
-              "--seeds]")
+@click.option("--replicates", type=click.IntRange(1, MOST_REPLICATES), metavar="N", help="Runs per group and task, at "
+              "most. [default: as many as --seeds]")
 @click.option("--seeds", metavar="FIRST..LAST|A,B,…", help="Seeds (or pairs) in the order in which they are run. "
               "[default: 0 to N - 1]")
 @click.option("--tasks", metavar="A,B,…", help="Tasks; there is a verdict on each and on their mean. [default: one, "
               "without a name]")
 @click.option("--cells", metavar="A,B,…", help="Settings of which each group is judged at its own best; with --choose.")
-@click.option("--choose", type=int, default=0, metavar="N", help="Seeds, the first ones, on which cells are chosen; on "
-              "top of --replicates.")
+@click.option("--choose", type=click.IntRange(0, MOST_REPLICATES), default=0, metavar="N", help="Seeds, the first "
+              "ones, on which cells are chosen; on top of --replicates.")
 @external_options(*RULE)
 @click.option("--looks", metavar="N,N,…", help="Replicates at the interim looks. [default: 6,10 of 10; 6,10,14,20 of "
               "20; one below 10]")
@@ -71,9 +72,9 @@ def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
 def _seeds(asked: dict[str, Any]) -> tuple[str, ...]:
     replicates = asked["replicates"]
     if asked["seeds"] is None:
-        if replicates is None or not 1 <= replicates <= 10_000:
-            raise UsageError("--replicates N is needed, or --seeds: how many runs each group has at most, 1 to 10000")
-        return tuple(map(str, range(max(0, asked["choose"]) + replicates)))
+        if replicates is None:
+            raise UsageError("--replicates N is needed, or --seeds: how many runs each group has at most")
+        return tuple(map(str, range(asked["choose"] + replicates)))
     seeds = seeds_of(asked["seeds"])
     if replicates not in (None, len(seeds) - asked["choose"]):
         raise UsageError(f"--replicates {replicates}, but --seeds names {len(seeds) - asked['choose']} beside --choose")

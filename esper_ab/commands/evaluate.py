@@ -26,8 +26,8 @@ from esper_ab.journal.load import load
 ))  # fmt: skip
 @click.argument("policies", metavar="POLICY…", nargs=-1, required=True, type=click.Path())
 @click.option("--hosts", type=click.IntRange(1), metavar="N", help="Hosts to grow. [default: as in the run]")
-@click.option("--rng-seed", type=int, metavar="N", help="Other hosts and other draws. [default: the run's own, which "
-              "repeats it, on the kind of device it had]")
+@click.option("--rng-seed", type=click.IntRange(min=0), metavar="N", help="Other hosts and other draws. [default: "
+              "the run's own, which repeats it, on the kind of device it had]")
 @click.option("--device", default="cpu", show_default=True, metavar="NAME", help="For the hosts: cpu, or a GPU as "
               "plans name it.")
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")

@@ -51,8 +51,8 @@ if TYPE_CHECKING:
               "how much runs differ by chance.")
 @click.option("--appraisal", type=click.Path(path_type=Path), metavar="FILE", help="What `esper-ab rewards` wrote: "
               "the journal and the report include it, for the groups' rewards.")
-@click.option("--chaos", type=int, metavar="RNG_SEED", help="Rehearse faults: kill and stop workers on the way, at "
-              "places drawn from RNG_SEED. The result is that of an experiment without.")
+@click.option("--chaos", type=click.IntRange(min=0), metavar="RNG_SEED", help="Rehearse faults: kill and stop "
+              "workers on the way, at places drawn from RNG_SEED. The result is that of an experiment without.")
 @click.option("--grid", multiple=True, metavar="KEY=V1,V2,…", help="Ask over a grid: every group runs at every value, "
               "and the answer is on the mean over them. Repeatable: all combinations.")
 @click.option("--scores", metavar="WORST..TARGET", help="Of several tasks: outcomes that are scores of 0 and of 1, for "

@@ -11,7 +11,9 @@ import click
 import msgspec
 
 from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._options import MOST_REPLICATES
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.settings import LARGEST
 from esper_ab.design.design import LEAST_KEPT
 from esper_ab.journal.load import load
 
@@ -30,12 +32,14 @@ if TYPE_CHECKING:
               "correlation, from the pairs of an earlier experiment directory.")
 @click.option("--rho", type=float, metavar="R", help="Correlation of the two runs of a pair. [default: of EXPERIMENT; "
               "else a column each for 0, 0.3, 0.6]")
-@click.option("--replicates", type=int, default=10, show_default=True, metavar="R", help="Of the plan in question.")
+@click.option("--replicates", type=click.IntRange(1, MOST_REPLICATES), default=10, show_default=True, metavar="R",
+              help="Of the plan in question.")
 @click.option("--margin", type=float, metavar="SIZE", help="The smallest difference worth acting on, in the "
               "unit of the outcome. [default: that of FILE or EXPERIMENT]")
 @click.option("--alpha", type=float, default=0.05, show_default=True, metavar="P", help="Error rate of the whole "
               "experiment.")
-@click.option("--comparisons", type=int, default=1, show_default=True, metavar="M", help="Comparisons that share it.")
+@click.option("--comparisons", type=click.IntRange(1, LARGEST), default=1, show_default=True, metavar="M",
+              help="Comparisons that share it.")
 @click.option("--positions/--no-positions", default=None, help="Whether lane and start order can matter, as a plan "
               "says (--dry-run). [default: as in EXPERIMENT; else they can]")
 @click.option("--futility", type=float, default=0.0, metavar="POWER", help="What stops for futility that keep POWER "
@@ -67,8 +71,8 @@ def _check(options: dict[str, Any]) -> None:
     if len(sources) != 1:
         raise UsageError("say how much runs differ, once: --sd-run SD, --calibration FILE or --experiment EXPERIMENT")
     rules: dict[str, Callable[[float], bool]] = {
-        "sd_run": lambda x: 0.0 < x < math.inf, "rho": lambda x: -1.0 <= x < 1.0, "replicates": lambda x: x >= 1,
-        "margin": lambda x: 0.0 < x < math.inf, "alpha": lambda x: 0.0 < x < 0.5, "comparisons": lambda x: x >= 1,
+        "sd_run": lambda x: 0.0 < x < math.inf, "rho": lambda x: -1.0 <= x < 1.0,
+        "margin": lambda x: 0.0 < x < math.inf, "alpha": lambda x: 0.0 < x < 0.5,
         "futility": lambda x: x == 0.0 or LEAST_KEPT <= x < 1.0,
     }
     size = "a positive number"
@@ -77,7 +81,7 @@ def _check(options: dict[str, Any]) -> None:
     for name, holds in rules.items():
         if options[name] is not None and not holds(options[name]):
             flag = name.replace("_", "-")
-            raise UsageError(f"--{flag} {options[name]:g}: it must be {right.get(name, '1 or more')}")
+            raise UsageError(f"--{flag} {options[name]:g}: it must be {right[name]}")
     if options["sd_run"] is not None and options["margin"] is None:
         raise UsageError("--sd-run goes with --margin, the smallest difference worth acting on, in the same unit")
 

@@ -155,7 +155,6 @@ def test_one_pair_has_no_spread() -> None:
         (("--sd-run", "nan"), "--sd-run nan"),
         (("--sd-run", "3"), "--sd-run goes with --margin"),
         (("--sd-run", "3", "--rho", "1"), "--rho 1: it must be from -1 to below 1"),
-        (("--sd-run", "3", "--comparisons", "0"), "--comparisons 0: it must be 1 or more"),
         (("--sd-run", "3", "--alpha", "0.5"), "--alpha 0.5: it must be above 0 and below 0.5"),
         (("--calibration", "nowhere.json"), "esper-ab calibrate"),
     ],

@@ -1,0 +1,44 @@
+"""Numbers that flags take: each is refused out of its bounds before anything starts, whatever the command."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from esper_ab.commands._exit_status import invoke
+from esper_ab.commands.cli import TABLE, group, load_command
+from esper_ab.contracts.errors import UsageError
+from esper_ab.settings.flags import parse_flags
+
+# Flags of settings, whose bounds are those of the settings.
+OF_SETTINGS = {"episodes", "steps", "n_envs", "rng_seed", "devices_per_run", "threads"}
+HUGE = "1" + 400 * "0"
+
+
+@pytest.mark.parametrize("name", sorted(TABLE))
+def test_a_whole_number_without_bounds_is_a_setting(name):
+    unbounded = {param.name for param in load_command(name).params if param.type is click.INT}
+    assert unbounded <= OF_SETTINGS
+
+
+@pytest.mark.parametrize("key", sorted(OF_SETTINGS))
+def test_a_setting_out_of_its_bounds_is_refused(key):
+    with pytest.raises(UsageError, match="expected int >= "):
+        parse_flags({"config": None, "groups": "wait,random", key: -1})
+
+
+@pytest.mark.parametrize("flags", [
+    *(("calibrate", "--dry-run", "--replicates", value) for value in ("0", "-5", HUGE)),
+    ("calibrate", "--dry-run", "--runs", "2"), ("calibrate", "--dry-run", "--runs", "5"),
+    ("design", "--groups", "a,b", "--margin", "1", "--replicates", "0"),
+    ("design", "--groups", "a,b", "--margin", "1", "--replicates", HUGE),
+    ("design", "--groups", "a,b", "--margin", "1", "--replicates", "6", "--choose", HUGE),
+    ("evaluate", "policy.pt", "--rng-seed", "-1"), ("launch", "--dry-run", "--chaos", "-1"),
+    ("launch", "--dry-run", "--replicates", "auto", "--max", "0"),
+    *(("power", "--sd-run", "3", "--margin", "2", flag, value)
+      for flag in ("--replicates", "--comparisons") for value in ("0", HUGE)),
+])  # fmt: skip
+def test_a_number_out_of_its_bounds_is_refused_in_a_line_that_names_its_flag(flags, capsys):
+    assert invoke(group, flags, "esper-ab") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert flags[-2] in line
