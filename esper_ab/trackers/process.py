@@ -20,7 +20,7 @@ from pathlib import Path
 from esper_ab.contracts.visible import visible_line
 from esper_ab.journal.lock import holder
 from esper_ab.trackers.following import tell
-from esper_ab.trackers.settings import Tracking
+from esper_ab.trackers.settings import Tracking, mlflow_store, without_credentials
 from esper_ab.trackers.state import TrackerProgress, TrackerState, read_progress, read_settings, take, write_progress
 from esper_ab.trackers.subject import NAMES, Name, TrackedExperiment, Tracker
 
@@ -50,7 +50,7 @@ def _tensorboard(experiment_dir: Path, experiment: TrackedExperiment, tracking: 
 
 
 def _mlflow(experiment_dir: Path, experiment: TrackedExperiment, tracking: Tracking) -> Tracker:
-    uri = tracking.mlflow_uri or os.environ.get("MLFLOW_TRACKING_URI", "")
+    uri = mlflow_store(tracking)  # again: a resumed experiment has another environment
     if uri.startswith("file:"):
         os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"  # the user named a file store explicitly
     import mlflow
@@ -92,8 +92,11 @@ class _Work:
         return 0
 
     def fail(self, why: str) -> int:
-        """Report a failure in one line, as far as a full disk permits; return the exit status."""
-        first = visible_line(" ".join(why.split()))[:500]
+        """Report a failure in one line, as far as a full disk permits; return the exit status.
+
+        Libraries say the address that they failed with, which may hold what the user logs in with.
+        """
+        first = visible_line(" ".join(without_credentials(why).split()))[:500]
         with suppress(OSError):
             sys.stderr.write(f"error: {self._name}: {first}\n")
             sys.stderr.flush()

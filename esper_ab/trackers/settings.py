@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
@@ -17,6 +18,8 @@ from esper_ab.trackers.subject import NAMES, Name
 PROJECT_CHARS = 128  # what W&B takes as the name of a project, and what it does not take in it
 NOT_IN_A_PROJECT = "/\\#?%:"
 _TAG_CHARS = 64  # what W&B takes
+_MLFLOW_URI = "MLFLOW_TRACKING_URI"
+_CREDENTIALS = re.compile(r"(?<=//)[^/?#\s'\"]*@")
 
 
 class Tracking(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,27 +78,59 @@ def wandb_mode(flag: str, asked: str | None) -> Literal["online", "offline"]:
 def server_of(name: Name, tracking: Tracking) -> str:
     """The server that a tracker talks to, as far as the settings say; "" for one that writes files here."""
     if name == "wandb" and tracking.wandb == "online":
-        return os.environ.get("WANDB_BASE_URL") or "api.wandb.ai"
-    store = tracking.mlflow_uri or os.environ.get("MLFLOW_TRACKING_URI", "")
+        return without_credentials(os.environ.get("WANDB_BASE_URL") or "api.wandb.ai")
+    if name != "mlflow":
+        return ""
+    store = mlflow_store(tracking)
     parts = urlsplit(store)
-    if name == "mlflow" and parts.scheme in ("http", "https"):
+    if parts.scheme in ("http", "https"):
         return f"{parts.scheme}://{parts.hostname or ''}" + (f":{parts.port}" if parts.port else "")
-    return "Databricks" if name == "mlflow" and store.startswith("databricks") else ""
+    return "Databricks" if store.startswith("databricks") else ""
+
+
+def without_credentials(text: str) -> str:
+    """Return `text` without what a URI in it says of a user: //host in the place of //user:password@host."""
+    return _CREDENTIALS.sub("", text)
+
+
+def mlflow_store(tracking: Tracking) -> str:
+    """The URI of MLflow's server or store, "" for MLflow's own default; UsageError for one that holds a password.
+
+    Whatever a library makes of it would end up in the experiment directory.
+    """
+    if tracking.mlflow_uri:
+        _check_uri(tracking.mlflow_uri, "the URI of MLflow")
+        return tracking.mlflow_uri
+    uri = os.environ.get(_MLFLOW_URI, "")
+    _check_uri(uri, _MLFLOW_URI)
+    return uri
+
+
+def _check_uri(uri: str, origin: str) -> None:
+    """UsageError for a URI that holds a password, and for one that is none, which may hold one."""
+    try:
+        parts = urlsplit(uri)
+        password, _ = parts.password, parts.port
+    except ValueError:
+        raise UsageError(f"{origin} is no URI, as in http://localhost:5000") from None
+    if password:
+        use = (
+            "use MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD" if parts.scheme in ("http", "https") else
+            "name a server of MLflow, or leave it to the database's client to find it, as in ~/.pgpass"
+        )  # fmt: skip
+        raise UsageError(f"{origin} holds a password, which would be kept in the experiment directory; {use}")
 
 
 def check_tracking(tracking: Tracking) -> None:
     """UsageError for a library that is not installed, and for what a tracker would refuse later."""
     for name in wanted(tracking):
         needed: list[str] = [name]
-        store = tracking.mlflow_uri or os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:"  # MLflow's own default
-        if name == "mlflow" and store.startswith("sqlite"):
+        if name == "mlflow" and (mlflow_store(tracking) or "sqlite:").startswith("sqlite"):  # MLflow's own default
             needed.append("sqlalchemy")
         for module in needed:
             if importlib.util.find_spec(module) is None:
                 raise UsageError(f"{name} needs {module}, which is not installed: pip install 'esper-ab[{name}]'")
-    if urlsplit(tracking.mlflow_uri).password:
-        use = "use MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
-        raise UsageError(f"the URI of MLflow holds a password, which would be kept in the experiment directory; {use}")
+    _check_uri(tracking.mlflow_uri, "the URI of MLflow")  # which is kept, whoever follows
     if len(tracking.wandb_project) > PROJECT_CHARS or set(NOT_IN_A_PROJECT) & set(tracking.wandb_project):
         raise UsageError(f"W&B project {tracking.wandb_project!r}: W&B takes {PROJECT_CHARS} characters at most, and "
                          f"none of {' '.join(NOT_IN_A_PROJECT)}")  # fmt: skip

@@ -168,6 +168,8 @@ def test_flags_that_make_no_sense_are_refused(flags, message):
 def test_what_would_be_refused_or_leaked_later_is_refused_at_once():
     with pytest.raises(UsageError, match="MLFLOW_TRACKING_PASSWORD"):
         check_tracking(Tracking(mlflow=True, mlflow_uri="https://me:secret@host"))
+    with pytest.raises(UsageError, match="the URI of MLflow is no URI"):
+        check_tracking(Tracking(mlflow=True, mlflow_uri="https://me:sec/ret@host"))
     with pytest.raises(UsageError, match="1 to 64 characters"):
         check_tracking(Tracking(tags={"a": ("x" * 65,)}))
     for project in ("ab_test_x_2026/01/31", "x" * 129):
