@@ -12,7 +12,7 @@ from esper_ab.contracts import catalog
 from esper_ab.contracts.appraisal import AppraisalQuestion, AppraisedReward
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
-from esper_ab.settings.assignments import GROUP_KEYS, Assignment, convert_value, did_you_mean
+from esper_ab.settings.assignments import GROUP_KEYS, Assignment, convert_value, did_you_mean, which_setting
 
 KERNELS = ("auto", "torch")  # auto: the native kernel where it can be had
 _SECTIONS = ("growth", "reward")
@@ -54,7 +54,7 @@ def _settings(assignments: Sequence[Assignment]) -> GroupSettings:
         if one.key == "reward.mode":
             raise UsageError(f"{one.origin}: rewards are named as arguments, as in esper-ab rewards sparse")
         if one.key not in keys:
-            raise UsageError(f"{one.origin}: no setting of reward or growth; {did_you_mean(one.key, keys)}")
+            raise UsageError(f"{one.origin}: no setting of reward or growth; {which_setting(one.key, keys)}")
         section, _, name = one.key.partition(".")
         found[section][name] = convert_value(one, keys)
     default = GroupSettings()

@@ -72,12 +72,19 @@ def is_default(assignment: Assignment) -> bool:
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """End a sentence about an unknown name with those that are close, or with all there are."""
     known = list(known)
+    return _close(name, known) or f"there is {', '.join(known) or 'none'}"
+
+
+def which_setting(key: str, known: Iterable[str]) -> str:
+    """End a sentence about an unknown setting with those that are close, or with where all are: they are too many."""
+    return _close(key, list(known)) or "see docs/cli.md, or what `esper-ab init` writes"
+
+
+def _close(name: str, known: list[str]) -> str:
     last = name.rpartition(".")[2]
     ends = [key for key in known if key.rpartition(".")[2] == last]
     close = ends or difflib.get_close_matches(name, known, n=3)
-    if close:
-        return f"did you mean {' or '.join(close)}?"
-    return f"there is {', '.join(known)}" if len(known) <= 12 else "see docs/cli.md, or what `esper-ab init` writes"
+    return f"did you mean {' or '.join(close)}?" if close else ""
 
 
 def split_commas(text: str, origin: str) -> list[str]:

@@ -35,6 +35,7 @@ from esper_ab.settings.assignments import (
     of_group,
     read_assignment,
     split_commas,
+    which_setting,
 )
 from esper_ab.settings.exam import as_exam
 from esper_ab.settings.experiment import AskedExperiment, Group
@@ -161,7 +162,7 @@ def _check_key(assignment: Assignment, *, in_group: bool, free: bool) -> Assignm
             " for all of them",
         )  # fmt: skip
     known = [*GROUP_KEYS, *SHORT] if in_group else [*GROUP_KEYS, *SHORT, *EXPERIMENT_KEYS]
-    hint = foreign(key) or did_you_mean(key, known)
+    hint = foreign(key) or which_setting(key, known)
     if key.startswith(TRAINER) and not foreign(key):
         hint = "settings of a trainer of your own go with --trainer"
     raise UsageError(f"{assignment.origin}: unknown key {key!r}; {hint}")

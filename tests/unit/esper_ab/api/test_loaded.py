@@ -140,6 +140,8 @@ def test_figures(run, tmp_path):
     assert run.plot("pairs") is not run.plot("pairs")
     with pytest.raises(UsageError, match="no figure 'pair'; did you mean pairs"):
         run.plot("pair")
+    with pytest.raises(UsageError, match=f"no figure 'x'; there is {', '.join(run.figures)}$"):
+        run.plot("x")
 
 
 def test_nothing_to_draw(tmp_path):

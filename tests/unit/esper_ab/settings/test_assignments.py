@@ -1,0 +1,46 @@
+"""What is said of a name that nobody knows: names that are close, else those there are."""
+
+from __future__ import annotations
+
+import pytest
+
+from esper_ab import Experiment, Variant, design_comparison
+from esper_ab.api.appraising import appraise_rewards
+from esper_ab.api.running import _ARGUMENTS, run_ab_test
+from esper_ab.contracts.errors import UsageError
+from esper_ab.design.design import Contrast
+from esper_ab.settings.appraisal import make_question
+from esper_ab.settings.assignments import did_you_mean, read_assignment
+from esper_ab.settings.flags import parse_flags
+from esper_ab.verdict.requirement import parse_requirement
+
+EXPERIMENT = Experiment("x", variants=[Variant("a"), Variant("b")])
+MANY = tuple(f"g{number}" for number in range(40))
+
+
+def test_what_is_close_is_proposed_and_else_all_is_listed() -> None:
+    assert did_you_mean("shapd", ("shaped", "sparse")) == "did you mean shaped?"
+    assert did_you_mean("x", MANY) == f"there is {', '.join(MANY)}"
+    assert did_you_mean("x", ()) == "there is none"
+
+
+@pytest.mark.parametrize("ask", [
+    lambda: parse_flags({"config": None, "set": ("zzz=1",)}),
+    lambda: make_question(rewards=(), assignments=[read_assignment("zzz=1", "--set")]),
+])  # fmt: skip
+def test_settings_are_described_elsewhere(ask) -> None:
+    with pytest.raises(UsageError, match=r"; see docs/cli.md, or what `esper-ab init` writes$"):
+        ask()
+
+
+@pytest.mark.parametrize(("ask", "listed"), [
+    (lambda: run_ab_test(EXPERIMENT, zzz=1), _ARGUMENTS),
+    (lambda: design_comparison(["a", "b"], 6, margin=1, zzz=1), ("looks", "futility")),
+    (lambda: appraise_rewards("sparse", zzz=1), ("hosts", "schedules")),
+    (lambda: parse_requirement("zzz better-than g1", MANY, [Contrast(a="g1", b="g2")]), MANY),
+])  # fmt: skip
+def test_what_is_no_setting_is_not_looked_for_where_settings_are(ask, listed) -> None:
+    with pytest.raises(UsageError) as refused:
+        ask()
+    assert "docs/cli.md" not in str(refused.value)
+    assert all(name in str(refused.value) for name in listed)
