@@ -20,6 +20,7 @@ from esper_ab.external.plan import ExternalPlan, Rule, make_external_plan, read_
 from esper_ab.external.profiles import profiles_of
 from esper_ab.external.result import ExternalResult
 from esper_ab.external.scales import Scale, Told, ranges_of, scales_of
+from esper_ab.joint.directory import refuse_joint
 from esper_ab.report.external import external_json, render_external
 from esper_ab.settings.assignments import did_you_mean
 
@@ -122,6 +123,8 @@ def judge_endpoints(
     held = plan if isinstance(plan, ExternalPlan) else read_plan(Path(plan))
     folders = data if isinstance(data, Mapping) else {"": data}
     if folders and all(isinstance(one, (str, Path)) and Path(one).is_dir() for one in folders.values()):
+        for one in folders.values():
+            refuse_joint(Path(one), "judge_endpoints", by_task=True)
         endpoints = read_experiments([(task, Path(one)) for task, one in folders.items()], held.scales)
     else:
         endpoints = _endpoints(data, columns)

@@ -10,6 +10,7 @@ import click
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._external import columns_of, external_options, printed
 from esper_ab.contracts.errors import UsageError
+from esper_ab.joint.directory import refuse_joint
 
 
 @click.command(epilog=epilog(
@@ -47,6 +48,8 @@ def command(
     elif columns:
         raise UsageError("--columns goes with one CSV file; experiment directories have no columns")
     else:
+        for _, folder in named:
+            refuse_joint(folder, "judge", by_task=True)
         endpoints = read_experiments(named, plan.scales)
     found = judge(plan, endpoints)
     click.echo(printed(found, json=json, **shown), nl=False)
@@ -55,6 +58,8 @@ def command(
 
 
 def _named(text: str) -> tuple[str, Path]:
-    """Task and path of TASK=PATH; a path that exists as it stands has no task."""
-    task, equals, path = text.partition("=")
-    return (task, Path(path)) if equals and not Path(text).exists() else ("", Path(text))
+    """Task and path of TASK=PATH, of which each may have an "=" of its own; what exists as it stands has no task."""
+    found = [(text[:place], Path(text[place + 1 :])) for place, char in enumerate(text) if char == "="]
+    if not found or Path(text).exists():
+        return "", Path(text)
+    return next((one for one in found if one[1].exists()), found[0])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import MOST_REPLICATES
 from esper_ab.contracts.errors import UsageError
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("--sd-run", type=float, metavar="SD", help="Standard deviation of runs of one condition, in "
               "the unit of the outcome.")
 @click.option("--calibration", type=click.Path(path_type=Path), metavar="FILE", help="Take it from a calibration.json.")
-@click.option("--experiment", type=click.Path(path_type=Path), metavar="EXPERIMENT", help="Take it, and the pair "
+@click.option("--experiment", type=ExperimentDirectory(), metavar="EXPERIMENT", help="Take it, and the pair "
               "correlation, from the pairs of an earlier experiment directory.")
 @click.option("--rho", type=float, metavar="R", help="Correlation of the two runs of a pair. [default: of EXPERIMENT; "
               "else a column each for 0, 0.3, 0.6]")

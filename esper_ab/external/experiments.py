@@ -22,8 +22,9 @@ def read_experiments(named: Sequence[tuple[str, Path]], scales: Sequence[Scale])
     tasks = [task for task, _ in named]
     for scale in scales:
         if tasks.count(scale.task) != 1:
-            what = f"task {scale.task} as TASK=EXPERIMENT" if scale.task else "one experiment directory"
-            raise UsageError(f"the plan needs {what}, once; there are {', '.join(f'{t}={f}' for t, f in named)}")
+            what = f"task {scale.task} as TASK=EXPERIMENT, once" if scale.task else "one experiment directory"
+            there = ", ".join(f"{task}={folder}" if task else str(folder) for task, folder in named)
+            raise UsageError(f"the plan needs {what}, or all runs in one CSV file; there is {there}")
     rows = [row for task, folder in named for row in rows_of(task, folder, load(folder).history, scales)]
     return Endpoints(source=", ".join(str(folder) for _, folder in named), pair_column="replicate", rows=tuple(rows))
 

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Literal
 
@@ -20,7 +21,6 @@ from esper_ab.contracts.below import write_below
 from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.contracts.records import GroupName, Sha256
 from esper_ab.contracts.settings import Settings
-from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.external.plan import ExternalPlan, read_plan, save_plan
 from esper_ab.journal.lock import holder
@@ -79,13 +79,19 @@ def folders_of(directory: Path) -> list[Path]:
     return [directory / part.folder for part in joint.parts]
 
 
-def refuse_joint(directory: Path, command: str) -> None:
-    """UsageError, naming the parts, where `directory` is a joint experiment's: `command` takes one part only."""
+def refuse_joint(directory: Path, command: str, *, by_task: bool = False) -> None:
+    """UsageError, naming the parts, where `directory` is a joint experiment's, which `command` does not take.
+
+    `by_task`: it takes all parts, each as TASK=EXPERIMENT.
+    """
     if not is_joint(directory):
         return
-    parts = folders_of(directory)
-    one = next((part for part in parts if part.is_dir() and holder(part) is not None), parts[0])
-    raise UsageError(
-        f"{directory} holds {len(parts)} experiments with one answer, and {command} takes one of them: "
-        f"{', '.join(map(str, parts))}; as in `{shell_command(command, one)}`"
-    )
+    joint, _ = read_joint(directory)
+    whole = f"{directory} holds {len(joint.parts)} experiments with one answer"
+    folders = [directory / part.folder for part in joint.parts]
+    if by_task:
+        named = shlex.join(f"{part.name}={folder}" for part, folder in zip(joint.parts, folders, strict=True))
+        raise UsageError(f"{whole}; {command} takes them by name: {named}")
+    running = {folder for folder in folders if folder.is_dir() and holder(folder) is not None}
+    shown = ", ".join(f"{folder} (it runs now)" if folder in running else str(folder) for folder in folders)
+    raise UsageError(f"{whole}; {command} takes single ones: {shown}")

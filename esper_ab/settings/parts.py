@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from typing import Any
 import msgspec
 
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.settings.assignments import SHORT, Assignment, did_you_mean, split_commas
+from esper_ab.settings.assignments import SHORT, Assignment, did_you_mean, read_assignment, split_commas
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.flags import read_request
 from esper_ab.settings.parse import FileSettings, Request, assemble
@@ -124,6 +125,8 @@ def _tasks(request: Request, file: FileSettings) -> tuple[str, ...]:
     listed: object = next((one.value for one in file.common if one.key == "task"), None)
     if "task" in request.flags:
         listed = split_commas(str(request.flags["task"]), "--task")
+    else:
+        _refuse_joined(request, file)
     tasks = tuple(map(str, listed)) if isinstance(listed, list) else (str(listed),) if listed else tuple(file.tasks)
     for task in tasks:
         if not task.strip() or tasks.count(task) > 1:
@@ -132,6 +135,15 @@ def _tasks(request: Request, file: FileSettings) -> tuple[str, ...]:
         if task not in tasks and "task" not in request.flags:
             raise UsageError(f"[tasks.{task}]: no such task is named; {did_you_mean(task, tasks)}")
     return tasks
+
+
+def _refuse_joined(request: Request, file: FileSettings) -> None:
+    """UsageError for several tasks in one text that is no list of them."""
+    said = [read_assignment(text, f"--set {text}") for text in request.assignments]
+    for one in (*said, *file.common):
+        if one.key == "task" and isinstance(one.value, str) and "," in one.value:
+            right = f"--task {one.value}" if one.is_text else f"task = {json.dumps(one.value.split(','))}"
+            raise UsageError(f"{one.origin}: several tasks are named as in {right}")
 
 
 def _margins(told: object, tasks: Sequence[str]) -> dict[str, float]:

@@ -1,10 +1,17 @@
 import json
+import shlex
 
 import pytest
-from support.elsewhere import csv_text, drawn, rows
+from support.elsewhere import csv_text, drawn, rows, scales
+from support.journals import Shape, Synthetic, write
 
+from esper_ab import judge_endpoints
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group
+from esper_ab.contracts.errors import UsageError
+from esper_ab.external.plan import Rule, make_external_plan
+from esper_ab.joint.directory import Joint, JointPart, write_joint
+from esper_ab.settings.parts import folder_of
 
 
 @pytest.fixture
@@ -73,3 +80,22 @@ def test_endpoints_without_a_plan_are_compared_and_called_exploratory(files, cap
     assert status == 0
     assert out.startswith("EXPLORATORY.")
     assert "points" in out
+
+
+@pytest.mark.parametrize("parts", [("digits", "mixture"), ("digits, ppo.lr=1e-4", "digits, ppo.lr=1e-3")])
+def test_of_a_joint_experiment_the_parts_are_named_as_they_can_be_judged(tmp_path, monkeypatch, capsys, parts):
+    monkeypatch.chdir(tmp_path)
+    shapes = {"new": Shape(accuracy=90.0), "old": Shape(accuracy=60.0, mode="simplified")}
+    for part in parts:
+        write(tmp_path / "both" / folder_of(part), Synthetic(groups=shapes, replicates=6).events())
+    plan = make_external_plan(tuple(shapes), tuple("012345"), scales(tasks=parts), Rule())
+    joint = Joint(parts=tuple(JointPart(name=one, folder=folder_of(one), digest="0" * 64) for one in parts), scores={})
+    write_joint(tmp_path / "both", joint, plan, {})
+    status, _, err = _run(capsys, "judge", "both/plan.json", "both")
+    assert status == 2
+    named = shlex.split(err.rpartition("judge takes them by name: ")[2])
+    status, out, err = _run(capsys, "judge", "both/plan.json", *named)
+    assert status == 0, err
+    assert "new is better than old" in out
+    with pytest.raises(UsageError, match="judge_endpoints takes them by name"):
+        judge_endpoints(plan, "both")

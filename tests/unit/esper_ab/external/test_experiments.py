@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 from support.elsewhere import scales
 from support.journals import Shape, Synthetic, write
@@ -44,10 +46,17 @@ def test_experiments_of_several_tasks_are_judged_together(folders):
 
 def test_a_task_that_is_lacking_and_another_direction_are_refused(folders):
     for named in (folders[:1], [*folders, folders[0]]):
-        with pytest.raises(UsageError, match="the plan needs task"):
+        with pytest.raises(UsageError, match=r"the plan needs task .* as TASK=EXPERIMENT.*; there is digits=/"):
             read_experiments(named, scales(tasks=TASKS))
     with pytest.raises(UsageError, match="higher is better, and in the plan lower"):
         read_experiments(folders, scales(tasks=TASKS, better="lower"))
+
+
+def test_files_that_no_task_was_given_with_are_shown_as_they_were_typed():
+    for tasks, needs in ((TASKS, "task digits as TASK=EXPERIMENT, once"), (("",), "one experiment directory")):
+        with pytest.raises(UsageError) as refused:
+            read_experiments([("", Path("a.csv")), ("", Path("b.csv"))], scales(tasks=tasks))
+        assert str(refused.value) == f"the plan needs {needs}, or all runs in one CSV file; there is a.csv, b.csv"
 
 
 def test_runs_that_were_cancelled_with_a_failed_one_are_no_failures_of_their_group(tmp_path):

@@ -1,9 +1,12 @@
+from contextlib import closing
+
 import pytest
 from support.elsewhere import scales
 
 from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.external.plan import Rule, make_external_plan
 from esper_ab.joint.directory import JOINT_NAME, Joint, JointPart, is_joint, read_joint, refuse_joint, write_joint
+from esper_ab.journal.lock import Lock
 
 TASKS = ("digits", "mixture")
 PLAN = make_external_plan(("a", "b"), tuple("012345"), scales(tasks=TASKS), Rule())
@@ -20,8 +23,11 @@ def test_what_is_written_is_read(tmp_path):
 def test_a_command_for_one_experiment_names_the_parts(tmp_path):
     refuse_joint(tmp_path, "extend")  # nothing there: it is the command's to say so
     write_joint(tmp_path, JOINT, PLAN, {})
-    with pytest.raises(UsageError, match=f"extend takes one of them: .*mixture; as in `esper-ab extend {tmp_path}/dig"):
+    with pytest.raises(UsageError, match=f"; extend takes single ones: {tmp_path}/digits, {tmp_path}/mixture$"):
         refuse_joint(tmp_path, "extend")
+    (tmp_path / "mixture").mkdir()
+    with closing(Lock(tmp_path / "mixture")), pytest.raises(UsageError, match=r"digits, \S*mixture \(it runs now\)$"):
+        refuse_joint(tmp_path, "stop")
 
 
 def test_damage_is_told_by_its_file(tmp_path):

@@ -71,6 +71,7 @@ def test_a_grid_over_several_tasks_has_every_cell_of_every_task(tmp_path):
     ("options", "words"),
     [
         ({"task": "digits,digits"}, "'digits' is there twice"),
+        ({"set": ("task=digits,mixture",)}, "--set task=digits,mixture: several tasks are named as in --task"),
         ({"task": "digits,"}, "a name is missing"),
         ({"task": "digits,mixture", "margin": "walker=2"}, "a size for all, or TASK=SIZE"),
         ({"task": "digits,mixture", "margin": "digits=big"}, "a size is a number"),
@@ -99,6 +100,7 @@ def test_what_cannot_be_asked_of_several_is_refused_with_what_would_be_right(tmp
 @pytest.mark.parametrize(
     ("text", "words"),
     [
+        ('task = "digits,mixture"', r'several tasks are named as in task = \["digits", "mixture"\]'),
         ('task = ["digits", "mixture"]\n[tasks.walker]\nmargin = 2.0\n', "no such task"),
         ("[tasks.digits]\nmargin = 2.0\n", "one is named"),
         ("[tasks.digits]\nrng_seed = 2\n[tasks.mixture]\n", "rng_seed is the same for all tasks"),
