@@ -5,6 +5,7 @@ It is written before the runs and vouches for itself by its sha256, which is wor
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import os
 from collections.abc import Sequence
@@ -156,7 +157,7 @@ def save_plan(plan: ExternalPlan, path: Path) -> None:
 def read_plan(path: Path) -> ExternalPlan:
     """Read a plan's file; UsageError for one that is damaged or was changed."""
     with os.fdopen(open_regular(path.resolve(), os.O_RDONLY), "rb") as opened:
-        content = opened.read(_LARGEST_BYTES)
+        content = opened.read(_LARGEST_BYTES).removeprefix(codecs.BOM_UTF8)
     try:
         file = _decode_file(content)
         plan = _decode_plan(file.plan)

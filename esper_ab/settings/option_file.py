@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -28,7 +29,7 @@ def load_option_file(
     """
     file = path / f"{what}.json" if path.is_dir() else path
     try:
-        found = decoder.decode(file.read_bytes())
+        found = decoder.decode(file.read_bytes().removeprefix(codecs.BOM_UTF8))
     except OSError as error:
         raise UsageError(f"--{what} {file}: {error.strerror}; `esper-ab {made_by}` writes one") from None
     except UNREADABLE as error:

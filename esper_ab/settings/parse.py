@@ -99,7 +99,7 @@ def settings_sha256(tree: dict[str, Any]) -> str:
 def read_toml(path: Path) -> FileSettings:
     """Read the file at `path`; UsageError naming the line when it is not TOML."""
     try:
-        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+        tree = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -22,7 +22,7 @@ def read_outcome(source: OutcomeSource, out: Path) -> float:
     if source.kind == "wandb":
         return _of_wandb(source.key, out / WANDB_FILE)
     try:
-        text = (out / source.path).read_text(encoding="utf-8")
+        text = (out / source.path).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         there = sorted(path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file())
         raise ValueError(f"the script left no {source.path} in {{out}}; it left {_list(there)}") from None

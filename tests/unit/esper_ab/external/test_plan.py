@@ -34,6 +34,8 @@ def test_what_is_written_is_read_and_never_replaced(tmp_path):
     with pytest.raises(UsageError, match="never replaced"):
         save_plan(_plan(seeds=6), file)
     assert read_plan(file) == plan
+    file.write_text(f"\ufeff{file.read_text()}")  # by an editor that was only to show it
+    assert read_plan(file) == plan
 
 
 def _leaves(document, path=()):

@@ -29,6 +29,8 @@ def test_a_file_and_its_folder_are_read_alike(tmp_path: Path) -> None:
     file = tmp_path / "measurement.json"
     file.write_bytes(msgspec.json.encode(Measured(3, 0.5)))
     assert load(file) == load(tmp_path) == Measured(3, 0.5)
+    file.write_text(f"\ufeff{file.read_text()}")
+    assert load(file) == Measured(3, 0.5)
 
 
 def test_a_file_that_is_not_there_is_refused_with_the_command_that_writes_it(tmp_path: Path) -> None:

@@ -16,6 +16,10 @@ from esper_ab.settings.foreign_keys import OURS
 from esper_ab.settings.parse import read_toml
 
 
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    assert toml(tmp_path, '\ufeffgroups = ["sparse", "wait"]\n').groups == ("sparse", "wait")
+
+
 def test_nothing_asked_is_the_demo() -> None:
     assert [group.name for group in asked().groups] == ["shaped", "simplified"]
 

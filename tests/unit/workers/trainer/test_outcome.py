@@ -39,6 +39,11 @@ def test_the_last_value_given_to_wandb_is_the_outcome(tmp_path: Path) -> None:
     assert left(tmp_path, "wandb:return", "1.0\nnan\n3.5\n") == 3.5
 
 
+@pytest.mark.parametrize(("source", "text"), [("json:a.json:x", '{"x": 3.5}'), ("csv:a.csv:x", "x,y\n3.5,1\n")])
+def test_a_byte_order_mark_is_none_of_the_text(tmp_path: Path, source: str, text: str) -> None:
+    assert left(tmp_path, source, f"\ufeff{text}") == 3.5
+
+
 @pytest.mark.parametrize(("source", "text", "words"), [
     ("json:a.json:x", '{"y": 1}', "a.json: no key 'x'; there is y"),
     ("json:a.json:x.z", '{"x": 1}', "no key 'x.z'"),
