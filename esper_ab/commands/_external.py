@@ -12,6 +12,7 @@ import click
 from esper_ab.commands._options import MOST_REPLICATES
 from esper_ab.contracts.below import write_below
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.plain_values import whole_number
 
 if TYPE_CHECKING:
     from esper_ab.external.result import ExternalResult
@@ -103,11 +104,11 @@ def names_of(text: str) -> tuple[str, ...]:
 
 def seeds_of(text: str) -> tuple[str, ...]:
     """Seeds in the order in which they are run: "0..19", or "3,5,8"."""
-    first, dots, last = text.partition("..")
-    if not dots:
+    if ".." not in text:
         return names_of(text)
-    if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
+    first, last = (whole_number(end) for end in text.split("..", 1))
+    if first is None or last is None or first > last:
         raise UsageError(f"--seeds {text}: FIRST..LAST, as in 0..19, or a list, as in 3,5,8")
-    if int(last) - int(first) >= MOST_REPLICATES:
+    if last - first >= MOST_REPLICATES:
         raise UsageError(f"--seeds {text}: {MOST_REPLICATES} at most")
-    return tuple(map(str, range(int(first), int(last) + 1)))
+    return tuple(map(str, range(first, last + 1)))

@@ -12,6 +12,7 @@ from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._external import RULE, external_options, margin_of, names_of, seeds_of
 from esper_ab.commands._options import MOST_REPLICATES
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.plain_values import whole_number
 
 
 @click.command(epilog=epilog(
@@ -84,6 +85,7 @@ def _seeds(asked: dict[str, Any]) -> tuple[str, ...]:
 def _looks(text: str | None) -> tuple[int, ...]:
     if text is None:
         return ()
-    if not all(part.isdecimal() for part in names_of(text)):
+    found = [whole_number(part) for part in names_of(text)]
+    if None in found:
         raise UsageError(f"--looks {text}: numbers of replicates, as in 6,10,14,20")
-    return tuple(int(part) for part in names_of(text))
+    return tuple(one for one in found if one is not None)

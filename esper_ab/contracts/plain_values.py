@@ -6,6 +6,8 @@ import math
 
 from esper_ab.contracts.settings import LARGEST
 
+_SHOWN_BITS = 256
+
 
 def expected_instead(value: object) -> str:
     """Return what a number or a text would have to be to be carried; "" where it is."""
@@ -14,6 +16,20 @@ def expected_instead(value: object) -> str:
     if isinstance(value, int) and not -LARGEST - 1 <= value <= LARGEST:
         return "a whole number from -2^63 to 2^63 - 1"
     return _text_instead(value) if isinstance(value, str) else ""
+
+
+def whole_number(text: str) -> int | None:
+    """Return the number that digits write; None where they are none, or more than a message carries."""
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(LARGEST))):
+        return None
+    return int(text) if int(text) <= LARGEST else None
+
+
+def shown(value: object) -> str:
+    """Return a value as a message shows it: Python writes no number of thousands of digits."""
+    if isinstance(value, int) and value.bit_length() > _SHOWN_BITS:
+        return f"one of {value.bit_length()} bits"
+    return repr(value)
 
 
 def _text_instead(text: str) -> str:

@@ -18,13 +18,14 @@ import msgspec
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.kinds import GYM_PREFIX
-from esper_ab.contracts.plain_values import expected_instead
+from esper_ab.contracts.plain_values import expected_instead, shown
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.contracts.trainer import is_command
 from esper_ab.settings.experiment import AskedExperiment
 
 SHORT = {"reward": "reward.mode", "controller": "controller.name"}
 _NO_PLACES = (GYM_PREFIX, "info:")  # names with a colon that are no functions
+TOO_MANY_DIGITS = "a whole number has more digits than can be read"  # of thousands Python reads none
 _CLOSING = {"[": "]", '"': '"', "'": "'"}
 
 
@@ -171,7 +172,7 @@ def _check_carried(assignment: Assignment, value: object) -> None:
         if expected := expected_instead(part):
             number = assignment.key.startswith(TRAINER) and not isinstance(part, str)
             remedy = f"; a command takes it as text, '{part}'" if number else ""
-            raise UsageError(f"{assignment.origin}: expected {expected}, not {part!r}{remedy}")
+            raise UsageError(f"{assignment.origin}: expected {expected}, not {shown(part)}{remedy}")
 
 
 def _constant(assignment: Assignment) -> bool | int | float | str:
@@ -182,8 +183,11 @@ def _constant(assignment: Assignment) -> bool | int | float | str:
             value = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:
             value = _unquote(value)
+        except ValueError:
+            raise UsageError(f"{assignment.origin}: {TOO_MANY_DIGITS}") from None
     if not isinstance(value, bool | int | float | str):
-        raise UsageError(f"{assignment.origin}: expected a finite number, true, false or a text, not {value!r}")
+        text = f"expected a finite number, true, false or a text, not {assignment.value!r}"
+        raise UsageError(f"{assignment.origin}: {text}")
     _check_carried(assignment, value)
     return value
 

@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.plain_values import whole_number
+from esper_ab.contracts.visible import visible_line
 from esper_ab.settings import exam
 from esper_ab.settings.assignments import split_commas
 from esper_ab.settings.experiment import AskedExperiment
@@ -78,9 +80,9 @@ def read_flags(options: dict[str, Any]) -> Request:
 
 def _whole(text: str, origin: str, otherwise: str = "") -> int:
     """Convert a whole number typed at `origin`; UsageError for anything else. `otherwise`: what else may be typed."""
-    if not text.isascii() or not text.isdigit():
-        raise UsageError(f"{origin}: expected a whole number{otherwise}, not {text!r}")
-    return int(text)
+    if (found := whole_number(text)) is None:
+        raise UsageError(f"{origin}: expected a whole number{otherwise}, not {visible_line(text, 40)!r}")
+    return found
 
 
 def _replicates(replicates: str | None, most: int | None) -> dict[str, object]:
@@ -88,7 +90,5 @@ def _replicates(replicates: str | None, most: int | None) -> dict[str, object]:
     if replicates is None or replicates != "auto":
         if most is not None:
             raise UsageError("--max goes with --replicates auto; --replicates N is a maximum already")
-        if replicates is not None and not replicates.isdigit():
-            raise UsageError(f"--replicates: expected a whole number or auto, not {replicates!r}")
-        return {} if replicates is None else {"replicates": _whole(replicates, "--replicates")}
+        return {} if replicates is None else {"replicates": _whole(replicates, "--replicates", " or auto")}
     return {"open_ended": True} if most is None else {"replicates": most}

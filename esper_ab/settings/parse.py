@@ -28,6 +28,7 @@ from esper_ab.settings.assignments import (
     GROUP_KEYS,
     PARAM,
     SHORT,
+    TOO_MANY_DIGITS,
     TRAINER,
     Assignment,
     convert_value,
@@ -100,14 +101,17 @@ def read_toml(path: Path) -> FileSettings:
     """Read the file at `path`; UsageError naming the line when it is not TOML."""
     try:
         tree = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        record = tree.pop("record", {})  # of an experiment.toml: what was found when it ran
+        sha256 = settings_sha256(tree)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: not TOML: {error}") from None
+    except ValueError:
+        raise UsageError(f"{path}: {TOO_MANY_DIGITS}") from None
     except RecursionError:
         raise UsageError(f"{path}: no settings: lists or tables are nested too deeply") from None
-    record = tree.pop("record", {})  # of an experiment.toml: what was found when it ran
-    if isinstance(record, dict) and record.get("settings", settings_sha256(tree)) != settings_sha256(tree):
+    if isinstance(record, dict) and record.get("settings", sha256) != sha256:
         raise UsageError(
             f"{path}: its settings are not those that [record] vouches for: they were edited or the file is damaged; "
             "take the table [record] out of an edited copy"

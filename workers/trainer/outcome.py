@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from esper_ab.contracts.plain_values import shown
 from esper_ab.contracts.trainer import OutcomeSource
 
 WANDB_FILE = "wandb-values.txt"  # below {out}; written by standin/wandb.py
@@ -33,15 +34,15 @@ def read_outcome(source: OutcomeSource, out: Path) -> float:
         raise ValueError(f"{source.path}: {source.key} is {type(found).__name__}, not a number")
     try:
         return float(found)
-    except ValueError:
-        raise ValueError(f"{source.path}: {source.key} is {found!r}, not a number") from None
+    except (ValueError, OverflowError):
+        raise ValueError(f"{source.path}: {source.key} is {shown(found)}, not a number") from None
 
 
 def _of_json(source: OutcomeSource, text: str) -> Any:
     """Return the value of a key; a key with dots may also name a value inside of others."""
     try:
         tree = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{source.path}: not JSON: {error}") from None
     if isinstance(tree, dict) and source.key in tree:
         return tree[source.key]
@@ -54,7 +55,10 @@ def _of_json(source: OutcomeSource, text: str) -> Any:
 
 
 def _of_csv(source: OutcomeSource, text: str) -> str:
-    rows = [row for row in csv.reader(text.splitlines()) if row]
+    try:
+        rows = [row for row in csv.reader(text.splitlines()) if row]
+    except csv.Error as error:
+        raise ValueError(f"{source.path}: not CSV: {error}") from None
     columns = [name.strip() for name in rows[0]] if rows else []
     if source.key not in columns:
         raise ValueError(f"{source.path}: no column {source.key!r}; there is {_list(columns)}")

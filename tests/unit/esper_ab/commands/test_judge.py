@@ -66,6 +66,8 @@ def test_seeds_are_run_in_the_order_told(files, capsys):
     ("design", "--groups", "a,b", "--replicates", "6", "--margin", "1", "--seeds", "0..6"),
     ("design", "--groups", "a,b", "--seeds", "9..0", "--margin", "1"),
     ("design", "--groups", "a,b", "--replicates", "10", "--margin", "1", "--looks", "6,x"),
+    ("design", "--groups", "a,b", "--replicates", "10", "--margin", "1", "--looks", "1" * 5000),
+    ("design", "--groups", "a,b", "--seeds", f"0..{'1' * 5000}", "--margin", "1"),
     ("judge", "results.csv", "results.csv"), ("judge", "plan.json", "plan.json"), ("judge", "none.json", "results.csv"),
 ])  # fmt: skip
 def test_what_cannot_be_done_is_one_line(files, capsys, args):

@@ -12,12 +12,34 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.settings.assignments import EXPERIMENT_KEYS, GROUP_KEYS, Assignment, convert_value
 from esper_ab.settings.experiment import Group
+from esper_ab.settings.flags import read_flags
 from esper_ab.settings.foreign_keys import OURS
 from esper_ab.settings.parse import read_toml
 
 
 def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
     assert toml(tmp_path, '\ufeffgroups = ["sparse", "wait"]\n').groups == ("sparse", "wait")
+
+
+@pytest.mark.parametrize("number", ["1" * 5000, f"0x{'f' * 5000}"])
+@pytest.mark.parametrize("key", ["rng_seed", "ppo.epochs", "reward.params.rate", "launcher.name", "record.settings"])
+def test_a_number_of_thousands_of_digits_is_refused(tmp_path: Path, key: str, number: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        toml(tmp_path, f"{key} = {number}\n")
+    assert "run.toml" in str(refused.value)
+
+
+@pytest.mark.parametrize("number", ["1" * 5000, f"0x{'f' * 5000}", f"[0x{'f' * 5000}]"])
+@pytest.mark.parametrize("key", ["rng_seed", "ppo.epochs", "reward.params.rate", "looks"])
+def test_a_number_of_thousands_of_digits_is_refused_on_the_command_line(key: str, number: str) -> None:
+    with pytest.raises(UsageError, match=f"--set {key}="):
+        asked("mine=x.py:reward", sets=(f"{key}={number}",))
+
+
+@pytest.mark.parametrize("flag", ["replicates", "looks", "eval_hosts"])
+def test_a_flag_of_thousands_of_digits_is_refused(flag: str) -> None:
+    with pytest.raises(UsageError, match=f"--{flag.replace('_', '-')}: expected a whole number"):
+        read_flags({flag: "1" * 5000})
 
 
 def test_nothing_asked_is_the_demo() -> None:

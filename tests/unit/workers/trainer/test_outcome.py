@@ -54,6 +54,10 @@ def test_a_byte_order_mark_is_none_of_the_text(tmp_path: Path, source: str, text
     ("csv:a.csv:x", "x\n", "no row"),
     ("csv:a.csv:y", "x,y\n1\n", "y is '', not a number"),
     ("csv:a.csv:x", "", "no column 'x'; there is nothing"),
+    ("csv:a.csv:x", f"x\n{'y' * 200_000}\n", "a.csv: not CSV: field larger"),
+    ("json:a.json:x", f'{{"x": 1{"0" * 400}}}', "x is one of 1329 bits, not a number"),
+    ("json:a.json:x", f'{{"x": 1{"0" * 5000}}}', "a.json: not JSON"),
+    ("json:a.json:x", "[" * 100_000, "a.json: not JSON"),
 ])  # fmt: skip
 def test_an_outcome_that_cannot_be_read_says_what_is_there(tmp_path: Path, source: str, text: str, words: str) -> None:
     with pytest.raises(ValueError, match=words.replace(".", r"\.").replace("[", r"\[")):
