@@ -122,15 +122,18 @@ class Nanny:
         return self._children[name].output.line()
 
     def tell(self, name: str, text: bytes, _begun: object) -> None:
-        self._children[name].tell(text)
+        """Write to its input; nothing where it could not be started, which its caller has yet to hear."""
+        if name in self._children:
+            self._children[name].tell(text)
 
     def complaint(self, name: str, _begun: object) -> bytes:
         """What it has written to standard error so far."""
         return self._children[name].complaint.so_far()
 
     def signal(self, name: str, number: int, _begun: object) -> None:
-        """Send it a signal; nothing once it has ended."""
-        self._children[name].process.send_signal(number)
+        """Send it a signal; nothing once it has ended, and where it could not be started."""
+        if name in self._children:
+            self._children[name].process.send_signal(number)
 
     def wait(self, name: str, _begun: object) -> Ending:
         """Its end. May be asked again by whoever did not get the answer."""

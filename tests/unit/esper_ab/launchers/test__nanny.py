@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 
+import pytest
+
 from esper_ab.launchers._nanny import Nanny
 
 GREETED = ("sh", "-c", "read order; echo key; read go; echo $order $go $SOME; echo why >&2; exit 3")
@@ -29,6 +31,14 @@ def test_what_ray_sets_for_an_actor_is_not_passed_on(tmp_path, monkeypatch):
     assert b"OMP_NUM_THREADS" not in output
     assert b"CUDA_VISIBLE_DEVICES" not in output
     assert output.endswith(f"{tmp_path}\n".encode())
+
+
+def test_of_a_command_that_could_not_be_started_nothing_is_told(tmp_path):
+    nanny = Nanny(str(tmp_path / "nowhere"))
+    with pytest.raises(FileNotFoundError):
+        nanny.begin("w00/1", GREETED, b"order\n", {})
+    nanny.tell("w00/1", b"go\n", None)
+    nanny.signal("w00/1", signal.SIGKILL, None)
 
 
 def test_a_signal_reaches_it_and_one_that_has_ended_ignores_it(tmp_path):
