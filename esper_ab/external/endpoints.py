@@ -14,6 +14,7 @@ from numbers import Integral, Real
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
 from esper_ab.contracts.visible import visible_line
 
 PAIR_COLUMNS = ("seed", "pair", "replicate")  # one of them says which runs belong together
@@ -139,7 +140,7 @@ def _endpoint(source: str, used: Mapping[str, str], cells: dict[str, object], pa
 
 
 def _number(cell: object, where: str) -> float | None:
-    """A finite number; None for a cell that has none, as a run that failed leaves it."""
+    """A number; None for a cell that has none, as a run that failed leaves it."""
     text = _text(cell)
     if text.lower() in _NO_ENDPOINT:
         return None
@@ -148,8 +149,9 @@ def _number(cell: object, where: str) -> float | None:
     except ValueError:
         shown = f"{where}: {visible_line(text, 40)!r}"
         raise UsageError(f"{shown} is no number, as in 71.25; leave it empty for a run that failed") from None
-    if not math.isfinite(value):
-        raise UsageError(f"{where}: {text} is not finite; leave it empty for a run that failed")
+    if not countable(value):
+        why = f"beyond {LARGEST_OUTCOME:g}" if math.isfinite(value) else "not finite"
+        raise UsageError(f"{where}: {text} is {why}; leave it empty for a run that failed")
     return value
 
 

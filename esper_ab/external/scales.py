@@ -8,8 +8,8 @@ from typing import TypeVar
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.measures import Measure, TaskMeasures
-from esper_ab.contracts.settings import Positive, Settings
+from esper_ab.contracts.measures import LARGEST_OUTCOME, SMALLEST_MARGIN, Margin, Measure, TaskMeasures, countable
+from esper_ab.contracts.settings import Settings
 from esper_ab.external.endpoints import MEAN
 
 T = TypeVar("T")
@@ -22,7 +22,7 @@ class Scale(Settings, frozen=True, kw_only=True):
 
     task: str  # "": there are no tasks
     outcome: Measure
-    margin: Positive  # in the unit of a difference
+    margin: Margin  # in the unit of a difference
 
     @property
     def measures(self) -> TaskMeasures:
@@ -78,8 +78,8 @@ def _range(value: str | float) -> tuple[float, float]:
         found = float(worst), float(target)
     except ValueError:
         found = 0.0, 0.0
-    if not dots or found[0] == found[1]:
-        raise UsageError(f"scores {value!r}: WORST..TARGET, two different numbers, as in 0..100")
+    if not dots or not all(map(countable, found)) or abs(found[1] - found[0]) < SMALLEST_MARGIN:
+        raise UsageError(f"scores {value!r}: WORST..TARGET, two different finite numbers, as in 0..100")
     return found
 
 
@@ -102,9 +102,9 @@ def _by_task(
 def _size(value: str | float) -> float:
     try:
         found = float(value)
-    except ValueError:
-        raise UsageError(f"margin {value!r}: a positive number, the smallest difference worth acting on") from None
-    if not 0.0 < found < float("inf"):
+    except (TypeError, ValueError):
+        found = 0.0
+    if not SMALLEST_MARGIN <= found <= LARGEST_OUTCOME:
         raise UsageError(f"margin {value}: a positive number, the smallest difference worth acting on")
     return found
 

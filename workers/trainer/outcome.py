@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,8 @@ def read_outcome(source: OutcomeSource, out: Path) -> float:
         raise ValueError(f"{source.path}: {source.key} is {type(found).__name__}, not a number")
     try:
         return float(found)
+    except OverflowError:
+        return math.inf if int(found) > 0 else -math.inf  # a whole number beyond any float
     except ValueError:
         raise ValueError(f"{source.path}: {source.key} is {found!r}, not a number") from None
 

@@ -19,6 +19,7 @@ TWO = {"group": ["a", "b"], "seed": ["0", "0"], "endpoint": ["1", "2"]}
 @pytest.mark.parametrize(("change", "said"), [
     ({"endpoint": ["1", "x"]}, "row 3, column endpoint: 'x' is no number"),
     ({"endpoint": ["1", "inf"]}, "row 3, column endpoint: inf is not finite"),
+    ({"endpoint": ["1", "-1e200"]}, "row 3, column endpoint: -1e200 is beyond 1e+40"),
     ({"endpoint": ["1", "1,5"]}, "row 3, column endpoint: '1,5' is no number"),
     ({"group": ["a", ""]}, "row 3, column group: it is empty"),
     ({"group": ["a", "b\x1b[2J"]}, "row 3, column group"),

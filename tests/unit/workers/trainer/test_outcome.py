@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,10 @@ def test_a_key_of_a_json_file_is_the_outcome_also_inside_of_others(
 
 def test_the_last_value_given_to_wandb_is_the_outcome(tmp_path: Path) -> None:
     assert left(tmp_path, "wandb:return", "1.0\nnan\n3.5\n") == 3.5
+
+
+def test_a_whole_number_beyond_any_float_is_infinite(tmp_path: Path) -> None:
+    assert left(tmp_path, "json:a.json:return", json.dumps({"return": -(10**400)})) == -math.inf
 
 
 @pytest.mark.parametrize(("source", "text", "words"), [
