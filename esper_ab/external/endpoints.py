@@ -21,8 +21,9 @@ PAIR_COLUMNS = ("seed", "pair", "replicate")  # one of them says which runs belo
 COLUMNS = ("group", *PAIR_COLUMNS, "endpoint", "task", "cluster")
 MEAN = "mean over tasks"
 _ALSO = {"group_id": "group", "cell": "task"}  # of `esper-ab export`; a cell of a grid is what a task is
-_NO_ENDPOINT = ("", "nan", "na", "n/a", "null", "none")
-_LONGEST = 60  # characters of a name
+_NOTHING = ("", "nan", "<na>", "na", "n/a", "null", "none")  # an endpoint or a cluster that is not there
+_MISSING = ("nan", "<NA>", "NaT")  # how data frames show a cell that is not there
+LONGEST_NAME = 60  # characters
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,16 +126,19 @@ def _endpoint(source: str, used: Mapping[str, str], cells: dict[str, object], pa
         where = f"{source}, row {row}, column {used.get(column, column)}"
         if not text and column in used and column != "cluster":
             raise UsageError(f"{where}: it is empty; every run needs one")
-        if len(text) > _LONGEST or not text.isprintable():
-            raise UsageError(f"{where}: {visible_line(text, _LONGEST)!r} is no name of up to {_LONGEST} characters")
+        if len(text) > LONGEST_NAME or not text.isprintable():
+            shown = visible_line(text, LONGEST_NAME)
+            raise UsageError(f"{where}: {shown!r} is no name of up to {LONGEST_NAME} characters")
         return text
 
     task = name("task")
     if task == MEAN:
         raise UsageError(f"{source}, row {row}, column {used['task']}: no task can be called {MEAN!r}")
+    cluster = name("cluster")
     where = f"{source}, row {row}, column {used['endpoint']}"
     return Endpoint(
-        group=name("group"), replicate=name(pair_column), task=task, cluster=name("cluster"),
+        group=name("group"), replicate=name(pair_column), task=task,
+        cluster="" if cluster.lower() in _NOTHING else cluster,
         value=_number(cells["endpoint"], where), row=row,
     )  # fmt: skip
 
@@ -142,7 +146,7 @@ def _endpoint(source: str, used: Mapping[str, str], cells: dict[str, object], pa
 def _number(cell: object, where: str) -> float | None:
     """A number; None for a cell that has none, as a run that failed leaves it."""
     text = _text(cell)
-    if text.lower() in _NO_ENDPOINT:
+    if text.lower() in _NOTHING:
         return None
     try:
         value = float(text)
@@ -157,7 +161,7 @@ def _number(cell: object, where: str) -> float | None:
 
 def _text(cell: object) -> str:
     """A cell as it would be typed; a seed that a data frame made a float, 3.0, is "3"."""
-    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+    if cell is None or (not isinstance(cell, str) and str(cell) in _MISSING):
         return ""
     if isinstance(cell, Real) and not isinstance(cell, Integral):
         value = float(cell)

@@ -20,8 +20,8 @@ def rehearse(function: RewardFunction, mode: str, n_slots: int) -> None:
     for step in (1, 12):
         values = function(_facts(step, n_slots), RewardSettings(mode=mode))
         if wrong := flaw(values):
-            unmeasured = step == 1 and np.isnan(values).any()
-            first = "; facts that are not measured yet are NaN: at step 1 acc_delta and loss_delta" if unmeasured else ""
+            early = step == 1 and np.isnan(values).any()
+            first = "; facts that are not measured yet are NaN: at step 1 acc_delta and loss_delta" if early else ""
             raise ValueError(f"reward mode {mode!r} {wrong} at step {step}: {values.tolist()}{first}")
 
 

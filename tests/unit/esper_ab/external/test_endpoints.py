@@ -1,3 +1,4 @@
+import pandas as pd
 import pytest
 from support.elsewhere import endpoints, rows
 
@@ -42,10 +43,22 @@ def test_a_missing_column_is_named_with_those_that_are_there(column):
     assert "--columns" in said
 
 
-@pytest.mark.parametrize("cell", ["", " ", "nan", "NaN", "NA", "null", None, float("nan")])
+@pytest.mark.parametrize("cell", ["", " ", "nan", "NaN", "NA", "<NA>", "null", None, float("nan"), pd.NA])
 def test_a_run_without_an_endpoint_is_lost(cell):
     found = endpoints_of("f", TWO | {"endpoint": ["1", cell]}, (2, 3))
     assert [row.value for row in found.rows] == [1.0, None]
+
+
+@pytest.mark.parametrize("cell", ["", "nan", "NA", "<NA>", "None", None, float("nan"), pd.NA])
+def test_a_run_without_a_cluster_shares_nothing(cell):
+    found = endpoints_of("f", TWO | {"cluster": [cell, "one"]}, (2, 3))
+    assert [row.cluster for row in found.rows] == ["", "one"]
+
+
+@pytest.mark.parametrize("column", ["group", "seed"])
+def test_a_name_that_a_data_frame_lacks_is_empty_and_none_is_a_name(column):
+    assert "row 2, column" in _refused(**TWO | {column: [pd.NA, "b"]})
+    assert endpoints_of("f", TWO | {column: ["none", "b"]}, (2, 3)).rows[0].value == 1.0
 
 
 def test_columns_may_have_other_names():
