@@ -90,14 +90,8 @@ def endpoints_of(
 
 def _columns(source: str, columns: Mapping[str, Sequence[object]], names: Mapping[str, str]) -> dict[str, str]:
     """Our name -> the source's, of the columns that are used."""
-    unknown = [ours for ours in names if ours not in COLUMNS]
-    if unknown:
-        raise UsageError(f"--columns {unknown[0]}=…: the columns are {', '.join(COLUMNS)}")
-    there: dict[str, str] = {}
-    for theirs in columns:
-        ours = theirs.strip().lower()
-        there.setdefault(_ALSO.get(ours, ours), theirs)
-    used = {ours: theirs for ours, theirs in there.items() if ours in COLUMNS} | dict(names)
+    named = _named(names)
+    used = _ours(source, [theirs for theirs in columns if _meaning(theirs) not in named]) | named
     has = f"its columns are {visible_line(', '.join(columns), 200)}"
     for ours, theirs in used.items():
         if theirs not in columns:
@@ -112,12 +106,46 @@ def _columns(source: str, columns: Mapping[str, Sequence[object]], names: Mappin
             "--columns seed=NAME says which it is"
         )
     if len(pairs) > 1:
-        named = [column for column in pairs if column in names]
-        if len(named) != 1:
+        chosen = [column for column in pairs if column in named]
+        if len(chosen) != 1:
             both = " and ".join(pairs)
             raise UsageError(f"{source} has the columns {both}: --columns pair=NAME says which one pairs runs")
-        used = {ours: theirs for ours, theirs in used.items() if ours not in pairs or ours in named}
+        used = {ours: theirs for ours, theirs in used.items() if ours not in pairs or ours in chosen}
     return used
+
+
+def _meaning(name: str) -> str:
+    """Return our name for a column of the source."""
+    plain = name.strip().lower()
+    return _ALSO.get(plain, plain)
+
+
+def _ours(source: str, columns: Sequence[str]) -> dict[str, str]:
+    """Return our name -> the source's, of those columns that are ours; UsageError for two of one meaning."""
+    found: dict[str, str] = {}
+    for theirs in columns:
+        ours = _meaning(theirs)
+        if ours in found:
+            raise UsageError(
+                f"{source} has the columns {found[ours]} and {theirs}, which mean the same: --columns {ours}=NAME says "
+                "which is meant"
+            )
+        if ours in COLUMNS:
+            found[ours] = theirs
+    return found
+
+
+def _named(names: Mapping[str, str]) -> dict[str, str]:
+    """Return `names` with one spelling of ours for each column."""
+    found: dict[str, str] = {}
+    for ours, theirs in names.items():
+        column = _ALSO.get(ours, ours)
+        if column not in COLUMNS:
+            raise UsageError(f"--columns {ours}=…: the columns are {', '.join((*COLUMNS, *_ALSO))}")
+        if column in found:
+            raise UsageError(f"--columns {ours}={theirs}: {column} is {found[column]} already")
+        found[column] = theirs
+    return found
 
 
 def _endpoint(source: str, used: Mapping[str, str], cells: dict[str, object], pair_column: str, row: int) -> Endpoint:

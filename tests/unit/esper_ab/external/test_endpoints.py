@@ -71,6 +71,22 @@ def test_columns_may_have_other_names():
         endpoints_of("f", theirs, (2, 3), {"grop": "Algorithm"})
 
 
+def test_a_cell_is_a_task_whatever_its_column_is_called():
+    theirs = TWO | {"lr": ["low", "low"]}
+    assert endpoints_of("f", theirs, (2, 3), {"cell": "lr"}).tasks == ("low",)
+    assert endpoints_of("f", TWO | {"group_id": ["x", "y"]}, (2, 3), {"group": "group_id"}).groups == ("x", "y")
+    with pytest.raises(UsageError, match="task is lr already"):
+        endpoints_of("f", theirs | {"other": ["p", "q"]}, (2, 3), {"task": "lr", "cell": "other"})
+
+
+@pytest.mark.parametrize("more", [{"task": ["t", "t"], "cell": ["u", "u"]}, {"Group": ["a", "b"]}])
+def test_two_columns_of_one_meaning_are_refused_and_one_is_named(more):
+    assert "which mean the same: --columns" in _refused(**TWO | more)
+    *_, last = more
+    ours = "task" if "task" in more else "group"
+    assert endpoints_of("f", TWO | more, (2, 3), {ours: last}).rows[0].row == 2
+
+
 def test_seeds_stand_in_their_order_and_a_data_frames_floats_are_integers():
     found = endpoints_of("f", {"group": ["a"] * 3, "seed": [10.0, 9.0, 2.0], "endpoint": [1.0, 2.0, 3.0]}, range(3))
     assert found.replicates == ("2", "9", "10")
