@@ -6,6 +6,7 @@ Every error is a ValueError of one line that names the file and what is there.
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 from collections.abc import Iterable
@@ -57,7 +58,7 @@ def _of_json(source: OutcomeSource, text: str) -> Any:
 
 
 def _of_csv(source: OutcomeSource, text: str) -> str:
-    rows = [row for row in csv.reader(text.splitlines()) if row]
+    rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
     columns = [name.strip() for name in rows[0]] if rows else []
     if source.key not in columns:
         raise ValueError(f"{source.path}: no column {source.key!r}; there is {_list(columns)}")

@@ -36,6 +36,10 @@ def test_a_key_of_a_json_file_is_the_outcome_also_inside_of_others(
     assert left(out, "json:a.json:eval.return", json.dumps({"eval.return": value})) == value
 
 
+def test_only_ends_of_lines_end_a_row(tmp_path: Path) -> None:
+    assert left(tmp_path, "csv:log.csv:return", "return,note\n1.5,\"two\nlines\"\n2.5,first\u2028half\n") == 2.5
+
+
 def test_the_last_value_given_to_wandb_is_the_outcome(tmp_path: Path) -> None:
     assert left(tmp_path, "wandb:return", "1.0\nnan\n3.5\n") == 3.5
 
