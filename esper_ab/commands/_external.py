@@ -61,10 +61,12 @@ def columns_of(text: str) -> dict[str, str]:
     """Our names of columns -> those of a file, from --columns."""
     found = {}
     for part in text.split(",") if text else ():
-        ours, equals, theirs = part.partition("=")
-        if not (equals and ours.strip() and theirs.strip()):
+        ours, equals, theirs = (piece.strip() for piece in part.partition("="))
+        if not (equals and ours and theirs):
             raise UsageError(f"--columns {text}: OURS=THEIRS, as in group=algorithm,endpoint=return")
-        found[ours.strip()] = theirs.strip()
+        if ours in found:
+            raise UsageError(f"--columns {text}: {ours} is named twice")
+        found[ours] = theirs
     return found
 
 

@@ -61,10 +61,15 @@ def told_by_task(text: str) -> Told:
     """ "2" for all tasks, or "digits=2,CartPole-v1=25"."""
     if "=" not in text:
         return text
-    parts = [part.rpartition("=") for part in text.split(",")]
-    if not all(name and value for name, _, value in parts):
-        raise UsageError(f"{text!r}: one value for all tasks, or TASK=VALUE,TASK=VALUE")
-    return {name.strip(): value.strip() for name, _, value in parts}
+    found: dict[str, str] = {}
+    for part in text.split(","):
+        name, _, value = (piece.strip() for piece in part.rpartition("="))
+        if not (name and value):
+            raise UsageError(f"{text!r}: one value for all tasks, or TASK=VALUE,TASK=VALUE")
+        if name in found:
+            raise UsageError(f"{text!r}: {name} is named twice")
+        found[name] = value
+    return found
 
 
 def ranges_of(tasks: Sequence[str], told: Told) -> dict[str, tuple[float, float]]:

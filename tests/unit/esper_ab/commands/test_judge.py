@@ -52,6 +52,7 @@ def test_seeds_are_run_in_the_order_told(files, capsys):
     ("compare", "somewhere", "--csv", "results.csv", "--margin", "1"), ("compare", "a", "b", "--margin", "1"),
     ("compare", "--csv", "none.csv", "--margin", "1"), ("compare", "--csv", ".", "--margin", "1"),
     ("compare", "--csv", "results.csv", "--margin", "1", "--columns", "group"),
+    ("compare", "--csv", "results.csv", "--margin", "1", "--columns", "endpoint=x,endpoint=endpoint"),
     ("compare", "--csv", "results.csv", "--margin", "1", "--control", "nobody"),
     ("compare", "--csv", "results.csv", "--margin", "1", "--alpha", "0.7"),
     ("compare", "--csv", "plan.json", "--margin", "1"),

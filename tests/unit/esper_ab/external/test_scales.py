@@ -22,6 +22,12 @@ def test_what_means_nothing_is_refused(how):
         scales_of(("a", "b"), **how)
 
 
+@pytest.mark.parametrize("text", ["a=2,a=3", "a=2,b=1, a =2"])
+def test_a_task_named_twice_is_refused(text):
+    with pytest.raises(UsageError, match="a is named twice"):
+        told_by_task(text)
+
+
 def test_half_a_list_is_refused():
     with pytest.raises(UsageError, match="TASK=VALUE"):
         told_by_task("a=2,3")
