@@ -17,9 +17,9 @@ from esper_ab.external.explore import explore
 from esper_ab.external.frames import read_data
 from esper_ab.external.judge import judge
 from esper_ab.external.plan import ExternalPlan, Rule, make_external_plan, read_plan, save_plan
-from esper_ab.external.profiles import profiles_of
 from esper_ab.external.result import ExternalResult
 from esper_ab.external.scales import Scale, Told, ranges_of, scales_of
+from esper_ab.external.scored import with_profiles
 from esper_ab.report.external import external_json, render_external
 from esper_ab.settings.assignments import did_you_mean
 
@@ -52,8 +52,8 @@ class EndpointVerdicts(ExternalResult):
         return dict(msgspec.json.decode(external_json(self)))
 
 
-class EndpointOptions(TypedDict, total=False):
-    """What endpoints are and how they are compared; as the flags of `esper-ab compare --csv`."""
+class RuleOptions(TypedDict, total=False):
+    """What endpoints are and the rule by which they are compared."""
 
     better: Told  # "higher", "lower"; one, or one per task
     unit: Told
@@ -61,10 +61,15 @@ class EndpointOptions(TypedDict, total=False):
     control: str
     test: Literal["t", "rank"]
     alpha: float
+
+
+class EndpointOptions(RuleOptions, total=False):
+    """The same of endpoints that are there; as the flags of `esper-ab compare --csv`."""
+
     scores: Told  # "WORST..TARGET" of the endpoint, for profiles; one, or one per task
 
 
-class DesignOptions(EndpointOptions, total=False):
+class DesignOptions(RuleOptions, total=False):
     """The same of a plan; as the flags of `esper-ab design`."""
 
     tasks: Sequence[str]
@@ -86,9 +91,7 @@ def compare_endpoints(
     """
     endpoints, asked = _endpoints(data, columns), _known("compare_endpoints", options, EndpointOptions)
     found = explore(endpoints, _scales(endpoints.tasks, margin, asked), _rule(asked))
-    ranges = ranges_of(endpoints.tasks, asked.get("scores", ""))
-    profiles = profiles_of(endpoints, endpoints.groups, ranges) if ranges else ()
-    return EndpointVerdicts(**vars(found) | {"profiles": profiles})
+    return _with_profiles(found, asked.get("scores", ""))
 
 
 def design_comparison(
@@ -113,11 +116,12 @@ def design_comparison(
 
 
 def judge_endpoints(
-    plan: ExternalPlan | str | Path, data: Any, *, columns: Mapping[str, str] | None = None
+    plan: ExternalPlan | str | Path, data: Any, *, columns: Mapping[str, str] | None = None, scores: Told = ""
 ) -> EndpointVerdicts:
     """Hold `data` to a plan or its file, in its order, and say what was not followed.
 
     `data`: as of `compare_endpoints`, or an experiment directory, or a mapping of tasks to experiment directories.
+    `scores`: "WORST..TARGET" of the endpoint, for profiles; one, or one per task.
     """
     held = plan if isinstance(plan, ExternalPlan) else read_plan(Path(plan))
     folders = data if isinstance(data, Mapping) else {"": data}
@@ -125,7 +129,12 @@ def judge_endpoints(
         endpoints = read_experiments([(task, Path(one)) for task, one in folders.items()], held.scales)
     else:
         endpoints = _endpoints(data, columns)
-    return EndpointVerdicts(**vars(judge(held, endpoints)))
+    return _with_profiles(judge(held, endpoints), scores)
+
+
+def _with_profiles(found: ExternalResult, scores: Told) -> EndpointVerdicts:
+    ranges = ranges_of([scale.task for scale in found.scales], scores)
+    return EndpointVerdicts(**vars(with_profiles(found, ranges)))
 
 
 def _endpoints(data: Any, columns: Mapping[str, str] | None) -> Endpoints:
