@@ -57,6 +57,8 @@ def test_seeds_are_run_in_the_order_told(files, capsys):
     ("compare", "--csv", "results.csv", "--margin", "1", "--alpha", "0.7"),
     ("compare", "--csv", "plan.json", "--margin", "1"),
     ("design", "--groups", "a,b", "--margin", "1"), ("design", "--groups", "a,b", "--replicates", "6"),
+    ("design", "--groups", "a,b", "--replicates", "6", "--margin", "1", "--tasks", "A,A"),
+    ("design", "--groups", "a,b", "--replicates", "6", "--margin", "1", "--tasks", "A,"),
     ("design", "--groups", "a,b", "--replicates", "6", "--margin", "1", "--seeds", "0..6"),
     ("design", "--groups", "a,b", "--seeds", "9..0", "--margin", "1"),
     ("design", "--groups", "a,b", "--replicates", "10", "--margin", "1", "--looks", "6,x"),
