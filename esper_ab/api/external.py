@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, get_origin
 
 import msgspec
 
-from esper_ab.contracts.errors import UsageError
+from esper_ab.api.setting_names import plain
+from esper_ab.api.spelling import in_python, spelled
+from esper_ab.contracts.errors import UsageError, refused
 from esper_ab.external.csv_file import read_csv
-from esper_ab.external.endpoints import Endpoints
+from esper_ab.external.endpoints import Endpoints, cell_text
 from esper_ab.external.experiments import read_experiments
 from esper_ab.external.explore import explore
 from esper_ab.external.frames import read_data
@@ -89,9 +92,11 @@ def compare_endpoints(
     a mapping of groups to endpoints [pairs]. `margin`: the smallest difference worth acting on, one, or one per task.
     UsageError, in one line, for what cannot be read.
     """
-    endpoints, asked = _endpoints(data, columns), _known("compare_endpoints", options, EndpointOptions)
-    found = explore(endpoints, _scales(endpoints.tasks, margin, asked), _rule(asked))
-    return _with_profiles(found, asked.get("scores", ""))
+    asked = _known("compare_endpoints", options, EndpointOptions)
+    with _told():
+        endpoints = _endpoints(data, columns)
+        found = explore(endpoints, _scales(endpoints.tasks, margin, asked), _rule(asked))
+        return _with_profiles(found, asked.get("scores", ""))
 
 
 def design_comparison(
@@ -104,14 +109,14 @@ def design_comparison(
     them. With `output_path` the plan is written there, never in the place of another file.
     """
     asked = _known("design_comparison", options, DesignOptions)
-    names = range(seeds) if isinstance(seeds, int) else seeds
-    scales = _scales(tuple(asked.get("tasks", ())) or ("",), margin, asked)
-    plan = make_external_plan(
-        tuple(groups), tuple(map(str, names)), scales, _rule(asked), cells=asked.get("cells", ()),
-        choosing=asked.get("choose", 0),
-    )  # fmt: skip
-    if output_path is not None:
-        save_plan(plan, Path(output_path))
+    with _told():
+        scales = _scales(_names("tasks", asked.get("tasks", ())) or ("",), margin, asked)
+        plan = make_external_plan(
+            _names("groups", groups), _seeds(seeds), scales, _rule(asked),
+            cells=_names("cells", asked.get("cells", ())), choosing=_typed("choose", asked.get("choose", 0), int),
+        )  # fmt: skip
+        if output_path is not None:
+            save_plan(plan, Path(output_path))
     return plan
 
 
@@ -123,13 +128,13 @@ def judge_endpoints(
     `data`: as of `compare_endpoints`, or an experiment directory, or a mapping of tasks to experiment directories.
     `scores`: "WORST..TARGET" of the endpoint, for profiles; one, or one per task.
     """
-    held = plan if isinstance(plan, ExternalPlan) else read_plan(Path(plan))
-    folders = data if isinstance(data, Mapping) else {"": data}
-    if folders and all(isinstance(one, (str, Path)) and Path(one).is_dir() for one in folders.values()):
-        endpoints = read_experiments([(task, Path(one)) for task, one in folders.items()], held.scales)
-    else:
-        endpoints = _endpoints(data, columns)
-    return _with_profiles(judge(held, endpoints), scores)
+    with _told():
+        held = plan if isinstance(plan, ExternalPlan) else read_plan(Path(plan))
+        folders = _folders(data)
+        if folders and columns:
+            raise UsageError("columns are those of a table; experiment directories have none")
+        endpoints = read_experiments(folders, held.scales) if folders else _endpoints(data, columns)
+        return _with_profiles(judge(held, endpoints), scores)
 
 
 def _with_profiles(found: ExternalResult, scores: Told) -> EndpointVerdicts:
@@ -137,7 +142,28 @@ def _with_profiles(found: ExternalResult, scores: Told) -> EndpointVerdicts:
     return EndpointVerdicts(**vars(with_profiles(found, ranges)))
 
 
+@contextmanager
+def _told() -> Iterator[None]:
+    """Name settings as Python does, and have what the system refuses end in one line, as a command tells it."""
+    try:
+        with spelled(in_python({})):
+            yield
+    except OSError as error:
+        raise refused(error, f"{error.filename}: {error.strerror}") from None
+
+
+def _folders(data: Any) -> list[tuple[str, Path]]:
+    """Return task and path of every experiment directory that `data` names; [] where it is a table."""
+    if isinstance(data, (str, Path)):
+        return [("", Path(data))] if Path(data).is_dir() else []
+    if not isinstance(data, Mapping) or not all(isinstance(one, (str, Path)) for one in data.values()):
+        return []
+    return [(task, Path(one)) for task, one in data.items()]
+
+
 def _endpoints(data: Any, columns: Mapping[str, str] | None) -> Endpoints:
+    if not isinstance(columns, Mapping | None):
+        raise UsageError(f"columns: a mapping of our names to those of the data is meant, not {columns!r}")
     return read_csv(Path(data), columns) if isinstance(data, (str, Path)) else read_data(data, columns)
 
 
@@ -153,5 +179,29 @@ def _scales(tasks: Sequence[str], margin: Told, asked: Mapping[str, Any]) -> tup
 
 
 def _rule(asked: Mapping[str, Any]) -> Rule:
-    told = {key: asked[key] for key in Rule.__struct_fields__ if key in asked}
-    return Rule(**told | {"looks": tuple(asked.get("looks", ()))})
+    return Rule(**{
+        field.name: _typed(field.name, asked[field.name], field.type)
+        for field in msgspec.structs.fields(Rule) if field.name in asked
+    })  # fmt: skip
+
+
+def _names(what: str, told: Any) -> tuple[str, ...]:
+    names: tuple[str, ...] = _typed(what, told, tuple[str, ...])
+    return names
+
+
+def _seeds(told: Any) -> tuple[str, ...]:
+    """Return the names of the seeds, as a table of endpoints will have them."""
+    if isinstance(plain(told), int):
+        return tuple(map(str, range(told)))
+    return tuple(map(cell_text, _typed("seeds", told, tuple[Any, ...])))
+
+
+def _typed(what: str, told: Any, kind: Any) -> Any:
+    """Return an argument as what it has to be; UsageError where it is something else."""
+    listed = get_origin(kind) is tuple and isinstance(told, Iterable) and not isinstance(told, str)
+    try:
+        return msgspec.convert(plain(list(told) if listed else told), kind)
+    except msgspec.ValidationError as error:
+        said = str(error).replace("`array`", "a list").replace("`", "")
+        raise UsageError(f"{what}={told!r}: {said[0].lower()}{said[1:]}") from None

@@ -150,7 +150,7 @@ def _named(names: Mapping[str, str]) -> dict[str, str]:
 
 def _endpoint(source: str, used: Mapping[str, str], cells: dict[str, object], pair_column: str, row: int) -> Endpoint:
     def name(column: str) -> str:
-        text = _text(cells.get(column, ""))
+        text = cell_text(cells.get(column, ""))
         where = f"{source}, row {row}, column {used.get(column, column)}"
         if not text and column in used and column != "cluster":
             raise UsageError(f"{where}: it is empty; every run needs one")
@@ -173,7 +173,7 @@ def _endpoint(source: str, used: Mapping[str, str], cells: dict[str, object], pa
 
 def _number(cell: object, where: str) -> float | None:
     """A number; None for a cell that has none, as a run that failed leaves it."""
-    text = _text(cell)
+    text = cell_text(cell)
     if text.lower() in _NOTHING:
         return None
     try:
@@ -187,7 +187,7 @@ def _number(cell: object, where: str) -> float | None:
     return value
 
 
-def _text(cell: object) -> str:
+def cell_text(cell: object) -> str:
     """A cell as it would be typed; a seed that a data frame made a float, 3.0, is "3"."""
     if cell is None or (not isinstance(cell, str) and str(cell) in _MISSING):
         return ""

@@ -187,8 +187,6 @@ def _check_names(what: str, names: Sequence[str], *, least: int) -> None:
     if len(names) < least:
         raise UsageError(f"{what}s: at least {least} are needed")
     for place, name in enumerate(names):
-        if not isinstance(name, str):
-            raise UsageError(f"{what} {name!r}: a name is text")
         if len(name) > LONGEST_NAME:
             raise UsageError(f"{what} {visible_line(name, LONGEST_NAME)!r}: a name has up to {LONGEST_NAME} characters")
         if what in ("task", "cell") and name == MEAN:

@@ -43,7 +43,7 @@ def scales_of(
     """One per task. UsageError where a task is left out, unknown, or has a value that means nothing."""
     margins = _by_task("margin", tasks, margin, _size)
     directions = _by_task("better", tasks, better, _direction, otherwise="higher")
-    units = _by_task("unit", tasks, unit, str, otherwise="")
+    units = _by_task("unit", tasks, unit, _unit, otherwise="")
     found = []
     for task in tasks:
         told = {"name": "endpoint", "label": label, "unit": units[task], "better": directions[task]}
@@ -112,6 +112,12 @@ def _size(value: str | float) -> float:
     if not SMALLEST_MARGIN <= found <= LARGEST_OUTCOME:
         raise UsageError(f"margin {value}: a positive number, the smallest difference worth acting on")
     return found
+
+
+def _unit(value: str | float) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f"unit {value!r}: a text, as in %")
+    return value
 
 
 def _direction(value: str | float) -> str:

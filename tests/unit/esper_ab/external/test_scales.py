@@ -15,6 +15,7 @@ def test_one_value_is_for_all_tasks_and_each_may_have_its_own():
     {"margin": "0"}, {"margin": "nan"}, {"margin": "inf"}, {"margin": "1e-320"}, {"margin": "1e200"}, {"margin": None},
     {"margin": "two"}, {"margin": {"a": 1.0}},
     {"margin": {"a": 1.0, "b": 1.0, "c": 1.0}}, {"margin": 1.0, "better": "up"}, {"margin": 1.0, "unit": "x" * 21},
+    {"margin": 1.0, "unit": None}, {"margin": 1.0, "label": None},
     {"margin": 1.0, "label": ""},
 ])  # fmt: skip
 def test_what_means_nothing_is_refused(how):
