@@ -46,7 +46,7 @@ def _refused(call):
     ({"control": 1}, "control=1"), ({"test": "u"}, "test='u'"), ({"early_stop": "no"}, "early_stop='no'"),
     ({"futility": "x"}, "futility='x'"),
     ({"alpha": 0.7}, "alpha=0.7: above 0"), ({"looks": [6, 9]}, "looks=[6, 9]"), ({"control": "z"}, "control=z"),
-     ({"cells": ["a", "b"], "choose": "2"}, "choose='2'"), ({"unit": 3}, "unit 3"),
+    ({"cells": ["a", "b"], "choose": "2"}, "choose='2'"), ({"unit": 3}, "unit 3"),
 ])  # fmt: skip
 def test_an_argument_of_another_type_is_refused_by_its_name(options, said):
     told = {"groups": ["new", "old"], "seeds": 8, "margin": 2.0} | options
