@@ -5,9 +5,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from esper_ab.contracts.measures import LARGEST_OUTCOME
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+
+
+def flaw(values: Floats) -> str:
+    """Return why nobody can compute with `values`, as in "is not finite"; "" where one can."""
+    if not np.isfinite(values).all():
+        return "is not finite"
+    return "" if (np.abs(values) <= LARGEST_OUTCOME).all() else f"is beyond {LARGEST_OUTCOME:g}"
 
 
 class ReadOnlyArrays:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, get_origin
 
 import msgspec
 
-from esper_ab.contracts.errors import UsageError
+from esper_ab.api.setting_names import plain
+from esper_ab.api.spelling import in_python, spelled
+from esper_ab.contracts.errors import UsageError, refused
 from esper_ab.external.csv_file import read_csv
-from esper_ab.external.endpoints import Endpoints
+from esper_ab.external.endpoints import Endpoints, cell_text
 from esper_ab.external.experiments import read_experiments
 from esper_ab.external.explore import explore
 from esper_ab.external.frames import read_data
 from esper_ab.external.judge import judge
 from esper_ab.external.plan import ExternalPlan, Rule, make_external_plan, read_plan, save_plan
-from esper_ab.external.profiles import profiles_of
 from esper_ab.external.result import ExternalResult
 from esper_ab.external.scales import Scale, Told, ranges_of, scales_of
+from esper_ab.external.scored import with_profiles
 from esper_ab.joint.directory import refuse_joint
 from esper_ab.report.external import external_json, render_external
 from esper_ab.settings.assignments import did_you_mean
@@ -53,8 +56,8 @@ class EndpointVerdicts(ExternalResult):
         return dict(msgspec.json.decode(external_json(self)))
 
 
-class EndpointOptions(TypedDict, total=False):
-    """What endpoints are and how they are compared; as the flags of `esper-ab compare --csv`."""
+class RuleOptions(TypedDict, total=False):
+    """What endpoints are and the rule by which they are compared."""
 
     better: Told  # "higher", "lower"; one, or one per task
     unit: Told
@@ -62,10 +65,15 @@ class EndpointOptions(TypedDict, total=False):
     control: str
     test: Literal["t", "rank"]
     alpha: float
+
+
+class EndpointOptions(RuleOptions, total=False):
+    """The same of endpoints that are there; as the flags of `esper-ab compare --csv`."""
+
     scores: Told  # "WORST..TARGET" of the endpoint, for profiles; one, or one per task
 
 
-class DesignOptions(EndpointOptions, total=False):
+class DesignOptions(RuleOptions, total=False):
     """The same of a plan; as the flags of `esper-ab design`."""
 
     tasks: Sequence[str]
@@ -85,11 +93,11 @@ def compare_endpoints(
     a mapping of groups to endpoints [pairs]. `margin`: the smallest difference worth acting on, one, or one per task.
     UsageError, in one line, for what cannot be read.
     """
-    endpoints, asked = _endpoints(data, columns), _known("compare_endpoints", options, EndpointOptions)
-    found = explore(endpoints, _scales(endpoints.tasks, margin, asked), _rule(asked))
-    ranges = ranges_of(endpoints.tasks, asked.get("scores", ""))
-    profiles = profiles_of(endpoints, endpoints.groups, ranges) if ranges else ()
-    return EndpointVerdicts(**vars(found) | {"profiles": profiles})
+    asked = _known("compare_endpoints", options, EndpointOptions)
+    with _told():
+        endpoints = _endpoints(data, columns)
+        found = explore(endpoints, _scales(endpoints.tasks, margin, asked), _rule(asked))
+        return _with_profiles(found, asked.get("scores", ""))
 
 
 def design_comparison(
@@ -102,36 +110,63 @@ def design_comparison(
     them. With `output_path` the plan is written there, never in the place of another file.
     """
     asked = _known("design_comparison", options, DesignOptions)
-    names = range(seeds) if isinstance(seeds, int) else seeds
-    scales = _scales(tuple(asked.get("tasks", ())) or ("",), margin, asked)
-    plan = make_external_plan(
-        tuple(groups), tuple(map(str, names)), scales, _rule(asked), cells=asked.get("cells", ()),
-        choosing=asked.get("choose", 0),
-    )  # fmt: skip
-    if output_path is not None:
-        save_plan(plan, Path(output_path))
+    with _told():
+        scales = _scales(_names("tasks", asked.get("tasks", ())) or ("",), margin, asked)
+        plan = make_external_plan(
+            _names("groups", groups), _seeds(seeds), scales, _rule(asked),
+            cells=_names("cells", asked.get("cells", ())), choosing=_typed("choose", asked.get("choose", 0), int),
+        )  # fmt: skip
+        if output_path is not None:
+            save_plan(plan, Path(output_path))
     return plan
 
 
 def judge_endpoints(
-    plan: ExternalPlan | str | Path, data: Any, *, columns: Mapping[str, str] | None = None
+    plan: ExternalPlan | str | Path, data: Any, *, columns: Mapping[str, str] | None = None, scores: Told = ""
 ) -> EndpointVerdicts:
     """Hold `data` to a plan or its file, in its order, and say what was not followed.
 
     `data`: as of `compare_endpoints`, or an experiment directory, or a mapping of tasks to experiment directories.
+    `scores`: "WORST..TARGET" of the endpoint, for profiles; one, or one per task.
     """
-    held = plan if isinstance(plan, ExternalPlan) else read_plan(Path(plan))
-    folders = data if isinstance(data, Mapping) else {"": data}
-    if folders and all(isinstance(one, (str, Path)) and Path(one).is_dir() for one in folders.values()):
-        for one in folders.values():
-            refuse_joint(Path(one), "judge_endpoints", by_task=True)
-        endpoints = read_experiments([(task, Path(one)) for task, one in folders.items()], held.scales)
-    else:
-        endpoints = _endpoints(data, columns)
-    return EndpointVerdicts(**vars(judge(held, endpoints)))
+    with _told():
+        held = plan if isinstance(plan, ExternalPlan) else read_plan(Path(plan))
+        folders = _folders(data)
+        if folders and columns:
+            raise UsageError("columns are those of a table; experiment directories have none")
+        for _, folder in folders:
+            refuse_joint(folder, "judge_endpoints", by_task=True)
+        endpoints = read_experiments(folders, held.scales) if folders else _endpoints(data, columns)
+        return _with_profiles(judge(held, endpoints), scores)
+
+
+def _with_profiles(found: ExternalResult, scores: Told) -> EndpointVerdicts:
+    ranges = ranges_of([scale.task for scale in found.scales], scores)
+    return EndpointVerdicts(**vars(with_profiles(found, ranges)))
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Name settings as Python does, and have what the system refuses end in one line, as a command tells it."""
+    try:
+        with spelled(in_python({})):
+            yield
+    except OSError as error:
+        raise refused(error, f"{error.filename}: {error.strerror}") from None
+
+
+def _folders(data: Any) -> list[tuple[str, Path]]:
+    """Return task and path of every experiment directory that `data` names; [] where it is a table."""
+    if isinstance(data, (str, Path)):
+        return [("", Path(data))] if Path(data).is_dir() else []
+    if not isinstance(data, Mapping) or not all(isinstance(one, (str, Path)) for one in data.values()):
+        return []
+    return [(task, Path(one)) for task, one in data.items()]
 
 
 def _endpoints(data: Any, columns: Mapping[str, str] | None) -> Endpoints:
+    if not isinstance(columns, Mapping | None):
+        raise UsageError(f"columns: a mapping of our names to those of the data is meant, not {columns!r}")
     return read_csv(Path(data), columns) if isinstance(data, (str, Path)) else read_data(data, columns)
 
 
@@ -147,5 +182,29 @@ def _scales(tasks: Sequence[str], margin: Told, asked: Mapping[str, Any]) -> tup
 
 
 def _rule(asked: Mapping[str, Any]) -> Rule:
-    told = {key: asked[key] for key in Rule.__struct_fields__ if key in asked}
-    return Rule(**told | {"looks": tuple(asked.get("looks", ()))})
+    return Rule(**{
+        field.name: _typed(field.name, asked[field.name], field.type)
+        for field in msgspec.structs.fields(Rule) if field.name in asked
+    })  # fmt: skip
+
+
+def _names(what: str, told: Any) -> tuple[str, ...]:
+    names: tuple[str, ...] = _typed(what, told, tuple[str, ...])
+    return names
+
+
+def _seeds(told: Any) -> tuple[str, ...]:
+    """Return the names of the seeds, as a table of endpoints will have them."""
+    if isinstance(plain(told), int):
+        return tuple(map(str, range(told)))
+    return tuple(map(cell_text, _typed("seeds", told, tuple[Any, ...])))
+
+
+def _typed(what: str, told: Any, kind: Any) -> Any:
+    """Return an argument as what it has to be; UsageError where it is something else."""
+    listed = get_origin(kind) is tuple and isinstance(told, Iterable) and not isinstance(told, str)
+    try:
+        return msgspec.convert(plain(list(told) if listed else told), kind)
+    except msgspec.ValidationError as error:
+        said = str(error).replace("`array`", "a list").replace("`", "")
+        raise UsageError(f"{what}={told!r}: {said[0].lower()}{said[1:]}") from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,10 +61,12 @@ def columns_of(text: str) -> dict[str, str]:
     """Our names of columns -> those of a file, from --columns."""
     found = {}
     for part in text.split(",") if text else ():
-        ours, equals, theirs = part.partition("=")
-        if not (equals and ours.strip() and theirs.strip()):
+        ours, equals, theirs = (piece.strip() for piece in part.partition("="))
+        if not (equals and ours and theirs):
             raise UsageError(f"--columns {text}: OURS=THEIRS, as in group=algorithm,endpoint=return")
-        found[ours.strip()] = theirs.strip()
+        if ours in found:
+            raise UsageError(f"--columns {text}: {ours} is named twice")
+        found[ours] = theirs
     return found
 
 
@@ -79,15 +80,12 @@ def margin_of(told: str | None) -> str:
 def printed(found: ExternalResult, *, scores: str, figure: Path | None, json: bool) -> str:
     """What a command prints of a result, after its figure was drawn."""
     # Here, so that --help and completion wait for no matplotlib.
-    from esper_ab.external.profiles import profiles_of
     from esper_ab.external.scales import ranges_of, told_by_task
+    from esper_ab.external.scored import with_profiles
     from esper_ab.report.external import external_json, render_external
     from esper_ab.report.figures.external import FORMATS, render_figure
 
-    ranges = ranges_of([scale.task for scale in found.scales], told_by_task(scores))
-    if ranges:
-        groups = tuple(dict.fromkeys(name for one in found.design.comparisons for name in (one.a, one.b)))
-        found = replace(found, profiles=profiles_of(found.endpoints, groups, ranges))
+    found = with_profiles(found, ranges_of([scale.task for scale in found.scales], told_by_task(scores)))
     if figure is not None:
         form = figure.suffix.removeprefix(".")
         if form not in FORMATS:

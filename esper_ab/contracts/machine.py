@@ -34,7 +34,7 @@ class Questions(Settings, frozen=True, kw_only=True):
     outcome_better: Literal["higher", "lower"] = "higher"
     outcome_low: float | None = None  # least possible outcome; None: none
     outcome_high: float | None = None
-    outcome_worst: float | None = None  # what stands for one that is not finite; None: nothing does
+    outcome_worst: float | None = None  # what stands for one that is no number; None: nothing does
     rewards: dict[str, RewardSettings] = msgspec.field(default_factory=dict)  # by group
     # Of kind trainer:
     trainer: TrainerQuestion | None = None

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from esper_ab.contracts.settings import Positive, Settings
+from esper_ab.contracts.settings import Settings
 
 MeasureName = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9_]{0,63}\Z")]
 _PRINTABLE = r"\A[^\x00-\x1f\x7f$]*\Z"  # in figures, a dollar would begin mathematics
@@ -25,7 +25,19 @@ RESERVED = frozenset((
 ))  # fmt: skip
 
 
+# Outcomes, margins and scores are summed, squared, multiplied and divided by one another. Within these bounds no result
+# overflows; the largest number of single precision is 3e38.
+LARGEST_OUTCOME = 1e40  # size of an outcome, of an end of its range, and of a margin
+SMALLEST_MARGIN = 1e-30  # of a margin, and of the distance from the worst to the target
+# The smallest difference in outcome worth acting on.
+Margin = Annotated[float, Meta(ge=SMALLEST_MARGIN, le=LARGEST_OUTCOME)]
+
 _PLURALS = ("points", "margins")  # units of differences that are words; others are symbols, which have no plural
+
+
+def countable(number: float) -> bool:
+    """Whether an outcome can be this number: finite, and at most LARGEST_OUTCOME in size."""
+    return abs(number) <= LARGEST_OUTCOME
 
 
 class Measure(Settings, frozen=True, kw_only=True):
@@ -78,7 +90,7 @@ class TaskMeasures(Settings, frozen=True, kw_only=True):
 
     outcome: Measure
     measures: Annotated[tuple[Measure, ...], Meta(max_length=256)] = ()  # in the order of the records
-    margin: Positive | None = None  # smallest difference in outcome worth acting on; None: the user has to say
+    margin: Margin | None = None  # None: the user has to say
 
     def __post_init__(self) -> None:
         if self.outcome.better == "neither":

@@ -71,7 +71,7 @@ class RunSpec(Message, frozen=True, kw_only=True, tag="RunSpec"):
     log_file: FileBelow  # relative to the experiment directory
     reward_code: tuple[RewardCode, ...] = ()  # of the user's own functions among modes, task and outcome
     outcome: str = ""  # "": the task's own; "info:KEY" or a user's function, of kind gymnasium
-    outcome_worst: float | None = None  # of kind gymnasium: what stands for one that is not finite; None: nothing does
+    outcome_worst: float | None = None  # of kind gymnasium: what stands for one that is no number; None: nothing does
     repeats: bool = True  # whether the task's environments give the same again when they are asked the same
     share_observation_norm: bool = False  # normalise by the moments in the releases; only where a policy learns
     trainer: TrainerOrder | None = None  # of the user's own; None: what trains is the kind's

@@ -70,7 +70,7 @@ class TrainerOrder(_Told, frozen=True, kw_only=True):
     reference: str
     directory: str
     outcome: str
-    worst: float | None = None  # what stands for an outcome that is not finite; None: nothing does
+    worst: float | None = None  # what stands for an outcome that is no number; None: nothing does
     folder: str  # of the copy of a Python trainer, relative to the experiment directory; of a command's files: absolute
     files: tuple[str, ...]
     sha256: str

@@ -49,7 +49,7 @@ class PlannedJoint:
 
 def plan_joint(asked: Parts, out: Path, launcher: Launcher, *, only_plan: bool = False) -> PlannedJoint:
     """Plan every part; whatever can be refused is refused here, before anything is written or starts."""
-    from esper_ab.external.plan import Rule, make_external_plan  # which --help does not wait for
+    from esper_ab.external.plan import Rule, plan_of  # which --help does not wait for
     from esper_ab.external.scales import Scale  # likewise
 
     pattern = f"{{task}}-and-{len(asked.parts) - 1}-more-{{time}}"
@@ -69,7 +69,7 @@ def plan_joint(asked: Parts, out: Path, launcher: Launcher, *, only_plan: bool =
         Scale(task=part.name, outcome=one.plan.design.outcome, margin=one.plan.design.margin)
         for part, one in zip(asked.parts, parts, strict=True)
     )
-    plan = make_external_plan(
+    plan = plan_of(
         tuple(group.name for group in first.groups), tuple(map(str, range(first.replicates))), scales,
         Rule(control=first.control, test=first.test, alpha=asked.alpha, looks=first.looks),
     )  # fmt: skip

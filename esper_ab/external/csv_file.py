@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,8 +21,7 @@ def read_csv(file: Path, names: Mapping[str, str] | None = None) -> Endpoints:
 
     Rows are counted as an editor does: the header is row 1. `names`: ours -> the file's, of columns called otherwise.
     """
-    lines = _text(file).splitlines(keepends=True)
-    reader = csv.reader(lines, strict=True)
+    reader = csv.reader(io.StringIO(_text(file), newline=""), strict=True)
     numbers, rows = [], []
     try:
         header = [name.strip() for name in next(reader, [])]

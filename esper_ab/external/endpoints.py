@@ -14,14 +14,16 @@ from numbers import Integral, Real
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
 from esper_ab.contracts.visible import visible_line
 
 PAIR_COLUMNS = ("seed", "pair", "replicate")  # one of them says which runs belong together
 COLUMNS = ("group", *PAIR_COLUMNS, "endpoint", "task", "cluster")
 MEAN = "mean over tasks"
 _ALSO = {"group_id": "group", "cell": "task"}  # of `esper-ab export`; a cell of a grid is what a task is
-_NO_ENDPOINT = ("", "nan", "na", "n/a", "null", "none")
-_LONGEST = 60  # characters of a name
+_NOTHING = ("", "nan", "<na>", "na", "n/a", "null", "none")  # an endpoint or a cluster that is not there
+_MISSING = ("nan", "<NA>", "NaT")  # how data frames show a cell that is not there
+LONGEST_NAME = 60  # characters
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,14 +90,8 @@ def endpoints_of(
 
 def _columns(source: str, columns: Mapping[str, Sequence[object]], names: Mapping[str, str]) -> dict[str, str]:
     """Our name -> the source's, of the columns that are used."""
-    unknown = [ours for ours in names if ours not in COLUMNS]
-    if unknown:
-        raise UsageError(f"--columns {unknown[0]}=…: the columns are {', '.join(COLUMNS)}")
-    there: dict[str, str] = {}
-    for theirs in columns:
-        ours = theirs.strip().lower()
-        there.setdefault(_ALSO.get(ours, ours), theirs)
-    used = {ours: theirs for ours, theirs in there.items() if ours in COLUMNS} | dict(names)
+    named = _named(names)
+    used = _ours(source, [theirs for theirs in columns if _meaning(theirs) not in named]) | named
     has = f"its columns are {visible_line(', '.join(columns), 200)}"
     for ours, theirs in used.items():
         if theirs not in columns:
@@ -110,52 +106,90 @@ def _columns(source: str, columns: Mapping[str, Sequence[object]], names: Mappin
             "--columns seed=NAME says which it is"
         )
     if len(pairs) > 1:
-        named = [column for column in pairs if column in names]
-        if len(named) != 1:
+        chosen = [column for column in pairs if column in named]
+        if len(chosen) != 1:
             both = " and ".join(pairs)
             raise UsageError(f"{source} has the columns {both}: --columns pair=NAME says which one pairs runs")
-        used = {ours: theirs for ours, theirs in used.items() if ours not in pairs or ours in named}
+        used = {ours: theirs for ours, theirs in used.items() if ours not in pairs or ours in chosen}
     return used
+
+
+def _meaning(name: str) -> str:
+    """Return our name for a column of the source."""
+    plain = name.strip().lower()
+    return _ALSO.get(plain, plain)
+
+
+def _ours(source: str, columns: Sequence[str]) -> dict[str, str]:
+    """Return our name -> the source's, of those columns that are ours; UsageError for two of one meaning."""
+    found: dict[str, str] = {}
+    for theirs in columns:
+        ours = _meaning(theirs)
+        if ours in found:
+            raise UsageError(
+                f"{source} has the columns {found[ours]} and {theirs}, which mean the same: --columns {ours}=NAME says "
+                "which is meant"
+            )
+        if ours in COLUMNS:
+            found[ours] = theirs
+    return found
+
+
+def _named(names: Mapping[str, str]) -> dict[str, str]:
+    """Return `names` with one spelling of ours for each column."""
+    found: dict[str, str] = {}
+    for ours, theirs in names.items():
+        column = _ALSO.get(ours, ours)
+        if column not in COLUMNS:
+            raise UsageError(f"--columns {ours}=…: the columns are {', '.join((*COLUMNS, *_ALSO))}")
+        if column in found:
+            raise UsageError(f"--columns {ours}={theirs}: {column} is {found[column]} already")
+        found[column] = theirs
+    return found
 
 
 def _endpoint(source: str, used: Mapping[str, str], cells: dict[str, object], pair_column: str, row: int) -> Endpoint:
     def name(column: str) -> str:
-        text = _text(cells.get(column, ""))
+        text = cell_text(cells.get(column, ""))
         where = f"{source}, row {row}, column {used.get(column, column)}"
         if not text and column in used and column != "cluster":
             raise UsageError(f"{where}: it is empty; every run needs one")
-        if len(text) > _LONGEST or not text.isprintable():
-            raise UsageError(f"{where}: {visible_line(text, _LONGEST)!r} is no name of up to {_LONGEST} characters")
+        if len(text) > LONGEST_NAME or not text.isprintable():
+            shown = visible_line(text, LONGEST_NAME)
+            raise UsageError(f"{where}: {shown!r} is no name of up to {LONGEST_NAME} characters")
         return text
 
     task = name("task")
     if task == MEAN:
         raise UsageError(f"{source}, row {row}, column {used['task']}: no task can be called {MEAN!r}")
+    cluster = name("cluster")
     where = f"{source}, row {row}, column {used['endpoint']}"
     return Endpoint(
-        group=name("group"), replicate=name(pair_column), task=task, cluster=name("cluster"),
+        group=name("group"), replicate=name(pair_column), task=task,
+        cluster="" if cluster.lower() in _NOTHING else cluster,
         value=_number(cells["endpoint"], where), row=row,
     )  # fmt: skip
 
 
 def _number(cell: object, where: str) -> float | None:
-    """A finite number; None for a cell that has none, as a run that failed leaves it."""
-    text = _text(cell)
-    if text.lower() in _NO_ENDPOINT:
+    """A number; None for a cell that has none, as a run that failed leaves it."""
+    text = cell_text(cell)
+    if text.lower() in _NOTHING:
         return None
     try:
         value = float(text)
     except ValueError:
         shown = f"{where}: {visible_line(text, 40)!r}"
         raise UsageError(f"{shown} is no number, as in 71.25; leave it empty for a run that failed") from None
-    if not math.isfinite(value):
-        raise UsageError(f"{where}: {text} is not finite; leave it empty for a run that failed")
+    if not countable(value):
+        why = f"beyond {LARGEST_OUTCOME:g}" if math.isfinite(value) else "not finite"
+        raise UsageError(f"{where}: {text} is {why}; leave it empty for a run that failed")
     return value
 
 
-def _text(cell: object) -> str:
+def cell_text(cell: object) -> str:
     """A cell as it would be typed; a seed that a data frame made a float, 3.0, is "3"."""
-    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+    if cell is None or (not isinstance(cell, str) and str(cell) in _MISSING):
         return ""
     if isinstance(cell, Real) and not isinstance(cell, Integral):
         value = float(cell)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from esper_ab.contracts.errors import UsageError
@@ -21,7 +21,7 @@ def read_data(data: Any, names: Mapping[str, str] | None = None) -> Endpoints:
     if isinstance(data, Endpoints):
         return data
     columns = _columns(data)
-    if "endpoint" not in {name.lower() for name in columns} and "endpoint" not in (names or {}):
+    if "endpoint" not in {name.strip().lower() for name in columns} and "endpoint" not in (names or {}):
         columns = _long(columns)
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
@@ -43,6 +43,8 @@ def _columns(data: Any) -> dict[str, list[Any]]:
 def _values(name: str, column: Any) -> list[Any]:
     if getattr(column, "ndim", 1) != 1:
         raise UsageError(f"{_SOURCE}, column {name}: an array of one dimension is meant, not of {column.ndim}")
+    if isinstance(column, str) or not isinstance(column, Iterable):
+        raise UsageError(f"{_SOURCE}, column {name}: an array is meant, not {column!r}")
     plain = getattr(column, "to_pylist", None) or getattr(column, "tolist", None) or getattr(column, "to_list", None)
     return list(plain() if plain else column)
 

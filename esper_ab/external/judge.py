@@ -67,8 +67,8 @@ def _judged(
     plan: ExternalPlan, endpoints: Endpoints, at: str = "", known: Mapping[str, AuditedTask] | None = None
 ) -> ExternalResult:
     """`at`: in which settings, in words."""
-    records = known or {}
-    cells, order, contrasts = cells_of(endpoints), plan.replicates, plan.design.comparisons
+    records, planned = known or {}, _planned(plan, endpoints)
+    cells, order, contrasts = cells_of(planned), plan.replicates, plan.design.comparisons
     ready = {contrast: _ready(cells, plan, contrast) for contrast in contrasts}
     paired = {one: pair_up(cells, one, plan.scales, order[: ready[one]], join=False) for one in contrasts}
     complete, courses = _follow(plan, paired, ready)
@@ -88,10 +88,19 @@ def _judged(
         found.append(ExternalComparison(task=contrast.task, comparison=compared))
     capped = [finding.sentence for one in found for finding in one.comparison.findings if finding.kind == _CLUSTERS]
     return ExternalResult(
-        endpoints=endpoints, scales=plan.scales, design=plan.design, plan=plan.digest, comparisons=tuple(found),
+        endpoints=planned, scales=plan.scales, design=plan.design, plan=plan.digest, comparisons=tuple(found),
         departures=(*_foreign(plan, endpoints), *_gaps(plan, endpoints, cells), *_after(plan, cells, courses), *capped),
         notes=() if known is not None else (_LOOKED,), next_step=_next_step(plan, courses, complete),
     )  # fmt: skip
+
+
+def _planned(plan: ExternalPlan, endpoints: Endpoints) -> Endpoints:
+    """Return the endpoints of the runs that the plan knows; of the others it is said that they are left out."""
+    rows = tuple(
+        row for row in endpoints.rows
+        if row.group in plan.groups and row.task in plan.tasks and row.replicate in plan.replicates
+    )  # fmt: skip
+    return msgspec.structs.replace(endpoints, rows=rows)
 
 
 def _tasks_of(plan: ExternalPlan, contrast: Contrast) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.regular_file import open_regular
 from esper_ab.contracts.settings import Settings
 from esper_ab.contracts.unreadable import UNREADABLE
+from esper_ab.contracts.visible import visible_line
 from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.design.design import (
     LEAST_KEPT,
@@ -32,7 +33,7 @@ from esper_ab.design.design import (
     default_looks,
     futility_of,
 )
-from esper_ab.external.endpoints import MEAN
+from esper_ab.external.endpoints import LONGEST_NAME, MEAN
 from esper_ab.external.scales import OF_MEAN, Scale
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 
@@ -93,9 +94,15 @@ def make_external_plan(
     groups: Sequence[str], replicates: Sequence[str], scales: Sequence[Scale], rule: Rule, *, cells: Sequence[str] = (),
     choosing: int = 0,
 ) -> ExternalPlan:  # fmt: skip
-    """Make a plan; UsageError for what cannot be planned. `choosing`: of `replicates`, the first ones choose cells."""
+    """Make a plan; UsageError for what cannot be planned, and for names that no table of endpoints can have.
+
+    `choosing`: of `replicates`, the first ones choose cells.
+    """
     _check_names("group", groups, least=2)
     _check_names("seed", replicates, least=1)
+    tasks = [scale.task for scale in scales]
+    if tasks != [""]:
+        _check_names("task", tasks, least=1)
     if bool(cells) != bool(choosing):
         raise UsageError("cells are chosen on seeds of their own: --cells and --choose go together")
     if cells:
@@ -104,13 +111,15 @@ def make_external_plan(
             raise UsageError("cells are of one task: --cells and --tasks exclude each other")
         if not 1 <= choosing < len(replicates):
             raise UsageError(f"--choose {choosing}: from 1 to {len(replicates) - 1} of the {len(replicates)} seeds")
-    judging = tuple(replicates[choosing:])
-    design = make_external_design(groups, len(judging), scales, rule)
-    check_reach(design.test, design.boundaries, len(judging))
-    return ExternalPlan(
-        groups=tuple(groups), replicates=judging, scales=tuple(scales), design=design, cells=tuple(cells),
-        choosing=tuple(replicates[:choosing]),
-    )  # fmt: skip
+    plan = plan_of(groups, replicates[choosing:], scales, rule)
+    return msgspec.structs.replace(plan, cells=tuple(cells), choosing=tuple(replicates[:choosing]))
+
+
+def plan_of(groups: Sequence[str], replicates: Sequence[str], scales: Sequence[Scale], rule: Rule) -> ExternalPlan:
+    """Make a plan over names that are known to be good; UsageError for a rule that does not go with them."""
+    design = make_external_design(groups, len(replicates), scales, rule)
+    check_reach(design.test, design.boundaries, len(replicates))
+    return ExternalPlan(groups=tuple(groups), replicates=tuple(replicates), scales=tuple(scales), design=design)
 
 
 def make_external_design(groups: Sequence[str], replicates: int, scales: Sequence[Scale], rule: Rule) -> Design:
@@ -175,9 +184,14 @@ def _sha256(content: bytes) -> str:
 
 
 def _check_names(what: str, names: Sequence[str], *, least: int) -> None:
+    """UsageError for names that no table of endpoints can have, and for one that is there twice."""
     if len(names) < least:
         raise UsageError(f"{what}s: at least {least} are needed")
     for place, name in enumerate(names):
+        if len(name) > LONGEST_NAME:
+            raise UsageError(f"{what} {visible_line(name, LONGEST_NAME)!r}: a name has up to {LONGEST_NAME} characters")
+        if what in ("task", "cell") and name == MEAN:
+            raise UsageError(f"{what} {name!r}: that is what the mean over all tasks is called")
         if not name or not name.isprintable() or name != name.strip():
             raise UsageError(f"{what} {name!r}: it needs a name that can be printed")
         if name in names[:place]:

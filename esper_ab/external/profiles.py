@@ -13,7 +13,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from esper_ab.contracts.errors import UsageError
 from esper_ab.external.endpoints import Endpoints
 
 Array = NDArray[np.float64]
@@ -45,12 +44,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def profiles_of(endpoints: Endpoints, groups: Sequence[str], ranges: Ranges) -> tuple[Profile, ...]:
-    """Describe every group that has a score in every task of `ranges`. UsageError where a range is none."""
-    for task, (worst, target) in ranges.items():
-        if not np.isfinite([worst, target]).all() or worst == target:
-            raise UsageError(f"scores of {task or 'the endpoint'}: WORST..TARGET, two different numbers")
-        if task not in endpoints.tasks:
-            raise UsageError(f"scores: no task {task!r}; the tasks are {', '.join(endpoints.tasks)}")
+    """Describe every group that has a score in every task of `ranges`."""
     scores = {group: [_scores(endpoints, group, task, ranges[task]) for task in ranges] for group in groups}
     scores = {group: found for group, found in scores.items() if all(one.size for one in found)}
     if not scores:

@@ -23,7 +23,7 @@ class ExternalComparison:
 class ExternalResult:
     """Everything that is concluded."""
 
-    endpoints: Endpoints
+    endpoints: Endpoints  # with a plan those of its runs
     scales: tuple[Scale, ...]  # one per task
     design: Design  # of all comparisons together
     plan: str  # sha256 of the plan; "": nothing was declared before the runs, and all of it is exploratory

@@ -8,8 +8,8 @@ from typing import TypeVar
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.measures import Measure, TaskMeasures
-from esper_ab.contracts.settings import Positive, Settings
+from esper_ab.contracts.measures import LARGEST_OUTCOME, SMALLEST_MARGIN, Margin, Measure, TaskMeasures, countable
+from esper_ab.contracts.settings import Settings
 from esper_ab.external.endpoints import MEAN
 
 T = TypeVar("T")
@@ -22,7 +22,7 @@ class Scale(Settings, frozen=True, kw_only=True):
 
     task: str  # "": there are no tasks
     outcome: Measure
-    margin: Positive  # in the unit of a difference
+    margin: Margin  # in the unit of a difference
 
     @property
     def measures(self) -> TaskMeasures:
@@ -43,7 +43,7 @@ def scales_of(
     """One per task. UsageError where a task is left out, unknown, or has a value that means nothing."""
     margins = _by_task("margin", tasks, margin, _size)
     directions = _by_task("better", tasks, better, _direction, otherwise="higher")
-    units = _by_task("unit", tasks, unit, str, otherwise="")
+    units = _by_task("unit", tasks, unit, _unit, otherwise="")
     found = []
     for task in tasks:
         told = {"name": "endpoint", "label": label, "unit": units[task], "better": directions[task]}
@@ -61,10 +61,15 @@ def told_by_task(text: str) -> Told:
     """ "2" for all tasks, or "digits=2,CartPole-v1=25"."""
     if "=" not in text:
         return text
-    parts = [part.rpartition("=") for part in text.split(",")]
-    if not all(name and value for name, _, value in parts):
-        raise UsageError(f"{text!r}: one value for all tasks, or TASK=VALUE,TASK=VALUE")
-    return {name.strip(): value.strip() for name, _, value in parts}
+    found: dict[str, str] = {}
+    for part in text.split(","):
+        name, _, value = (piece.strip() for piece in part.rpartition("="))
+        if not (name and value):
+            raise UsageError(f"{text!r}: one value for all tasks, or TASK=VALUE,TASK=VALUE")
+        if name in found:
+            raise UsageError(f"{text!r}: {name} is named twice")
+        found[name] = value
+    return found
 
 
 def ranges_of(tasks: Sequence[str], told: Told) -> dict[str, tuple[float, float]]:
@@ -78,8 +83,8 @@ def _range(value: str | float) -> tuple[float, float]:
         found = float(worst), float(target)
     except ValueError:
         found = 0.0, 0.0
-    if not dots or found[0] == found[1]:
-        raise UsageError(f"scores {value!r}: WORST..TARGET, two different numbers, as in 0..100")
+    if not dots or not all(map(countable, found)) or abs(found[1] - found[0]) < SMALLEST_MARGIN:
+        raise UsageError(f"scores {value!r}: WORST..TARGET, two different finite numbers, as in 0..100")
     return found
 
 
@@ -102,11 +107,17 @@ def _by_task(
 def _size(value: str | float) -> float:
     try:
         found = float(value)
-    except ValueError:
-        raise UsageError(f"margin {value!r}: a positive number, the smallest difference worth acting on") from None
-    if not 0.0 < found < float("inf"):
+    except (TypeError, ValueError):
+        found = 0.0
+    if not SMALLEST_MARGIN <= found <= LARGEST_OUTCOME:
         raise UsageError(f"margin {value}: a positive number, the smallest difference worth acting on")
     return found
+
+
+def _unit(value: str | float) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f"unit {value!r}: a text, as in %")
+    return value
 
 
 def _direction(value: str | float) -> str:

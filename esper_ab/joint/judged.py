@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from esper_ab.analysis.analyse import conditions
@@ -12,8 +12,8 @@ from esper_ab.external.endpoints import Endpoints
 from esper_ab.external.experiments import rows_of
 from esper_ab.external.judge import AuditedTask, judge
 from esper_ab.external.plan import ExternalPlan
-from esper_ab.external.profiles import profiles_of
 from esper_ab.external.result import ExternalResult
+from esper_ab.external.scored import with_profiles
 from esper_ab.joint.directory import Joint, JointPart
 from esper_ab.journal.begun import begun
 from esper_ab.journal.fold import History
@@ -65,9 +65,7 @@ def judge_directory(directory: Path, joint: Joint, plan: ExternalPlan) -> JointR
     rows = [row for name, one in histories.items() for row in rows_of(name, folders[name], one, plan.scales)]
     endpoints = Endpoints(source=str(directory), pair_column="replicate", rows=tuple(rows))
     known = {name: _known(history) for name, history in histories.items()}
-    judged = judge(plan, endpoints, known)
-    if joint.scores and endpoints.tasks == plan.tasks:
-        judged = replace(judged, profiles=profiles_of(endpoints, plan.groups, joint.scores))
+    judged = with_profiles(judge(plan, endpoints, known), joint.scores)
     return JointResult(
         name=directory.name, parts=tuple(states), judged=judged,
         findings=tuple((name, finding) for name, one in known.items() for finding in one.findings),

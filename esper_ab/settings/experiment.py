@@ -9,13 +9,13 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from esper_ab.contracts.measures import Margin
 from esper_ab.contracts.records import GroupName
 from esper_ab.contracts.settings import (
     Arithmetic,
     GroupSettings,
     HostKernel,
     NonNegativeInt,
-    Positive,
     PositiveInt,
     ProcessArithmetic,
     Settings,
@@ -66,7 +66,7 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     endpoint: Literal["evaluation", "last-tenth", "curve-mean"] = "evaluation"  # what one run comes to
     test: Literal["t", "rank"] = "t"  # rank: for tasks where more than one run in ten collapses
     alpha: ErrorRate = 0.05  # of the whole experiment, shared by its comparisons
-    margin: Positive | None  # the smallest difference in outcome worth acting on
+    margin: Margin | None
     looks: tuple[PositiveInt, ...] = ()  # complete replicates at the looks; empty: design.default_looks
     control: str = ""  # the group that all others are compared with; "": all pairs
     untested: tuple[str, ...] = ()  # groups that are measured and in no comparison
@@ -88,7 +88,7 @@ class AskedExperiment(ExperimentSettings, frozen=True, kw_only=True):
     name: str = ""  # empty: one is generated
     eval_hosts: PositiveInt | Literal["auto"] = "auto"  # auto: by a calibration (settings/eval_hosts.py)
     slots: tuple[str, ...] = ()  # empty: all that the task has
-    margin: Positive | None = None  # None: that of the task, where it declares one
+    margin: Margin | None = None  # None: that of the task, where it declares one
     devices: tuple[str, ...] = ()  # empty: all GPUs, or cores; "cuda" and "cpu" are all of a kind
     arithmetic: AskedArithmetic = AskedArithmetic()
 
@@ -96,6 +96,6 @@ class AskedExperiment(ExperimentSettings, frozen=True, kw_only=True):
 class ResolvedExperiment(ExperimentSettings, frozen=True, kw_only=True):
     """The experiment as it will run, with name, slots, devices, precisions and kernel, checked against this machine."""
 
-    margin: Positive
+    margin: Margin
     eval_hosts: PositiveInt  # grown by each trained policy's sampled actions; the same for every group
     arithmetic: Arithmetic = Arithmetic()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.measures import countable
 from esper_ab.settings.experiment import ExperimentSettings
 
 
@@ -16,7 +15,7 @@ def read_range(text: str) -> tuple[float | None, float | None]:
     try:
         low, high = (float(part) if part else None for part in parts)
         known = [end for end in (low, high) if end is not None]
-        if known and all(map(math.isfinite, known)) and known == sorted(set(known)):
+        if known and all(map(countable, known)) and known == sorted(set(known)):
             return low, high
     except ValueError:
         pass

@@ -155,6 +155,8 @@ def _margins(told: object, tasks: Sequence[str]) -> dict[str, float]:
     named = [task for task, _, _ in pieces]
     if any(task not in tasks for task in filter(None, named)) or (len(named) > 1 and not all(named)):
         raise UsageError(f"--margin {text}: a size for all, or TASK=SIZE,… of the tasks {', '.join(tasks)}")
+    if twice := [task for task in named if named.count(task) > 1]:
+        raise UsageError(f"--margin {text}: {twice[0]} is named twice")
     try:
         return {task: float(size) for task, _, size in pieces}
     except ValueError:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.settings import RewardSettings
+from workers.arrays import flaw
 from workers.facts import Floats, Ints, SeedFacts, StepFacts
 from workers.reward_terms.potential import potential
 from workers.user_rewards.lookup import RewardFunction
@@ -63,15 +64,16 @@ def joined(parts: Sequence[Recorded]) -> Recorded:
 def score(recorded: Recorded, reward: RewardFunction, settings: RewardSettings) -> Floats:
     """Return what a reward pays, [steps, E], with the penalty of a diverged host; 0 once a host has ended.
 
-    The facts are those that environments with these settings would have given. ValueError when it is not finite.
+    The facts are those that environments with these settings would have given. ValueError for a reward that nobody can
+    compute with.
     """
     done = np.array([host.steps for host in recorded.hosts])
     broken = np.array([host.failed for host in recorded.hosts])
     earned = np.zeros((len(recorded.steps), len(done)))
     for at, facts in enumerate(with_constants(recorded.steps, settings)):
         earned[at] = np.where(at < done, reward(facts, settings), 0.0)
-        if not np.isfinite(earned[at]).all():
-            raise ValueError(f"reward mode {settings.mode!r} is not finite at step {at + 1}: {earned[at].tolist()}")
+        if wrong := flaw(earned[at]):
+            raise ValueError(f"reward mode {settings.mode!r} {wrong} at step {at + 1}: {earned[at].tolist()}")
     ended = np.flatnonzero(broken & (done > 0))
     earned[done[ended] - 1, ended] += settings.divergence_penalty
     return earned

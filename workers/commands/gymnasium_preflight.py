@@ -153,8 +153,7 @@ def _shown(facts: list[GymFacts], ends: tuple[EnvEpisode, ...]) -> list[bytes]:
 
 def _reward_problems(questions: Questions, load: Load, facts: list[GymFacts]) -> dict[str, str]:
     """Return by group why its reward cannot be computed from the facts of the episode; finite numbers are asked for."""
-    import numpy as np
-
+    from workers.arrays import flaw
     from workers.gymnasium_task.making import reward_of
 
     problems = {}
@@ -164,8 +163,8 @@ def _reward_problems(questions: Questions, load: Load, facts: list[GymFacts]) ->
             function = reward_of(settings, load)
             for step, one in enumerate(facts, start=1):
                 values = function(one)
-                if not np.isfinite(values).all():
-                    raise ValueError(f"{what} is not finite at step {step}: {values.tolist()}")
+                if wrong := flaw(values):
+                    raise ValueError(f"{what} {wrong} at step {step}: {values.tolist()}")
         except ValueError as error:
             problems[group] = str(error).replace(what, f"reward={settings.mode}", 1)
     return problems

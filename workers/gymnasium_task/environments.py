@@ -20,6 +20,7 @@ import torch
 from numpy.typing import NDArray
 
 from esper_ab.contracts.errors import USER_FAULTS
+from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
 from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.rng import RngPath
 from workers.arrays import Bools, Floats
@@ -57,7 +58,7 @@ class GymSpec:
     make: Callable[[], Env]
     codec: Codec
     outcome: Callable[[GymEpisode], float]
-    worst: float | None = None  # what stands for an outcome that is not finite; None: nothing does
+    worst: float | None = None  # what stands for an outcome that is no number; None: nothing does
     measures: Callable[[GymEpisode], dict[str, float | None]]
     steps: int  # of a rollout
     resets: bool = False  # a rollout has resets inside; else an environment that ended has ended
@@ -269,14 +270,15 @@ class GymEnvironments:
         spec, episodes = self._spec, self._ended[env]
         measures = [spec.measures(episode) for episode in episodes]  # first: an outcome of the user's may write into it
         outcomes = [float(spec.outcome(episode)) for episode in episodes]
-        worst, failed = spec.worst, not np.isfinite(outcomes).all()
+        worst, failed = spec.worst, not all(map(countable, outcomes))
         if failed and worst is None:
             raise ValueError(
-                f"the outcome of environment {env} is not finite: {outcomes}; with --outcome-range LOW..HIGH the worse "
-                "end stands for it, or an --outcome of your own, path.py:function, says what such an episode is worth"
+                f"the outcome of environment {env} is no number from -{LARGEST_OUTCOME:g} to {LARGEST_OUTCOME:g}: "
+                f"{outcomes}; with --outcome-range LOW..HIGH the worse end stands for it, or an --outcome of your own, "
+                "path.py:function, says what such an episode is worth"
             )
         if failed and worst is not None:
-            outcomes = [outcome if np.isfinite(outcome) else worst for outcome in outcomes]
+            outcomes = [outcome if countable(outcome) else worst for outcome in outcomes]
         names = spec.measures(GymEpisode())  # without an episode the names are there all the same
         means = {name: _mean([one[name] for one in measures]) for name in names}
         return EnvEpisode(
@@ -304,5 +306,5 @@ def _where(alive: Bools, values: NDArray[Any]) -> NDArray[Any]:
 
 def _mean(values: Sequence[float | None]) -> float | None:
     """Return the mean of the numbers among `values`; None where there is none."""
-    known = [value for value in values if value is not None and np.isfinite(value)]
+    known = [value for value in values if value is not None and countable(value)]
     return float(np.mean(known)) if known else None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -119,6 +120,8 @@ def number(value: Any, what: str) -> float:
         raise ValueError(f"{what} is {value!r}, not a number")
     try:
         return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf  # a whole number beyond any float
     except (TypeError, ValueError, RuntimeError):
         raise ValueError(f"{what} is {type(value).__name__}, not a number") from None
 

@@ -6,7 +6,9 @@ Every error is a ValueError of one line that names the file and what is there.
 from __future__ import annotations
 
 import csv
+import io
 import json
+import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -34,7 +36,9 @@ def read_outcome(source: OutcomeSource, out: Path) -> float:
         raise ValueError(f"{source.path}: {source.key} is {type(found).__name__}, not a number")
     try:
         return float(found)
-    except (ValueError, OverflowError):
+    except OverflowError:
+        return math.inf if int(found) > 0 else -math.inf  # a whole number beyond any float
+    except ValueError:
         raise ValueError(f"{source.path}: {source.key} is {shown(found)}, not a number") from None
 
 
@@ -56,7 +60,7 @@ def _of_json(source: OutcomeSource, text: str) -> Any:
 
 def _of_csv(source: OutcomeSource, text: str) -> str:
     try:
-        rows = [row for row in csv.reader(text.splitlines()) if row]
+        rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
     except csv.Error as error:
         raise ValueError(f"{source.path}: not CSV: {error}") from None
     columns = [name.strip() for name in rows[0]] if rows else []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import (
     EnvEpisode,
@@ -20,7 +20,6 @@ from esper_ab.contracts.records import (
     EvaluationRecord,
     Moments,
     Timing,
-    finite,
 )
 from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.source_files import source_sha256
@@ -110,11 +109,12 @@ class TrainerSession(ABC):
         """Have the training go on at `point` from the state `done`; unchanged when it raises an error."""
 
     def _end(self, number: int, outcome: float, measures: dict[str, float | None]) -> EnvEpisode:
-        """Return the record of an outcome; the worst one stands for one that is not finite."""
-        failed, worst = not math.isfinite(outcome), self.order.worst
+        """Return the record of an outcome; the worst one stands for one that is no number."""
+        failed, worst = not countable(outcome), self.order.worst
         if failed and worst is None:
             raise ValueError(
-                f"the outcome is {outcome}; with --outcome-range the worse end of it stands for what is no number"
+                f"the outcome is {outcome}, no number from -{LARGEST_OUTCOME:g} to {LARGEST_OUTCOME:g}; with "
+                "--outcome-range the worse end of it stands for what is none"
             )
         return EnvEpisode(
             env=number, device=self.spec.env_devices[0], steps=1,
@@ -123,7 +123,10 @@ class TrainerSession(ABC):
         )  # fmt: skip
 
     def _record(self, episode: int, outcome: float, measures: dict[str, float], began: float) -> EpisodeRecord:
-        told = {name: finite(measures[metric]) for metric, name in self.order.metrics.items()}
+        told = {
+            name: measures[metric] if countable(measures[metric]) else None
+            for metric, name in self.order.metrics.items()
+        }
         envs = (self._end(0, outcome, told),)
         return EpisodeRecord(
             run=self.spec.ref, episode=episode, envs=envs, ppo=None, seed_events=(), timing=_timing(began),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from esper_ab.contracts.settings import RewardSettings
+from workers.arrays import flaw
 from workers.facts import SeedFacts, StepFacts
 from workers.user_rewards.lookup import RewardFunction
 from workers.vocabulary import Op, Stage
@@ -15,12 +16,13 @@ _ENVS, _STEPS = 3, 25
 
 
 def rehearse(function: RewardFunction, mode: str, n_slots: int) -> None:
-    """ValueError of one line when `function` raises, or returns anything but a finite number per environment."""
+    """ValueError of one line when `function` raises, or returns anything but a number per environment."""
     for step in (1, 12):
         values = function(_facts(step, n_slots), RewardSettings(mode=mode))
-        if not np.isfinite(values).all():
-            first = "; facts that are not measured yet are NaN: at step 1 acc_delta and loss_delta" if step == 1 else ""
-            raise ValueError(f"reward mode {mode!r} is not finite at step {step}: {values.tolist()}{first}")
+        if wrong := flaw(values):
+            early = step == 1 and np.isnan(values).any()
+            first = "; facts that are not measured yet are NaN: at step 1 acc_delta and loss_delta" if early else ""
+            raise ValueError(f"reward mode {mode!r} {wrong} at step {step}: {values.tolist()}{first}")
 
 
 def _facts(step: int, n_slots: int) -> StepFacts:

@@ -59,10 +59,13 @@ def test_seeds_are_run_in_the_order_told(files, capsys):
     ("compare", "somewhere", "--csv", "results.csv", "--margin", "1"), ("compare", "a", "b", "--margin", "1"),
     ("compare", "--csv", "none.csv", "--margin", "1"), ("compare", "--csv", ".", "--margin", "1"),
     ("compare", "--csv", "results.csv", "--margin", "1", "--columns", "group"),
+    ("compare", "--csv", "results.csv", "--margin", "1", "--columns", "endpoint=x,endpoint=endpoint"),
     ("compare", "--csv", "results.csv", "--margin", "1", "--control", "nobody"),
     ("compare", "--csv", "results.csv", "--margin", "1", "--alpha", "0.7"),
     ("compare", "--csv", "plan.json", "--margin", "1"),
     ("design", "--groups", "a,b", "--margin", "1"), ("design", "--groups", "a,b", "--replicates", "6"),
+    ("design", "--groups", "a,b", "--replicates", "6", "--margin", "1", "--tasks", "A,A", "--dry-run"),
+    ("design", "--groups", "a,b", "--replicates", "6", "--margin", "1", "--tasks", "A,", "--dry-run"),
     ("design", "--groups", "a,b", "--replicates", "6", "--margin", "1", "--seeds", "0..6"),
     ("design", "--groups", "a,b", "--seeds", "9..0", "--margin", "1"),
     ("design", "--groups", "a,b", "--replicates", "10", "--margin", "1", "--looks", "6,x"),
@@ -75,6 +78,27 @@ def test_what_cannot_be_done_is_one_line(files, capsys, args):
     assert (status, out) == (2, "")
     assert err.startswith("error: ")
     assert err.count("\n") == 1
+
+
+def test_scores_wait_until_every_task_has_a_run(files, capsys):
+    design = ("design", "--groups", "new,old", "--replicates", "10", "--tasks", "A,B", "--margin", "2")
+    assert _run(capsys, *design, "--out", "p.json")[0] == 0
+    found = rows(*drawn(10, 8.0), task="A")
+    (files / "one.csv").write_text(csv_text(found, header="group,seed,endpoint,task"))
+    status, out, _ = _run(capsys, "judge", "p.json", "one.csv", "--scores", "0..100")
+    assert (status, "The next look is after replicate" in out, "Scores over all tasks" in out) == (0, True, False)
+    both = [*found, *rows(*drawn(10, 8.0), task="B")]
+    (files / "both.csv").write_text(csv_text(both, header="group,seed,endpoint,task"))
+    status, out, _ = _run(capsys, "judge", "p.json", "both.csv", "--scores", "0..100")
+    assert (status, "Scores over all tasks" in out) == (0, True)
+
+
+def test_scores_wait_for_the_cells_to_be_chosen(files, capsys):
+    design = ("design", "--groups", "new,old", "--replicates", "8", "--cells", "p,q", "--choose", "2", "--margin", "2")
+    assert _run(capsys, *design, "--out", "p.json")[0] == 0
+    (files / "one.csv").write_text(csv_text(rows(*drawn(2, 8.0), task="p"), header="group,seed,endpoint,task"))
+    status, out, _ = _run(capsys, "judge", "p.json", "one.csv", "--scores", "0..100")
+    assert (status, "cells are chosen" in out) == (0, True)
 
 
 def test_endpoints_without_a_plan_are_compared_and_called_exploratory(files, capsys):

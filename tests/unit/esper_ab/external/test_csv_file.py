@@ -38,6 +38,20 @@ def test_a_byte_order_mark_and_blank_lines_are_no_matter(tmp_path):
     assert [(row.group, row.value, row.row) for row in read_csv(file).rows] == [("a", 1.0, 2), ("b", 2.0, 4)]
 
 
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("inside", ["\u2028", "\x85", "\x0c", "\x1d"])
+def test_only_ends_of_lines_end_a_row(tmp_path, inside, ends):
+    file = tmp_path / "f.csv"
+    text = f'group,note,seed,endpoint\na,one{inside}two,0,1\nb,"three\nfour",0,2\nc,,0,x\n'
+    file.write_bytes(text.replace("\n", ends).encode())
+    with pytest.raises(UsageError, match="row 5, column endpoint: 'x'"):
+        read_csv(file)
+    file.write_bytes(text.replace("x", "3").replace("\n", ends).encode())
+    assert [(row.group, row.value, row.row) for row in read_csv(file).rows] == [
+        ("a", 1.0, 2), ("b", 2.0, 4), ("c", 3.0, 5),
+    ]  # fmt: skip
+
+
 def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="no regular file"):

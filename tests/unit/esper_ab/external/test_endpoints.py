@@ -1,3 +1,4 @@
+import pandas as pd
 import pytest
 from support.elsewhere import endpoints, rows
 
@@ -19,6 +20,7 @@ TWO = {"group": ["a", "b"], "seed": ["0", "0"], "endpoint": ["1", "2"]}
 @pytest.mark.parametrize(("change", "said"), [
     ({"endpoint": ["1", "x"]}, "row 3, column endpoint: 'x' is no number"),
     ({"endpoint": ["1", "inf"]}, "row 3, column endpoint: inf is not finite"),
+    ({"endpoint": ["1", "-1e200"]}, "row 3, column endpoint: -1e200 is beyond 1e+40"),
     ({"endpoint": ["1", "1,5"]}, "row 3, column endpoint: '1,5' is no number"),
     ({"group": ["a", ""]}, "row 3, column group: it is empty"),
     ({"group": ["a", "b\x1b[2J"]}, "row 3, column group"),
@@ -41,10 +43,22 @@ def test_a_missing_column_is_named_with_those_that_are_there(column):
     assert "--columns" in said
 
 
-@pytest.mark.parametrize("cell", ["", " ", "nan", "NaN", "NA", "null", None, float("nan")])
+@pytest.mark.parametrize("cell", ["", " ", "nan", "NaN", "NA", "<NA>", "null", None, float("nan"), pd.NA])
 def test_a_run_without_an_endpoint_is_lost(cell):
     found = endpoints_of("f", TWO | {"endpoint": ["1", cell]}, (2, 3))
     assert [row.value for row in found.rows] == [1.0, None]
+
+
+@pytest.mark.parametrize("cell", ["", "nan", "NA", "<NA>", "None", None, float("nan"), pd.NA])
+def test_a_run_without_a_cluster_shares_nothing(cell):
+    found = endpoints_of("f", TWO | {"cluster": [cell, "one"]}, (2, 3))
+    assert [row.cluster for row in found.rows] == ["", "one"]
+
+
+@pytest.mark.parametrize("column", ["group", "seed"])
+def test_a_name_that_a_data_frame_lacks_is_empty_and_none_is_a_name(column):
+    assert "row 2, column" in _refused(**TWO | {column: [pd.NA, "b"]})
+    assert endpoints_of("f", TWO | {column: ["none", "b"]}, (2, 3)).rows[0].value == 1.0
 
 
 def test_columns_may_have_other_names():
@@ -55,6 +69,22 @@ def test_columns_may_have_other_names():
         endpoints_of("f", theirs, (2, 3), {"group": "Algorithm", "seed": "runs", "endpoint": "return"})
     with pytest.raises(UsageError, match="the columns are group"):
         endpoints_of("f", theirs, (2, 3), {"grop": "Algorithm"})
+
+
+def test_a_cell_is_a_task_whatever_its_column_is_called():
+    theirs = TWO | {"lr": ["low", "low"]}
+    assert endpoints_of("f", theirs, (2, 3), {"cell": "lr"}).tasks == ("low",)
+    assert endpoints_of("f", TWO | {"group_id": ["x", "y"]}, (2, 3), {"group": "group_id"}).groups == ("x", "y")
+    with pytest.raises(UsageError, match="task is lr already"):
+        endpoints_of("f", theirs | {"other": ["p", "q"]}, (2, 3), {"task": "lr", "cell": "other"})
+
+
+@pytest.mark.parametrize("more", [{"task": ["t", "t"], "cell": ["u", "u"]}, {"Group": ["a", "b"]}])
+def test_two_columns_of_one_meaning_are_refused_and_one_is_named(more):
+    assert "which mean the same: --columns" in _refused(**TWO | more)
+    *_, last = more
+    ours = "task" if "task" in more else "group"
+    assert endpoints_of("f", TWO | more, (2, 3), {ours: last}).rows[0].row == 2
 
 
 def test_seeds_stand_in_their_order_and_a_data_frames_floats_are_integers():

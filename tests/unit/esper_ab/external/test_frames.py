@@ -28,7 +28,8 @@ def test_arrays_by_group_are_paired_by_place():
 
 @pytest.mark.parametrize("data", [
     3, [1.0, 2.0], {"a": np.ones((2, 2)), "b": np.ones((2, 2))},
-    {"group": ["a"], "seed": [0, 1], "endpoint": [1.0, 2.0]}, {}, {"a": ["x"], "b": [1.0]},
+    {"group": ["a"], "seed": [0, 1], "endpoint": [1.0, 2.0]}, {}, {"a": ["x"], "b": [1.0]}, {"a": 3, "b": 4},
+    {"a": "12", "b": "34"},
 ])  # fmt: skip
 def test_anything_else_is_refused(data):
     with pytest.raises(UsageError):

@@ -76,6 +76,16 @@ def test_rows_that_the_plan_does_not_know_are_left_out_and_told():
     assert _one(result).pairs == _one(_judged(rows(a[:10], b[:10]))).pairs
 
 
+def test_rows_that_the_plan_does_not_know_are_described_nowhere():
+    a, b = drawn(10, 0.0)
+    known = rows(a, b)
+    unknown = [*rows([900.0], [-900.0], first=10), {"group": "third", "seed": 0, "endpoint": 900.0}]
+    assert _judged([*known, *unknown]).endpoints == _judged(known).endpoints
+    plan = _plan(tasks=("far", "time"))
+    both = [*rows(a, b, task="far"), *rows(a, b, task="time")]
+    assert _judged([*both, *rows(a, b, task="other")], plan).endpoints == _judged(both, plan).endpoints
+
+
 def test_runs_made_after_the_decision_are_told_and_change_nothing():
     a, b = drawn(10, 30.0)
     early, late = _judged(rows(a[:6], b[:6])), _judged(rows(a, [*b[:6], 500.0, 500.0, 500.0, 500.0]))

@@ -5,8 +5,8 @@ import pytest
 from support.elsewhere import scales
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.external.endpoints import MEAN
-from esper_ab.external.plan import Rule, make_external_plan, read_plan, save_plan, write_plan
+from esper_ab.external.endpoints import LONGEST_NAME, MEAN, endpoints_of
+from esper_ab.external.plan import Rule, make_external_plan, plan_of, read_plan, save_plan, write_plan
 
 
 def _plan(groups=("new", "old"), seeds=10, tasks=("",), **rule):
@@ -67,12 +67,26 @@ def test_a_plan_that_was_changed_anywhere_is_refused(tmp_path):
 @pytest.mark.parametrize("how", [
     {"groups": ("a",)}, {"groups": ("a", "a")}, {"groups": ("a", "")}, {"seeds": 0}, {"control": "z"}, {"alpha": 0.5},
     {"looks": (6, 9)}, {"looks": (3, 10)}, {"futility": 0.2}, {"futility": 0.8, "seeds": 6}, {"test": "u"},
-    {"futility": 0.8, "early_stop": False}, {"groups": ("a", "b", "c"), "seeds": 6, "test": "rank"},
+    {"tasks": ("A", "A")}, {"tasks": ("A", "")}, {"tasks": (MEAN, "B")}, {"tasks": ("A" * 61,)}, {"tasks": (" A", "B")},
+    {"groups": ("a", "b" * 70)}, {"futility": 0.8, "early_stop": False},
+    {"groups": ("a", "b", "c"), "seeds": 6, "test": "rank"},
 ])  # fmt: skip
 def test_what_cannot_be_planned_is_refused_in_one_line(how):
     with pytest.raises(UsageError) as raised:
         _plan(**how)
     assert "\n" not in str(raised.value)
+
+
+def test_the_longest_names_that_a_table_may_have_can_be_planned():
+    group, task = "g" * LONGEST_NAME, "t" * LONGEST_NAME
+    plan = _plan((group, "old"), tasks=(task, "other"))
+    columns = {"group": [group, "old"], "seed": ["0", "0"], "task": [task, task], "endpoint": ["1", "2"]}
+    assert endpoints_of("f", columns, (2, 3)).groups == plan.groups
+
+
+def test_names_that_no_table_has_to_hold_may_be_longer():
+    cells = tuple(f"{'policy.hidden=64, ' * 4}ppo.lr={lr}" for lr in (1, 2))
+    assert plan_of(("new", "old"), tuple("012345"), scales(tasks=cells), Rule()).tasks == cells
 
 
 def test_a_field_that_a_later_version_adds_changes_no_plan_that_is_there(tmp_path):

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from support.elsewhere import drawn, endpoints, rows
 
-from esper_ab.contracts.errors import UsageError
 from esper_ab.external.profiles import interquartile_mean, optimality_gap, profiles_of
 
 
@@ -35,7 +34,5 @@ def test_equal_endpoints_give_equal_bytes_whatever_the_order_of_rows():
     assert len({repr(profiles_of(endpoints(found), ("new", "old"), ranges)) for _ in range(2)}) == 1
 
 
-@pytest.mark.parametrize("ranges", [{"": (1.0, 1.0)}, {"": (0.0, float("inf"))}, {"other": (0.0, 1.0)}])
-def test_what_is_no_range_is_refused(ranges):
-    with pytest.raises(UsageError):
-        profiles_of(endpoints(rows([1.0], [2.0])), ("new", "old"), ranges)
+def test_while_a_task_has_no_score_there_is_no_profile():
+    assert profiles_of(endpoints(rows([1.0], [2.0])), ("new", "old"), {"other": (0.0, 1.0)}) == ()

@@ -1,7 +1,7 @@
 import pytest
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.external.scales import scales_of, told_by_task
+from esper_ab.external.scales import ranges_of, scales_of, told_by_task
 
 
 def test_one_value_is_for_all_tasks_and_each_may_have_its_own():
@@ -12,8 +12,10 @@ def test_one_value_is_for_all_tasks_and_each_may_have_its_own():
 
 
 @pytest.mark.parametrize("how", [
-    {"margin": "0"}, {"margin": "nan"}, {"margin": "inf"}, {"margin": "two"}, {"margin": {"a": 1.0}},
+    {"margin": "0"}, {"margin": "nan"}, {"margin": "inf"}, {"margin": "1e-320"}, {"margin": "1e200"}, {"margin": None},
+    {"margin": "two"}, {"margin": {"a": 1.0}},
     {"margin": {"a": 1.0, "b": 1.0, "c": 1.0}}, {"margin": 1.0, "better": "up"}, {"margin": 1.0, "unit": "x" * 21},
+    {"margin": 1.0, "unit": None}, {"margin": 1.0, "label": None},
     {"margin": 1.0, "label": ""},
 ])  # fmt: skip
 def test_what_means_nothing_is_refused(how):
@@ -21,6 +23,22 @@ def test_what_means_nothing_is_refused(how):
         scales_of(("a", "b"), **how)
 
 
+@pytest.mark.parametrize("text", ["a=2,a=3", "a=2,b=1, a =2"])
+def test_a_task_named_twice_is_refused(text):
+    with pytest.raises(UsageError, match="a is named twice"):
+        told_by_task(text)
+
+
 def test_half_a_list_is_refused():
     with pytest.raises(UsageError, match="TASK=VALUE"):
         told_by_task("a=2,3")
+
+
+def test_a_range_of_scores_has_two_finite_ends():
+    assert ranges_of(("a", "b"), told_by_task("a=0..100,b=3..-1e3")) == {"a": (0.0, 100.0), "b": (3.0, -1000.0)}
+
+
+@pytest.mark.parametrize("told", ["0..inf", "nan..100", "-inf..0", "0..0", "0..1e200", "0..1e-300", "0", "0..x"])
+def test_what_is_no_range_of_scores_is_refused(told):
+    with pytest.raises(UsageError, match="two different finite numbers"):
+        ranges_of(("",), told)

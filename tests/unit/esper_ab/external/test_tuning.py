@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 from support.elsewhere import drawn, endpoints, scales
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.external.endpoints import MEAN
 from esper_ab.external.judge import judge
 from esper_ab.external.plan import Rule, make_external_plan
 from esper_ab.external.tuning import tune
@@ -70,7 +71,8 @@ def test_no_judged_run_moves_the_choice_and_no_choosing_run_is_judged(values):
 
 @pytest.mark.parametrize("how", [
     {"cells": CELLS}, {"choosing": 2}, {"cells": ("one",), "choosing": 2}, {"cells": CELLS, "choosing": 8},
-    {"cells": ("a", "a"), "choosing": 2}, {"cells": CELLS, "choosing": 2, "tasks": ("x", "y")},
+    {"cells": ("a", "a"), "choosing": 2}, {"cells": (MEAN, "b"), "choosing": 2},
+    {"cells": CELLS, "choosing": 2, "tasks": ("x", "y")},
 ])  # fmt: skip
 def test_what_cannot_be_chosen_is_refused(how):
     tasks = how.pop("tasks", ("",))

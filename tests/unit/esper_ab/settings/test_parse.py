@@ -199,6 +199,7 @@ def test_default_settings_are_those_of_the_contract() -> None:
         ({"sets": ("alpha=0.5",)}, "expected float < 0.5, not '0.5'"),
         ({"sets": ("reward.rent_weight=nan",)}, "expected a finite number"),
         ({"sets": ("ppo.lr=inf",)}, "expected a finite number"),
+        ({"margin": 1e200}, "expected float <= 1e+40"),
         ({"sets": ("ppo.epochs=2.0",)}, "expected a whole number, not '2.0'"),
         ({"sets": ("telemetry=1",)}, "expected true or false"),
         ({"sets": ("growth.amp=bf61",)}, "did you mean bf16"),

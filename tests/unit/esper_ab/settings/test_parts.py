@@ -73,6 +73,7 @@ def test_a_grid_over_several_tasks_has_every_cell_of_every_task(tmp_path):
         ({"task": "digits,digits"}, "'digits' is there twice"),
         ({"set": ("task=digits,mixture",)}, "--set task=digits,mixture: several tasks are named as in --task"),
         ({"task": "digits,"}, "a name is missing"),
+        ({"task": "digits,mixture", "margin": "digits=2,mixture=1,digits=3"}, "digits is named twice"),
         ({"task": "digits,mixture", "margin": "walker=2"}, "a size for all, or TASK=SIZE"),
         ({"task": "digits,mixture", "margin": "digits=big"}, "a size is a number"),
         ({"task": "digits", "margin": "digits=2"}, "with one task it is a size alone"),

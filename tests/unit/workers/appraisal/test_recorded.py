@@ -86,11 +86,14 @@ def test_a_diverged_host_earns_nothing_after_its_end_and_the_penalty_at_it(
     assert np.array_equal(cut[:, [0, 2]], whole[:, [0, 2]])
 
 
-def test_a_reward_that_is_not_finite_is_named(recorded: tuple[Recorded, dict[str, Floats]]) -> None:
+@pytest.mark.parametrize(("value", "said"), [(np.nan, "is not finite"), (1e200, r"is beyond 1e\+40")])
+def test_a_reward_that_nobody_can_compute_with_is_named(
+    recorded: tuple[Recorded, dict[str, Floats]], value: float, said: str
+) -> None:
     def broken(facts: StepFacts, settings: RewardSettings) -> Floats:
-        return np.where(facts.step == 3, np.nan, facts.val_acc)
+        return np.where(facts.step == 3, value, facts.val_acc)
 
-    with pytest.raises(ValueError, match="reward mode 'mine' is not finite at step 3"):
+    with pytest.raises(ValueError, match=f"reward mode 'mine' {said} at step 3"):
         score(recorded[0], broken, RewardSettings(mode="mine"))
 
 

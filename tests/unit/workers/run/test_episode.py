@@ -17,10 +17,14 @@ def reward(facts, settings):
 
 
 @pytest.mark.parametrize("controller", ["ppo", "random"])
-@pytest.mark.parametrize("value", ["np.nan", "np.inf"])
-def test_a_reward_that_is_not_finite_ends_the_run_and_is_named(tmp_path: Path, controller: str, value: str) -> None:
+@pytest.mark.parametrize(
+    ("value", "said"), [("np.nan", "is not finite"), ("np.inf", "is not finite"), ("-1e200", r"is beyond 1e\+40")]
+)
+def test_a_reward_that_nobody_can_compute_with_ends_the_run_and_is_named(
+    tmp_path: Path, controller: str, value: str, said: str
+) -> None:
     path = tmp_path / "mine.py"
     path.write_text(BODY.format(value=value))
     session = make_session(controller=controller, mode=f"{path}:reward")
-    with pytest.raises(ValueError, match=rf"reward mode '{path}:reward' is not finite at step 1: \[0.0, "):
+    with pytest.raises(ValueError, match=rf"reward mode '{path}:reward' {said} at step 1: \[0.0, "):
         session.warm_up(lambda _step: None)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,10 @@ def test_a_key_of_a_json_file_is_the_outcome_also_inside_of_others(
     assert left(out, "json:a.json:eval.return", json.dumps({"eval.return": value})) == value
 
 
+def test_only_ends_of_lines_end_a_row(tmp_path: Path) -> None:
+    assert left(tmp_path, "csv:log.csv:return", "return,note\n1.5,\"two\nlines\"\n2.5,first\u2028half\n") == 2.5
+
+
 def test_the_last_value_given_to_wandb_is_the_outcome(tmp_path: Path) -> None:
     assert left(tmp_path, "wandb:return", "1.0\nnan\n3.5\n") == 3.5
 
@@ -42,6 +47,10 @@ def test_the_last_value_given_to_wandb_is_the_outcome(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("source", "text"), [("json:a.json:x", '{"x": 3.5}'), ("csv:a.csv:x", "x,y\n3.5,1\n")])
 def test_a_byte_order_mark_is_none_of_the_text(tmp_path: Path, source: str, text: str) -> None:
     assert left(tmp_path, source, f"\ufeff{text}") == 3.5
+
+
+def test_a_whole_number_beyond_any_float_is_infinite(tmp_path: Path) -> None:
+    assert left(tmp_path, "json:a.json:return", json.dumps({"return": -(10**400)})) == -math.inf
 
 
 @pytest.mark.parametrize(("source", "text", "words"), [
@@ -55,7 +64,6 @@ def test_a_byte_order_mark_is_none_of_the_text(tmp_path: Path, source: str, text
     ("csv:a.csv:y", "x,y\n1\n", "y is '', not a number"),
     ("csv:a.csv:x", "", "no column 'x'; there is nothing"),
     ("csv:a.csv:x", f"x\n{'y' * 200_000}\n", "a.csv: not CSV: field larger"),
-    ("json:a.json:x", f'{{"x": 1{"0" * 400}}}', "x is one of 1329 bits, not a number"),
     ("json:a.json:x", f'{{"x": 1{"0" * 5000}}}', "a.json: not JSON"),
     ("json:a.json:x", "[" * 100_000, "a.json: not JSON"),
 ])  # fmt: skip

@@ -1,0 +1,81 @@
+import numpy as np
+import pytest
+from support.elsewhere import drawn, rows
+
+import esper_ab
+from esper_ab.contracts.errors import UsageError
+from esper_ab.external.frames import read_data
+
+A, B = drawn(8, 6.0)
+RUNS = {"new": A, "old": B}
+
+
+def _plan(**options):
+    return esper_ab.design_comparison(["new", "old"], 8, **{"margin": 2.0} | options)
+
+
+def test_scores_give_profiles_of_what_is_compared_and_of_what_is_judged():
+    judged = esper_ab.judge_endpoints(_plan(), RUNS, scores="0..100")
+    compared = esper_ab.compare_endpoints(RUNS, margin=2.0, scores="0..100")
+    assert judged.profiles == compared.profiles != ()
+    assert "Scores over all tasks" in str(judged)
+    found = [*rows(A, B, task="far"), *rows(A, B, task="time")]
+    data = read_data({name: [row[name] for row in found] for name in found[0]})
+    several = esper_ab.judge_endpoints(_plan(tasks=["far", "time"]), data, scores={"far": "0..100", "time": "100..0"})
+    assert [one.group for one in several.profiles] == ["new", "old"]
+
+
+def test_a_plan_knows_no_scores():
+    with pytest.raises(UsageError, match="design_comparison: no argument scores"):
+        _plan(scores="0..100")
+
+
+def _refused(call):
+    with pytest.raises(UsageError) as raised:
+        call()
+    assert "\n" not in str(raised.value)
+    return str(raised.value)
+
+
+@pytest.mark.parametrize(("options", "said"), [
+    ({"groups": "new"}, "groups='new': expected a list"), ({"groups": [1, 2]}, "groups=[1, 2]: expected str"),
+    ({"groups": 2}, "groups=2"), ({"tasks": "AB"}, "tasks='AB'"), ({"cells": "AB", "choose": 2}, "cells='AB'"),
+    ({"seeds": "0..7"}, "seeds='0..7'"), ({"seeds": 8.0}, "seeds=8.0"), ({"seeds": None}, "seeds=None"),
+    ({"looks": 8}, "looks=8"), ({"looks": "68"}, "looks='68'"), ({"looks": [6.5]}, "looks=[6.5]"),
+    ({"margin": None}, "margin None"), ({"alpha": "0.05"}, "alpha='0.05': expected float"), ({"alpha": None}, "alpha"),
+    ({"control": 1}, "control=1"), ({"test": "u"}, "test='u'"), ({"early_stop": "no"}, "early_stop='no'"),
+    ({"futility": "x"}, "futility='x'"),
+    ({"alpha": 0.7}, "alpha=0.7: above 0"), ({"looks": [6, 9]}, "looks=[6, 9]"), ({"control": "z"}, "control=z"),
+    ({"cells": ["a", "b"], "choose": "2"}, "choose='2'"), ({"unit": 3}, "unit 3"),
+])  # fmt: skip
+def test_an_argument_of_another_type_is_refused_by_its_name(options, said):
+    told = {"groups": ["new", "old"], "seeds": 8, "margin": 2.0} | options
+    assert said in _refused(lambda: esper_ab.design_comparison(told.pop("groups"), told.pop("seeds"), **told))
+
+
+def test_numbers_and_lists_of_numpy_are_as_good_as_others():
+    plain = _plan(looks=[6, 8], alpha=0.25)
+    same = esper_ab.design_comparison(
+        np.array(["new", "old"]), np.int64(8), margin=np.float64(2.0), looks=np.array([6, 8]), alpha=np.float32(0.25)
+    )
+    assert same == plain
+    assert esper_ab.design_comparison(["new", "old"], np.arange(8.0), margin=2.0) == _plan()
+
+
+@pytest.mark.parametrize("data", ["nope.csv", ".", {"A": "nope/dir"}, {"": "nope/dir"}, {"a": 3, "b": 4}, 3, None, {}])
+def test_data_that_cannot_be_read_are_refused_in_one_line(tmp_path, monkeypatch, data):
+    monkeypatch.chdir(tmp_path)
+    assert _refused(lambda: esper_ab.compare_endpoints(data, margin=2.0))
+    assert "is no number" not in _refused(lambda: esper_ab.judge_endpoints(_plan(), data))
+
+
+def test_files_that_cannot_be_read_or_written_are_named(tmp_path):
+    assert "nope.json" in _refused(lambda: esper_ab.judge_endpoints(tmp_path / "nope.json", RUNS))
+    assert str(tmp_path / "nope") in _refused(lambda: _plan(output_path=tmp_path / "nope" / "plan.json"))
+
+
+def test_columns_are_a_mapping_and_go_with_a_table(tmp_path):
+    assert "columns: a mapping" in _refused(lambda: esper_ab.compare_endpoints(RUNS, margin=2.0, columns="group=a"))
+    assert "columns are those of a table" in _refused(
+        lambda: esper_ab.judge_endpoints(_plan(), tmp_path, columns={"group": "a"})
+    )
