@@ -77,11 +77,13 @@ class WorkerFiles:
 
     def cancelled(self, worker: WorkerState) -> list[Step]:
         """The worker's run is given up, and what it has under way."""
-        return [*self._uploads.withdraw(worker.identity), *self._downloads.forget(worker.identity)]
+        self._downloads.forget(worker.identity)
+        return self._uploads.withdraw(worker.identity)
 
     def lost(self, worker: WorkerState) -> list[Step]:
         """The worker is gone."""
-        return [*self._uploads.forget(worker.identity), *self._downloads.forget(worker.identity)]
+        self._downloads.forget(worker.identity)
+        return self._uploads.forget(worker.identity)
 
     def _announced(self, worker: WorkerState, upload: Upload) -> AnnouncedFile | None:
         """None for a file of a run that was given up."""
