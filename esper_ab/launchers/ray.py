@@ -24,6 +24,7 @@ from esper_ab.contracts.own_packages import child_command
 from esper_ab.launchers import Errand, LauncherFactory, Node, Transport
 from esper_ab.launchers._places import LanePlaces
 from esper_ab.launchers._ray_cluster import NannyEnded, NotYet, RayCluster
+from esper_ab.launchers._ray_parts import bundles, check_shares, parts
 from esper_ab.launchers._ray_worker import Clerk, LaneNanny, RayErrand, RayWorker
 from esper_ab.stats.text import counted
 
@@ -70,17 +71,21 @@ class RayLauncher(LanePlaces):
         nanny = self._cluster.nanny_on(number)
         return RayErrand(self._cluster, nanny, node, child_command(module, *arguments, elsewhere=True))
 
+    def check_lanes(self, lanes: Sequence[Lane]) -> None:
+        super().check_lanes(lanes)
+        check_shares(lanes)
+
     def reserve(self, lanes: Sequence[Lane]) -> None:
         if self._group is not None and list(self._lanes) == [lane.name for lane in lanes]:
             return
         self.release()
         self._clerk = Clerk()
-        self._group = self._cluster.group([_bundle(lane) for lane in lanes])
+        self._group = self._cluster.group(bundles(lanes))
         try:
             self._await_group(lanes)
-            for place, lane in enumerate(lanes):
-                begin = partial(self._cluster.nanny_in, self._group, place, _bundle(lane))
-                self._lanes[lane.name] = LaneNanny(self._cluster, self._clerk, begin)
+            for name, (place, part) in parts(lanes).items():
+                begin = partial(self._cluster.nanny_in, self._group, place, part)
+                self._lanes[name] = LaneNanny(self._cluster, self._clerk, begin)
             self._await_nannies()
         except BaseException:
             self.release()
@@ -141,7 +146,7 @@ class RayLauncher(LanePlaces):
 
     def _uuids(self, lane: Lane, node: str, dealt: Sequence[str]) -> tuple[str, ...]:
         """Of the GPUs that Ray has dealt out there, by their number among the node's or by UUID; "" for each core."""
-        if not _gpus(lane):
+        if lane.devices[0].startswith("cpu:"):
             return ("",) * len(lane.devices)
         there = [device.uuid for device in self._devices.values() if device.node == node and device.uuid]
         found = [there[int(one)] if one.isdecimal() and int(one) < len(there) else one for one in dealt]
@@ -156,16 +161,6 @@ class RayLauncher(LanePlaces):
         assert self._clerk is not None, "lanes are reserved before the first start"
         command = child_command("esper_ab.launchers._on_node", self._entry, elsewhere=True)
         return RayWorker(self._cluster, self._clerk, self._lanes[order.lane.name], order, command)
-
-
-def _gpus(lane: Lane) -> int:
-    return sum(device.startswith("cuda:") for device in lane.devices)
-
-
-def _bundle(lane: Lane) -> dict[str, float]:
-    """What a lane takes of a node: its GPUs and a core, or its cores."""
-    gpus = _gpus(lane)
-    return {"GPU": gpus, "CPU": 1} if gpus else {"CPU": len(lane.devices)}
 
 
 LAUNCHER: LauncherFactory = RayLauncher
