@@ -69,6 +69,7 @@ class RayCluster:
             node["NodeID"]: Node(
                 name=host if hosts.count(host) == 1 else f"{host}/{node['NodeID'][:_ID_CHARACTERS]}",
                 cores=int(node["Resources"]["CPU"]),
+                gpus=int(node["Resources"].get("GPU", 0)),
             )
             for node, host in zip(there, hosts, strict=True)
         }

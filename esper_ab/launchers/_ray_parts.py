@@ -41,6 +41,17 @@ def check_shares(lanes: Sequence[Lane]) -> None:
             )
 
 
+def uuids_of(dealt: Sequence[str], visible: str | None, there: Sequence[str]) -> list[str]:
+    """UUIDs of the GPUs that Ray has dealt out, of which those that the preflight has not found are left out.
+
+    Ray calls a GPU as the CUDA_VISIBLE_DEVICES of its node does (`visible`), or by its number where there is none.
+    `there`: the UUIDs that the preflight, which sees the same, has found on the node, in order.
+    """
+    listed = [str(number) for number in range(len(there))] if visible is None else visible.replace(" ", "").split(",")
+    by_call = dict(zip(listed, there, strict=False))  # a node may offer fewer than it sees
+    return [by_call.get(one, one) for one in dealt if by_call.get(one, one) in there]
+
+
 def _sharing(lanes: Sequence[Lane]) -> Counter[tuple[str, ...]]:
     """Count the lanes on the same devices, in the order of the plan."""
     return Counter(lane.devices for lane in lanes)

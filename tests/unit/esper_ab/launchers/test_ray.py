@@ -14,7 +14,7 @@ from esper_ab.commands._launcher import launcher_of, read_launcher_flags
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Lane
 from esper_ab.execution.launching import make_launcher
-from esper_ab.launchers._ray_parts import bundles, check_shares, parts
+from esper_ab.launchers._ray_parts import bundles, check_shares, parts, uuids_of
 from esper_ab.launchers.ray import RayLauncher
 
 GIVEN = {
@@ -79,6 +79,24 @@ def test_lanes_that_share_several_gpus_are_refused_before_anybody_waits():
     check_shares([lane("cuda:0", "cuda:1"), lane("cuda:2", "cuda:3")])
     with pytest.raises(UsageError, match=r"launcher ray on cuda:0\+cuda:1/0: Ray has a part of one GPU, not of"):
         check_shares([lane("cuda:0", "cuda:1", place=place) for place in range(2)])
+
+
+@pytest.mark.parametrize(("dealt", "visible", "found"), [
+    (["1"], None, ["GPU-b"]),  # by their number among the node's
+    (["2"], "2,3", ["GPU-a"]),  # by their number in what the node offers
+    (["3", "2"], "2, 3", ["GPU-b", "GPU-a"]),
+    (["GPU-b"], "GPU-a,GPU-b", ["GPU-b"]),
+    (["GPU-b6"], "GPU-a5,GPU-b6", ["GPU-b"]),  # an abbreviation, or longer than what the preflight has
+    (["MIG-b"], "MIG-a,MIG-b", ["GPU-b"]),
+    (["GPU-b"], None, ["GPU-b"]),
+])
+def test_gpus_that_ray_deals_out_are_found_among_those_of_the_preflight(dealt, visible, found):
+    assert uuids_of(dealt, visible, ["GPU-a", "GPU-b"]) == found
+
+
+@pytest.mark.parametrize(("dealt", "visible"), [(["2"], None), (["4"], "2,3,4"), (["GPU-c"], None), (["0"], "2,3")])
+def test_gpus_that_the_preflight_has_not_found_are_none_of_them(dealt, visible):
+    assert uuids_of(dealt, visible, ["GPU-a", "GPU-b"]) == []
 
 
 def test_flags_of_ray_are_refused_with_another_launcher():
