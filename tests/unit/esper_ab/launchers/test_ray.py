@@ -87,7 +87,6 @@ def test_lanes_that_share_several_gpus_are_refused_before_anybody_waits():
     (["3", "2"], "2, 3", ["GPU-b", "GPU-a"]),
     (["GPU-b"], "GPU-a,GPU-b", ["GPU-b"]),
     (["GPU-b6"], "GPU-a5,GPU-b6", ["GPU-b"]),  # an abbreviation, or longer than what the preflight has
-    (["MIG-b"], "MIG-a,MIG-b", ["GPU-b"]),
     (["GPU-b"], None, ["GPU-b"]),
 ])
 def test_gpus_that_ray_deals_out_are_found_among_those_of_the_preflight(dealt, visible, found):
