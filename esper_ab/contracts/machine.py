@@ -65,6 +65,7 @@ class TaskFacts(Settings, frozen=True, kw_only=True):
     carries: bool = False  # whether they do so only when they are new: a reset leaves something of what was before
     step_s: float = 0.0  # measured: one step of one environment; 0: not measured
     episode_steps: int = 0  # the environments' own limit; 0: none
+    observation_width: int = 0  # numbers of one observation; 0 in plans older than this field
     slots: tuple[str, ...] = ()  # network order
     sizes: tuple[int, int, int] = (0, 0, 0)  # samples in train, validation, test
     sample_values: int = 0  # numbers per sample: C·H·W

@@ -18,6 +18,7 @@ from esper_ab.contracts.trainer import TrainerOrder
 PROTOCOL = 13
 PIECE_BYTES = 256 << 10  # of a file, in one message
 FILE_LIMIT_BYTES = 4 << 30
+LOG_BYTES = 64 << 10  # of console output, in one upload: it is held in memory until it is appended
 Number = Annotated[int, Meta(ge=0, lt=1 << 53)]
 # A relative path without "." and "..": users call their files as they like.
 _PART = r"(?!\.{1,2}(?:/|\Z))[^/\0]+"

@@ -66,7 +66,7 @@ def _ask_all(questions: Questions, launcher: Launcher) -> dict[str, Machine | Es
 
 def _examine_on(questions: Questions, launcher: Launcher, node: Node) -> Machine | EsperError:
     try:
-        return examine(questions, on=partial(launcher.begin, node.name), node=node.name)
+        return offered(node, examine(questions, on=partial(launcher.begin, node.name), node=node.name))
     except EsperError as error:
         return error
 
@@ -119,14 +119,21 @@ def kinds(devices: Iterable[Device]) -> str:
 
 
 def pool(nodes: Sequence[Node], found: Sequence[Machine]) -> tuple[Device, ...]:
-    """GPUs of all nodes, then the cores that may be used there, each numbered through, node after node."""
-    gpus, cores = [], []
-    for node, machine in zip(nodes, found, strict=True):
-        own = [device for device in machine.devices if device.name.startswith("cpu:")]
-        gpus += [(node, device) for device in machine.devices if device.name.startswith("cuda:")]
-        cores += [(node, device) for device in own[: node.cores]]
+    """GPUs of all nodes, then their cores, each numbered through, node after node."""
+    there = [(node, device) for node, machine in zip(nodes, found, strict=True) for device in machine.devices]
     return tuple(
         msgspec.structs.replace(device, name=f"{kind}:{place}", node=node.name)
-        for kind, listed in (("cuda", gpus), ("cpu", cores))
-        for place, (node, device) in enumerate(listed)
+        for kind in ("cuda", "cpu")
+        for place, (node, device) in enumerate(one for one in there if _is(kind, one[1]))
     )
+
+
+def offered(node: Node, machine: Machine) -> Machine:
+    """`machine` with the GPUs and cores that may be used on `node`: its first ones."""
+    gpus = [device for device in machine.devices if _is("cuda", device)]
+    cores = [device for device in machine.devices if _is("cpu", device)]
+    return msgspec.structs.replace(machine, devices=(*gpus[: node.gpus], *cores[: node.cores]))
+
+
+def _is(kind: str, device: Device) -> bool:
+    return device.name.startswith(f"{kind}:")

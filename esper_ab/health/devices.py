@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from esper_ab.contracts.gpu_names import is_beyond_one_instance
 from esper_ab.contracts.machine import Machine
 from esper_ab.health.diagnosis import Diagnosis, ok, problem, warning
 from esper_ab.health.system_file import text_of
@@ -53,7 +54,9 @@ def gpu_diagnoses(machine: Machine, driver: Driver, pool: str | None) -> Iterato
     gpus = [device for device in machine.devices if device.name.startswith("cuda:")]
     build = f"torch {machine.torch_version}, {f'CUDA {machine.cuda_build}' if machine.cuda_build else 'for the CPU'}"
     if machine.gpu_problem:
-        yield problem("gpu", machine.gpu_problem, "install a torch build for this driver's CUDA, or say --devices cpu")
+        mend = "install a torch build for this driver's CUDA"
+        mend = "name one instance" if is_beyond_one_instance(pool) else mend
+        yield problem("gpu", machine.gpu_problem, f"{mend}, or say --devices cpu")
     elif gpus:
         names = ", ".join(f"{gpu.name} {gpu.title} {gpu.memory_bytes / 2**30:.0f} GiB" for gpu in gpus)
         yield ok("gpu", names)
@@ -82,7 +85,7 @@ def _abilities(driver: Driver) -> Iterator[Diagnosis]:
     if any(mig.lower() == "enabled" for _, _, mig in driver.gpus):
         yield warning(
             "mig", "MIG is on: a process sees one instance, and torch counts it as one GPU",
-            "name the instance with CUDA_VISIBLE_DEVICES=MIG-…, one lane each, or switch MIG off",
+            "one instance per experiment: CUDA_VISIBLE_DEVICES=MIG-… with --placement share; or switch MIG off",
         )  # fmt: skip
     slow = [name for name, capability, _ in driver.gpus if _number(capability) < _BF16]
     if slow:

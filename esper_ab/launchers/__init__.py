@@ -31,6 +31,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str  # as the launcher calls it
     cores: int  # that may be used there
+    gpus: int | None = None  # that may be used there; None: all that a process sees there
 
 
 class KeyExchange:

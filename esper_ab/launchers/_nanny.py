@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import IO
 
-_RAYS_OWN = ("OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES")  # that Ray sets in an actor; what is started here sets its own
+_THREADS, _GPUS = "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"  # that Ray sets in an actor; a worker sets its own
 _OUTPUT_BYTES, _COMPLAINT_BYTES = 16 << 20, 64 << 10  # that are kept of an output: the last ones
 NOT_STARTED = 126  # status of a worker whose process could not be started, as a shell has it
 _REST_S = 1.0  # for what a command has written and a child of it may keep open
@@ -108,12 +108,18 @@ class Nanny:
         context = ray.get_runtime_context()
         return context.get_node_id(), list(context.get_accelerator_ids().get("GPU", []))
 
+    def visible(self) -> str | None:
+        """Which GPUs this process sees; None: all. Of an actor without GPUs those that its node offers."""
+        return os.environ.get(_GPUS)
+
     def begin(self, name: str, command: Sequence[str], text: bytes | None, defaults: dict[str, str]) -> int:
         """Start `command`, which is called `name` from now on, with `text` as its first input; the process's number.
 
-        `text` None: it has no input. `defaults` stand in its environment unless this node has others.
+        `text` None: it has no input, and sees the GPUs that this process sees. `defaults` stand in its environment
+        unless this node has others.
         """
-        environment = defaults | {key: value for key, value in os.environ.items() if key not in _RAYS_OWN}
+        left_out = (_THREADS,) if text is None else (_THREADS, _GPUS)
+        environment = defaults | {key: value for key, value in os.environ.items() if key not in left_out}
         child = self._starter.submit(_Child, command, text, self._folder, environment).result()
         self._children[name] = child
         return child.process.pid

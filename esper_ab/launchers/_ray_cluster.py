@@ -69,6 +69,7 @@ class RayCluster:
             node["NodeID"]: Node(
                 name=host if hosts.count(host) == 1 else f"{host}/{node['NodeID'][:_ID_CHARACTERS]}",
                 cores=int(node["Resources"]["CPU"]),
+                gpus=int(node["Resources"].get("GPU", 0)),
             )
             for node, host in zip(there, hosts, strict=True)
         }
@@ -81,19 +82,19 @@ class RayCluster:
         return ", ".join(f"{free.get(kind, 0):.0f} of {all_[kind]:.0f} {kind}s are free" for kind in kinds)
 
     def group(self, bundles: Sequence[Mapping[str, float]]) -> Any:
-        """A placement group of so many parts, all or none of which Ray gives; it waits for it."""
+        """A placement group of these bundles, all or none of which Ray gives; it waits for it."""
         selector = {"bundle_label_selector": [self._labels] * len(bundles)} if self._labels else {}
         return self._ray.util.placement_group([dict(bundle) for bundle in bundles], strategy="PACK", **selector)
 
     def remove_group(self, group: Any) -> None:
         self._ray.util.remove_placement_group(group)
 
-    def nanny_in(self, group: Any, place: int, bundle: Mapping[str, float]) -> Any:
-        """An actor in part `place` of the group, which it takes whole."""
+    def nanny_in(self, group: Any, place: int, part: Mapping[str, float]) -> Any:
+        """An actor in bundle `place` of the group, of which it takes `part`."""
         where = self._ray.util.scheduling_strategies.PlacementGroupSchedulingStrategy(
             group, placement_group_bundle_index=place
         )
-        return self._nanny(where, num_cpus=bundle["CPU"], num_gpus=bundle.get("GPU", 0))
+        return self._nanny(where, num_cpus=part["CPU"], num_gpus=part.get("GPU", 0))
 
     def nanny_on(self, number: str) -> Any:
         """An actor on the node, which takes nothing of it."""

@@ -24,6 +24,7 @@ from esper_ab.contracts.own_packages import child_command
 from esper_ab.launchers import Errand, LauncherFactory, Node, Transport
 from esper_ab.launchers._places import LanePlaces
 from esper_ab.launchers._ray_cluster import NannyEnded, NotYet, RayCluster
+from esper_ab.launchers._ray_parts import bundles, check_shares, parts, uuids_of
 from esper_ab.launchers._ray_worker import Clerk, LaneNanny, RayErrand, RayWorker
 from esper_ab.stats.text import counted
 
@@ -63,24 +64,30 @@ class RayLauncher(LanePlaces):
         self.nodes: tuple[Node, ...] = tuple(self._names.values())
         self._group: Any = None
         self._lanes: dict[str, LaneNanny] = {}
+        self._visible: dict[str, Any] = {}  # node -> which GPUs its preflight sees, as Ray calls them
         self._clerk: Clerk | None = None
 
     def begin(self, node: str, module: str, *arguments: str) -> Errand:
         (number,) = (number for number, one in self._names.items() if one.name == node)
         nanny = self._cluster.nanny_on(number)
+        self._visible[node] = nanny.visible.remote()
         return RayErrand(self._cluster, nanny, node, child_command(module, *arguments, elsewhere=True))
+
+    def check_lanes(self, lanes: Sequence[Lane]) -> None:
+        super().check_lanes(lanes)
+        check_shares(lanes)
 
     def reserve(self, lanes: Sequence[Lane]) -> None:
         if self._group is not None and list(self._lanes) == [lane.name for lane in lanes]:
             return
         self.release()
         self._clerk = Clerk()
-        self._group = self._cluster.group([_bundle(lane) for lane in lanes])
+        self._group = self._cluster.group(bundles(lanes))
         try:
             self._await_group(lanes)
-            for place, lane in enumerate(lanes):
-                begin = partial(self._cluster.nanny_in, self._group, place, _bundle(lane))
-                self._lanes[lane.name] = LaneNanny(self._cluster, self._clerk, begin)
+            for name, (place, part) in parts(lanes).items():
+                begin = partial(self._cluster.nanny_in, self._group, place, part)
+                self._lanes[name] = LaneNanny(self._cluster, self._clerk, begin)
             self._await_nannies()
         except BaseException:
             self.release()
@@ -140,12 +147,12 @@ class RayLauncher(LanePlaces):
         return msgspec.structs.replace(order, lane=lane, node=node)
 
     def _uuids(self, lane: Lane, node: str, dealt: Sequence[str]) -> tuple[str, ...]:
-        """Of the GPUs that Ray has dealt out there, by their number among the node's or by UUID; "" for each core."""
-        if not _gpus(lane):
+        """Of the GPUs that Ray has dealt out there; "" for each core."""
+        if lane.devices[0].startswith("cpu:"):
             return ("",) * len(lane.devices)
         there = [device.uuid for device in self._devices.values() if device.node == node and device.uuid]
-        found = [there[int(one)] if one.isdecimal() and int(one) < len(there) else one for one in dealt]
-        if len(found) != len(lane.devices) or not set(found) <= set(there):
+        found = uuids_of(dealt, self._cluster.answer(self._visible[node], _BEGIN_S), there)
+        if len(found) != len(lane.devices):
             raise UsageError(
                 f"launcher ray on {lane.name}: Ray has dealt out GPU {', '.join(dealt) or 'none'} on {node}, where the "
                 f"preflight has found {', '.join(there) or 'none'}"
@@ -156,16 +163,6 @@ class RayLauncher(LanePlaces):
         assert self._clerk is not None, "lanes are reserved before the first start"
         command = child_command("esper_ab.launchers._on_node", self._entry, elsewhere=True)
         return RayWorker(self._cluster, self._clerk, self._lanes[order.lane.name], order, command)
-
-
-def _gpus(lane: Lane) -> int:
-    return sum(device.startswith("cuda:") for device in lane.devices)
-
-
-def _bundle(lane: Lane) -> dict[str, float]:
-    """What a lane takes of a node: its GPUs and a core, or its cores."""
-    gpus = _gpus(lane)
-    return {"GPU": gpus, "CPU": 1} if gpus else {"CPU": len(lane.devices)}
 
 
 LAUNCHER: LauncherFactory = RayLauncher

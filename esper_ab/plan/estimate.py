@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from esper_ab.contracts.evaluation import greedy_hosts
-from esper_ab.contracts.kinds import GROWTH
+from esper_ab.contracts.kinds import GROWTH, is_own_outcome
 from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.settings import Settings
@@ -45,6 +45,7 @@ NATIVE = Rates(value=30, validated=0.5, step_s=0.5e-3)
 TORCH = Rates(value=150, validated=4.0, step_s=15e-3)
 GPU = Rates(value=150, validated=4.0, step_s=20e-3)  # hundreds of launches per step; never measured
 _WORKER_BYTES = 400 << 20  # Python, torch, its threads
+_COPIES = 7  # of all observations of a rollout, at most, in a worker that learns from them
 _DECISION_S = 1e-3  # a policy's decision for all environments, with its share of the update
 
 
@@ -105,7 +106,11 @@ def _of_environments(
         "long; shorter ones take less"
     )
     shorter = msgspec.structs.replace(experiment, steps=limit)
-    return _whole(shorter, lanes, machine, step_s, len(lanes) * _WORKER_BYTES, basis)
+    ends = all(group.settings.gym.rollout == "episodes" for group in experiment.groups)  # with the episodes in it
+    shown = (limit if ends else experiment.steps) * experiment.n_envs * task.observation_width * FLOAT_BYTES
+    learns = any(group.settings.controller.name == "ppo" for group in experiment.groups)
+    copies = _COPIES * learns + is_own_outcome(experiment.outcome)
+    return _whole(shorter, lanes, machine, step_s, len(lanes) * (_WORKER_BYTES + copies * shown), basis)
 
 
 def _whole(

@@ -34,6 +34,20 @@ class Unrepeatable(Walk):
         return super().reset(seed=None)
 
 
+class Wide(Walk):
+    observation_space = gymnasium.spaces.Box(-10.0, 10.0, (50_000,), np.float32)
+
+    def __init__(self):
+        super().__init__(limit=60)
+
+    def step(self, action):
+        seen, reward, _, truncated, info = super().step(action)
+        return seen, reward, False, truncated, info
+
+    def _seen(self):
+        return np.full(50_000, self.place, dtype=np.float32)
+
+
 class Params(msgspec.Struct):
     weight: float = 2.0
 
@@ -54,8 +68,16 @@ def broken(facts):
     return facts.env_reward / 0.0
 
 
+def late(facts):
+    return np.where(facts.step == 40, np.nan, facts.env_reward)
+
+
 def outcome(episode):
     return len(episode.actions) if episode.terminated else -1.0
+
+
+def width(episode):
+    return float(sum(len(one) for one in episode.observations))
 '''
 
 

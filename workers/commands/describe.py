@@ -20,6 +20,7 @@ import torch
 
 from esper_ab.contracts.below import folder_below
 from esper_ab.contracts.catalog import entry, names
+from esper_ab.contracts.gpu_names import gpu_names, is_beyond_one_instance
 from esper_ab.contracts.installed_code import sources
 from esper_ab.contracts.kinds import CONTROLLERS, GYMNASIUM, REWARDS, TRAINER, kind_of_task
 from esper_ab.contracts.machine import DOING, ControllerQuestion, Device, Machine, Questions, TaskFacts, UserReward
@@ -45,20 +46,17 @@ _ENVS, _CHANNELS, _SIDE, _BATCH, _KERNEL = 4, 16, 8, 64, 3  # sizes of the timed
 _REPEATS = 8
 
 
-def _devices() -> tuple[Device, ...]:
-    """Return the GPUs in the order of the pool (CUDA_VISIBLE_DEVICES, if set), then usable cores."""
-    gpus = []
-    for index in range(torch.cuda.device_count() if torch.version.cuda else 0):
-        facts = torch.cuda.get_device_properties(index)
-        gpus.append(
-            Device(
-                name=f"cuda:{index}",
-                title=facts.name,
-                uuid=f"GPU-{facts.uuid}",
-                memory_bytes=facts.total_memory,
-                capability=f"{facts.major}.{facts.minor}",
-            )
+def _devices(pool: str | None) -> tuple[Device, ...]:
+    """Return the GPUs that can be used, in the order of the pool (CUDA_VISIBLE_DEVICES, if set), then usable cores."""
+    there = torch.cuda.device_count() if torch.version.cuda and not is_beyond_one_instance(pool) else 0
+    seen = [torch.cuda.get_device_properties(index) for index in range(there)]
+    gpus = [
+        Device(
+            name=f"cuda:{index}", title=facts.name, uuid=name, memory_bytes=facts.total_memory,
+            capability=f"{facts.major}.{facts.minor}",
         )
+        for index, (facts, name) in enumerate(zip(seen, gpu_names([facts.uuid for facts in seen], pool), strict=True))
+    ]  # fmt: skip
     memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     cores = range(len(os.sched_getaffinity(0)))
     return (*gpus, *(Device(name=f"cpu:{i}", title="", uuid="", memory_bytes=memory_bytes) for i in cores))
@@ -85,6 +83,11 @@ def gpu_problem(gpu_there: bool, cuda_build: str | None, usable: int, pool: str 
         return ""
     if not cuda_build:
         return f"this machine has an NVIDIA GPU, but torch {torch.__version__} is a build without CUDA"
+    if is_beyond_one_instance(pool):
+        return (
+            f"CUDA_VISIBLE_DEVICES={pool} names an instance of MIG beside others, and a process sees one instance "
+            "alone: name one, and launch another experiment for each of the others"
+        )
     wanted = f" in CUDA_VISIBLE_DEVICES={pool}" if pool is not None else ""
     return f"this machine has an NVIDIA GPU, but torch {torch.__version__} finds none{wanted}"
 
@@ -216,9 +219,9 @@ def describe(questions: Questions) -> Machine:
     """Return everything that planning needs to know."""
     _doing("measuring this machine")
     gpu_there = any(sign.exists() for sign in _GPU_SIGNS)
-    devices = _devices()
-    usable = sum(device.name.startswith("cuda:") for device in devices)
     pool = os.environ.get("CUDA_VISIBLE_DEVICES")
+    devices = _devices(pool)
+    usable = sum(device.name.startswith("cuda:") for device in devices)
     kind = kind_of_task(questions.task)
     found = probe(questions, _doing) if kind == GYMNASIUM else Probed()
     tasks = tuple(task_facts(entry("workers.tasks", name, "TASK")) for name in names("workers.tasks"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from esper_ab.contracts.below import folder_below
-from esper_ab.contracts.kinds import GYM_PREFIX, GYMNASIUM
+from esper_ab.contracts.kinds import GYM_PREFIX, GYMNASIUM, is_own_outcome
 from esper_ab.contracts.machine import Questions, TaskFacts, UserReward
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.messages import RewardCode
@@ -23,6 +24,7 @@ from workers.user_rewards import user_code
 
 if TYPE_CHECKING:
     from esper_ab.contracts.records import EnvEpisode
+    from workers.arrays import Floats
     from workers.gymnasium_task.environments import GymEnvironments
     from workers.gymnasium_task.facts import GymFacts
     from workers.gymnasium_task.making import Load
@@ -91,83 +93,105 @@ def _played(questions: Questions, code: tuple[UserReward, ...], folder: Path) ->
     codec, limit = codec_of(make)
     spec = GymSpec(
         make=make, codec=codec, outcome=outcome_of(questions.outcome, load),
-        worst=questions.outcome_worst, measures=measured(questions.outcome), steps=_LIMIT, devices=("cpu:0",) * 2,
+        keeps_observations=is_own_outcome(questions.outcome), worst=questions.outcome_worst,
+        measures=measured(questions.outcome), steps=_LIMIT, devices=("cpu:0",) * 2,
     )
-    environments = GymEnvironments(spec, Stopwatch())
-    first, ends, took_s = _episode(environments)
-    _check_shown(first)
-    repeats, carries = _behaviour(_shown(first, ends), environments, GymEnvironments(spec, Stopwatch()))
-    declared, steps = _measures(questions), sum(end.steps for end in ends)
-    for end in ends:
+    environments, look = GymEnvironments(spec, Stopwatch()), _Look(questions, load)
+    first = _episode(environments, look)
+    if look.unusable:
+        raise ValueError(look.unusable)
+    repeats, carries = _behaviour(first.shown, environments, GymEnvironments(spec, Stopwatch()))
+    declared, steps = _measures(questions), sum(end.steps for end in first.ends)
+    for end in first.ends:
         if end.outcome is not None and not declared.outcome.possible(end.outcome):
             what = f"outcome {questions.outcome!r}" if questions.outcome else "the return"
             raise ValueError(f"{what} of random actions was {end.outcome:g}, which --outcome-range says is impossible")
     task = TaskFacts(
         name=questions.task, title="Gymnasium", measures=declared, kind=GYMNASIUM,
-        repeats=repeats, carries=carries, step_s=took_s / max(1, steps), episode_steps=limit,
+        repeats=repeats, carries=carries, step_s=first.took_s / max(1, steps), episode_steps=limit,
+        observation_width=codec.spaces.observation_width,
     )
-    return Probed(tasks=(task,), code=code, reward_problems=_reward_problems(questions, load, first))
+    problems = {group: look.reward_problems[group] for group in questions.rewards if group in look.reward_problems}
+    return Probed(tasks=(task,), code=code, reward_problems=problems)
 
 
-def _behaviour(first: list[bytes], played: GymEnvironments, new: GymEnvironments) -> tuple[bool, bool]:
+class _Look:
+    """What is looked for in the facts of every step, none of which are kept: observations may be large."""
+
+    def __init__(self, questions: Questions, load: Load) -> None:
+        from workers.gymnasium_task.making import reward_of
+
+        self.unusable = ""  # the first observation that is not finite: no policy can use it
+        self.reward_problems: dict[str, str] = {}  # by group, why its reward cannot be computed, or used
+        self._rewards: dict[str, tuple[str, Callable[[GymFacts], Floats]]] = {}  # those without a problem so far
+        self._steps = 0
+        for group, settings in questions.rewards.items():
+            try:
+                self._rewards[group] = settings.mode, reward_of(settings, load)
+            except ValueError as error:
+                self._problem(group, settings.mode, error)
+
+    def __call__(self, facts: GymFacts) -> None:
+        """Take in the facts of the next step."""
+        import numpy as np
+
+        from workers.arrays import flaw
+
+        self._steps += 1
+        if not self.unusable and not np.isfinite(facts.observation).all():
+            self.unusable = f"what it shows before step {self._steps} is not finite: {facts.observation.tolist()}"
+        for group, (mode, function) in list(self._rewards.items()):
+            try:
+                values = function(facts)
+                if wrong := flaw(values):
+                    raise ValueError(f"reward mode {mode!r} {wrong} at step {self._steps}: {values.tolist()}")
+            except ValueError as error:
+                self._problem(group, mode, error)
+
+    def _problem(self, group: str, mode: str, error: ValueError) -> None:
+        self._rewards.pop(group, None)
+        self.reward_problems[group] = str(error).replace(f"reward mode {mode!r}", f"reward={mode}", 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Episode:
+    """An episode of random actions."""
+
+    shown: str  # sha256 of what it showed and what it came to, to the bit
+    ends: tuple[EnvEpisode, ...]
+    took_s: float
+
+
+def _behaviour(shown: str, played: GymEnvironments, new: GymEnvironments) -> tuple[bool, bool]:
     """Say whether the episode is the same again in any environments, and whether only in those that are new.
 
-    `first`: what it showed in the environments `played`. A run resets the same environments again and again; an
-    evaluation, and a run that is taken up, make new ones.
+    `shown`: in the environments `played`. A run resets the same environments again and again; an evaluation, and a run
+    that is taken up, make new ones.
     """
-    if _shown(*_episode(new)[:2]) != first:
+    if _episode(new).shown != shown:
         return False, False
-    carries = _shown(*_episode(played)[:2]) != first
+    carries = _episode(played).shown != shown
     return not carries, carries
 
 
-def _episode(environments: GymEnvironments) -> tuple[list[GymFacts], tuple[EnvEpisode, ...], float]:
-    """Play an episode of random actions; return its facts, what it came to, and its seconds."""
+def _episode(environments: GymEnvironments, look: Callable[[GymFacts], None] = lambda facts: None) -> _Episode:
+    """Play an episode of random actions; `look` is given the facts of every step."""
     from workers.gymnasium_task.world import RandomActions
 
-    controller, began = RandomActions(), time.perf_counter()
+    controller, sha, began = RandomActions(), hashlib.sha256(), time.perf_counter()
     seen = environments.begin([RngPath(0) / "preflight" / env for env in range(environments.n_envs)])
-    facts = []
-    while seen.alive.any():
-        happened, seen = environments.step(controller.decide(seen, environments.uniforms()))
-        facts.append(happened.facts)
     took_s = time.perf_counter() - began
-    return facts, environments.ends().envs, took_s
-
-
-def _check_shown(facts: list[GymFacts]) -> None:
-    """ValueError when an observation that random actions led to is not finite: no policy can use it."""
-    import numpy as np
-
-    for step, one in enumerate(facts, start=1):
-        if not np.isfinite(one.observation).all():
-            raise ValueError(f"what it shows before step {step} is not finite: {one.observation.tolist()}")
-
-
-def _shown(facts: list[GymFacts], ends: tuple[EnvEpisode, ...]) -> list[bytes]:
-    """Return what an episode showed and what it came to, to the bit."""
-    parts = ((one.observation, one.next_observation, one.env_reward, one.terminated, one.truncated) for one in facts)
-    steps = [b"".join(part.tobytes() for part in shown) for shown in parts]
-    return [*steps, repr(ends).encode()]
-
-
-def _reward_problems(questions: Questions, load: Load, facts: list[GymFacts]) -> dict[str, str]:
-    """Return by group why its reward cannot be computed from the facts of the episode; finite numbers are asked for."""
-    from workers.arrays import flaw
-    from workers.gymnasium_task.making import reward_of
-
-    problems = {}
-    for group, settings in questions.rewards.items():
-        what = f"reward mode {settings.mode!r}"
-        try:
-            function = reward_of(settings, load)
-            for step, one in enumerate(facts, start=1):
-                values = function(one)
-                if wrong := flaw(values):
-                    raise ValueError(f"{what} {wrong} at step {step}: {values.tolist()}")
-        except ValueError as error:
-            problems[group] = str(error).replace(what, f"reward={settings.mode}", 1)
-    return problems
+    while seen.alive.any():
+        began = time.perf_counter()
+        happened, seen = environments.step(controller.decide(seen, environments.uniforms()))
+        took_s += time.perf_counter() - began
+        one = happened.facts
+        for part in (one.observation, one.next_observation, one.env_reward, one.terminated, one.truncated):
+            sha.update(part.tobytes())
+        look(one)
+    ends = environments.ends().envs
+    sha.update(repr(ends).encode())
+    return _Episode(shown=sha.hexdigest(), ends=ends, took_s=took_s)
 
 
 def _measures(questions: Questions) -> TaskMeasures:

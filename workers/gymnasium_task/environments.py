@@ -58,6 +58,7 @@ class GymSpec:
     make: Callable[[], Env]
     codec: Codec
     outcome: Callable[[GymEpisode], float]
+    keeps_observations: bool  # for the outcome: those of whole episodes may take a lot of memory
     worst: float | None = None  # what stands for an outcome that is no number; None: nothing does
     measures: Callable[[GymEpisode], dict[str, float | None]]
     steps: int  # of a rollout
@@ -71,7 +72,7 @@ class _Place:
     """One environment and the episode it is in."""
 
     def __init__(self, spec: GymSpec) -> None:
-        self.env, self._codec = spec.make(), spec.codec
+        self.env, self._codec, self._keeps = spec.make(), spec.codec, spec.keeps_observations
         whole = self.env.unwrapped
         if id(whole) in _in_use:
             one = "what makes environments returned one that is in use"
@@ -89,7 +90,7 @@ class _Place:
         except USER_FAULTS as error:
             raise _failed("reset", self.env.reset, error) from error
         self.decisions: list[NDArray[Any]] = []  # since the reset
-        self.episode = GymEpisode(observations=[self.seen])
+        self.episode = GymEpisode(observations=[self.seen] if self._keeps else [])
 
     def step(self, decision: NDArray[Any], action: Any) -> float:
         given = copy(action)  # an environment may write into its own
@@ -102,7 +103,8 @@ class _Place:
             raise _failed("step", self.env.step, error) from error
         episode = self.episode
         self.decisions.append(decision.copy())
-        episode.observations.append(self.seen)
+        if self._keeps:
+            episode.observations.append(self.seen)
         episode.actions.append(given)
         episode.env_rewards.append(earned)
         episode.terminated, episode.truncated, episode.info = bool(terminated), bool(truncated), told

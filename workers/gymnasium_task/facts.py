@@ -33,7 +33,7 @@ class GymFacts(ReadOnlyArrays):
 class GymEpisode:
     """Complete input of an outcome: one environment's episode of T steps."""
 
-    observations: list[NDArray[np.float32]] = field(default_factory=list)  # T + 1, flat
+    observations: list[NDArray[np.float32]] = field(default_factory=list)  # T + 1, flat; none if nobody may read them
     actions: list[Any] = field(default_factory=list)  # T, as the environment was given them
     env_rewards: list[float] = field(default_factory=list)  # T
     info: Mapping[str, Any] = field(default_factory=dict)  # of the last step

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from esper_ab.contracts.errors import USER_FAULTS
-from esper_ab.contracts.kinds import ENV_REWARD, GYM_PREFIX
+from esper_ab.contracts.kinds import ENV_REWARD, GYM_PREFIX, INFO_PREFIX
 from esper_ab.contracts.settings import RewardSettings
 from workers.arrays import Floats
 from workers.gymnasium_task.environments import Env, close
@@ -27,7 +27,6 @@ from workers.user_rewards.user_code import line_of, one_line
 Load = Callable[[str, str], ModuleType]  # what it is for, reference -> the module that has the function
 Reward = Callable[[GymFacts], Floats]
 Outcome = Callable[[GymEpisode], float]
-INFO_PREFIX = "info:"
 
 
 def env_return(episode: GymEpisode) -> float:

@@ -9,6 +9,7 @@ from types import ModuleType
 import numpy as np
 import torch
 
+from esper_ab.contracts.kinds import is_own_outcome
 from esper_ab.contracts.measures import Measure
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.settings import RewardSettings
@@ -75,7 +76,8 @@ class GymWorld:
         """Make the first `n_envs` environments of the run for rollouts of `steps`; `whole`: each is an episode."""
         rollout = "episodes" if whole else self._spec.settings.gym.rollout
         spec = GymSpec(
-            make=self._make, codec=self._codec, outcome=self._outcome, worst=self._spec.outcome_worst,
+            make=self._make, codec=self._codec, outcome=self._outcome,
+            keeps_observations=is_own_outcome(self._spec.outcome), worst=self._spec.outcome_worst,
             measures=measured(self._spec.outcome), steps=steps, resets=rollout != "episodes",
             continues=rollout == "continues", repeats=self._spec.repeats, devices=self._spec.env_devices[:n_envs],
         )

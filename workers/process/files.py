@@ -31,7 +31,6 @@ from workers.storage.durable import Damaged
 
 _AGAIN_AFTER_S = 30.0  # without an answer: the connection may have been lost, and what was on its way
 _LOG_PAUSE_S = 1.0
-_LOG_BYTES = 64 << 10  # of console output, at a time
 _LAST_WORDS_S = 5.0
 _MOST_LISTED, _MOST_BYTES = 1 << 20, 64 << 20  # bytes of the list of a folder of copies, and of one copy
 
@@ -255,7 +254,7 @@ class LinkedFiles:
         if not log.block:
             with log.path.open("rb") as file:
                 file.seek(log.position)
-                log.block = file.read(_LOG_BYTES)
+                log.block = file.read(messages.LOG_BYTES)
         kind = "worker log" if log.run is None else "run log"
         self._log_sent = log
         self._announce(kind, log.block, run=log.run, position=log.position)

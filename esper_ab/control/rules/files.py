@@ -7,7 +7,16 @@ is about. A record that names a file counts once that file was stored.
 from __future__ import annotations
 
 from esper_ab.contracts.checkpoint_files import file_of
-from esper_ab.contracts.messages import EpisodeFinished, Evaluated, Fetch, FileMessage, Piece, RunSpec, Upload
+from esper_ab.contracts.messages import (
+    LOG_BYTES,
+    EpisodeFinished,
+    Evaluated,
+    Fetch,
+    FileMessage,
+    Piece,
+    RunSpec,
+    Upload,
+)
 from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.trainer import is_command
 from esper_ab.control.rules.runs import assignment
@@ -68,11 +77,13 @@ class WorkerFiles:
 
     def cancelled(self, worker: WorkerState) -> list[Step]:
         """The worker's run is given up, and what it has under way."""
-        return [*self._uploads.withdraw(worker.identity), *self._downloads.forget(worker.identity)]
+        self._downloads.forget(worker.identity)
+        return self._uploads.withdraw(worker.identity)
 
     def lost(self, worker: WorkerState) -> list[Step]:
         """The worker is gone."""
-        return [*self._uploads.forget(worker.identity), *self._downloads.forget(worker.identity)]
+        self._downloads.forget(worker.identity)
+        return self._uploads.forget(worker.identity)
 
     def _announced(self, worker: WorkerState, upload: Upload) -> AnnouncedFile | None:
         """None for a file of a run that was given up."""
@@ -92,6 +103,9 @@ class WorkerFiles:
                 raise Rejected(f"announces a {upload.file} of {of}, milestone {upload.milestone}")
         if position is None and spec != worker.run:
             return None
+        if position is not None and not 1 <= upload.size_bytes <= LOG_BYTES:
+            what = f"{upload.size_bytes} bytes of a {upload.file}"
+            raise Rejected(f"announces {what}, which comes by 1 to {LOG_BYTES} at a time")
         return AnnouncedFile(
             worker=worker.identity, number=upload.number, path=path, size_bytes=upload.size_bytes,
             sha256=upload.sha256, checkpoint=upload.file == "checkpoint", position=position,

@@ -1,13 +1,15 @@
 """Which piece of which file travels next between workers and coordinator, and when a file is complete.
 
-Of all uploads together, and of all downloads, there is never more under way than a fixed number of bytes: asked for and
-not written, or sent and not confirmed. Whose turn it is goes round, so that a large file holds up nobody for long.
-Files are known by their worker and their number; what a worker that was withdrawn still sends is a stranger's.
+Of an upload, bytes are under way that were asked for and are not written. One piece of each worker may always be, so
+that nobody waits for others, which may never send what they were asked for; beyond it, all workers together may have a
+fixed number of bytes under way, for which they take turns. To each worker one piece is under way, which its next
+question confirms. Files are known by their worker and their number; what a worker that was withdrawn still sends is a
+stranger's.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,7 +18,7 @@ import msgspec
 from esper_ab.contracts.messages import PIECE_BYTES, Fetch, Fetched, FileAnswer, Grant, NoRoom, Piece, Stored
 from esper_ab.control.rules.validation import Rejected
 
-UNDER_WAY_BYTES = 4 << 20  # of uploads; and as much of downloads
+UNDER_WAY_BYTES = 4 << 20  # of all uploads together, beyond one piece of each worker
 _AHEAD_BYTES = 4 * PIECE_BYTES  # of one file, asked for before those before them are written
 
 
@@ -104,8 +106,9 @@ class Uploads:
     """Files on their way to the coordinator, one of each worker at most."""
 
     def __init__(self) -> None:
-        self.under_way_bytes = 0
         self._of: dict[str, _Upload] = {}
+        self._held: Counter[str] = Counter()  # worker -> its bytes under way, those of files that are void among them
+        self._shared_bytes = 0  # of these, beyond one piece of each worker
         self._last: dict[str, int] = {}  # worker -> number of its last upload
         self._turns: OrderedDict[str, None] = OrderedDict()  # workers whose next piece may be asked for, in turn
         self._stored: dict[str, dict[str, AnnouncedFile]] = {}  # worker -> path -> what was stored there
@@ -121,7 +124,7 @@ class Uploads:
         if not announced.size_bytes:
             return [*dropped, TakePiece(announced, b"")]
         self._turns[worker] = None
-        return [*dropped, *self._ask()]
+        return [*dropped, *self._ask(worker)]
 
     def came(self, worker: str, piece: Piece) -> list[Step]:
         """Take a piece; none of a file that another took the place of. Rejected when it is not the one asked for."""
@@ -139,13 +142,13 @@ class Uploads:
 
     def taken(self, taken: PieceWritten) -> list[Step]:
         """Go on after a piece was written."""
-        self.under_way_bytes -= taken.length
+        self._hold(taken.worker, -taken.length)
         upload = self._of.get(taken.worker)
         if upload is not None and upload.announced.number == taken.number:
             upload.written += taken.length
             if upload.left:
                 self._turns[taken.worker] = None  # who is there already keeps its turn
-        return self._ask()
+        return self._ask(taken.worker)
 
     def filed(self, filed: Filed) -> list[Step]:
         """Tell the worker what became of its file, if it is still the one it waits for."""
@@ -180,22 +183,36 @@ class Uploads:
         """Forget what else the worker has had stored."""
         self._stored[worker] = {path: one for path, one in self._stored.get(worker, {}).items() if path in paths}
 
-    def _ask(self) -> list[Step]:
+    def _ask(self, worker: str) -> list[Step]:
+        """Go on after what is under way of `worker` has changed."""
         steps: list[Step] = []
+        if worker in self._turns and not self._held[worker]:
+            steps.append(self._grant(worker))
         while self._turns:
-            worker = next(iter(self._turns))
-            upload = self._of[worker]
-            length = min(PIECE_BYTES, upload.left)
-            if self.under_way_bytes + length > UNDER_WAY_BYTES:
+            first = next(iter(self._turns))
+            piece = min(PIECE_BYTES, self._of[first].left)
+            if self._shared_bytes + _shared(self._held[first] + piece) - _shared(self._held[first]) > UNDER_WAY_BYTES:
                 break  # who is first stays first
-            del self._turns[worker]
-            grant = Grant(number=upload.announced.number, offset=upload.asked, length=length)
-            self.under_way_bytes += length
-            upload.asked += length
-            steps.append(Answer(worker, grant))
-            if upload.left and upload.asked - upload.written < _AHEAD_BYTES:
-                self._turns[worker] = None
+            steps.append(self._grant(first))
         return steps
+
+    def _grant(self, worker: str) -> Answer:
+        """Ask for its next piece; it has its next turn after all others."""
+        upload = self._of[worker]
+        grant = Grant(number=upload.announced.number, offset=upload.asked, length=min(PIECE_BYTES, upload.left))
+        upload.asked += grant.length
+        self._hold(worker, grant.length)
+        del self._turns[worker]
+        if upload.left and upload.asked - upload.written < _AHEAD_BYTES:
+            self._turns[worker] = None
+        return Answer(worker, grant)
+
+    def _hold(self, worker: str, more: int) -> None:
+        self._shared_bytes -= _shared(self._held[worker])
+        self._held[worker] += more
+        self._shared_bytes += _shared(self._held[worker])
+        if not self._held[worker]:
+            del self._held[worker]
 
     def _void(self, worker: str, *, dropped: bool = True) -> list[Step]:
         """What was asked for and has not come is not under way any more; what has come is until it is written."""
@@ -203,50 +220,43 @@ class Uploads:
         if upload is None:
             return []
         self._turns.pop(worker, None)
-        self.under_way_bytes -= upload.asked - upload.came
-        return [*([DropFile(upload.announced)] if dropped else []), *self._ask()]
+        self._hold(worker, upload.came - upload.asked)
+        return [*([DropFile(upload.announced)] if dropped else []), *self._ask(worker)]
+
+
+def _shared(held_bytes: int) -> int:
+    """What a worker takes of the bytes that all share when it has so many under way."""
+    return max(0, held_bytes - PIECE_BYTES)
 
 
 class Downloads:
-    """Pieces on their way to workers: one for each at most, which its next question confirms."""
+    """Pieces on their way to workers: one for each at most, so that nobody waits for others."""
 
     def __init__(self) -> None:
-        self._waiting: OrderedDict[str, ReadPiece] = OrderedDict()  # by worker, in turn
-        self._under_way: set[str] = set()  # workers: a piece is being read for them, or was sent and is not confirmed
-
-    @property
-    def under_way_bytes(self) -> int:
-        """At most, as a piece may be short."""
-        return PIECE_BYTES * len(self._under_way)
+        self._asked: dict[str, Fetch] = {}  # worker -> its last question, until it is answered
+        self._reading: set[str] = set()  # workers: a piece is being read for them
 
     def asked(self, worker: str, fetch: Fetch) -> list[Step]:
-        """Have a piece read, when it is the worker's turn."""
-        self._remove(worker)
-        self._waiting[worker] = ReadPiece(worker, fetch)
-        return self._read()
+        """Have a piece read: the question takes the place of the worker's one before."""
+        self._asked[worker] = fetch
+        return self._read(worker)
 
     def read(self, read: Read) -> list[Step]:
-        """Send what was read, unless its worker is gone."""
-        if read.worker not in self._under_way:
-            return []
-        if read.piece.data:
-            return [Answer(read.worker, read.piece)]
-        self._under_way.remove(read.worker)  # the end, which nobody confirms
-        return [Answer(read.worker, read.piece), *self._read()]
+        """Send what was read, unless its worker has asked for something else since, or for nothing more."""
+        self._reading.remove(read.worker)
+        asked = self._asked.get(read.worker)
+        if asked is None or (asked.number, asked.offset) != (read.piece.number, read.piece.offset):
+            return self._read(read.worker)
+        del self._asked[read.worker]
+        return [Answer(read.worker, read.piece)]
 
-    def forget(self, worker: str) -> list[Step]:
+    def forget(self, worker: str) -> None:
         """The worker asks for nothing more of what it asked for."""
-        self._remove(worker)
-        return self._read()
+        self._asked.pop(worker, None)
 
-    def _remove(self, worker: str) -> None:
-        self._under_way.discard(worker)
-        self._waiting.pop(worker, None)
-
-    def _read(self) -> list[Step]:
-        steps: list[Step] = []
-        while self._waiting and self.under_way_bytes + PIECE_BYTES <= UNDER_WAY_BYTES:
-            _, due = self._waiting.popitem(last=False)
-            self._under_way.add(due.worker)
-            steps.append(due)
-        return steps
+    def _read(self, worker: str) -> list[Step]:
+        asked = self._asked.get(worker)
+        if asked is None or worker in self._reading:
+            return []
+        self._reading.add(worker)
+        return [ReadPiece(worker, asked)]

@@ -10,7 +10,7 @@ from support import fake_plans
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Device, Kernel, Questions
-from esper_ab.control.nodes import check_alike, examine_nodes, pool
+from esper_ab.control.nodes import check_alike, examine_nodes, offered, pool
 from esper_ab.launchers import Node
 from esper_ab.launchers.local import LocalLauncher
 
@@ -24,12 +24,17 @@ def machine(cores=2, gpus=0, title="H200", **facts):
     return msgspec.structs.replace(made, devices=(*cards, *made.devices), **facts)
 
 
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 4), st.integers(1, 4)), min_size=1, max_size=5))
-def test_every_device_has_one_place_numbered_node_after_node(sizes):
-    nodes = [Node(name=f"n{i}", cores=cores) for i, (_, _, cores) in enumerate(sizes)]
-    found = pool(nodes, [machine(seen, gpus) for gpus, seen, _ in sizes])
+SEEN_AND_OFFERED = st.tuples(st.integers(0, 4), st.integers(1, 4), st.none() | st.integers(0, 4), st.integers(1, 4))
+
+
+@given(st.lists(SEEN_AND_OFFERED, min_size=1, max_size=5))
+def test_every_device_that_is_offered_has_one_place_numbered_node_after_node(sizes):
+    nodes = [Node(name=f"n{i}", cores=cores, gpus=gpus) for i, (*_, gpus, cores) in enumerate(sizes)]
+    there = [machine(cores, gpus) for gpus, cores, *_ in sizes]
+    found = pool(nodes, [offered(node, one) for node, one in zip(nodes, there, strict=True)])
     assert len({device.name for device in found}) == len(found)
-    for kind, counts in (("cuda", [gpus for gpus, _, _ in sizes]), ("cpu", [min(seen, own) for _, seen, own in sizes])):
+    gpus = [seen if own is None else min(seen, own) for seen, _, own, _ in sizes]
+    for kind, counts in (("cuda", gpus), ("cpu", [min(seen, own) for _, seen, _, own in sizes])):
         of_kind = [device for device in found if device.name.startswith(kind)]
         assert [device.name for device in of_kind] == [f"{kind}:{i}" for i in range(sum(counts))]
         assert [device.node for device in of_kind] == [f"n{i}" for i, count in enumerate(counts) for _ in range(count)]

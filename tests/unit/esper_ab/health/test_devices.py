@@ -49,6 +49,12 @@ def test_mig_and_old_gpus() -> None:
     assert (found["mig"], found["bf16"]) == ("warning", "warning")
 
 
+def test_of_several_instances_one_is_to_be_named() -> None:
+    machine = msgspec.structs.replace(_CPU, gpu_problem="CUDA_VISIBLE_DEVICES=MIG-a,MIG-b names …")
+    (gpu, *_) = devices.gpu_diagnoses(machine, devices.Driver(), "MIG-a,MIG-b")
+    assert (gpu.level, gpu.remedy) == ("problem", "name one instance, or say --devices cpu")
+
+
 def test_the_version_of_the_driver_without_nvidia_smi() -> None:
     text = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19\nGCC version: 12\n"
     assert devices.parse_driver("", "", text).version == "535.104.05"

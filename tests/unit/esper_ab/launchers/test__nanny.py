@@ -25,8 +25,8 @@ def test_what_ray_sets_for_an_actor_is_not_passed_on(tmp_path, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     nanny = Nanny(str(tmp_path))
-    nanny.begin("errand", ("sh", "-c", "env; pwd"), None, {})
-    status, output, _ = nanny.wait("errand", None)
+    nanny.begin("w00/1", ("sh", "-c", "env; pwd"), b"", {})
+    status, output, _ = nanny.wait("w00/1", None)
     assert status == 0
     assert b"OMP_NUM_THREADS" not in output
     assert b"CUDA_VISIBLE_DEVICES" not in output
@@ -39,6 +39,18 @@ def test_of_a_command_that_could_not_be_started_nothing_is_told(tmp_path):
         nanny.begin("w00/1", GREETED, b"order\n", {})
     nanny.tell("w00/1", b"go\n", None)
     nanny.signal("w00/1", signal.SIGKILL, None)
+
+
+def test_an_errand_sees_the_gpus_that_its_node_offers(tmp_path, monkeypatch):
+    """They are asked about by actors without GPUs, in which Ray leaves the environment of its node."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
+    nanny = Nanny(str(tmp_path))
+    nanny.begin("errand", ("sh", "-c", "echo $CUDA_VISIBLE_DEVICES ${OMP_NUM_THREADS-unset}"), None, {})
+    assert nanny.wait("errand", None) == (0, b"2,3 unset\n", b"")
+    assert nanny.visible() == "2,3"
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    assert nanny.visible() is None
 
 
 def test_a_signal_reaches_it_and_one_that_has_ended_ignores_it(tmp_path):

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from support.asking import experiment, machine, planned
+from support.asking import asked, experiment, machine, planned
 
 from esper_ab.contracts.machine import Machine, TaskFacts
+from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.plan.blocks import Plan
 from esper_ab.plan.estimate import NATIVE, TORCH, Estimate, epoch_s, estimate
 from esper_ab.plan.text import plan_text
@@ -87,6 +88,33 @@ def test_memory_has_a_part_per_worker_and_a_part_per_environment() -> None:
 
     assert memory(64) - memory(4) == 2 * 60 * (memory(5) - memory(4)) // 2
     assert memory(4) > 2 * (400 << 20)
+
+
+def memory_of_environments(*controllers: str, width: int = 0, limit: int = 100, **changes: object) -> float:
+    """Bytes of a worker of environments that show so many numbers."""
+    name = "gym:CartPole-v1"
+    returns = TaskMeasures(outcome=Measure(name="env_return", label="return", better="higher"))
+    task = TaskFacts(
+        name=name, title="", measures=returns, kind="gymnasium", step_s=1e-5, episode_steps=limit,
+        observation_width=width,
+    )  # fmt: skip
+    there = machine(rewards=("env",), controllers=("random",), tasks=(task,))
+    plan = planned(asked(*controllers, task=name, n_envs=8, steps=1000, margin=5.0, **changes), there)
+    return cost_of(plan, there).memory_bytes / len(plan.lanes)
+
+
+def test_what_learners_of_environments_keep_of_observations_is_part_of_their_memory(tmp_path: Path) -> None:
+    """Seven copies of what a rollout shows (tests/unit/workers/gymnasium_task/test_world.py)."""
+    base, width = 400 << 20, 210 * 160 * 3
+    own = f"{tmp_path}/own.py:outcome"
+    shown = 100 * 8 * width * 4
+    assert memory_of_environments("env", "random", width=width) == base + 7 * shown
+    assert memory_of_environments("env", "random", width=width, outcome="info:score") == base + 7 * shown
+    assert memory_of_environments("env", "random", width=width, outcome=own) == base + 8 * shown
+    assert memory_of_environments("env", "random", width=width, limit=0) == base + 10 * 7 * shown
+    assert memory_of_environments("random", "alike=random", width=width) == base
+    resets = memory_of_environments("env", "random", width=width, sets=("gym.rollout=resets",))
+    assert resets == base + 10 * 7 * shown
 
 
 def test_a_gpu_is_said_to_be_a_guess() -> None:

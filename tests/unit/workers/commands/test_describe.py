@@ -21,6 +21,9 @@ from workers.tasks.cifar10 import TASK
         (True, "13.0", 0, "GPU-abc", "finds none in CUDA_VISIBLE_DEVICES=GPU-abc"),
         (True, "13.0", 0, "", ""),  # the user took the GPUs out of the pool
         (True, None, 0, "-1", ""),
+        (True, "13.0", 0, "MIG-a,MIG-b", "names an instance of MIG beside others, and a process sees one instance"),
+        (True, None, 0, "MIG-a,MIG-b", "build without CUDA"),
+        (True, "13.0", 0, "MIG-a", "finds none in CUDA_VISIBLE_DEVICES=MIG-a"),
     ],
 )
 def test_a_gpu_that_cannot_be_used_is_a_problem(

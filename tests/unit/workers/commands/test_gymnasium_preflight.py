@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -213,3 +214,24 @@ def test_an_environment_that_breaks_its_contract_is_named_with_what_it_did(
     problem = ask(f"{own}:{name}", "env").problem
     assert problem.startswith(said)
     assert bool(problem) == bool(said)
+
+
+def test_the_memory_of_an_episode_does_not_grow_with_its_steps(tmp_path: Path) -> None:
+    """All that 60 steps of two environments show takes 23 MiB, once."""
+    own = own_file(tmp_path)
+    tracemalloc.start()
+    try:
+        found = ask(f"{own}:Wide", f"{own}:late", "env")
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (found.problem, found.tasks[0].repeats, found.tasks[0].observation_width) == ("", True, 50_000)
+    assert list(found.reward_problems) == ["g0"]
+    assert "is not finite at step 40: [nan, nan]" in found.reward_problems["g0"]
+    assert most < 8 << 20
+
+
+def test_an_outcome_of_a_users_own_has_all_observations_of_an_episode(tmp_path: Path) -> None:
+    own = own_file(tmp_path)
+    wide = 61 * 50_000.0
+    assert ask(f"{own}:Wide", "env", outcome=f"{own}:width", outcome_low=wide, outcome_high=wide).problem == ""

@@ -77,7 +77,8 @@ def environments(steps: int = 20, limit: int = 9, kind: type[Walk] = Walk, **how
     walk = Walk()
     spec = GymSpec(
         make=lambda: kind(limit), codec=Codec(walk.observation_space, walk.action_space), outcome=env_return,
-        measures=lambda episode: {"length": float(len(episode.actions))}, steps=steps, devices=("cpu:0",) * ENVS, **how,
+        measures=lambda episode: {"length": float(len(episode.actions))}, steps=steps, devices=("cpu:0",) * ENVS,
+        keeps_observations=True, **how,
     )  # fmt: skip
     return GymEnvironments(spec, Stopwatch())
 

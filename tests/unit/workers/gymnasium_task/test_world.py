@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -179,3 +180,22 @@ def test_random_actions_of_a_box_without_bounds_are_normal_whatever_its_numbers(
         decisions = RandomActions().decide(seen, np.array([[0.001], [0.5], [0.999]]))
         assert decisions.ravel() == pytest.approx([-3.09, 0.0, 3.09], abs=0.01)
         assert codec.given(decisions).ravel() == pytest.approx(decisions.ravel(), abs=0.5)
+
+
+@pytest.mark.parametrize(("outcome", "controller", "copies"), [("", "ppo", 7), ("width", "ppo", 8), ("", "random", 0)])
+def test_a_worker_keeps_so_many_copies_of_what_a_rollout_shows(
+    tmp_path: Path, outcome: str, controller: str, copies: int
+) -> None:
+    """esper_ab/plan/estimate.py counts with them; beside them there is what belongs to single steps."""
+    own, shown = own_file(tmp_path), 60 * 2 * 50_000 * 4
+    session = gym_session(
+        f"{own}:Wide", n_envs=2, steps=60, controller=controller, outcome=outcome and f"{own}:{outcome}"
+    )
+    session.train(0, lambda step: None, lambda step: None)
+    tracemalloc.start()
+    try:
+        session.train(1, lambda step: None, lambda step: None)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert copies <= most / shown < copies + 0.5

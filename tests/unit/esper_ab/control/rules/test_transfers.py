@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -54,17 +56,20 @@ class World:
                     self.stored.add((worker, said.number))
                 case TakePiece() | DropFile():
                     self.store.append(step)
-        unanswered = sum(grant.length for grants in self.grants.values() for grant in grants if self.alive(grant))
-        unwritten = sum(len(one.data) for one in self.store if isinstance(one, TakePiece))
-        assert unwritten <= self.uploads.under_way_bytes <= UNDER_WAY_BYTES
-        assert unanswered <= UNDER_WAY_BYTES
-
-    def alive(self, grant):
-        return True
+        held = Counter({worker: sum(grant.length for grant in grants) for worker, grants in self.grants.items()})
+        for one in self.store:
+            if isinstance(one, TakePiece):
+                held[one.announced.worker] += len(one.data)
+        assert sum(max(0, size_bytes - PIECE_BYTES) for size_bytes in held.values()) <= UNDER_WAY_BYTES
 
     def announce(self, one):
         self.grants.pop(one.worker, None)  # a worker answers for its present file only
         self.perform(self.uploads.announce(one))
+
+    def announce_all(self, sizes, number=1):
+        """One file of each worker."""
+        for worker, size_bytes in sizes.items():
+            self.announce(announced(worker, number, size_bytes))
 
     def answer(self, worker):
         grants = self.grants.get(worker)
@@ -76,24 +81,33 @@ class World:
     def write(self):
         if not self.store:
             return
-        step = self.store.pop(0)
+        step = self.store[0]
         key = (step.announced.worker, step.announced.number)
         if isinstance(step, DropFile):
+            del self.store[0]
             self.files.pop(key, None)
             return
         self.files[key] = self.files.get(key, 0) + len(step.data)
         if self.files[key] == step.announced.size_bytes:
             self.perform(self.uploads.filed(Filed(announced=step.announced, outcome="stored")))
+        del self.store[0]
         self.perform(self.uploads.taken(PieceWritten(worker=key[0], number=key[1], length=len(step.data))))
 
-    def settle(self):
+    def settle(self, workers=WORKERS):
+        """Until there is nothing left to do for a store and these workers; the others say nothing."""
         for _ in range(10_000):
-            if not self.store and not any(self.grants.values()):
+            if not self.store and not any(self.grants.get(worker) for worker in workers):
                 return
-            for worker in WORKERS:
+            for worker in workers:
                 self.answer(worker)
             self.write()
         raise AssertionError("it does not come to rest")
+
+
+def granted_to_all(world):
+    """Bytes that are asked for when every worker announces a large file."""
+    world.announce_all(dict.fromkeys(WORKERS, 20 * PIECE_BYTES), number=1000)
+    return sum(grant.length for grants in world.grants.values() for grant in grants)
 
 
 EVENTS = st.lists(
@@ -126,7 +140,7 @@ def test_whatever_happens_what_is_under_way_is_bounded_and_every_file_left_is_st
                 world.perform(world.uploads.forget(worker))
     world.settle()
     assert world.stored >= set(present.items())
-    assert world.uploads.under_way_bytes == 0
+    assert granted_to_all(world) == granted_to_all(World()), "nothing is taken of what all share"
 
 
 def test_a_large_file_does_not_hold_up_a_small_one():
@@ -140,6 +154,32 @@ def test_a_large_file_does_not_hold_up_a_small_one():
         world.write()
     assert {worker for worker, _ in world.stored} >= set(WORKERS[1:])
     assert (WORKERS[0], 1) not in world.stored
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.sampled_from(WORKERS), st.sampled_from(SIZES)), st.sets(st.sampled_from(WORKERS)))
+def test_workers_that_do_not_send_what_they_announced_hold_up_nobody_else(sizes, silent):
+    world = World()
+    world.announce_all({worker: size_bytes for worker, size_bytes in sizes.items() if worker in silent})
+    world.announce_all({worker: size_bytes for worker, size_bytes in sizes.items() if worker not in silent})
+    world.settle([worker for worker in WORKERS if worker not in silent])
+    assert world.stored >= {(worker, 1) for worker in sizes if worker not in silent}
+
+
+def test_a_worker_alone_has_several_pieces_under_way():
+    world = World()
+    world.announce(announced(size_bytes=20 * PIECE_BYTES))
+    assert len(world.grants["w00/1"]) == 4
+
+
+def test_who_announces_again_and_again_has_no_second_share():
+    world = World()
+    world.announce_all(dict.fromkeys(WORKERS, 20 * PIECE_BYTES))
+    for number in range(2, 40):
+        world.answer(WORKERS[0])  # and nothing is written
+        world.announce(announced(WORKERS[0], number=number, size_bytes=20 * PIECE_BYTES))
+    world.settle()
+    assert world.stored >= {(WORKERS[0], 39), *((worker, 1) for worker in WORKERS[1:])}
 
 
 @pytest.mark.parametrize("piece", [
@@ -202,46 +242,46 @@ def test_what_a_withdrawn_worker_has_had_stored_since_counts_for_nobody():
 
 
 class Reader:
-    """Reads what downloads have read, and knows who waits for an answer."""
+    """Reads what downloads have read, one piece after another, and knows who waits for an answer."""
 
     def __init__(self):
-        self.downloads, self.reading, self.waits = Downloads(), [], set()
+        self.downloads, self.reading, self.waits = Downloads(), [], {}
 
     def perform(self, steps):
         for step in steps:
             if isinstance(step, ReadPiece):
                 self.reading.append(step)
             else:
-                self.waits.discard(step.worker)
-        assert self.downloads.under_way_bytes <= UNDER_WAY_BYTES
+                assert self.waits.pop(step.worker) == step.message.offset, "an answer is to the last question"
+        readers = [due.worker for due in self.reading]
+        assert len(readers) == len(set(readers)), "a piece for each worker, at most"
+        assert set(readers) >= set(self.waits)
 
-    def ask(self, worker):
-        self.waits.add(worker)
-        self.perform(self.downloads.asked(worker, Fetch(number=1, file="checkpoints/a/0/1.pt", offset=0)))
+    def ask(self, worker, offset):
+        self.waits[worker] = offset
+        self.perform(self.downloads.asked(worker, Fetch(number=1, file="checkpoints/a/0/1.pt", offset=offset)))
 
-    def forget(self, worker):
-        self.waits.discard(worker)
-        self.perform(self.downloads.forget(worker))
+    def forget(self, worker, offset):
+        self.waits.pop(worker, None)
+        self.downloads.forget(worker)
 
-    def read(self, data):
+    def read(self, worker, offset):
         if self.reading:
             due = self.reading.pop(0)
-            piece = Fetched(number=due.asked.number, offset=due.asked.offset, data=data)
+            piece = Fetched(number=due.asked.number, offset=due.asked.offset, data=b"x")
             self.perform(self.downloads.read(Read(worker=due.worker, piece=piece)))
 
 
-@given(st.lists(st.tuples(st.sampled_from(("ask", "ask", "read", "end", "forget")), st.sampled_from(WORKERS)),
-                max_size=150))
-def test_downloads_are_bounded_and_everybody_who_asks_gets_an_answer(events):
+@given(st.lists(
+    st.tuples(st.sampled_from(("ask", "ask", "read", "forget")), st.sampled_from(WORKERS), st.integers(0, 3)),
+    max_size=150,
+))
+def test_a_piece_is_read_for_each_worker_and_everybody_who_asks_gets_an_answer(events):
+    """Whoever has been answered says nothing more unless it asks again: that holds up nobody."""
     reader = Reader()
-    acts = {"ask": reader.ask, "forget": reader.forget}
-    for event, worker in events:
-        if event in acts:
-            acts[event](worker)
-        else:
-            reader.read(b"" if event == "end" else b"x")
-    for worker in set(WORKERS) - reader.waits:  # who has got a piece confirms it
-        reader.forget(worker)
-    while reader.reading:
-        reader.read(b"")
+    for event, worker, offset in events:
+        getattr(reader, event)(worker, offset)
+    for _ in range(2 * len(WORKERS)):
+        reader.read(None, None)
     assert not reader.waits
+    assert not reader.reading
