@@ -7,13 +7,15 @@ import json
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
-from support.journals import Synthetic, failed_run, planted_effect, three_groups, without_evaluations, write
+from support.journals import Synthetic, failed_run, given_up, planted_effect, three_groups, without_evaluations, write
 
+from esper_ab.analysis.analyse import analyse
 from esper_ab.api.loaded import load_experiment
 from esper_ab.commands.export import export
 from esper_ab.contracts.errors import JournalError, UsageError
-from esper_ab.journal.events import EpisodeRecorded
+from esper_ab.journal.events import EpisodeRecorded, Ledger, RunEvaluated, RunReady
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
@@ -99,6 +101,39 @@ def test_an_endpoint_of_the_curve_waits_for_the_whole_curve(tmp_path):
     assert rows[run] is None
     assert known[run].endpoint is None
     assert sum(value is None for value in rows.values()) == sum(one.endpoint is None for one in known.values())
+
+
+@pytest.mark.parametrize("endpoint", ["evaluation", "last-tenth", "curve-mean"])
+@pytest.mark.parametrize("cut", ["cut", "dropped_pair", "cancelled", "evaluated"])
+def test_a_run_that_no_comparison_counts_has_no_endpoint(tmp_path, endpoint, cut):
+    events = Synthetic(endpoint=endpoint).events()
+    last = max(n for n, event in enumerate(events) if isinstance(event, RunEvaluated))
+    run = events[last].record.run.name
+    if cut == "cut":
+        events = events[:last]
+    elif cut == "evaluated":
+        entry = Ledger(category="cancelled", run_name=run, episode=None, detail="replicate 5 was given up")
+        events = [*events[: last + 1], entry]
+    else:
+        events = given_up(events, cut)
+    history = fold(events)
+    rows = dict(query(write(tmp_path / "run", events), "SELECT run, endpoint FROM runs").rows)
+    assert [name for name, value in rows.items() if value is None] == [run]
+    assert {name for name, one in outcomes(history).items() if one.endpoint is None} == {run}
+    assert sum(len(one.pairs) for one in analyse(history).comparisons) == 5
+
+
+def test_warm_up_is_that_of_the_first_start(tmp_path):
+    """As a number: "9.5" is more than "10.2" as text."""
+    events = planted_effect()
+    ready = next(n for n, event in enumerate(events) if isinstance(event, RunReady))
+    for number, (first, second) in enumerate([(10.2, 9.5), (0.5, 0.9)]):
+        starts = [msgspec.structs.replace(events[ready], warm_up_s=seconds) for seconds in (first, second)]
+        again = [*events[:ready], *starts, *events[ready + 1 :]]
+        run = starts[0].run.name
+        found = query(write(tmp_path / str(number), again), f"SELECT warm_up_s FROM runs WHERE run = '{run}'").rows
+        assert found == ((first,),)
+        assert fold(again).runs[run].warm_up_s == first
 
 
 def test_evaluations_hold_every_reward(experiment_dir):
