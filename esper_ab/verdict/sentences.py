@@ -10,6 +10,7 @@ from esper_ab.stats.statistic import Beside
 from esper_ab.stats.text import digits_apart, n_pairs, p_beside, p_text, percent, signed
 from esper_ab.verdict.descriptive import statistics
 from esper_ab.verdict.evidence import DifferenceInterval, Evidence
+from esper_ab.verdict.question import Question
 from esper_ab.verdict.sentences_on_losses import on_collapse, on_losses
 from esper_ab.verdict.word import CLAIMS, DIFFERENT, Verdict
 
@@ -53,10 +54,19 @@ def sentence(evidence: Evidence) -> str:
     if verdict is Verdict.NO_INFERENCE and len(evidence.pairs) < 2:
         return _no_inference(evidence)
     if verdict is Verdict.IDENTICAL:
-        return f"IDENTICAL ({n}). All records of {a} and {b} agree: the same computation. No test applies."
+        return f"IDENTICAL ({n}). All records of {a} and {b} agree: {_identical(question)} No test applies."
     undecided = verdict in (Verdict.NO_INFERENCE, Verdict.INCONCLUSIVE)
     said = _undecided(evidence) if undecided else _decided(evidence)
     return f"{said} Conditional on {question.scope}."
+
+
+def _identical(question: Question) -> str:
+    if question.same_settings:
+        return "the same computation."
+    return (
+        "their settings differ, but no decision of these runs depended on it. Longer training may tell them apart, or "
+        "what differs is never used in this task."
+    )
 
 
 def _head(evidence: Evidence) -> str:
