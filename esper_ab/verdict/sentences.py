@@ -99,7 +99,7 @@ def _no_inference(evidence: Evidence) -> str:
 def _decided(evidence: Evidence) -> str:
     question, n = evidence.question, n_pairs(evidence.used)
     margin = question.design.margin_words
-    numbers = f"{_head(evidence)}, {interval(evidence)}, {_test(evidence)}{_when(evidence)}."
+    numbers = f"{_head(evidence)}, {interval(evidence)}, {_test(evidence)}{_when(evidence)}{_of_last(evidence)}."
     if evidence.verdict is Verdict.EQUIVALENT:
         tost = f" (TOST p {p_text(evidence.equivalence.p)})" if evidence.equivalence else ""
         return (
@@ -139,11 +139,24 @@ def _test(evidence: Evidence) -> str:
 
 def _when(evidence: Evidence) -> str:
     """Name the look that decided the comparison; "" in a design with a single look."""
-    at, looks = evidence.course.decided_at, evidence.question.design.looks
-    if at is None or (len(looks) < 2 and evidence.question.design.anytime_after is None):
+    at, design = evidence.course.decided_at, evidence.question.design
+    if at is None or (len(design.looks) < 2 and design.anytime_after is None):
         return ""
-    number = f" (look {looks.index(at) + 1} of {len(looks)})" if at in looks else ""
-    return f", decided after replicate {at}{number}"
+    return f", decided {_after(design, at)}"
+
+
+def _of_last(evidence: Evidence) -> str:
+    """Say that estimate, interval, p and bound are not those of the look that decided; "" where they are."""
+    at, look = evidence.course.decided_at, evidence.last_look
+    if look is None or at in (None, look.replicates):
+        return ""
+    return f"; these numbers and their bound are those {_after(evidence.question.design, look.replicates)}"
+
+
+def _after(design: Design, replicates: int) -> str:
+    looks = design.looks
+    number = f" (look {looks.index(replicates) + 1} of {len(looks)})" if replicates in looks else ""
+    return f"after replicate {replicates}{number}"
 
 
 def _undecided(evidence: Evidence) -> str:
