@@ -13,7 +13,7 @@ from esper_ab.analysis.cross import CrossEvaluation, cross_evaluation
 from esper_ab.analysis.evaluation_noise import noise_of_pairs
 from esper_ab.analysis.kinds import kind_of
 from esper_ab.analysis.learning import Learning, learning
-from esper_ab.analysis.pairs import all_pairs, lost_of, same_records
+from esper_ab.analysis.pairs import all_pairs, lost_of, same_records, same_settings
 from esper_ab.analysis.remarks import remarks
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.design.design import Contrast
@@ -85,7 +85,7 @@ def _compare(
     experiment = history.plan.experiment
     question = Question(
         a=contrast.a, b=contrast.b, design=history.design, planned=history.replicates, scope=conditions(history),
-        paired=not experiment.unpaired, run_sd=history.plan.run_sd,
+        paired=not experiment.unpaired, run_sd=history.plan.run_sd, same_settings=same_settings(history, contrast),
         rng_seed=int(history.plan.digest[: 2 * _DIGEST_BYTES], 16),
     )  # fmt: skip
     return compare(

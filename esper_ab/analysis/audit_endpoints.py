@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from esper_ab.analysis.pairs import Pairs
 from esper_ab.journal.fold import History
-from esper_ab.journal.outcomes import endpoint
+from esper_ab.journal.outcomes import endpoint_of
 from esper_ab.stats.drift import drift
 from esper_ab.stats.text import p_text
 from esper_ab.verdict.finding import Finding
@@ -24,7 +24,7 @@ def _no_number(history: History) -> Iterator[Finding]:
     for group in history.groups:
         runs = [
             run.ref.name for run in history.of_group(group)
-            if run.evaluation is not None and not run.lost and endpoint(run, history.design.endpoint) is None
+            if run.evaluation is not None and not run.lost and endpoint_of(run, history.design.endpoint) is None
         ]  # fmt: skip
         if runs:
             sentence = f"The endpoint of {', '.join(runs)} is no finite number: the record is damaged or foreign."

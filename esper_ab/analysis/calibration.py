@@ -14,7 +14,7 @@ from esper_ab.design.false_claims import false_claims
 from esper_ab.design.power import PowerQuestion
 from esper_ab.design.power_tables import RHO, ROWS, Known, power_tables
 from esper_ab.journal.fold import History, RunHistory
-from esper_ab.journal.outcomes import endpoint, mean_outcome
+from esper_ab.journal.outcomes import endpoint_of, mean_outcome
 from esper_ab.settings.differences import flat
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 
@@ -26,10 +26,10 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool, na
     has `named` a margin, it is what that many replicates can find.
     """
     plan, experiment = history.plan, history.plan.experiment
-    runs = [run for run in history.runs.values() if endpoint(run, experiment.endpoint) is not None]
+    runs = [run for run in history.runs.values() if endpoint_of(run, experiment.endpoint) is not None]
     if len(runs) < LEAST_RUNS:
         raise UsageError(f"only {len(runs)} runs have an endpoint; a calibration needs {LEAST_RUNS} at least")
-    endpoints = np.array([endpoint(run, experiment.endpoint) for run in runs], dtype=np.float64)
+    endpoints = np.array([endpoint_of(run, experiment.endpoint) for run in runs], dtype=np.float64)
     trained = np.array([[mean_outcome(record) for record in run.curve()] for run in runs], dtype=np.float64)
     curves = trained[:, np.isfinite(trained).all(axis=0)]  # a rollout in which no episode ended has no outcome
     per_group = min(replicates, len(runs) // 2)

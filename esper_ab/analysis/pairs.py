@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.outcomes import endpoint_of
+from esper_ab.settings.differences import axes
 from esper_ab.stats.pair import Pair
 from esper_ab.verdict.question import HalfPair, Lost
 
@@ -64,11 +65,17 @@ def _sides(
 
 
 def same_records(history: History, contrast: Contrast, pairs: Sequence[Pair]) -> bool:
-    """Return whether pairs exist and both runs of each have equal digests throughout: one computation, twice."""
+    """Return whether pairs exist and both runs of each have equal digests throughout."""
     runs = {group: {run.ref.replicate: run for run in history.of_group(group)} for group in (contrast.a, contrast.b)}
     return bool(pairs) and all(
         _digests(runs[contrast.a][pair.replicate]) == _digests(runs[contrast.b][pair.replicate]) for pair in pairs
     )
+
+
+def same_settings(history: History, contrast: Contrast) -> bool:
+    """Return whether no setting differs that one of the two groups reads."""
+    groups = {group.name: group for group in history.plan.experiment.groups}
+    return not axes(groups[contrast.a], groups[contrast.b])
 
 
 def _digests(run: RunHistory) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ _LEAST_RUNS = 3  # to speak of a fall
 
 
 def remarks(history: History, outcomes: Mapping[str, RunOutcome], learning: Sequence[Learning]) -> tuple[str, ...]:
-    """Return a sentence for each of: curves that fall, greedy far from sampled, a group above all that learn."""
+    """Return a sentence for each of: curves that fall, greedy far from sampled, a fixed group far above learners."""
     return (*_falling(history, learning), *_greedy(history, learning), *_fixed_above(history, outcomes, learning))
 
 
@@ -66,8 +66,8 @@ def _fixed_above(
         return
     best = max(trained, key=lambda group: design.outcome.sign * trained[group])
     for group, value in means.items():
-        if group not in learners and design.outcome.sign * (value - trained[best]) > 0.0:
+        if group not in learners and design.outcome.sign * (value - trained[best]) >= design.margin:
             yield (
-                f"{group}, which does not learn, comes to {design.value(value)}, and no group that learns does: the "
-                f"best of them, {best}, to {design.value(trained[best])}."
+                f"{group}, which does not learn, comes to {design.value(value)}, the best group that learns, {best}, "
+                f"to {design.value(trained[best])}: the margin or more apart."
             )

@@ -19,12 +19,13 @@ from esper_ab.contracts.errors import UsageError, refused
 from esper_ab.journal.load import load
 from esper_ab.query.records import TABLES, add_conclusions, table_sql
 from esper_ab.query.sql import viewed
+from esper_ab.stats.text import counted
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 Format = Literal["csv", "parquet"]
-_NESTED = {"op_counts", "rewards"}  # a list and a map, which CSV cannot hold: written as JSON
+_NESTED = {"rewards"}  # a map, which CSV cannot hold: written as JSON
 _FOLDER = "export"
 
 
@@ -67,7 +68,7 @@ def command(
         click.echo(json_module.dumps({"run": str(experiment_dir), "format": form, "files": files}, indent=2))
         return
     for one in written:
-        click.echo(f"{one.file}: {one.rows} {'row' if one.rows == 1 else 'rows'}, {one.size_bytes / 1e3:.1f} kB")
+        click.echo(f"{one.file}: {counted(one.rows, 'row')}, {one.size_bytes / 1e3:.1f} kB")
 
 
 def export(

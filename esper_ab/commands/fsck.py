@@ -290,7 +290,8 @@ def fsck_text(found: Findings) -> str:
     """The findings in words: a line for each, and last what to do."""
     last = f", the last of {found.wall_time}" if found.wall_time else ""
     lines = [
-        f"{found.experiment_dir}: {found.lines} lines of the journal are intact{last}; "
+        f"{found.experiment_dir}: {counted(found.lines, 'line')} of the journal {'is' if found.lines == 1 else 'are'} "
+        f"intact{last}; "
         f"{counted(found.episodes, 'episode')}, {counted(found.evaluations, 'evaluation')}"
     ]
     lines += [f"repaired: {one}" for one in found.done]
@@ -309,9 +310,11 @@ def fsck_text(found: Findings) -> str:
 
 def _behind_text(behind: Behind, *, torn: bool) -> str:
     if torn:
-        return f"an unfinished line follows, {behind.bytes} bytes: it counts as not written, resume cuts it off"
+        size = counted(behind.bytes, "byte")
+        return f"an unfinished line follows, {size}: it counts as not written, resume cuts it off"
     lost = f"; cut off would be {_some(behind.records)}" if behind.records else "; no record would be cut off"
-    return f"from there on: {behind.lines} lines, {behind.intact_lines} of them intact by themselves{lost}"
+    whole = f"{behind.intact_lines} of them intact by themselves"
+    return f"from there on: {counted(behind.lines, 'line')}, {whole}{lost}"
 
 
 def _verdict(found: Findings) -> str:

@@ -15,6 +15,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.visible import visible_line
 from esper_ab.journal.load import load
+from esper_ab.stats.text import counted
 from esper_ab.trackers.beside import fill
 from esper_ab.trackers.settings import Tracking, check_tracking, wandb_mode, wanted
 from esper_ab.trackers.state import at_work, read_settings, save_settings
@@ -61,7 +62,7 @@ def command(experiment_dir: Path, follow: bool, json: bool, **options: Any) -> i
         if one.state == "failed":
             click.echo(f"warning: {visible_line(f'{name}: {one.detail}')}", err=True)
         elif not json:
-            click.echo(f"{name}: {one.lines} lines of the journal in {one.where}")
+            click.echo(f"{name}: {counted(one.lines, 'line')} of the journal in {one.where}")
     return 1 if any(one.state == "failed" for one in told.values()) else 0
 
 

@@ -126,7 +126,7 @@ def check_resumable(experiment_dir: Path, history: History, *, allow_changed_cod
     will be trained, as `check_code` says.
     """
     if history.finished:
-        remedy = "`esper-ab report` shows it, `esper-ab extend` adds replicates"
+        remedy = f"`{shell_command('report', experiment_dir)}` shows it, and what to do next"
         raise UsageError(f"{experiment_dir}: the experiment is finished; {remedy}")
     if nothing_left(history):
         raise UsageError(f"{experiment_dir}: every replicate was given up, none is left to resume; launch it anew")

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from esper_ab.settings.eval_hosts import EvaluationNoise
+from esper_ab.stats.least_pairs import LEAST_PAIRS
 
 
 def share_text(noise: EvaluationNoise) -> str:
-    """Return the share of evaluation noise in the variance of an endpoint, with its limits, in percent."""
+    """Return the share of evaluation noise in the variance of an endpoint, with its limits, in percent.
+
+    Estimates may be above 1, for they are ratios of variances; a share is 100 % at most.
+    """
     found = noise.components
-    limits = f"{100 * found.share_low:.0f} to {100 * found.share_high:.0f}"
-    return f"{100 * found.share:.0f} % (80 % limits {limits})"
+    share, low, high = (100 * min(one, 1.0) for one in (found.share, found.share_low, found.share_high))
+    return f"{share:.0f} % (80 % limits {low:.0f} to {high:.0f})"
 
 
 def next_text(noise: EvaluationNoise) -> str:
@@ -18,11 +22,16 @@ def next_text(noise: EvaluationNoise) -> str:
     if hosts == noise.components.hosts:
         return f"--eval-hosts {hosts}, as here, has the least variance x cost"
     variance, cost = noise.variance_times(hosts), noise.cost_times(hosts)
+    more = hosts > noise.components.hosts  # then the variance is an upper limit
+    pairs, compute = _change(variance, "fewer", limit=more), _change(variance * cost, "less", limit=more)
+    least = f" (a verdict needs {LEAST_PAIRS})" if variance < 1.0 else ""
     return (
-        f"--eval-hosts {hosts}: {variance:.2f} times the variance at {cost:.2f} times the cost of a run, so "
-        f"{_change(variance, 'fewer')} pairs and {_change(variance * cost, 'less')} compute for the same precision"
+        f"--eval-hosts {hosts}: {'at most ' if more else ''}{variance:.2f} times the variance at {cost:.2f} times the "
+        f"cost of a run, so {pairs} pairs{least} and {compute} compute for the same precision"
     )
 
 
-def _change(times: float, smaller: str) -> str:
-    return f"{100 * abs(1.0 - times):.0f} % {smaller if times <= 1.0 else 'more'}"
+def _change(times: float, smaller: str, *, limit: bool) -> str:
+    """Return a multiple as a change in percent; `limit`: the multiple is an upper limit."""
+    bound = "" if not limit else "at least " if times <= 1.0 else "at most "
+    return f"{bound}{100 * abs(1.0 - times):.0f} % {smaller if times <= 1.0 else 'more'}"

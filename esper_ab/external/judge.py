@@ -32,6 +32,7 @@ class AuditedTask:
     findings: tuple[Finding, ...]  # of its audit
     scope: str  # what its answer is conditional on, in words
     same_records: frozenset[tuple[str, str]]  # comparisons whose runs have the same records in every pair
+    same_settings: frozenset[tuple[str, str]]  # comparisons in which no setting differs that a group reads
 
 
 def judge(plan: ExternalPlan, endpoints: Endpoints, known: Mapping[str, AuditedTask] | None = None) -> ExternalResult:
@@ -78,12 +79,14 @@ def _judged(
         question = Question(
             a=contrast.a, b=contrast.b, design=plan.design_of(contrast), planned=len(order),
             scope=_scope(plan, endpoints, contrast.task, records) + at, recorded=False,
+            same_settings=_everywhere(plan, contrast, {task: one.same_settings for task, one in records.items()}),
             rng_seed=int(plan.digest[:32], 16),
         )  # fmt: skip
         one = paired[contrast]
         compared = compare(
-            question, one.pairs, courses[contrast], same_records=_same_records(plan, contrast, records),
-            lost=one.lost, findings=(*_dependent(endpoints, contrast, one), *_audited(plan, contrast, records)),
+            question, one.pairs, courses[contrast], lost=one.lost,
+            same_records=_everywhere(plan, contrast, {task: one.same_records for task, one in records.items()}),
+            findings=(*_dependent(endpoints, contrast, one), *_audited(plan, contrast, records)),
         )  # fmt: skip
         found.append(ExternalComparison(task=contrast.task, comparison=compared))
     capped = [finding.sentence for one in found for finding in one.comparison.findings if finding.kind == _CLUSTERS]
@@ -125,10 +128,9 @@ def _audited(plan: ExternalPlan, contrast: Contrast, known: Mapping[str, Audited
             yield msgspec.structs.replace(finding, sentence=f"{where}{finding.sentence}")
 
 
-def _same_records(plan: ExternalPlan, contrast: Contrast, known: Mapping[str, AuditedTask]) -> bool:
-    """Return whether the two groups were one computation, twice, in every task that is compared."""
-    pair = (contrast.a, contrast.b)
-    return all(task in known and pair in known[task].same_records for task in _tasks_of(plan, contrast))
+def _everywhere(plan: ExternalPlan, contrast: Contrast, known: Mapping[str, frozenset[tuple[str, str]]]) -> bool:
+    """Return whether the comparison is among those that are `known` of every task that it is about."""
+    return all((contrast.a, contrast.b) in known.get(task, ()) for task in _tasks_of(plan, contrast))
 
 
 def _choices(plan: ExternalPlan, tuned: Tuned) -> Iterator[str]:

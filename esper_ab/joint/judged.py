@@ -7,7 +7,7 @@ from pathlib import Path
 
 from esper_ab.analysis.analyse import conditions
 from esper_ab.analysis.audit import audit
-from esper_ab.analysis.pairs import all_pairs, same_records
+from esper_ab.analysis.pairs import all_pairs, same_records, same_settings
 from esper_ab.external.endpoints import Endpoints
 from esper_ab.external.experiments import rows_of
 from esper_ab.external.judge import AuditedTask, judge
@@ -78,4 +78,5 @@ def _known(history: History) -> AuditedTask:
     return AuditedTask(
         findings=audit(history, pairs).findings, scope=conditions(history),
         same_records=frozenset((one.a, one.b) for one in pairs if same_records(history, one, pairs[one])),
+        same_settings=frozenset((one.a, one.b) for one in pairs if same_settings(history, one)),
     )

@@ -27,6 +27,7 @@ from esper_ab.journal.events import AnyEvent
 from esper_ab.journal.line import FIRST_PREV, Line, decode, lost_newline, other_writer, stamp_text, written, wrong_tail
 from esper_ab.journal.lock import JOURNAL_NAME as JOURNAL_NAME
 from esper_ab.journal.lock import Lock
+from esper_ab.stats.text import counted
 
 _COPY_BYTES = 1 << 20
 _LINES_AT_ONCE = 16  # per write: a call costs as much as some kilobytes, and the joined lines should fit the cache
@@ -193,11 +194,12 @@ class Journal:
 
     def _cannot_write(self, error: OSError) -> DiskFull | JournalError:
         lines = self._n - len(self._since) + self._written
+        intact = f"its {counted(lines, 'line')} {'is' if lines == 1 else 'are'} intact"
         if error.errno in NO_ROOM:
             go_on = f"`{shell_command('resume', self.experiment_dir)}`" if lines else "give the command again"
-            kept = f"no room on the disk for {self._path}; its {lines} lines are intact"
+            kept = f"no room on the disk for {self._path}; {intact}"
             return DiskFull(f"{kept}: make room, then {go_on}")
-        return JournalError(f"cannot write {self._path}: {error.strerror}; its {lines} lines are intact")
+        return JournalError(f"cannot write {self._path}: {error.strerror}; {intact}")
 
 
 def cut_off(experiment_dir: Path, at: int, lines: int) -> Path:

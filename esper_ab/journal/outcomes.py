@@ -57,22 +57,19 @@ def mean_outcome(record: EpisodeRecord | EvaluationRecord | None) -> float | Non
     return _evaluated(record, "sampled", lambda env: env.outcome)
 
 
-def endpoint(run: RunHistory, declared: str) -> float | None:
-    """Return the endpoint of one run; `declared` as in the design.
+def endpoint_of(run: RunHistory, declared: str) -> float | None:
+    """Return the endpoint of one run, by which it is compared; `declared` as in the design.
 
-    None until all its records exist, or where it is no finite number.
+    None until it is evaluated and all its records exist, of one that was given up, or where it is no finite number.
     """
+    if run.evaluation is None or run.lost:
+        return None
     if declared == "evaluation":
         return mean_outcome(run.evaluation)
     curve = run.columns.of("outcome")
     if len(curve) < run.spec.episodes:
         return None
     return mean_known(curve[-max(1, math.ceil(len(curve) / 10)) :] if declared == "last-tenth" else curve)
-
-
-def endpoint_of(run: RunHistory, declared: str) -> float | None:
-    """Return the `endpoint` by which a run is compared; None until it is evaluated, and of one given up."""
-    return None if run.evaluation is None or run.lost else endpoint(run, declared)
 
 
 def entropy_change(run: RunHistory) -> float | None:
@@ -103,7 +100,7 @@ def _outcome(run: RunHistory, declared: str) -> RunOutcome:
     evaluation = run.evaluation
     sampled = partial(_evaluated, evaluation, "sampled")
     return RunOutcome(
-        run=run.ref, endpoint=endpoint(run, declared), outcome=mean_outcome(evaluation),
+        run=run.ref, endpoint=endpoint_of(run, declared), outcome=mean_outcome(evaluation),
         greedy=_evaluated(evaluation, "greedy", lambda env: env.outcome), failed=sampled(lambda env: float(env.failed)),
         entropy_change=entropy_change(run), training_area=mean_known(run.columns.of("outcome")),
         measures={name: sampled(partial(_measured, name)) for name in run.columns.measures},

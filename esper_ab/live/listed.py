@@ -11,7 +11,7 @@ from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import holder
-from esper_ab.live.reported import reported
+from esper_ab.live.reported import no_report, reported
 from esper_ab.live.status import state_of
 
 
@@ -57,6 +57,8 @@ def _look(experiment_dir: Path) -> Listed:
     units = sum(run.spec.episodes + 1 for run in counted)
     done = sum(len(run.columns) + (run.evaluation is not None) for run in counted)
     told, problem = reported(experiment_dir, history) if state == "finished" else ((), "")
+    if state == "finished" and not told:
+        problem = problem or no_report(experiment_dir)
     return Listed(
         experiment_dir=str(experiment_dir), state=state, done=done / units if units else None,
         last_event=loaded.wall_time, groups=history.groups,

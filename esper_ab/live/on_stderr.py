@@ -10,6 +10,7 @@ from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.journal import events
 from esper_ab.journal.outcomes import mean_outcome
+from esper_ab.stats.text import counted
 
 _TOLD = ("restart", "start_delayed", "dropped_pair", "damaged_checkpoint", "inexact_resume")
 
@@ -55,7 +56,7 @@ def told(event: events.AnyEvent) -> str | None:
         case events.RunEvaluated(record=evaluation):
             return f"{evaluation.run.name} evaluated: outcome {_number(mean_outcome(evaluation))}"
         case events.LookTaken():
-            return f"look after {event.replicates} replicates: {event.outcome}"
+            return f"look after {counted(event.replicates, 'replicate')}: {event.outcome}"
         case events.ExperimentEnded():
             return f"experiment {event.status}{f': {event.detail}' if event.detail else ''}"
     return None

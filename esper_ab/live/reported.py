@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts.answer_files import VERDICT
+from esper_ab.contracts.answer_files import PAGE, VERDICT
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.journal.fold import History
@@ -28,6 +28,13 @@ class _Document(msgspec.Struct, kw_only=True):
 
 
 _decode = msgspec.json.Decoder(_Document).decode
+
+
+def no_report(experiment_dir: Path) -> str:
+    """Return what there is to say of a finished experiment whose report was not built; "" where it was."""
+    if (experiment_dir / PAGE).is_file():
+        return ""
+    return f"No report is there yet: `{shell_command('report', experiment_dir)}` makes it."
 
 
 def reported(experiment_dir: Path, history: History) -> tuple[tuple[Reported, ...], str]:

@@ -15,8 +15,8 @@ from esper_ab.journal.fold import History, RunState
 from esper_ab.journal.load import Loaded, load
 from esper_ab.journal.lock import holder
 from esper_ab.live.recent import DIFFERENCE_LABEL, DifferenceNow, GroupNow, differences_now, group_now
-from esper_ab.live.reported import Reported, reported
-from esper_ab.stats.text import digits_for, n_pairs, signed
+from esper_ab.live.reported import Reported, no_report, reported
+from esper_ab.stats.text import counted, digits_for, n_pairs, signed
 
 ExperimentState = Literal["running", "finished", "failed", "interrupted", "stale"]
 
@@ -106,10 +106,11 @@ def status_text(experiment_dir: Path) -> str:
     """Return the status of `experiment_dir` as text for a terminal."""
     found = status(experiment_dir)
     detail = f": {visible_line(found.detail)}" if found.detail else ""
+    remedy = shell_command("report", experiment_dir)
     lines = [f"{found.experiment}: {found.state}{detail} (last event {found.last_event})"]
     if found.state == "stale":
-        lines.append("Nobody works on it and it has no end: its coordinator is gone. `esper-ab report` still works.")
-        lines.append(f"It goes on from there with `{shell_command('resume', experiment_dir)}`.")
+        lines.append("Nobody works on it and it has no end: its coordinator is gone.")
+        lines.append(f"It goes on from there with `{shell_command('resume', experiment_dir)}`; `{remedy}` still works.")
     width = max(len(run.name) for run in found.runs)
     for run in found.runs:
         done = f"episode {run.episodes} of {run.of_episodes}"
@@ -125,18 +126,16 @@ def status_text(experiment_dir: Path) -> str:
         if item.difference is not None and found.state != "finished"  # the verdict has it, adjusted
     ]
     for look in found.looks:
-        lines.append(f"  look at {look.replicates} replicates: {look.outcome}")
+        lines.append(f"  look at {counted(look.replicates, 'replicate')}: {look.outcome}")
     if found.torn_bytes:
         lines.append(f"  {found.torn_bytes} bytes of an unfinished last line do not count")
     lines += [f"  note: {note}" for note in found.notes]
     if found.ledger:
         entries = "1 entry" if found.ledger == 1 else f"{found.ledger} entries"
-        lines.append(f"  {entries} in the ledger of confounders: see `esper-ab report`")
+        lines.append(f"  {entries} in the ledger of confounders: see `{remedy}`")
     if found.state == "finished":
         lines += [f"  {item.verdict}: {visible_line(item.headline)}" for item in found.verdicts]
-        page = experiment_dir / PAGE
-        remedy = shell_command("report", experiment_dir)
-        lines.append(f"report: {page}" if page.is_file() else f"No report is there yet: `{remedy}` makes it.")
+        lines.append(no_report(experiment_dir) or f"report: {experiment_dir / PAGE}")
     return visible("\n".join(lines))
 
 

@@ -38,7 +38,7 @@ from esper_ab.journal.fold import History, begin
 from esper_ab.live.alarms import Alarms
 from esper_ab.live.recent import DIFFERENCE_LABEL, RECENT, REWARD_LABEL, GroupNow, differences_now, group_now
 from esper_ab.plan.blocks import Plan
-from esper_ab.stats.text import n_pairs
+from esper_ab.stats.text import counted, n_pairs
 
 _REDRAW_S = 0.2
 _ECHO = 4  # columns kept free for the echo of two Ctrl-C, which would wrap and move the cursor
@@ -201,7 +201,7 @@ def _news(event: LookTaken | PlanExtended, history: History) -> str:
     if isinstance(event, PlanExtended):
         return f"more replicates: {history.replicates} in all"
     leaving = f"; done with {', '.join(event.leaving)}" if event.leaving else ""
-    return f"look at {event.replicates} replicates: {event.outcome}{leaving}"
+    return f"look at {counted(event.replicates, 'replicate')}: {event.outcome}{leaving}"
 
 
 def _evaluation_work(spec: RunSpec) -> float:

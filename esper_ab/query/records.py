@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.query.sql import one_line
+from esper_ab.query.sql import distinct, one_line
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -72,16 +72,27 @@ def table_sql(name: str) -> str:
 
 
 def relation(connection: DuckDBPyConnection, sql: str) -> DuckDBPyRelation:
-    """Return the lazy result of one SELECT; UsageError for anything else, so that the tables stay unchanged."""
+    """Return the lazy result of one SELECT, its columns of distinct names.
+
+    UsageError for anything else, so that the tables stay unchanged.
+    """
     import duckdb
 
     try:
         statements = connection.extract_statements(sql)
         if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
             raise UsageError(f"SQL: one SELECT is expected, not {sql!r}; tables: {', '.join(TABLES)}")
-        return connection.sql(sql)
+        found = connection.sql(sql)
+        names = distinct(found.columns)
+        if list(names) == found.columns:
+            return found
+        return found.project(", ".join(f"#{place} AS {_quoted(name)}" for place, name in enumerate(names, start=1)))
     except duckdb.Error as error:
         raise UsageError(f"SQL: {one_line(error)}; tables: {', '.join(TABLES)}") from None
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def kind_of(asked: str | None) -> str:

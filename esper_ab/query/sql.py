@@ -15,10 +15,11 @@ import os
 import re
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
 from importlib import resources
-from itertools import islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ from esper_ab.contracts.visible import visible_line
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.line import is_episode
 from esper_ab.journal.load import load
+from esper_ab.stats.text import counted
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -63,7 +65,7 @@ WHERE n < {lines} AND event.kind = 'episode'
 
 
 class QueryResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Columns and rows of one query, as Python values."""
+    """Columns, of distinct names, and rows of one query, as Python values."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
@@ -91,7 +93,7 @@ def query(experiment_dir: Path, sql: str, limit_s: float = LIMIT_S) -> QueryResu
             result = connection.execute(sql)
             if result is None:  # only white space or comments
                 raise UsageError(f'SQL: nothing asked; try "SELECT * FROM runs"; {_VIEWS_WORDS}')
-            columns = tuple(column[0] for column in result.description or ())
+            columns = distinct([column[0] for column in result.description or ()])
             rows = tuple(result.fetchall()) if columns else ()
         except duckdb.InterruptException:
             raise UsageError(f"SQL: no answer within {limit_s:g} s; ask for less, or give it longer") from None
@@ -175,17 +177,20 @@ def lock(connection: DuckDBPyConnection) -> None:
 def query_json(experiment_dir: Path, sql: str, limit_s: float = LIMIT_S) -> str:
     """Return the rows of a query as a JSON array of objects."""
     answer = query(experiment_dir, sql, limit_s)
-    rows = [dict(zip(answer.columns, map(_plain, row), strict=True)) for row in answer.rows]
-    return json.dumps(rows, indent=2, default=str, allow_nan=False)
+    rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
+    return _json(rows, indent=2)
 
 
 def query_csv(experiment_dir: Path, sql: str, limit_s: float = LIMIT_S) -> str:
-    """Return the rows of a query as comma-separated values with a header line; NULL is empty."""
+    """Return the rows of a query as comma-separated values with a header line; NULL is empty.
+
+    Lists, structs and maps are JSON, as in the files of `export`.
+    """
     answer = query(experiment_dir, sql, limit_s)
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(answer.columns)
-    writer.writerows(answer.rows)
+    writer.writerows(["" if value is None else _written(value) for value in row] for row in answer.rows)
     return buffer.getvalue().removesuffix("\n")
 
 
@@ -204,24 +209,50 @@ def query_text(experiment_dir: Path, sql: str, limit_s: float = LIMIT_S) -> str:
         for line in lines
     ]
     text.insert(1, "  ".join("-" * width for width in widths))
-    count = len(answer.rows)
-    cut = f", the first {_ROWS_SHOWN} shown (--json and --csv give all)" if count > _ROWS_SHOWN else ""
-    return "\n".join([*text, f"({count} {'row' if count == 1 else 'rows'}{cut})"])
+    cut = f", the first {_ROWS_SHOWN} shown (--json and --csv give all)" if len(answer.rows) > _ROWS_SHOWN else ""
+    return "\n".join([*text, f"({counted(len(answer.rows), 'row')}{cut})"])
+
+
+def distinct(columns: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns' names, those that are there before with a number: run, run_1, as in DuckDB's frames.
+
+    Capitals make no other name, as in SQL.
+    """
+    found: list[str] = []
+    taken: set[str] = set()
+    for name in columns:
+        names = chain((name,), (f"{name}_{number}" for number in count(1)))
+        found.append(next(one for one in names if one.lower() not in taken))
+        taken.add(found[-1].lower())
+    return tuple(found)
+
+
+def _json(value: Any, indent: int | None = None) -> str:
+    return json.dumps(_plain(value), indent=indent, default=_written, allow_nan=False)
 
 
 def _plain(value: Any) -> Any:
-    """Replace infinity and NaN, which JSON lacks, by None."""
+    """Replace infinity and NaN, which JSON lacks, by None, and SQL's decimal numbers by numbers."""
+    if isinstance(value, Decimal):
+        return float(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {key if isinstance(key, str) else _written(key): _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _written(value: Any) -> str:
+    """Return a value as SQL and JSON write it: no Python in a table or a file."""
+    if isinstance(value, dict | list | tuple | bool):
+        return _json(value)
+    return value.decode("ascii", "backslashreplace") if isinstance(value, bytes) else str(value)
 
 
 def _cell(value: Any) -> str:
     if value is None:
         return "NULL"
-    return f"{value:.6g}" if isinstance(value, float) else visible_line(str(value))
+    return f"{value:.6g}" if isinstance(value, float) else visible_line(_written(value))
 
 
 def one_line(error: Exception) -> str:

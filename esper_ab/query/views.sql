@@ -1,4 +1,4 @@
--- Views over a journal; their columns are documented in docs/sql.md. What is there before (report/query.py): the table
+-- Views over a journal; their columns are documented in docs/sql.md. What is there before (query/sql.py): the table
 -- `other_lines` (n, t, kind, event) of all lines that are no episodes, and the macro `episode_lines(type)` (n, t, record),
 -- which reads those of episodes from the file as they are asked for, and of each record the fields of that type only.
 
@@ -126,14 +126,17 @@ SELECT
     p.spec.ref.reward_mode AS reward_mode, p.spec.ref.controller AS controller, p.spec.ref.lane AS lane,
     p.spec.task AS task, p.spec.n_envs AS n_envs, p.spec.episodes AS planned_episodes,
     p.spec.steps AS steps, p.spec.rng_seed AS rng_seed, p.spec.policy_file AS policy_file,
-    (SELECT CAST(max(event ->> '$.warm_up_s') AS DOUBLE) FROM other_lines
+    (SELECT arg_min(CAST(event ->> '$.warm_up_s' AS DOUBLE), n) FROM other_lines -- of its first start
      WHERE kind = 'run_ready' AND event ->> '$.run.name' = p.spec.ref.name) AS warm_up_s,
     coalesce(c.episodes, 0) AS recorded_episodes,
-    CASE (SELECT any_value(event ->> '$.plan.design.endpoint') FROM other_lines WHERE kind = 'experiment_started')
+    CASE WHEN EXISTS (FROM other_lines WHERE kind = 'evaluation' AND event ->> '$.record.run.name' = p.spec.ref.name)
+        AND NOT EXISTS (FROM other_lines WHERE kind = 'ledger' AND event ->> '$.run_name' = p.spec.ref.name
+                        AND event ->> '$.category' IN ('dropped_pair', 'cancelled')) -- given up
+    THEN CASE (SELECT any_value(event ->> '$.plan.design.endpoint') FROM other_lines WHERE kind = 'experiment_started')
         WHEN 'evaluation' THEN e.sampled
         WHEN 'last-tenth' THEN CASE WHEN c.episodes >= p.spec.episodes THEN c.last_tenth END
         WHEN 'curve-mean' THEN CASE WHEN c.episodes >= p.spec.episodes THEN c.curve_mean END
-    END AS endpoint,
+    END END AS endpoint,
     e.sampled AS outcome, e.greedy AS greedy
 FROM plan_runs AS p
 LEFT JOIN curves AS c ON c.run = p.spec.ref.name

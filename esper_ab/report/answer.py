@@ -113,7 +113,14 @@ def _after(content: Content) -> Iterator[Step]:
         )
     if Verdict.EQUIVALENT in verdicts:
         yield Step(sentence="Where two groups are equivalent, take the one that is cheaper or simpler.")
-    if verdicts == {Verdict.IDENTICAL}:
+    identical = [item for item in content.comparisons if item.verdict is Verdict.IDENTICAL]
+    if any(not item.question.same_settings for item in identical):
+        longer = str(_LONGER * content.history.plan.experiment.episodes)
+        yield Step(
+            sentence="Nothing that differs in the settings has had an effect: train longer, if it should have one.",
+            command=_anew(content, "longer", "--episodes", longer),
+        )
+    elif verdicts == {Verdict.IDENTICAL}:
         yield Step(sentence="Nothing is left to compare: the settings make the same computation.")
 
 

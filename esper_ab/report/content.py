@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from esper_ab.analysis.analyse import Analysis, analyse
+from esper_ab.contracts.shell_command import shell_command
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome
 from esper_ab.verdict.comparison import Comparison
@@ -60,10 +61,10 @@ def content(history: History, *, held: bool = True, place: str = "EXPERIMENT") -
 
     `held`: whether a process works on a journal without an end; `place`: the experiment directory, for commands.
     """
-    return Content(history=history, state=_state(history, held=held), analysis=analyse(history), place=place)
+    return Content(history=history, state=_state(history, place, held=held), analysis=analyse(history), place=place)
 
 
-def _state(history: History, *, held: bool) -> State:
+def _state(history: History, place: str, *, held: bool) -> State:
     runs = history.runs.values()
     finished = sum(run.evaluation is not None for run in runs)
     left_out, lost = sum(run.left_out for run in runs), sum(run.lost for run in runs)
@@ -72,8 +73,9 @@ def _state(history: History, *, held: bool) -> State:
     dropped = f"; {lost} {'was' if lost == 1 else 'were'} given up after failures" if lost else ""
     done = f"{finished} of {started} runs are evaluated{dropped}{spared}"
     if history.ended is None and not held:
-        gone = "The journal has no end and nobody works on it, its coordinator is gone; `esper-ab resume` goes on"
-        return State(complete=False, word="stale", sentence=f"{gone}: {done}.")
+        gone = "The journal has no end and nobody works on it, its coordinator is gone"
+        remedy = f"`{shell_command('resume', place)}` goes on"
+        return State(complete=False, word="stale", sentence=f"{gone}; {remedy}: {done}.")
     if history.ended is None:
         return State(complete=False, word="in progress", sentence=f"The journal has no end yet: {done}.")
     status, detail = history.ended.status, history.ended.detail

@@ -45,8 +45,15 @@ class EvaluationNoise(Settings, frozen=True, kw_only=True):
         return self.best(self.episodes, self.n_envs)
 
     def variance_times(self, hosts: int) -> float:
-        """Return the variance of an endpoint over `hosts` hosts, as a multiple of that measured."""
-        return self.components.variance(hosts) / self.components.variance(self.components.hosts)
+        """Return the variance of an endpoint over `hosts` hosts, as a multiple of that measured.
+
+        More hosts are promised no more than the lower limit of the noise's share gives them: an estimate without any
+        policy variance would promise as little variance as one likes.
+        """
+        found = self.components
+        share = min(found.share_low, 1.0)
+        sure = 1.0 - share + share * found.hosts / hosts
+        return max(sure, found.variance(hosts) / found.variance(found.hosts))
 
     def cost_times(self, hosts: int) -> float:
         """Return the cost of a run with `hosts` evaluation hosts, as a multiple of that measured."""

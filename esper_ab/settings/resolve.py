@@ -171,6 +171,12 @@ def _check_sharing(experiment: ExperimentSettings) -> None:
             )  # fmt: skip
 
 
+def _cpu_lanes(experiment: AskedExperiment, machine: Machine) -> tuple[str, ...]:
+    """Return the names of the lanes on the CPU: one per core, or as many as a block needs."""
+    needed = len(experiment.groups) * experiment.devices_per_run
+    return tuple(f"cpu:{index}" for index in range(max(needed, len(machine.names("cpu")))))
+
+
 def _resolve_devices(experiment: AskedExperiment, machine: Machine) -> tuple[str, ...]:
     """Return the pool: what was asked, or every GPU, or, without one, CPU lanes: one per core, or as a block needs."""
     on_cores = kind_of_task(experiment.task) == GYMNASIUM  # environments and policy are there, and a GPU would be idle
@@ -179,17 +185,17 @@ def _resolve_devices(experiment: AskedExperiment, machine: Machine) -> tuple[str
             raise UsageError(
                 f"{machine.gpu_problem}; to use the CPU all the same, say ", Setting("devices", ("cpu",))
             )
-        needed = len(experiment.groups) * experiment.devices_per_run
-        lanes = max(needed, len(machine.names("cpu")))
         gpus = () if on_cores else machine.names("cuda")
-        return gpus or tuple(f"cpu:{index}" for index in range(lanes))
+        return gpus or _cpu_lanes(experiment, machine)
     for name in experiment.devices if on_cores else ():
         if name.startswith("cuda"):
             raise UsageError(
                 Setting("devices"), f": environments and policies of {experiment.task} are on the CPU, and {name} "
                 "would be idle; name cores, or leave it out",
             )  # fmt: skip
-    there = [device.name for device in machine.devices]
+    there = tuple(device.name for device in machine.devices)
+    if all(name.startswith("cpu") for name in experiment.devices):
+        there = _cpu_lanes(experiment, machine)  # what is planned without a word on devices can be asked for by name
     pool: list[str] = []
     for name in experiment.devices:
         named = machine.names(name) if name in ("cpu", "cuda") else (name,)

@@ -10,6 +10,7 @@ import msgspec
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.visible import visible_line
+from esper_ab.stats.text import counted
 from esper_ab.trackers.settings import wanted
 from esper_ab.trackers.state import TrackerState, at_work, read_progress, read_settings
 from esper_ab.trackers.subject import Name
@@ -51,7 +52,7 @@ def tracking_text(experiment_dir: Path, trackers: tuple[TrackerNow, ...]) -> lis
 
 def _said(experiment_dir: Path, one: TrackerNow) -> str:
     place = f" in {one.where}" if one.where else ""
-    told = f"{one.tracker}: {one.state}, {one.lines} lines of the journal{place}"
+    told = f"{one.tracker}: {one.state}, {counted(one.lines, 'line')} of the journal{place}"
     if one.state not in ("failed", "gone"):
         return told
     why = f": {one.detail}" if one.detail else ""

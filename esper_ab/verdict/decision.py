@@ -17,7 +17,7 @@ class Grounds(msgspec.Struct, frozen=True, kw_only=True):
 
     pairs: int
     blocked: bool  # by the audit
-    identical: bool  # one computation in both groups: equal records in every pair, and so every difference zero
+    identical: bool  # equal records in every pair, and so every difference zero
     decision: LookDecision  # of the looks, where the last one shows it still
     direction: float  # +1: a is better, -1: b is better, 0: not crossed
     below_margin: bool  # the simultaneous interval lies inside -margin .. +margin, and there are pairs enough

@@ -68,7 +68,11 @@ def headline_of(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> str:
         why = f"fewer than {LEAST_PAIRS} pairs show nothing" if few else "no pair is complete"
         return f"Nothing can be said of {them}: {why}."
     if verdict is Verdict.IDENTICAL:
-        return f"{them if one else capital(them)} are the same computation: all records agree, nothing to compare."
+        them = them if one else capital(them)
+        if evidence.question.same_settings:
+            return f"{them} are the same computation: all records agree, nothing to compare."
+        where = "the one pair" if len(evidence.pairs) == 1 else f"all {n_pairs(len(evidence.pairs))}"
+        return f"{them} did the same in {where}: all records agree, and what differs in their settings had no effect."
     why = _why(evidence)
     return f"Not decided{_yet(evidence)} for {them}: {'the intervals include 0' if why is Why.ZERO else why}."
 

@@ -18,6 +18,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     paired: bool = True  # False: the runs of a replicate do not share randomness
     run_sd: float | None = None  # SD of runs of one condition from a calibration, as differences; None: unknown
     recorded: bool = True  # False: of runs that were made elsewhere, of which endpoints alone are known
+    same_settings: bool = False  # no setting differs that one of the groups reads: equal records were certain
     declared: bool = True  # False: asked after the runs, so that what is found is exploratory
     rng_seed: int = 0  # of the bootstraps: from the plan's digest, so that the same plan gives the same bytes
 

@@ -10,6 +10,7 @@ from esper_ab.stats.statistic import Beside
 from esper_ab.stats.text import digits_apart, n_pairs, p_beside, p_text, percent, signed
 from esper_ab.verdict.descriptive import statistics
 from esper_ab.verdict.evidence import DifferenceInterval, Evidence
+from esper_ab.verdict.question import Question
 from esper_ab.verdict.sentences_on_losses import on_collapse, on_losses
 from esper_ab.verdict.word import CLAIMS, DIFFERENT, Verdict
 
@@ -53,10 +54,19 @@ def sentence(evidence: Evidence) -> str:
     if verdict is Verdict.NO_INFERENCE and len(evidence.pairs) < 2:
         return _no_inference(evidence)
     if verdict is Verdict.IDENTICAL:
-        return f"IDENTICAL ({n}). All records of {a} and {b} agree: the same computation. No test applies."
+        return f"IDENTICAL ({n}). All records of {a} and {b} agree: {_identical(question)} No test applies."
     undecided = verdict in (Verdict.NO_INFERENCE, Verdict.INCONCLUSIVE)
     said = _undecided(evidence) if undecided else _decided(evidence)
     return f"{said} Conditional on {question.scope}."
+
+
+def _identical(question: Question) -> str:
+    if question.same_settings:
+        return "the same computation."
+    return (
+        "their settings differ, but no decision of these runs depended on it. Longer training may tell them apart, or "
+        "what differs is never used in this task."
+    )
 
 
 def _head(evidence: Evidence) -> str:
@@ -89,7 +99,7 @@ def _no_inference(evidence: Evidence) -> str:
 def _decided(evidence: Evidence) -> str:
     question, n = evidence.question, n_pairs(evidence.used)
     margin = question.design.margin_words
-    numbers = f"{_head(evidence)}, {interval(evidence)}, {_test(evidence)}{_when(evidence)}."
+    numbers = f"{_head(evidence)}, {interval(evidence)}, {_test(evidence)}{_when(evidence)}{_of_last(evidence)}."
     if evidence.verdict is Verdict.EQUIVALENT:
         tost = f" (TOST p {p_text(evidence.equivalence.p)})" if evidence.equivalence else ""
         return (
@@ -129,11 +139,24 @@ def _test(evidence: Evidence) -> str:
 
 def _when(evidence: Evidence) -> str:
     """Name the look that decided the comparison; "" in a design with a single look."""
-    at, looks = evidence.course.decided_at, evidence.question.design.looks
-    if at is None or (len(looks) < 2 and evidence.question.design.anytime_after is None):
+    at, design = evidence.course.decided_at, evidence.question.design
+    if at is None or (len(design.looks) < 2 and design.anytime_after is None):
         return ""
-    number = f" (look {looks.index(at) + 1} of {len(looks)})" if at in looks else ""
-    return f", decided after replicate {at}{number}"
+    return f", decided {_after(design, at)}"
+
+
+def _of_last(evidence: Evidence) -> str:
+    """Say that estimate, interval, p and bound are not those of the look that decided; "" where they are."""
+    at, look = evidence.course.decided_at, evidence.last_look
+    if look is None or at in (None, look.replicates):
+        return ""
+    return f"; these numbers and their bound are those {_after(evidence.question.design, look.replicates)}"
+
+
+def _after(design: Design, replicates: int) -> str:
+    looks = design.looks
+    number = f" (look {looks.index(replicates) + 1} of {len(looks)})" if replicates in looks else ""
+    return f"after replicate {replicates}{number}"
 
 
 def _undecided(evidence: Evidence) -> str:

@@ -142,6 +142,27 @@ def test_an_unquoted_command_would_be_found() -> None:
     assert not _untyped_commands("""f"`esper-ab report` and `{shell_command('resume', experiment_dir)}`" """)
 
 
+# They know the directory of the experiment that they speak of.
+KNOW_THE_DIRECTORY = ("live", "report", "control", "execution", "journal")
+OF_EXPERIMENTS = "attach|export|extend|fsck|gc|logs|query|report|resume|status|stop"
+
+
+def _unaddressed(source: str) -> list[str]:
+    """Commands for a user that lack the experiment's directory, and fail where they are pasted."""
+    return re.findall(rf"`esper-ab (?:{OF_EXPERIMENTS})`", re.sub(r'(?s)""".*?"""|#.*?\n', "", source))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_commands_about_an_experiment_name_its_directory_where_it_is_known(path: Path) -> None:
+    if path.relative_to(ROOT).parts[:2] in [("esper_ab", room) for room in KNOW_THE_DIRECTORY]:
+        assert not _unaddressed(path.read_text())
+
+
+def test_a_command_without_directory_would_be_found() -> None:
+    assert _unaddressed('f"{entries}: see `esper-ab report`"')
+    assert not _unaddressed("""f"`{shell_command('report', experiment_dir)}` or `esper-ab judge`" """)
+
+
 OPEN_SAFELY = ("os.O_EXCL", "os.O_DIRECTORY", "os.O_NONBLOCK", "os.O_NOFOLLOW", "os.devnull", "_FOLDER")
 # Who changes files by themselves: those that others go through, and those whose files are in no experiment directory.
 WRITES_ITSELF = {

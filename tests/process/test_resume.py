@@ -217,6 +217,7 @@ def test_the_command_prints_the_report_and_refuses_a_finished_run(tmp_path):
     again = command("resume", experiment_dir)
     assert again.returncode == 2
     assert re.fullmatch(r"error: \S+: the experiment is finished; .*\n", again.stderr)
+    assert re.findall("`(.*?)`", again.stderr) == [f"esper-ab report {experiment_dir}"]
 
 
 def command(*args):

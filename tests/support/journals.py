@@ -304,6 +304,13 @@ def failed_run(kept: int = 3) -> list[AnyEvent]:
     return [*events[:first], last, ledger, ended]
 
 
+def given_up(events: list[AnyEvent], category: Literal["dropped_pair", "cancelled"] = "dropped_pair") -> list[AnyEvent]:
+    """The same journal, its last run given up when all its training was recorded: no evaluation of it."""
+    last = max(i for i, event in enumerate(events) if isinstance(event, RunEvaluated))
+    entry = Ledger(category=category, run_name=events[last].record.run.name, episode=None, detail="killed by signal 9")
+    return [*events[:last], entry, *events[last + 1 :]]
+
+
 def without_evaluations(events: list[AnyEvent]) -> list[AnyEvent]:
     """The same journal, every evaluation empty: no sampled episode at all."""
     return [

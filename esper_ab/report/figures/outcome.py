@@ -27,6 +27,7 @@ from esper_ab.report.figures.drawing import (
     tips_of_runs,
 )
 from esper_ab.report.kinds import kind_of
+from esper_ab.stats.text import counted
 
 _MOST_PANELS = 9  # one per comparison; the tables show all
 
@@ -43,7 +44,7 @@ def endpoints(content: Content) -> Drawing | None:
     one = f"the mean of {part}" if part else "one trained policy"
     words = (
         f"{group} {design.outcome.value(f'{sum(found) / len(found):.{digits}f}')} ({min(found):.{digits}f} to "
-        f"{max(found):.{digits}f}, {len(found)} runs)"
+        f"{max(found):.{digits}f}, {counted(len(found), 'run')})"
         for group, found in values.items()
         if found
     )
@@ -146,6 +147,6 @@ def pairs(content: Content) -> Drawing | None:
         caption=f"Each line is one replicate: {shared}. Solid: the right end is at least as high. Broken: it falls."
         + (" Each panel has its own scale." if len(shown) > 1 else "")
         + (f" {left_out} more comparisons are in the tables." if left_out > 0 else "") + not_drawn(content),
-        alt="Pairs: " + "; ".join(words) + ". Values in the tables of pairs.", figure=figure, wide=len(shown) > 1,
-        tips=tips_of_runs(content) | tips_of_pairs(content),
+        alt="Pairs: " + "; ".join(words) + ". Values in the table Endpoints by replicate.", figure=figure,
+        wide=len(shown) > 1, tips=tips_of_runs(content) | tips_of_pairs(content),
     )

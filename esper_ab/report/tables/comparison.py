@@ -33,11 +33,12 @@ def overview_table(design: Design, comparisons: Sequence[Comparison]) -> Table:
         )
         for item in comparisons
     )
+    known = (limit is not None for item in comparisons for limit in item.simultaneous[:2])
     return Table(
         title="All comparisons", rows=rows if len(rows) > 1 else (), words=2, wide=True,
         columns=("comparison", "verdict", f"effect{unit}", "interval", "its level", "all at once", "pairs used"),
         note=f"All at once: with {percent(1.0 - design.alpha)} every one of these intervals "
-        "holds its difference, at the last look of each." if len(rows) > 1 else "",
+        "holds its difference, at the last look of each." if len(rows) > 1 and any(known) else "",
     )
 
 

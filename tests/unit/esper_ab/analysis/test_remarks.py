@@ -9,7 +9,7 @@ from esper_ab.analysis.learning import learning
 from esper_ab.analysis.remarks import remarks
 from esper_ab.journal.events import EpisodeRecorded
 from esper_ab.journal.fold import fold
-from esper_ab.journal.outcomes import outcomes
+from esper_ab.journal.outcomes import mean, outcomes
 
 
 def said(events):
@@ -48,3 +48,15 @@ def test_a_fixed_plan_above_every_learner_is_spoken_of():
               "wait": Shape(accuracy=30.0, controller="wait")}  # fmt: skip
     (one,) = said(Synthetic(groups=groups).events())
     assert one.startswith("plan, which does not learn, comes to ")
+    assert "the best group that learns, a, to " in one
+
+
+def test_a_fixed_plan_is_spoken_of_from_the_margin_on():
+    groups = {"a": Shape(accuracy=60.0), "plan": Shape(accuracy=61.0, controller="schedule")}
+    events = Synthetic(groups=groups).events()
+    found = outcomes(fold(events))
+    means = [mean(one.endpoint for one in found.values() if one.run.group_id == group) for group in groups]
+    ahead = means[1] - means[0]
+    assert ahead > 0.0
+    for margin, told in ((1.01 * ahead, 0), (ahead, 1), (0.5 * ahead, 1)):
+        assert len(said(Synthetic(groups=groups, settings={"margin": margin}).events())) == told

@@ -377,3 +377,12 @@ def test_a_path_that_is_no_utf_8_has_its_json(tmp_path, capsys):
     there = with_files(tmp_path / os.fsdecode(b"\xff"), journals.one_replicate())
     assert fsck(there, "--json") == 0
     assert json.loads(capsys.readouterr().out)["experiment_dir"] == str(there)
+
+
+def test_one_line_is_no_plural(tmp_path):
+    experiment_dir = journals.write(tmp_path / "run", journals.planted_effect()[:2])
+    data = (experiment_dir / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
+    (experiment_dir / JOURNAL_NAME).write_bytes(data[0] + data[1].replace(b'"n":1', b'"n":2'))
+    text = fsck_text(examine(experiment_dir))
+    assert "1 line of the journal is intact" in text
+    assert "from there on: 1 line, " in text

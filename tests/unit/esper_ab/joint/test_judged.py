@@ -101,7 +101,9 @@ def test_the_same_computation_in_every_part_is_identical(tmp_path):
     for task in TASKS:
         write(tmp_path / task, Synthetic(groups=twins, replicates=6).events())
     plan = make_external_plan(tuple(twins), tuple("012345"), scales(tasks=TASKS), Rule())
-    assert set(_verdicts(judge_directory(tmp_path, JOINT, plan)).values()) == {"IDENTICAL"}
+    result = judge_directory(tmp_path, JOINT, plan)
+    assert set(_verdicts(result).values()) == {"IDENTICAL"}
+    assert all("are the same computation" in one.comparison.headline for one in result.judged.comparisons)
 
 
 def test_the_answer_is_the_same_as_text_as_json_and_on_the_page(directory):

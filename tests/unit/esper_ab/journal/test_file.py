@@ -18,6 +18,7 @@ from esper_ab.contracts.errors import DiskFull, JournalError, UsageError
 from esper_ab.journal.events import MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.tail import follow
+from esper_ab.stats.text import counted
 
 
 def test_what_is_written_is_read(tmp_path):
@@ -146,7 +147,7 @@ def test_a_full_disk_leaves_whole_lines_and_the_journal_usable(tmp_path):
     journal.append(EVENTS[1])
     with largest(size + 20):
         for write_it in (journal.write, journal.commit):
-            with pytest.raises(JournalError, match=r"cannot write .*1 lines are intact"):
+            with pytest.raises(JournalError, match=r"cannot write .*its 1 line is intact"):
                 write_it()
     assert (tmp_path / JOURNAL_NAME).stat().st_size == size
     journal.append(EVENTS[2])
@@ -168,7 +169,7 @@ def test_a_line_that_somebody_has_read_stays_when_the_disk_is_full(tmp_path, mon
     with largest(path.stat().st_size + room), pytest.raises(JournalError) as error:
         journal.close()
     assert list(read(path)) == seen
-    assert f" its {len(seen)} lines are intact" in str(error.value)
+    assert f" its {counted(len(seen), 'line')} {'is' if len(seen) == 1 else 'are'} intact" in str(error.value)
     again, past = Journal.take_up(tmp_path, list, fixed_clock)
     for event in EVENTS:
         again.append(event)

@@ -9,6 +9,7 @@ import pytest
 from support.journals import (
     Synthetic,
     failed_run,
+    given_up,
     one_replicate,
     planted_effect,
     three_groups,
@@ -25,7 +26,7 @@ from esper_ab.journal.events import (
     RunStarted,
 )
 from esper_ab.journal.fold import Inconsistent, begin, fold
-from esper_ab.journal.outcomes import endpoint, mean, mean_outcome, outcomes
+from esper_ab.journal.outcomes import endpoint_of, mean, mean_outcome, outcomes
 from esper_ab.plan.blocks import extend
 
 
@@ -133,13 +134,27 @@ def test_mean_skips_what_is_not_there():
 def test_declared_endpoints_are_means_of_the_curve_or_of_its_end():
     run = fold(planted_effect()).runs["shaped/0"]
     curve = [mean_outcome(record) for record in run.curve()]
-    assert endpoint(run, "curve-mean") == pytest.approx(math.fsum(curve) / 8)
-    assert endpoint(run, "last-tenth") == curve[-1]
-    assert endpoint(run, "evaluation") == mean_outcome(run.evaluation)
+    assert endpoint_of(run, "curve-mean") == pytest.approx(math.fsum(curve) / 8)
+    assert endpoint_of(run, "last-tenth") == curve[-1]
+    assert endpoint_of(run, "evaluation") == mean_outcome(run.evaluation)
     last = next(i for i, e in enumerate(planted_effect()) if isinstance(e, EpisodeRecorded) and e.record.episode == 7)
     run = fold(planted_effect()[:last]).runs["shaped/0"]
-    assert endpoint(run, "curve-mean") is None
-    assert endpoint(run, "last-tenth") is None
+    assert endpoint_of(run, "curve-mean") is None
+    assert endpoint_of(run, "last-tenth") is None
+
+
+@pytest.mark.parametrize("endpoint", ["curve-mean", "last-tenth"])
+@pytest.mark.parametrize("category", ["dropped_pair", "cancelled"])
+def test_a_run_that_was_given_up_has_no_endpoint_although_its_curve_is_whole(endpoint, category):
+    whole = Synthetic(endpoint=endpoint).events()
+    history = fold(given_up(whole, category))
+    (lost,) = (run for run in history.runs.values() if run.lost)
+    found = outcomes(history)
+    assert found[lost.ref.name].endpoint is None
+    assert outcomes(fold(whole))[lost.ref.name].endpoint is not None
+    assert {name: one.endpoint for name, one in found.items()} == {
+        name: endpoint_of(run, endpoint) for name, run in history.runs.items()
+    }
 
 
 def test_a_look_leaves_out_what_its_groups_have_not_started():

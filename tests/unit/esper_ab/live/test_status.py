@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import shlex
 import subprocess
 import sys
 
@@ -24,7 +25,7 @@ from support.journals import (
 from esper_ab.analysis.pairs import pairs_of
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Progress
-from esper_ab.journal.events import EpisodeRecorded, Ledger, MilestoneReleased, RunEvaluated
+from esper_ab.journal.events import EpisodeRecorded, Ledger, LookTaken, MilestoneReleased, RunEvaluated
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
 from esper_ab.journal.lock import Lock
@@ -190,6 +191,22 @@ def test_status_says_how_far_it_is(tmp_path, events, state):
     assert found.state == state
     assert len(found.runs) == 12
     assert found.groups[0].outcome is not None
+
+
+@pytest.mark.parametrize("events", [planted_effect, failed_run, lambda: planted_effect()[:50]])
+def test_commands_can_be_pasted(tmp_path, events):
+    entry = Ledger(category="bad_message", run_name="", episode=None, detail="x")
+    there = write(tmp_path / "a folder", [*events()[:1], entry, *events()[1:]])
+    text = status_text(there)
+    found = [shlex.split(command) for command in re.findall("`(esper-ab .*?)`", text)]
+    assert ["esper-ab", "report", str(there)] in found
+    assert all(str(there) in command for command in found)
+
+
+def test_one_is_no_plural(tmp_path):
+    look = LookTaken(replicates=1, decided=(), leaving=())
+    started, *rest = planted_effect()[:50]
+    assert "  look at 1 replicate: " in status_text(write(tmp_path / "run", [started, *rest, look]))
 
 
 def test_status_of_a_run_that_somebody_works_on(tmp_path):

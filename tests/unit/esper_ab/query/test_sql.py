@@ -7,15 +7,20 @@ import json
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
-from support.journals import Synthetic, failed_run, planted_effect, three_groups, without_evaluations, write
+from support.journals import Synthetic, failed_run, given_up, planted_effect, three_groups, without_evaluations, write
 
+from esper_ab.analysis.analyse import analyse
+from esper_ab.api.loaded import load_experiment
+from esper_ab.commands.export import export
 from esper_ab.contracts.errors import JournalError, UsageError
-from esper_ab.journal.events import EpisodeRecorded
+from esper_ab.journal.events import EpisodeRecorded, Ledger, RunEvaluated, RunReady
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
-from esper_ab.query.sql import VIEWS, query, query_csv, query_json, query_text, viewed
+from esper_ab.query.records import table_sql
+from esper_ab.query.sql import VIEWS, QueryResult, query, query_csv, query_json, query_text, viewed
 from workers.growth.measures import MEASURES
 
 DOCS = Path(__file__).resolve().parents[4] / "docs" / "sql.md"
@@ -96,6 +101,39 @@ def test_an_endpoint_of_the_curve_waits_for_the_whole_curve(tmp_path):
     assert rows[run] is None
     assert known[run].endpoint is None
     assert sum(value is None for value in rows.values()) == sum(one.endpoint is None for one in known.values())
+
+
+@pytest.mark.parametrize("endpoint", ["evaluation", "last-tenth", "curve-mean"])
+@pytest.mark.parametrize("cut", ["cut", "dropped_pair", "cancelled", "evaluated"])
+def test_a_run_that_no_comparison_counts_has_no_endpoint(tmp_path, endpoint, cut):
+    events = Synthetic(endpoint=endpoint).events()
+    last = max(n for n, event in enumerate(events) if isinstance(event, RunEvaluated))
+    run = events[last].record.run.name
+    if cut == "cut":
+        events = events[:last]
+    elif cut == "evaluated":
+        entry = Ledger(category="cancelled", run_name=run, episode=None, detail="replicate 5 was given up")
+        events = [*events[: last + 1], entry]
+    else:
+        events = given_up(events, cut)
+    history = fold(events)
+    rows = dict(query(write(tmp_path / "run", events), "SELECT run, endpoint FROM runs").rows)
+    assert [name for name, value in rows.items() if value is None] == [run]
+    assert {name for name, one in outcomes(history).items() if one.endpoint is None} == {run}
+    assert sum(len(one.pairs) for one in analyse(history).comparisons) == 5
+
+
+def test_warm_up_is_that_of_the_first_start(tmp_path):
+    """As a number: "9.5" is more than "10.2" as text."""
+    events = planted_effect()
+    ready = next(n for n, event in enumerate(events) if isinstance(event, RunReady))
+    for number, (first, second) in enumerate([(10.2, 9.5), (0.5, 0.9)]):
+        starts = [msgspec.structs.replace(events[ready], warm_up_s=seconds) for seconds in (first, second)]
+        again = [*events[:ready], *starts, *events[ready + 1 :]]
+        run = starts[0].run.name
+        found = query(write(tmp_path / str(number), again), f"SELECT warm_up_s FROM runs WHERE run = '{run}'").rows
+        assert found == ((first,),)
+        assert fold(again).runs[run].warm_up_s == first
 
 
 def test_evaluations_hold_every_reward(experiment_dir):
@@ -216,6 +254,48 @@ def test_long_results_are_cut_for_the_terminal_only(experiment_dir):
     assert len(text.splitlines()) == 203
     assert "576 rows, the first 200 shown" in text
     assert len(json.loads(query_json(experiment_dir, "SELECT env FROM env_episodes"))) == 576
+
+
+TWICE = "SELECT 1 AS run, 2 AS RUN, 3 AS run_1, 4 AS run, 5 AS \"\"\"\""
+
+
+def test_columns_of_one_name_are_numbered_alike_in_every_form(experiment_dir):
+    names = ("run", "RUN_1", "run_1_1", "run_2", '"')
+    assert query(experiment_dir, TWICE) == QueryResult(columns=names, rows=((1, 2, 3, 4, 5),))
+    assert json.loads(query_json(experiment_dir, TWICE)) == [dict(zip(names, range(1, 6), strict=True))]
+    assert next(csv.reader(query_csv(experiment_dir, TWICE).splitlines())) == list(names)
+    assert tuple(query_text(experiment_dir, TWICE).splitlines()[0].split()) == names
+    loaded = load_experiment(experiment_dir)
+    for kind in ("duckdb", "pandas", "polars", "pyarrow"):
+        found = loaded.query(TWICE, kind)
+        columns = found.column_names if kind == "pyarrow" else found.columns
+        assert (kind, tuple(columns)) == (kind, names)
+    assert found.to_pylist() == [dict(zip(names, range(1, 6), strict=True))]
+
+
+def test_csv_and_the_table_hold_no_python(experiment_dir):
+    sql = (
+        "SELECT true AS yes, [1.5, 'nan'::DOUBLE] AS some, {'a': NULL, 'b': ['x']} AS one, MAP {'k': 2.5} AS map, "
+        "NULL AS nothing"
+    )
+    header = ["yes", "some", "one", "map", "nothing"]
+    expected = ["true", "[1.5, null]", '{"a": null, "b": ["x"]}', '{"k": 2.5}']
+    assert list(csv.reader(query_csv(experiment_dir, sql).splitlines())) == [header, [*expected, ""]]
+    assert re.split("  +", query_text(experiment_dir, sql).splitlines()[2]) == [*expected, "NULL"]
+    (found,) = json.loads(query_json(experiment_dir, sql))
+    values = (True, [1.5, None], {"a": None, "b": ["x"]}, {"k": 2.5}, None)
+    assert found == dict(zip(header, values, strict=True))
+
+
+def test_csv_has_the_values_of_export(experiment_dir, tmp_path):
+    export(experiment_dir, tmp_path, "csv", ("evaluations",), force=False)
+    with (tmp_path / "evaluations.csv").open() as file:
+        exported = list(csv.DictReader(file))
+    asked = list(csv.DictReader(query_csv(experiment_dir, table_sql("evaluations")).splitlines()))
+    assert len(exported) == len(asked) > 0
+    for one, other in zip(exported, asked, strict=True):
+        assert json.loads(one["rewards"]) == json.loads(other["rewards"])
+        assert (one["failed"], one["run"]) == (other["failed"], other["run"])
 
 
 def test_json_has_no_infinity(experiment_dir):

@@ -110,6 +110,23 @@ def test_before_more_pairs_policies_that_have_not_settled_are_trained_longer(how
     assert ("left and right have not settled" in first.sentence) is not settled
 
 
+@pytest.mark.parametrize("mode", ["shaped", "sparse"])
+def test_after_equal_records_it_matters_whether_the_settings_are_equal(mode):
+    groups = {"a": Shape(stream="one"), "b": Shape(stream="one", mode=mode)}
+    shown = content(fold(Synthetic(groups=groups, replicates=1).events()), place="a folder/x")
+    same = mode == "shaped"
+    (step,) = next_steps(shown)
+    assert ("the settings make the same computation" in step.sentence) is same
+    assert step.command == ("" if same else f"{ANEW} --episodes 32 --name synthetic-longer")
+    assert ("the same computation" in shown.comparisons[0].headline) is same
+
+
+def test_settings_that_no_group_reads_make_no_difference():
+    groups = {"a": Shape(stream="one", controller="wait"), "b": Shape(stream="one", controller="wait", mode="sparse")}
+    (found,) = content(fold(Synthetic(groups=groups).events())).comparisons
+    assert found.headline == "a and b are the same computation: all records agree, nothing to compare."
+
+
 RULES = {
     "t": {}, "rank": {"test": "rank", "margin": 1.0}, "looks": {"looks": (8, 20)}, "one look": {"looks": (20,)},
     "futility": {"futility": 0.8, "margin": 1.3}, "futility, looks": {"futility": 0.8, "looks": (8, 14, 20)},

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import re
 from pathlib import Path
 
 import pytest
 from support.journals import planted_effect, write
 
+from esper_ab.live.status import status_text
 from esper_ab.report.board import Board
 from esper_ab.report.build import build_report
 
@@ -70,3 +72,18 @@ def test_a_link_in_place_of_a_report_is_not_followed(tmp_path):
     (tmp_path / "secret").write_text("nobody's business")
     (experiment_dir / "report.html").symlink_to(tmp_path / "secret")
     assert asked(tmp_path, "report", "done") is None
+
+
+def test_a_finished_experiment_without_report_says_what_status_says(tmp_path):
+    there = write(tmp_path / "a folder", planted_effect())
+    remedy = f"No report is there yet: `esper-ab report '{there}'` makes it."
+    assert remedy in status_text(there)
+    page = html.unescape(Board(tmp_path).page(served=True))
+    assert remedy in page
+    assert "no verdict yet" not in page
+    write(tmp_path / "another", planted_effect()[:40])
+    assert Board(tmp_path).page(served=True).count("no verdict yet") == 1
+
+
+def test_tables_that_scroll_have_a_name(folder):
+    assert 'tabindex="0" role="region" aria-label="experiments"' in Board(folder).page(served=True)

@@ -61,3 +61,10 @@ def test_no_rule_for_phones_or_paper_is_taken_away_by_a_later_one():
     assert _overridden(css) == []
     assert _overridden("@media print { a, b { top: 0; } } b { top: 1px; }") == ["b"]
     assert _overridden("b { top: 1px; } @media print { a, b { top: 0; } }") == []
+
+
+def test_what_scrolls_and_can_be_reached_by_keys_has_a_role_and_a_name():
+    text = render_page(content(fold(planted_effect())))
+    scrolling = re.findall(r'<div [^>]*tabindex="0"[^>]*>', text)
+    assert all(re.search(r'role="(region|img)" aria-label="[^"]+"', one) for one in scrolling)
+    assert '<div class="scroll" tabindex="0" role="region" aria-label="Endpoints by replicate">' in scrolling

@@ -53,6 +53,7 @@ def test_a_crossing_at_an_early_look_is_said_with_its_repeated_interval():
     assert result.verdict is Verdict.BETTER
     assert "95 % repeated interval +3.25 to +5.72" in result.sentence
     assert "(0.0076 asked for), decided after replicate 6 (look 1 of 2)" in result.sentence
+    assert "these numbers" not in result.sentence
     assert any("overestimated" in caveat for caveat in result.caveats)
 
 
@@ -121,6 +122,17 @@ def test_between_looks_there_is_no_verdict_and_the_next_look_is_named():
     assert "It can be decided after replicate 6 (look 1 of 2), not before" in result.sentence
     assert "not corrected for looking early" in str(result.level)
     assert "5 of 10 planned pairs" in result.caveats[0]
+
+
+def test_without_early_stops_it_is_said_of_which_look_the_numbers_are():
+    a, b = (*BETTER_A, *BETTER_A[:4]), (*BETTER_B, *BETTER_B[:4])
+    rule = design(10, early_stop=False)
+    early, late = (compared(rule, pairs_of(a[:n], b[:n])) for n in (6, 10))
+    assert early.course.decided_at == late.course.decided_at == 6
+    assert ", decided after replicate 6 (look 1 of 2)." in early.sentence
+    said = ", decided after replicate 6 (look 1 of 2); these numbers and their bound are those after replicate 10 "
+    assert f"{said}(look 2 of 2)." in late.sentence
+    assert f"({late.last_look.bound_p:.2g} asked for), decided" in late.sentence
 
 
 def test_after_a_look_the_numbers_are_those_of_the_look():

@@ -116,10 +116,14 @@ def test_three_pairs_say_what_three_pairs_can_show():
     assert "Not resolvable within the budget" in result.sentence
 
 
-def test_equal_records_are_identical_without_a_test():
-    result = compared(design(6), pairs_of(BETTER_A, BETTER_A), same_records=True)
+@pytest.mark.parametrize("same_settings", [True, False])
+def test_equal_records_are_identical_without_a_test(same_settings):
+    result = compared(
+        design(6), pairs_of(BETTER_A, BETTER_A), same_records=True, same_settings=same_settings
+    )
     assert result.verdict is result.unaudited is Verdict.IDENTICAL
-    assert "the same computation" in result.sentence
+    assert ("the same computation" in result.sentence) is same_settings
+    assert ("no decision of these runs depended on it. Longer training may" in result.sentence) is not same_settings
     assert result.descriptive["sign_flip"] is result.pairs_needed is result.equivalence is None
     assert result.effect.t is None
 

@@ -35,8 +35,12 @@ ALIASED = Finding(kind="aliased", weight="blocks", groups=(), sentence="Device a
                                 "simplified, in 3 of 3 pairs."),
         (HIGH[:1], LOW[:1], {}, "Nothing follows from one pair: in it, shaped is 4.9 points above simplified."),
         ((), (), {}, "Nothing can be said of shaped and simplified: no pair is complete."),
-        (LOW, LOW, {"same_records": True}, "shaped and simplified are the same computation: all records agree, nothing "
-                                           "to compare."),
+        (LOW, LOW, {"same_records": True, "same_settings": True}, "shaped and simplified are the same computation: all "
+                                                                  "records agree, nothing to compare."),
+        (LOW, LOW, {"same_records": True}, "shaped and simplified did the same in all 6 pairs: all records agree, and "
+                                           "what differs in their settings had no effect."),
+        (LOW[:1], LOW[:1], {"same_records": True}, "shaped and simplified did the same in the one pair: all records "
+                                                   "agree, and what differs in their settings had no effect."),
         (LOW, LOW, {}, "Not decided: shaped and simplified look level, but too little varies between the pairs for "
                        "any test."),
         ((100.0,) * 6, (*(100.0,) * 5, 98.0), {}, "Not decided: shaped looks 0.33 points better than simplified, in 1 "

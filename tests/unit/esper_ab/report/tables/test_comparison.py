@@ -36,3 +36,10 @@ def test_no_table_puts_a_limit_on_the_other_side_of_0_or_of_the_margin(middle, r
         for shown, value in ((low, one.low), (high, one.high)):
             for mark in (-2.0, 0.0, 2.0):
                 assert abs(value - mark) < 1e-8 or (shown - mark) * (value - mark) > 0.0
+
+
+def test_the_overview_speaks_of_intervals_at_once_only_where_there_are_some():
+    before, after = compared(design(6), pairs_of([75.0, 76.0], [70.0, 72.0]), complete=2), small()
+    assert before.simultaneous[:2] == (None, None)
+    for comparisons, said in (([before, before], False), ([before, after], True), ([after], False)):
+        assert bool(overview_table(before.question.design, comparisons).note) is said
