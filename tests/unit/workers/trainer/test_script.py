@@ -23,7 +23,7 @@ def run(tmp_path: Path, code: str, *arguments: str, on_sign: Callable[[], None] 
     """Run Python code as a script; what it wrote."""
     source = OutcomeSource("wandb", "", key) if key else JSON
     words = [sys.executable, "-c", code, *arguments]
-    script.run_script(words, str(tmp_path), script.environment(source, tmp_path), (tmp_path, "run.log"), on_sign)
+    script.run_script(words, str(tmp_path), script.environment(source, tmp_path, {}), (tmp_path, "run.log"), on_sign)
     return (tmp_path / "run.log").read_text()
 
 
