@@ -65,6 +65,7 @@ class TaskFacts(Settings, frozen=True, kw_only=True):
     carries: bool = False  # whether they do so only when they are new: a reset leaves something of what was before
     step_s: float = 0.0  # measured: one step of one environment; 0: not measured
     episode_steps: int = 0  # the environments' own limit; 0: none
+    action_bounds: tuple[tuple[float, float] | None, ...] = ()  # by dimension of a box, None where one is infinite
     slots: tuple[str, ...] = ()  # network order
     sizes: tuple[int, int, int] = (0, 0, 0)  # samples in train, validation, test
     sample_values: int = 0  # numbers per sample: C·H·W

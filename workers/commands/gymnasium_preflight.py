@@ -105,6 +105,7 @@ def _played(questions: Questions, code: tuple[UserReward, ...], folder: Path) ->
     task = TaskFacts(
         name=questions.task, title="Gymnasium", measures=declared, kind=GYMNASIUM,
         repeats=repeats, carries=carries, step_s=took_s / max(1, steps), episode_steps=limit,
+        action_bounds=codec.bounds,
     )
     return Probed(tasks=(task,), code=code, reward_problems=_reward_problems(questions, load, first))
 

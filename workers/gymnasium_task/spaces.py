@@ -59,6 +59,12 @@ class Codec:
         """Number of random numbers of a decision: one per head or dimension."""
         return len(self.spaces.head_names)
 
+    @property
+    def bounds(self) -> tuple[tuple[float, float] | None, ...]:
+        """Return the bounds of a box by dimension, None where one is infinite; of other spaces nothing."""
+        both = zip(self.low.tolist(), self.high.tolist(), strict=True) if self.box else ()
+        return tuple(pair if np.isfinite(pair).all() else None for pair in both)
+
     def flat(self, observation: Any) -> NDArray[np.float32]:
         """Return an observation as [width]: a copy, as an environment may write its next one into the same array.
 

@@ -69,6 +69,12 @@ def test_no_decision_is_beyond_the_largest_integer(dtype: type) -> None:
     assert int(high[0]) > limits.max - 4096  # the last number of float64 below it
 
 
+def test_bounds_are_those_of_a_box_where_both_are_finite() -> None:
+    low, high = np.array([-np.inf, -2.0, 0.0]), np.array([1.0, np.inf, 200.0])
+    assert Codec(SEEN, spaces.Box(low, high, dtype=np.float64)).bounds == (None, None, (0.0, 200.0))
+    assert Codec(SEEN, spaces.Discrete(3)).bounds == ()
+
+
 def test_an_action_and_the_facts_of_it_are_two_arrays() -> None:
     codec, decisions = Codec(SEEN, spaces.Box(-1.0, 1.0, (2,), np.float64)), np.zeros((1, 2))
     (action,) = codec.actions(decisions)
