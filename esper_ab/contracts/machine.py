@@ -66,6 +66,7 @@ class TaskFacts(Settings, frozen=True, kw_only=True):
     step_s: float = 0.0  # measured: one step of one environment; 0: not measured
     episode_steps: int = 0  # the environments' own limit; 0: none
     observation_width: int = 0  # numbers of one observation; 0 in plans older than this field
+    action_bounds: tuple[tuple[float, float] | None, ...] = ()  # by dimension of a box, None where one is infinite
     slots: tuple[str, ...] = ()  # network order
     sizes: tuple[int, int, int] = (0, 0, 0)  # samples in train, validation, test
     sample_values: int = 0  # numbers per sample: C·H·W

@@ -43,7 +43,7 @@ class TrainerQuestion(_Told, frozen=True, kw_only=True):
     rng_seed: int
     threads: int
     deterministic: bool
-    gpu: bool  # whether it may use one
+    gpu: str  # the first of the pool, "cuda:1", as far as the pool was named; "cuda": of all that there are; "": none
 
 
 class TrainerFacts(_Told, frozen=True, kw_only=True):

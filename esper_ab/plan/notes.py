@@ -19,6 +19,8 @@ from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.text import counted
 
 ENOUGH_HOSTS = 960  # of a run on digits, for rewards to be told apart by few pairs; measured by scripts/learn
+_WIDEST_ACTIONS = 10.0  # half the distance of bounds that a policy with a standard deviation of 1 can be trusted to try
+_FEW = 4  # dimensions of actions, named in a sentence
 
 
 def estimand(experiment: ResolvedExperiment, machine: Machine) -> str:
@@ -164,6 +166,8 @@ def _on_outcome(experiment: ResolvedExperiment, machine: Machine) -> Iterator[st
             "question is whether another reward teaches it better than it teaches itself."
         )
     task = next(task for task in machine.tasks if task.name == experiment.task)
+    if learners:
+        yield from _on_actions(task.action_bounds)
     if task.carries:
         yield (
             "The environments carry state from one reset to the next: one episode, played again in the same ones with "
@@ -174,6 +178,22 @@ def _on_outcome(experiment: ResolvedExperiment, machine: Machine) -> Iterator[st
         yield (
             "The environments do not repeat: one episode, played twice with the same seed and actions, was not the "
             "same. So groups with equal settings differ, and so does a run that was taken up after a death."
+        )
+
+
+def _on_actions(bounds: Sequence[tuple[float, float] | None]) -> Iterator[str]:
+    """Say which bounds of actions the distribution does not fit with which a policy begins."""
+    misfits = [
+        f"{dimension} ({both[0]:g} to {both[1]:g})" for dimension, both in enumerate(bounds)
+        if both and (both[0] > -1.0 or both[1] < 1.0 or both[1] - both[0] > 2.0 * _WIDEST_ACTIONS)
+    ]  # fmt: skip
+    if misfits:
+        more = f" and {len(misfits) - _FEW} more" if len(misfits) > _FEW else ""
+        yield (
+            f"Bounds of actions: {', '.join(misfits[:_FEW])}{more} do not fit the start of a policy. Its actions are "
+            "normal with mean 0 and standard deviation 1, clipped to the bounds: it may act at a bound always, or try "
+            "little of what is allowed, and not learn. Let your own make return gymnasium.wrappers.RescaleAction(env, "
+            "-1.0, 1.0)."
         )
 
 

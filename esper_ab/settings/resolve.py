@@ -60,7 +60,7 @@ def _ask_of_trainer(experiment: AskedExperiment) -> TrainerQuestion:
         rehearsal=read_rehearsal(experiment.rehearsal), points=experiment.episodes,
         evaluations=0 if experiment.eval_hosts == "auto" else experiment.eval_hosts, rng_seed=experiment.rng_seed,
         threads=experiment.arithmetic.threads, deterministic=experiment.arithmetic.deterministic,
-        gpu=not experiment.devices or not all(name.startswith("cpu") for name in experiment.devices),
+        gpu=next((name for name in experiment.devices or ("cuda",) if not name.startswith("cpu")), ""),
     )  # fmt: skip
 
 

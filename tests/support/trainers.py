@@ -48,6 +48,12 @@ json.dump({"return": float(lr) + (random.SystemRandom() if lr == "9" else random
 """
 
 
+SHELL = """
+env > variables
+echo "{\\"return\\": $1}" > "$2/r.json"
+"""
+
+
 def python_file(folder: Path) -> str:
     path = folder / "mine.py"
     path.write_text(PYTHON)
@@ -59,11 +65,23 @@ def command(folder: Path) -> str:
     return f"{sys.executable} train.py {{seed}} {{lr}} {{out}}"
 
 
+def shell_command(folder: Path) -> str:
+    """A command whose script writes what it finds in its environment."""
+    (folder / "train.py").write_text(SHELL)
+    return "sh train.py {seed} {out}"
+
+
+def variables(folder: Path) -> dict[str, str]:
+    """What the script of `shell_command` found."""
+    pairs = (line.split("=", 1) for line in (folder / "variables").read_text().splitlines())
+    return {name: value for name, value in pairs if name not in ("_", "PWD", "OLDPWD", "SHLVL")}
+
+
 def question(reference: str, folder: Path, **changes: Any) -> TrainerQuestion:
     asked: dict[str, Any] = {
         "reference": reference, "directory": str(folder), "groups": {"a": {"lr": "1"}, "b": {"lr": "2"}},
         "outcome": "json:r.json:return" if is_command(reference) else "score", "rehearsal": {}, "points": 3,
-        "evaluations": 0, "rng_seed": 0, "threads": 1, "deterministic": True, "gpu": False,
+        "evaluations": 0, "rng_seed": 0, "threads": 1, "deterministic": True, "gpu": "",
     }  # fmt: skip
     return TrainerQuestion(**asked | changes)
 

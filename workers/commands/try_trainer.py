@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 
 import msgspec
-import torch
 
 from esper_ab.contracts.errors import USER_FAULTS, UsageError
 from esper_ab.contracts.settings import Arithmetic
@@ -25,7 +24,7 @@ def main(text: str) -> int:
     trial = _decode(text)
     arithmetic.pin(Arithmetic(threads=trial.threads, deterministic=trial.deterministic))
     try:
-        tried = attempt(trial, "cuda:0" if trial.gpu and torch.cuda.is_available() else "cpu")
+        tried = attempt(trial, "cuda:0" if trial.gpu else "cpu")
     except USER_FAULTS as error:
         where = line_of(error, module.load(trial.reference)[0].train) if not isinstance(error, ValueError) else ""
         sys.stderr.write(f"\nerror: {one_line(error)}{where}\n")

@@ -13,6 +13,7 @@ from typing import Any
 import gymnasium
 import msgspec
 import numpy as np
+from gymnasium.envs import registration
 
 from esper_ab.contracts.errors import USER_FAULTS
 from esper_ab.contracts.kinds import ENV_REWARD, GYM_PREFIX, INFO_PREFIX
@@ -22,7 +23,7 @@ from workers.gymnasium_task.environments import Env, close
 from workers.gymnasium_task.facts import GymEpisode, GymFacts
 from workers.gymnasium_task.spaces import Codec
 from workers.user_rewards.declared import annotation_of, fields_of
-from workers.user_rewards.user_code import line_of, one_line
+from workers.user_rewards.user_code import line_of, load_module, one_line
 
 Load = Callable[[str, str], ModuleType]  # what it is for, reference -> the module that has the function
 Reward = Callable[[GymFacts], Floats]
@@ -35,16 +36,34 @@ def env_return(episode: GymEpisode) -> float:
 
 
 def maker(task: str, load: Load) -> Callable[[], Env]:
-    """Return what makes one environment of `task`: `gym:ID` or `path/env.py:make`."""
+    """Return what makes one environment of `task`: `gym:ID`, `gym:module:ID` or `path/env.py:make`."""
     what = f"task {task!r}"
     if not task.startswith(GYM_PREFIX):
         return _checked(user_function(what, task, load, ("()",)), what)
     name = task.removeprefix(GYM_PREFIX)
+    _check_registered(name, what)
+    return _checked(lambda: gymnasium.make(name, disable_env_checker=True), what)
+
+
+def _check_registered(name: str, what: str) -> None:
+    """Import the module of `module:ID`, if there is one, and look the id up; ValueError unless it means one thing."""
+    module, colon, found = name.rpartition(":")
+    if colon and not all(part.isidentifier() for part in module.split(".")):
+        raise ValueError(f"{what}: expected {GYM_PREFIX}ID or {GYM_PREFIX}module:ID")
+    if module:
+        load_module(what, module)
     try:
-        gymnasium.spec(name)
+        space, base, version = registration.parse_env_id(found)
+        newest = registration.find_highest_version(space, base)
+        if version is None and newest is not None:  # which gymnasium.make would take, with a warning
+            full = f"{GYM_PREFIX}{module}{colon}{registration.get_env_id(space, base, newest)}"
+            raise ValueError(
+                f"{what} names no version, and means another environment when a newer one is installed; "
+                f"{full} is the newest here"
+            )
+        gymnasium.spec(found)
     except gymnasium.error.Error as error:
         raise ValueError(f"{what}: {one_line(error)}") from None
-    return _checked(lambda: gymnasium.make(name, disable_env_checker=True), what)
 
 
 def _checked(make: Callable[[], Any], what: str) -> Callable[[], Env]:

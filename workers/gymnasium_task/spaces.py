@@ -59,13 +59,26 @@ class Codec:
         """Number of random numbers of a decision: one per head or dimension."""
         return len(self.spaces.head_names)
 
+    @property
+    def bounds(self) -> tuple[tuple[float, float] | None, ...]:
+        """Return the bounds of a box by dimension, None where one is infinite; of other spaces nothing."""
+        both = zip(self.low.tolist(), self.high.tolist(), strict=True) if self.box else ()
+        return tuple(pair if np.isfinite(pair).all() else None for pair in both)
+
     def flat(self, observation: Any) -> NDArray[np.float32]:
         """Return an observation as [width]: a copy, as an environment may write its next one into the same array.
 
-        ValueError when it has another width than its space.
+        ValueError when it has another width than its space, or a number that float32 has not.
         """
-        shown = observation if self._plain else flatten(self._observations, observation)
-        found = np.array(shown, dtype=np.float32).ravel()
+        try:
+            with np.errstate(over="raise"):
+                shown = observation if self._plain else flatten(self._observations, observation)
+                found = np.array(shown, dtype=np.float32).ravel()
+        except FloatingPointError:
+            most = np.finfo(np.float32).max
+            raise ValueError(
+                f"it shows a number beyond float32 ({most:.1e} at most), in which a policy sees it; scale it"
+            ) from None
         if len(found) != self.spaces.observation_width:
             raise ValueError(f"it shows {len(found)} numbers, and observation_space is {self._observations}")
         return found
@@ -73,23 +86,21 @@ class Codec:
     def actions(self, decisions: Decisions) -> list[Any]:
         """Return what environments are given for decisions [E, heads or dimensions], each an array of its own."""
         space = self._actions
-        if isinstance(space, gymnasium.spaces.Box):
-            return [row.reshape(space.shape).copy() for row in self.given(decisions)]
         if isinstance(space, gymnasium.spaces.Discrete):
             return [space.start + space.dtype.type(number) for number in decisions[:, 0].tolist()]
-        start = space.start if isinstance(space, gymnasium.spaces.MultiDiscrete) else 0
-        return [(decision + start).astype(space.dtype) for decision in decisions]
+        return [np.array(row, dtype=space.dtype) for row in self.given(decisions)]
 
     def given(self, decisions: Decisions) -> NDArray[Any]:
-        """Return decisions as facts have them: [E] of a Discrete space, else [E, heads or dimensions].
+        """Return decisions as facts have them: [E] of a Discrete space, else [E, …] in the shape of the space.
 
         Those of a Box are clipped to it, are the nearest whole numbers where it has no others, and have its type.
         """
+        shape = (len(decisions), *(self._actions.shape or ()))
         if self.box:
             clipped: NDArray[Any] = np.clip(decisions, self._least, self._most)
-            return (np.rint(clipped) if self.integers else clipped).astype(self._actions.dtype)
-        shifted: NDArray[Any] = decisions + np.asarray(getattr(self._actions, "start", 0))
-        return shifted[:, 0] if isinstance(self._actions, gymnasium.spaces.Discrete) else shifted
+            return (np.rint(clipped) if self.integers else clipped).astype(self._actions.dtype).reshape(shape)
+        shifted: NDArray[Any] = decisions + np.ravel(getattr(self._actions, "start", 0))
+        return shifted.reshape(shape)
 
 
 def _inside(bounds: NDArray[Any], *, least: bool) -> Floats:
@@ -105,9 +116,9 @@ def _inside(bounds: NDArray[Any], *, least: bool) -> Floats:
 def _head_sizes(actions: gymnasium.Space[Any]) -> tuple[int, ...]:
     if isinstance(actions, gymnasium.spaces.Discrete):
         return (int(actions.n),)
-    if isinstance(actions, gymnasium.spaces.MultiDiscrete) and actions.nvec.ndim == 1:
-        return tuple(int(size) for size in actions.nvec)
-    if isinstance(actions, gymnasium.spaces.MultiBinary) and isinstance(actions.n, int):
-        return (2,) * actions.n
+    if isinstance(actions, gymnasium.spaces.MultiDiscrete):
+        return tuple(actions.nvec.ravel().tolist())
+    if isinstance(actions, gymnasium.spaces.MultiBinary):
+        return (2,) * flatdim(actions)
     can = "Discrete, MultiDiscrete, MultiBinary and Box"
     raise ValueError(f"a policy here cannot choose actions {actions}; it can choose {can}")

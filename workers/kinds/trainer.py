@@ -13,11 +13,12 @@ class TrainerRuns:
     """Makes the runs of one worker."""
 
     def __init__(self, lane: Lane, experiment_dir: Path) -> None:
-        self._devices, self._experiment_dir = torch_devices(lane.devices), experiment_dir
+        self._devices, self._uuids, self._experiment_dir = torch_devices(lane.devices), lane.uuids, experiment_dir
 
     def session(self, spec: RunSpec) -> TrainerSession:
         """Make a run; ValueError, in one line, when its files are no longer what was planned."""
-        return open_session(spec, self._experiment_dir, str(self._devices[spec.env_devices[0]]))
+        device = str(self._devices[spec.env_devices[0]])
+        return open_session(spec, self._experiment_dir, device, self._uuids)
 
 
 RUNS = TrainerRuns

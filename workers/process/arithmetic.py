@@ -7,14 +7,13 @@ import os
 import torch
 
 from esper_ab.contracts.settings import Arithmetic
+from workers import pinned
 
 
 def pin(arithmetic: Arithmetic) -> None:
     """Set threads, determinism and precision of kernels; call before the first work on a GPU."""
     torch.set_num_threads(arithmetic.threads)
-    if arithmetic.deterministic:
-        # Read at the first use of CUDA. Without it cuBLAS may split sums differently every time, and torch raises.
-        os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
+    os.environ.update(pinned.determinism(arithmetic))
     # Equals torch.use_deterministic_algorithms, which takes a second to import torch's compiler.
     torch.set_deterministic_debug_mode("error" if arithmetic.deterministic else "default")
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]  # would write twice

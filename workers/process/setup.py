@@ -15,8 +15,8 @@ from esper_ab.contracts.below import open_below
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.own_packages import ORPHANED, end_with_parent
 from esper_ab.contracts.settings import Arithmetic
+from workers import pinned
 
-_THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 _STDERR = 2  # a descriptor, whatever it leads to
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # mallopt(3)
 _LARGEST_FROM_HEAP = 32 << 20  # bytes; the maximum of glibc
@@ -33,10 +33,7 @@ def redirect_output(experiment_dir: Path, log_file: str) -> None:
 
 def set_environment(lane: Lane, arithmetic: Arithmetic) -> None:
     """Pin devices and threads by environment variables, which torch reads at import and first use of CUDA only."""
-    os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
-    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(uuid for uuid in lane.uuids if uuid)
-    for variable in _THREAD_VARIABLES:
-        os.environ[variable] = str(arithmetic.threads)
+    os.environ.update(pinned.variables(lane.uuids, arithmetic))
 
 
 def keep_freed_memory() -> None:

@@ -60,20 +60,20 @@ class Session:
         Nobody asks what it came to: a user's outcome is of episodes that are over.
         """
         self._stopwatch.lap()  # excludes making the environments, and restoring a checkpoint
-        twin = self if self.agent is None else Session(self.spec, self._world)
+        agent, stopwatch = None if self.agent is None else self._fresh_agent(), Stopwatch()
         steps, own = min(WARM_UP_STEPS, self.spec.steps), self.spec.settings.reward
-        env = self._world.environments(own, steps, self.spec.n_envs, twin._stopwatch, whole=True)
+        env = self._world.environments(own, steps, self.spec.n_envs, stopwatch, whole=True)
         paths = paths_below(self._path / "warm-up", env.n_envs)
-        step_through(env, paths, twin._decider(), self._rewards, twin._stopwatch, on_step)
-        if twin.agent is not None:
-            twin.agent.finish_episode(0)
+        step_through(env, paths, self._decider(agent), self._rewards, stopwatch, on_step)
+        if agent is not None:
+            agent.finish_episode(0)
         return self._stopwatch.lap().total_s
 
     def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
         """Play training episode `episode` and update the policy from it."""
         self._stopwatch.lap()  # excludes the wait for the release from the episode
         paths = paths_below(self._path / "train" / episode, self._env.n_envs)
-        result = play(self._env, paths, self._decider(), self._rewards, self._stopwatch, on_step)
+        result = play(self._env, paths, self._decider(self.agent), self._rewards, self._stopwatch, on_step)
         on_update(self.spec.steps)
         with self._stopwatch.phase("update"):
             ppo = None if self.agent is None else self.agent.finish_episode(episode)
@@ -170,8 +170,8 @@ class Session:
             planned_episodes=self.spec.episodes, share_observations=self.spec.share_observation_norm,
         ))
 
-    def _decider(self) -> Controller[Any]:
-        return policy_file.make_controller(self.spec) if self.agent is None else AgentDecider(self.agent)
+    def _decider(self, agent: PPOAgent | None) -> Controller[Any]:
+        return policy_file.make_controller(self.spec) if agent is None else AgentDecider(agent)
 
     def _policy_bytes(self) -> bytes:
         if self.agent is None:

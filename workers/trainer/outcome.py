@@ -77,7 +77,7 @@ def _of_wandb(key: str, file: Path) -> float:
         return float(file.read_text(encoding="utf-8").split()[-1])
     except FileNotFoundError:
         raise ValueError(
-            f"the script gave no {key!r} to wandb.log; does it need a flag for that, as CleanRL's --track?"
+            f"the script gave no number as {key!r} to wandb.log; does it need a flag for that, as CleanRL's --track?"
         ) from None
 
 

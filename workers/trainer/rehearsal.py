@@ -3,12 +3,13 @@
 Two seeds have to give unequal results: a trainer that ignores its seed would have every replicate be the same run. The
 same seed twice tells whether it repeats to the bit; a state that another process goes on from, whether it resumes; the
 last state, evaluated by a process that has not trained, whether an evaluation needs anything else. Every part is a
-process of its own, as runs are.
+process of its own, as runs are, with the threads, the determinism and as many GPUs as runs have.
 """
 
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import subprocess
 import time
@@ -25,6 +26,7 @@ from esper_ab.contracts.endings import how_ended
 from esper_ab.contracts.measures import RESERVED
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.rng import RngPath
+from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.source_files import source_sha256
 from esper_ab.contracts.trainer import (
     Resumption,
@@ -35,6 +37,7 @@ from esper_ab.contracts.trainer import (
     is_command,
     read_source,
 )
+from workers import pinned
 from workers.trainer import module, script
 from workers.trainer.outcome import read_outcome
 from workers.trainer.trial import Trial, Tried
@@ -99,7 +102,8 @@ def _of_python(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
         except ValueError as error:
             raise ValueError(f"group {group!r}: {error}") from None
     short = module.flat(trainer.settings({**next(iter(settings.values())), **question.rehearsal}))
-    last = min(2, question.points)
+    last, pins = min(2, question.points), _pins(question)
+    gpu = bool(pins["CUDA_VISIBLE_DEVICES"])
     with TemporaryDirectory() as folder:
         states, trained = str(Path(folder, "state")), "trained"
 
@@ -110,11 +114,11 @@ def _of_python(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
             return _tried(Trial(
                 reference=question.reference, settings=short, outcome=question.outcome, points=question.points,
                 evaluations=question.evaluations or EVALUATIONS, rng=_rng(question, seed), folder=str(place),
-                gpu=question.gpu, threads=question.threads, deterministic=question.deterministic, last=last,
+                gpu=gpu, threads=question.threads, deterministic=question.deterministic, last=last,
                 first=first, state_file=f"{states}{first - 1}" if first else "", keep=keep,
-            ))  # fmt: skip
+            ), pins)  # fmt: skip
 
-        at_once = 1 if question.gpu and torch.cuda.is_available() else 3  # of a GPU's memory a run may need all
+        at_once = 1 if gpu else 3  # of a GPU's memory a run may need all
         with ThreadPoolExecutor(at_once) as pool:
             parts = [
                 pool.submit(trial, 0, "a seed", keep=states, within=trained),
@@ -157,10 +161,20 @@ def _rng(question: TrainerQuestion, seed: int) -> RngPath:
     return RngPath(question.rng_seed) / "rehearsal" / seed
 
 
-def _tried(trial: Trial) -> Tried:
+def _pins(question: TrainerQuestion) -> dict[str, str]:
+    """Return the variables of a run's process: its arithmetic, and the first GPU of the pool, if there is one."""
+    names = [f"cuda:{index}" for index in range(torch.cuda.device_count() if question.gpu else 0)]
+    there = names[:1] if question.gpu == "cuda" else [name for name in names if name == question.gpu]
+    uuids = [f"GPU-{torch.cuda.get_device_properties(name).uuid}" for name in there]
+    return pinned.variables(uuids, Arithmetic(threads=question.threads, deterministic=question.deterministic))
+
+
+def _tried(trial: Trial, pins: Mapping[str, str]) -> Tried:
     """Have a process of its own try; ValueError with what it refuses, or with its last line when it fails."""
     command = child_command("workers.commands.try_trainer", msgspec.json.encode(trial).decode())
-    child = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    child = subprocess.run(
+        command, capture_output=True, text=True, errors="replace", check=False, env={**os.environ, **pins}
+    )
     if child.returncode:
         last = (child.stderr.strip() or f"it {how_ended(child.returncode)} and said nothing").splitlines()[-1]
         raise ValueError(last.removeprefix("error: ").removeprefix("ValueError: "))
@@ -170,7 +184,7 @@ def _tried(trial: Trial) -> Tried:
 def _of_command(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
     source, settings = read_source(question.outcome), next(iter(question.groups.values()))
     files = named_files(question.reference, question.directory, question.groups.values())
-    sha256 = source_sha256(Path(question.directory), files)
+    sha256, pins = source_sha256(Path(question.directory), files), _pins(question)
     with TemporaryDirectory() as folder:
 
         def outcome(seed: int, words: str) -> float:
@@ -180,7 +194,7 @@ def _of_command(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
                 question.reference, {**settings, **question.rehearsal}, script.seed_at(_rng(question, seed)), out
             )
             script.run_script(
-                filled, question.directory, script.environment(source, out), (Path(folder), _LOG), lambda: None
+                filled, question.directory, script.environment(source, out, pins), (Path(folder), _LOG), lambda: None
             )
             return read_outcome(source, out)
 

@@ -44,15 +44,18 @@ def words_of(command: str, settings: Mapping[str, TrainerValue], seed: int, out:
     return fill(command, {**settings, SEED: seed, OUT: str(out)})
 
 
-def environment(source: OutcomeSource, out: Path) -> dict[str, str]:
-    """Return what a script finds in its environment: this process's, and where wandb is asked for, the stand-in."""
+def environment(source: OutcomeSource, out: Path, pins: Mapping[str, str]) -> dict[str, str]:
+    """Return what a script finds in its environment: this process's, and where wandb is asked for, the stand-in.
+
+    `pins`: what `workers.pinned` says of its devices and threads.
+    """
     more = {"PYTHONUNBUFFERED": "1"}  # or the last lines of a script that is killed would be lost
     if source.kind == "wandb":
         more |= {
             "PYTHONPATH": os.pathsep.join(filter(None, (str(_STAND_IN), os.environ.get("PYTHONPATH", "")))),
             "ESPER_AB_WANDB_KEY": source.key, "ESPER_AB_WANDB_FILE": str(out / WANDB_FILE),
         }  # fmt: skip
-    return {**os.environ, **more}
+    return {**os.environ, **pins, **more}
 
 
 def run_script(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from esper_ab.contracts.records import (
 from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.source_files import source_sha256
 from esper_ab.contracts.trainer import TrainerOrder, is_command, read_source
+from workers import pinned
 from workers.storage import durable
 from workers.trainer import module, script
 from workers.trainer.outcome import read_outcome
@@ -191,9 +192,10 @@ class PythonSession(TrainerSession):
 class CommandSession(TrainerSession):
     """A run of a command: one point, at its end."""
 
-    def __init__(self, spec: RunSpec, experiment_dir: Path, device: str) -> None:
+    def __init__(self, spec: RunSpec, experiment_dir: Path, uuids: Iterable[str]) -> None:
         super().__init__(spec, experiment_dir)
         self._source = read_source(self.order.outcome)
+        self._pins = pinned.variables(uuids, spec.arithmetic)
         check_files(self.order)
 
     def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
@@ -203,7 +205,8 @@ class CommandSession(TrainerSession):
         seed = script.seed_at(self.path)
         words = script.words_of(self.order.reference, self.spec.settings.trainer, seed, out)
         script.run_script(
-            words, self.order.directory, script.environment(self._source, out), (self.root, self.spec.log_file),
+            words, self.order.directory, script.environment(self._source, out, self._pins),
+            (self.root, self.spec.log_file),
             lambda: on_step(next(signs)),
         )
         outcome = read_outcome(self._source, out)
@@ -218,11 +221,15 @@ class CommandSession(TrainerSession):
         return [float(done)]
 
 
-def open_session(spec: RunSpec, experiment_dir: Path, device: str) -> TrainerSession:
-    """Open the run of `spec.trainer`; ValueError when its code is no longer that of the plan."""
+def open_session(spec: RunSpec, experiment_dir: Path, device: str, uuids: Iterable[str]) -> TrainerSession:
+    """Open the run of `spec.trainer`; ValueError when its code is no longer that of the plan.
+
+    `device` is torch's name of what a Python trainer has, `uuids` the GPUs that a command is to see.
+    """
     assert spec.trainer is not None, "the run has a trainer"
-    kind = CommandSession if is_command(spec.trainer.reference) else PythonSession
-    return kind(spec, experiment_dir, device)
+    if is_command(spec.trainer.reference):
+        return CommandSession(spec, experiment_dir, uuids)
+    return PythonSession(spec, experiment_dir, device)
 
 
 def check_files(order: TrainerOrder) -> None:

@@ -42,7 +42,7 @@ class UserCode:
 def load(what: str, place: str) -> UserCode:
     """Execute the file, or import the installed module, named by `place`; `what` begins every error."""
     if not place.endswith(".py"):
-        module = _load_module(what, place)
+        module = load_module(what, place)
         file = _file(module)
         return _of(module, Path() if file is None else file.parent, [] if file is None else [file])
     path = Path(place).resolve()
@@ -138,7 +138,7 @@ def _execute(what: str, path: Path, root: Path, shown: Path) -> ModuleType:
     """Execute a file as a module of its package, or by itself with `shown` as its `__file__`."""
     name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
     in_package = path.parent != root
-    return _load_module(what, name) if in_package and _is_of(root, name) else _load_alone(what, path, shown)
+    return load_module(what, name) if in_package and _is_of(root, name) else _load_alone(what, path, shown)
 
 
 def _is_of(root: Path, name: str) -> bool:
@@ -206,7 +206,8 @@ def _load_alone(what: str, path: Path, shown: Path) -> ModuleType:
     return module
 
 
-def _load_module(what: str, name: str) -> ModuleType:
+def load_module(what: str, name: str) -> ModuleType:
+    """Import an installed module; ValueError, in one line, with what it raises."""
     try:
         return importlib.import_module(name)
     except USER_FAULTS as error:

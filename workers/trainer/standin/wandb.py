@@ -3,7 +3,8 @@
 Not wandb's offline mode: that needs wandb installed, starts a service for every run, and keeps its numbers in a format
 of its own, which changes. Scripts call what they always call. `init`, `log`, `config` and `summary` do what a script
 can see of them, `sync_tensorboard=True` counts a SummaryWriter's scalars as logged, and anything else is accepted and
-dropped. No account, no network, no dependency.
+dropped, also in modules below: `wandb.integration.sb3` has a callback of Stable-Baselines3 that does nothing. No
+account, no network, no dependency.
 
 ESPER_AB_WANDB_KEY names the key, ESPER_AB_WANDB_FILE the file that gets a line for every value.
 """
@@ -13,25 +14,80 @@ from __future__ import annotations
 import functools
 import importlib
 import os
+import sys
 from collections.abc import Mapping
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import Any
 
 _KEY, _FILE = os.environ["ESPER_AB_WANDB_KEY"], os.environ["ESPER_AB_WANDB_FILE"]
+__version__ = "0.31.0"  # for scripts that ask for a least one
+__path__: list[str] = []  # a package, whose modules are made below
 
 
-class _Dropped:
+class _DroppedType(type):
+    """Type of classes that have every attribute."""
+
+    def __getattr__(cls, name: str) -> Any:
+        return _attribute(name)
+
+
+class _Dropped(metaclass=_DroppedType):
     """An answer to whatever is asked of it, which does nothing."""
+
+    def __init__(self, *args: Any, **named: Any) -> None: ...
 
     def __call__(self, *args: Any, **named: Any) -> _Dropped:
         return self
 
-    def __getattr__(self, name: str) -> _Dropped:
-        return self
+    def __getattr__(self, name: str) -> Any:
+        return _attribute(name)
 
     def __enter__(self) -> _Dropped:
         return self
 
     def __exit__(self, *error: object) -> None: ...
+
+
+@functools.cache
+def _attribute(name: str) -> Any:
+    """Return what stands for a name that nothing here has: a class where wandb has one, which may be an exception's."""
+    if name.startswith("__"):  # by which Python asks what a thing can do
+        raise AttributeError(name)
+    if name.endswith("Error"):
+        return type(name, (Exception,), {})
+    return type(name, (_Dropped,), {}) if name[:1].isupper() else _Dropped()
+
+
+class _Module(ModuleType):
+    """A module below wandb."""
+
+    def __getattr__(self, name: str) -> Any:
+        return _attribute(name)
+
+
+class _Modules:
+    """Finds and loads them: whatever is imported is there."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        return ModuleSpec(name, self, is_package=True) if name.startswith(f"{__name__}.") else None  # type: ignore[arg-type]  # has what a loader needs
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _Module(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        if module.__name__ == f"{__name__}.integration.sb3":
+            vars(module)["WandbCallback"] = _sb3_callback()
+
+
+def _sb3_callback() -> type:
+    """Return a callback that does nothing, which may be subclassed and be one of several."""
+    base = importlib.import_module("stable_baselines3.common.callbacks").BaseCallback
+
+    def init(self: Any, verbose: int = 0, *args: Any, **named: Any) -> None:
+        base.__init__(self, verbose)
+
+    return type("WandbCallback", (base,), {"__init__": init, "_on_step": lambda self: True})
 
 
 class _Config(dict[str, Any]):
@@ -112,11 +168,16 @@ def _mapping(given: Any) -> dict[str, Any]:
 
 def _keep(key: str, value: Any) -> None:
     if key == _KEY:
+        try:
+            number = float(value.item() if hasattr(value, "item") else value)
+        except (TypeError, ValueError, RuntimeError, OverflowError):  # a picture, None, an array of several numbers
+            return
         with open(_FILE, "a", encoding="utf-8") as file:  # noqa: PTH123  as light as a script's own imports
-            file.write(f"{float(value)!r}\n")
+            file.write(f"{number!r}\n")
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    return _Dropped()
+    return _attribute(name)
+
+
+sys.meta_path.append(_Modules())

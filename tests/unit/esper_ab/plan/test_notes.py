@@ -1,7 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from support.asking import experiment, machine, planned
+from support.asking import experiment, group, machine, planned
+
+from esper_ab.contracts.machine import TaskFacts
+from esper_ab.contracts.measures import Measure, TaskMeasures
+from esper_ab.contracts.settings import ControllerSettings, RewardSettings
 
 
 @pytest.mark.parametrize(("endpoint", "words"), [
@@ -13,3 +17,43 @@ def test_the_estimand_is_that_of_the_endpoint(endpoint: str, words: str) -> None
     estimand = planned(experiment(endpoint=endpoint), machine()).estimand
     assert words in estimand
     assert ("evaluated" in estimand) == (endpoint == "evaluation")
+
+
+GYM = "gym:Reach-v0"
+
+
+def notes_on(bounds: tuple[tuple[float, float] | None, ...], controller: str = "ppo") -> str:
+    """The notes of a plan on environments whose actions have these bounds."""
+    outcome = Measure(name="env_return", label="return", better="higher")
+    task = TaskFacts(
+        name=GYM, title="Gymnasium", kind="gymnasium", measures=TaskMeasures(outcome=outcome, measures=()),
+        action_bounds=bounds, step_s=1e-4,
+    )  # fmt: skip
+    there = machine(tasks=(task,), rewards=("env",), controllers=("random",))
+    groups = tuple(
+        group(name, reward=RewardSettings(mode="env"), controller=ControllerSettings(name=controller))
+        for name in ("a", "b")
+    )
+    return " ".join(planned(experiment(task=GYM, groups=groups, margin=1.0), there).notes)
+
+
+@pytest.mark.parametrize(("bounds", "words"), [
+    (((100.0, 200.0),), "0 (100 to 200) do not"),
+    (((-1.0, 1.0), None, (-0.01, 0.01)), "2 (-0.01 to 0.01) do not"),
+    (((-1.0, 1.0), (0.0, 1.0)), "1 (0 to 1) do not"),
+    (((-1.0, 0.5),), "0 (-1 to 0.5) do not"),
+    (((-100.0, 100.0),), "0 (-100 to 100) do not"),
+    (((0.0, 1.0),) * 5, "0 (0 to 1), 1 (0 to 1), 2 (0 to 1), 3 (0 to 1) and 1 more do not"),
+])  # fmt: skip
+def test_bounds_of_actions_that_a_policy_does_not_begin_within_are_named_with_what_to_do(
+    bounds: tuple[tuple[float, float] | None, ...], words: str
+) -> None:
+    found = notes_on(bounds)
+    assert f"Bounds of actions: {words} fit" in found
+    assert "gymnasium.wrappers.RescaleAction" in found
+    assert "Bounds of actions" not in notes_on(bounds, controller="random")
+
+
+@pytest.mark.parametrize("bounds", [(), (None,), ((-1.0, 1.0), (-2.0, 2.0)), ((-10.0, 10.0),), ((-1.0, 3.0),)])
+def test_nothing_is_said_of_bounds_that_fit(bounds: tuple[tuple[float, float] | None, ...]) -> None:
+    assert "Bounds of actions" not in notes_on(bounds)

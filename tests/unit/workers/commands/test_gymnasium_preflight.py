@@ -29,6 +29,11 @@ def test_a_registered_environment_repeats_and_has_its_limit_and_its_speed() -> N
     assert (task.kind, task.repeats, task.episode_steps) == ("gymnasium", True, 500)
     assert task.step_s > 0.0
     assert (task.measures.outcome.label, task.measures.margin) == ("return", None)
+    assert task.action_bounds == ()
+
+
+def test_bounds_of_continuous_actions_are_told() -> None:
+    assert ask("gym:Pendulum-v1", "env").tasks[0].action_bounds == ((-2.0, 2.0),)
 
 
 def test_an_environment_that_does_not_repeat_is_found(tmp_path: Path) -> None:

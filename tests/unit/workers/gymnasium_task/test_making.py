@@ -29,6 +29,7 @@ def own(tmp_path: Path) -> Path:
 
 def test_environments_by_id_and_by_file(own: Path) -> None:
     assert maker("gym:CartPole-v1", as_it_is)().spec.id == "CartPole-v1"
+    assert maker("gym:gymnasium:CartPole-v1", as_it_is)().spec.id == "CartPole-v1"
     first, second = maker(f"{own}:make", as_it_is)(), maker(f"{own}:Unrepeatable", as_it_is)()
     assert first.observation_space.shape == second.observation_space.shape == (2,)
 
@@ -43,6 +44,39 @@ def test_environments_by_id_and_by_file(own: Path) -> None:
 def test_what_is_no_environment_is_named(own: Path, name: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         maker(name.format(own=own), as_it_is)()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("gym:no_such_lab:Walk-v0", "task 'gym:no_such_lab:Walk-v0': importing 'no_such_lab' failed: ModuleNotFound"),
+        ("gym::CartPole-v1", "'gym::CartPole-v1': expected gym:ID or gym:module:ID"),
+        ("gym:.lab:CartPole-v1", "'gym:.lab:CartPole-v1': expected gym:ID or gym:module:ID"),
+        ("gym:gymnasium:CartPol-v1", "CartPole"), ("gym:a:b:CartPole-v1", "expected gym:ID or gym:module:ID"),
+        ("gym:CartPole", "'gym:CartPole' names no version, and means another environment when a newer one is "
+                         "installed; gym:CartPole-v1 is the newest here"),
+        ("gym:gymnasium:CartPole", "; gym:gymnasium:CartPole-v1 is the newest here"),
+    ],
+)  # fmt: skip
+def test_an_id_that_gymnasium_does_not_make_or_may_make_otherwise_is_refused_in_a_line(name: str, said: str) -> None:
+    with pytest.raises(ValueError, match="gym:") as refused:
+        maker(name, as_it_is)
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_module_registers_its_environments_when_it_is_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a_lab.py").write_text(
+        "import gymnasium\n"
+        "entry = 'gymnasium.envs.classic_control:CartPoleEnv'\n"
+        "gymnasium.register(id='a_lab/Pole-v3', entry_point=entry)\n"
+        "gymnasium.register(id='a_lab/Only', entry_point=entry)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert maker("gym:a_lab:a_lab/Pole-v3", as_it_is)().spec.id == "a_lab/Pole-v3"
+    assert maker("gym:a_lab/Only", as_it_is)().spec.id == "a_lab/Only"  # it has no versions
 
 
 def test_outcomes(own: Path) -> None:

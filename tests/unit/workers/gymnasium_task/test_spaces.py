@@ -15,7 +15,8 @@ SEEN = spaces.Box(-1.0, 1.0, (2,), np.float32)
     [
         (spaces.Discrete(4), (4,)), (spaces.Discrete(3, start=-1), (3,)),
         (spaces.MultiDiscrete([2, 5]), (2, 5)), (spaces.MultiDiscrete([3, 3], start=[1, -2]), (3, 3)),
-        (spaces.MultiBinary(3), (2, 2, 2)),
+        (spaces.MultiDiscrete(np.array([[2, 3], [1, 4]]), start=np.array([[0, -1], [5, 2]])), (2, 3, 1, 4)),
+        (spaces.MultiBinary(3), (2, 2, 2)), (spaces.MultiBinary((2, 2)), (2, 2, 2, 2)),
     ],
 )  # fmt: skip
 def test_every_choice_is_an_action_of_the_space_and_none_is_left_out(space: gymnasium.Space, sizes: tuple) -> None:
@@ -25,7 +26,7 @@ def test_every_choice_is_an_action_of_the_space_and_none_is_left_out(space: gymn
     decisions = np.array(list(np.ndindex(sizes)))
     actions = codec.actions(decisions)
     assert all(space.contains(action) for action in actions)
-    assert len({tuple(np.atleast_1d(action).tolist()) for action in actions}) == np.prod(sizes)
+    assert len({tuple(np.ravel(action).tolist()) for action in actions}) == np.prod(sizes)
     assert codec.given(decisions).tolist() == [np.asarray(action).tolist() for action in actions]
 
 
@@ -36,7 +37,7 @@ def test_continuous_decisions_are_clipped_to_the_box() -> None:
     assert codec.spaces.head_names == ("action_0", "action_1")
     assert codec.actions(np.array([[-3.0, 9.0]]))[0].tolist() == [[-1.0], [5.0]]
     assert space.contains(codec.actions(np.array([[0.5, 2.5]]))[0])
-    assert codec.given(np.array([[0.5, -2.5]])).tolist() == [[0.5, 0.0]]
+    assert codec.given(np.array([[0.5, -2.5]])).tolist() == [[[0.5], [0.0]]]
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64, np.bool_, np.float32, np.float64])
@@ -69,6 +70,12 @@ def test_no_decision_is_beyond_the_largest_integer(dtype: type) -> None:
     assert int(high[0]) > limits.max - 4096  # the last number of float64 below it
 
 
+def test_bounds_are_those_of_a_box_where_both_are_finite() -> None:
+    low, high = np.array([-np.inf, -2.0, 0.0]), np.array([1.0, np.inf, 200.0])
+    assert Codec(SEEN, spaces.Box(low, high, dtype=np.float64)).bounds == (None, None, (0.0, 200.0))
+    assert Codec(SEEN, spaces.Discrete(3)).bounds == ()
+
+
 def test_an_action_and_the_facts_of_it_are_two_arrays() -> None:
     codec, decisions = Codec(SEEN, spaces.Box(-1.0, 1.0, (2,), np.float64)), np.zeros((1, 2))
     (action,) = codec.actions(decisions)
@@ -82,6 +89,18 @@ def test_observations_are_flat_whatever_they_are_made_of() -> None:
     found = codec.flat({"a": 1, "b": np.full((2, 2), 0.5, dtype=np.float32)})
     assert found.tolist() == [0.0, 1.0, 0.0, 0.5, 0.5, 0.5, 0.5]
     assert codec.spaces.observation_width == 7
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_observations_beyond_float32_are_refused_as_that_and_infinite_ones_are_infinite(dtype: type) -> None:
+    box = spaces.Box(-np.inf, np.inf, (2,), dtype)
+    for space in (box, spaces.Dict({"a": box})):
+        codec = Codec(space, spaces.Discrete(2))
+        for shown in (np.array([0.5, -1e300]), [0.5, 1e39]):
+            with pytest.raises(ValueError, match=r"beyond float32 \(3.4e\+38 at most\), in which a policy sees it"):
+                codec.flat(shown if space is box else {"a": shown})
+        infinite = np.array([np.inf, 1e38])
+        assert codec.flat(infinite if space is box else {"a": infinite})[0] == np.inf
 
 
 @pytest.mark.parametrize("space", [spaces.Text(3), spaces.Dict({"a": spaces.Discrete(2)})])

@@ -143,6 +143,32 @@ def test_the_warm_up_asks_for_no_outcome(tmp_path: Path, controller: str, gym: d
     assert all(env.outcome == env.measures["length"] > 3.0 for env in session.train(0, quiet, quiet).envs)
 
 
+COUNTED = """
+
+class Counted(Walk):
+    alive = most = 0
+
+    def __init__(self):
+        super().__init__()
+        Counted.alive += 1
+        Counted.most = max(Counted.most, Counted.alive)
+
+    def close(self):
+        Counted.alive -= 1
+"""
+
+
+@pytest.mark.parametrize("controller", ["ppo", "random"])
+def test_a_warm_up_makes_its_own_environments_once_and_keeps_none(tmp_path: Path, controller: str) -> None:
+    own = own_file(tmp_path)
+    own.write_text(own.read_text() + COUNTED)
+    session = gym_session(f"{own}:Counted", controller=controller)
+    counted: Any = type(session._env._places[0].env.unwrapped)
+    session.warm_up(quiet)
+    n_envs = session.spec.n_envs
+    assert (counted.alive, counted.most) == (n_envs, 2 * n_envs)
+
+
 @pytest.mark.parametrize("rollout", ["resets", "continues"])
 def test_a_rollout_in_which_no_episode_ends_has_no_outcome_and_an_evaluation_has_one(
     tmp_path: Path, rollout: str

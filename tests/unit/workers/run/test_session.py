@@ -197,7 +197,7 @@ def test_a_diverged_host_ends_its_own_episode_only(tmp_path) -> None:
 def test_divergence_is_paid_by_the_last_executed_decision(tmp_path) -> None:
     """One host breaks before step 4: its transition 3 carries the penalty and is terminal; the neighbour plays on."""
     session = make_session()
-    env, decider = session._env, session._decider()
+    env, decider = session._env, session._decider(session.agent)
     heard: list[tuple[np.ndarray, np.ndarray]] = []
 
     class Listener:

@@ -13,9 +13,25 @@ from workers.trainer import guard
 
 _TREE = """
 import os, subprocess, sys
-child = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"], process_group=0)
-open(sys.argv[1], "w").write(f"{os.getpid()} {child.pid}")
+pauses = [sys.executable, "-c", "import os, signal; print(os.getpid(), flush=True); signal.pause()"]
+begins = "import subprocess, sys; subprocess.Popen(sys.argv[1:], start_new_session=True)"
+started = [
+    subprocess.Popen(words, stdout=subprocess.PIPE, **how) for words, how in (
+        (pauses, {}), (pauses, {"process_group": 0}), (pauses, {"start_new_session": True}),
+        ([sys.executable, "-c", begins, *pauses], {}),  # an orphan in a session of its own
+    )
+]
+pids = [int(child.stdout.readline()) for child in started]
+open(sys.argv[1], "w").write(" ".join(map(str, (os.getpid(), *pids))))
 os.replace(sys.argv[1], sys.argv[2])
+"""
+
+_ORPHAN_ENDS = """
+import os, signal, subprocess, sys
+signal.alarm(60)
+begins = "import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', '']).pid)"
+orphan = int(subprocess.run([sys.executable, "-c", begins], capture_output=True).stdout)
+while os.path.exists(f"/proc/{orphan}"): pass
 """
 
 
@@ -47,7 +63,7 @@ def ended(pid: int) -> bool:
 
 
 def started(tmp_path: Path) -> tuple[subprocess.Popen[bytes], list[int]]:
-    """A guard whose program has a child in a process group of its own, and both of their ids."""
+    """A guard whose program has children, some in a group or session of their own, and the ids of all."""
     pids = tmp_path / "pids"
     os.mkfifo(pids)
     program = _TREE.replace("os.replace(sys.argv[1], sys.argv[2])", "import signal; signal.pause()")
@@ -80,11 +96,26 @@ def test_nothing_is_left_when_the_other_end_of_its_stdin_closes(tmp_path: Path) 
 
 
 def test_the_program_ends_with_a_guard_that_is_killed(tmp_path: Path) -> None:
-    guarded, (program, child) = started(tmp_path)
+    guarded, (program, *children) = started(tmp_path)
     guarded.kill()
     assert status_of(guarded) == -signal.SIGKILL
     assert ended(program)
-    os.kill(child, signal.SIGKILL)  # of a program that is killed with its guard a child may be left
+    for child in children:  # of a program that is killed with its guard children may be left
+        os.kill(child, signal.SIGKILL)
+
+
+def test_all_that_the_program_started_are_its_members_in_whatever_session(tmp_path: Path) -> None:
+    guarded, pids = started(tmp_path)
+    found = guard.members(guarded.pid)
+    assert guarded.stdin is not None
+    guarded.stdin.close()
+    guarded.wait()
+    assert found.keys() == {guarded.pid, *pids}
+    assert not guard.members(guarded.pid)
+
+
+def test_an_orphan_that_ends_does_not_stay_until_the_program_does() -> None:
+    assert status_of(start(sys.executable, "-c", _ORPHAN_ENDS)) == 0
 
 
 def test_what_a_program_leaves_behind_ends_with_it(tmp_path: Path) -> None:

@@ -1,16 +1,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from support import trainers
 
 from esper_ab.contracts.measures import RESERVED, Measure
 from esper_ab.contracts.rng import RngPath
+from esper_ab.contracts.settings import Arithmetic
 from workers.trainer.rehearsal import behaviour, measure_names, named_files, rehearse
+from workers.trainer.session import open_session
 from workers.trainer.trial import Trial, Tried, attempt
 
 
@@ -118,6 +123,38 @@ def test_a_trainer_that_exits_is_told_like_one_that_raises(tmp_path: Path) -> No
     assert found.problem == "SystemExit: 0 (mine.py, line 19)"
     path.write_text(f"{whole}\nimport sys\nsys.exit()\n")
     assert "running mine.py failed: SystemExit" in rehearse(trainers.question(str(path), tmp_path), silent).problem
+
+
+def test_a_command_is_rehearsed_with_the_variables_of_a_run(tmp_path: Path) -> None:
+    command = trainers.shell_command(tmp_path)
+    assert rehearse(trainers.question(command, tmp_path, threads=3), silent).problem == ""
+    rehearsed = trainers.variables(tmp_path)
+    spec = trainers.spec(command, tmp_path, {}, directory=tmp_path)
+    spec = msgspec.structs.replace(spec, arithmetic=Arithmetic(threads=3))
+    open_session(spec, tmp_path, "cpu", ("",)).train(0, lambda step: None, lambda step: None)
+    assert rehearsed == trainers.variables(tmp_path)
+    assert (rehearsed["OMP_NUM_THREADS"], rehearsed["MKL_NUM_THREADS"]) == ("3", "3")
+    assert (rehearsed["CUDA_VISIBLE_DEVICES"], rehearsed["CUBLAS_WORKSPACE_CONFIG"]) == ("", ":4096:8")
+
+
+@pytest.mark.parametrize(("gpu", "seen"), [("", ""), ("cuda", "GPU-a"), ("cuda:1", "GPU-b"), ("cuda:7", "")])
+def test_a_rehearsal_sees_the_first_gpu_of_the_pool_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpu: str, seen: str
+) -> None:
+    found = {"cuda:0": SimpleNamespace(uuid="a"), "cuda:1": SimpleNamespace(uuid="b")}
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: len(found))
+    monkeypatch.setattr(torch.cuda, "get_device_properties", found.__getitem__)
+    command = trainers.shell_command(tmp_path)
+    assert rehearse(trainers.question(command, tmp_path, gpu=gpu), silent).problem == ""
+    assert trainers.variables(tmp_path)["CUDA_VISIBLE_DEVICES"] == seen
+
+
+def test_a_python_trainer_is_rehearsed_with_the_variables_of_a_worker(tmp_path: Path) -> None:
+    path = Path(trainers.python_file(tmp_path))
+    names = "('OMP_NUM_THREADS', 'CUDA_VISIBLE_DEVICES', 'CUBLAS_WORKSPACE_CONFIG')"
+    told = f"raise ValueError(str([os.environ.get(name) for name in {names}]))"
+    path.write_text(path.read_text().replace("run.alive(1)", told).replace("import random", "import os, random"))
+    assert rehearse(trainers.question(str(path), tmp_path, threads=2), silent).problem == "['2', '', ':4096:8']"
 
 
 @pytest.mark.parametrize(("lr", "repeats"), [("1", True), ("9", False)])

@@ -11,7 +11,7 @@ import pytest
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.trainer import OutcomeSource
 from workers.trainer import script
-from workers.trainer.outcome import read_outcome
+from workers.trainer.outcome import WANDB_FILE, read_outcome
 
 JSON = OutcomeSource("json", "result.json", "return")
 
@@ -23,7 +23,7 @@ def run(tmp_path: Path, code: str, *arguments: str, on_sign: Callable[[], None] 
     """Run Python code as a script; what it wrote."""
     source = OutcomeSource("wandb", "", key) if key else JSON
     words = [sys.executable, "-c", code, *arguments]
-    script.run_script(words, str(tmp_path), script.environment(source, tmp_path), (tmp_path, "run.log"), on_sign)
+    script.run_script(words, str(tmp_path), script.environment(source, tmp_path, {}), (tmp_path, "run.log"), on_sign)
     return (tmp_path / "run.log").read_text()
 
 
@@ -115,6 +115,67 @@ tensorboardX.SummaryWriter().add_scalar("charts/episodic_return", 12.5, 3)
 """
     run(tmp_path, code, key="charts/episodic_return")
     assert read_outcome(OutcomeSource("wandb", "", "charts/episodic_return"), tmp_path) == 12.5
+
+
+def test_what_is_no_number_is_no_outcome_and_ends_no_script(tmp_path: Path) -> None:
+    code = """
+import numpy, torch, wandb
+wandb.log({"ret": numpy.array([1.5])})
+wandb.log({"ret": torch.tensor([2.5])})
+wandb.summary["ret"] = numpy.float32(3.5)
+for nothing in (None, "best", [4.5], numpy.zeros(2), torch.zeros(2), wandb.Histogram([1, 2]), 10**400):
+    wandb.log({"ret": nothing})
+"""
+    run(tmp_path, code, key="ret")
+    assert (tmp_path / WANDB_FILE).read_text().split() == ["1.5", "2.5", "3.5"]
+
+
+def test_a_script_that_logs_no_number_is_told_so(tmp_path: Path) -> None:
+    run(tmp_path, "import wandb; wandb.log({'ret': None})", key="ret")
+    with pytest.raises(ValueError, match=r"the script gave no number as 'ret' to wandb\.log"):
+        read_outcome(OutcomeSource("wandb", "", "ret"), tmp_path)
+
+
+def test_parts_of_wandb_can_be_imported_called_subclassed_and_caught(tmp_path: Path) -> None:
+    code = """
+import copy
+import wandb, wandb.sdk, wandb.sdk.wandb_run
+from wandb.errors import CommError
+from wandb.sdk.lib import RunDisabled
+assert tuple(map(int, wandb.__version__.split("."))) > (0, 12)
+assert not isinstance(wandb.run, RunDisabled)
+wandb.alert("title", level=wandb.AlertLevel.WARN)
+wandb.util.generate_id(), wandb.Api().runs("mine")
+class Mine(wandb.Table): ...
+copy.deepcopy(Mine(columns=["a"])).add_data(1)
+try:
+    raise CommError("lost")
+except (wandb.errors.CommError, wandb.Error):
+    wandb.log({"ret": 1})
+"""
+    run(tmp_path, code, key="ret")
+    assert read_outcome(OutcomeSource("wandb", "", "ret"), tmp_path) == 1.0
+
+
+def test_the_callback_for_stable_baselines_is_one_of_its_callbacks_and_does_nothing(tmp_path: Path) -> None:
+    (tmp_path / "stable_baselines3" / "common").mkdir(parents=True)
+    (tmp_path / "stable_baselines3" / "common" / "callbacks.py").write_text(
+        "class BaseCallback:\n    def __init__(self, verbose=0): self.verbose = verbose\n"
+    )
+    code = """
+import sys; sys.path.insert(0, ".")
+import wandb
+from stable_baselines3.common.callbacks import BaseCallback
+from wandb.integration.sb3 import WandbCallback
+class Mine(WandbCallback):
+    def _on_step(self):
+        wandb.log({"ret": self.verbose})
+        return super()._on_step()
+callback = Mine(verbose=2, gradient_save_freq=100, model_save_path="models/x")
+assert isinstance(callback, BaseCallback) and callback._on_step() is True
+"""
+    run(tmp_path, code, key="ret")
+    assert read_outcome(OutcomeSource("wandb", "", "ret"), tmp_path) == 2.0
 
 
 def test_what_is_left_of_an_earlier_life_is_no_result(tmp_path: Path) -> None:

@@ -26,12 +26,12 @@ def experiment_dir(tmp_path: Path) -> Path:
 
 def python(tmp_path: Path, experiment_dir: Path, settings: dict[str, Any], **changes: Any) -> TrainerSession:
     spec = trainers.spec(trainers.python_file(tmp_path), experiment_dir, settings, **changes)
-    return open_session(spec, experiment_dir, "cpu")
+    return open_session(spec, experiment_dir, "cpu", ("",))
 
 
 def scripted(tmp_path: Path, experiment_dir: Path, lr: str, **changes: Any) -> TrainerSession:
     spec = trainers.spec(trainers.command(tmp_path), experiment_dir, {"lr": lr}, directory=tmp_path, **changes)
-    return open_session(spec, experiment_dir, "cpu")
+    return open_session(spec, experiment_dir, "cpu", ("",))
 
 
 def trained(session: TrainerSession, experiment_dir: Path, first: int = 0) -> list[EpisodeRecord | EvaluationRecord]:
@@ -74,7 +74,7 @@ def test_a_state_that_cannot_be_saved_is_not_evaluated(tmp_path: Path, experimen
     source = trainers.PYTHON.replace("def evaluate(run, state):", "def evaluate(run, state):\n    run.alive(9)")
     (tmp_path / "mine.py").write_text(source)
     spec = trainers.spec(str(tmp_path / "mine.py"), experiment_dir, {})
-    session, steps = open_session(spec, experiment_dir, "cpu"), list[int]()
+    session, steps = open_session(spec, experiment_dir, "cpu", ("",)), list[int]()
     for point in range(spec.episodes):
         session.train(point, nothing, nothing)
     (experiment_dir / "policies").write_text("a file where a folder has to be")
@@ -121,10 +121,10 @@ def test_an_outcome_too_large_to_compute_with_is_no_number(tmp_path: Path, exper
 def test_a_copy_that_was_changed_is_not_trained(tmp_path: Path, experiment_dir: Path) -> None:
     spec = trainers.spec(trainers.python_file(tmp_path), experiment_dir, {})
     Path(trainers.python_file(tmp_path)).write_text("raise RuntimeError('the next idea')")
-    assert open_session(spec, experiment_dir, "cpu").train(0, nothing, nothing).episode == 0
+    assert open_session(spec, experiment_dir, "cpu", ("",)).train(0, nothing, nothing).episode == 0
     (experiment_dir / "copy" / "mine.py").write_text(trainers.PYTHON + "\n")
     with pytest.raises(ValueError, match=r"trainer mine.py: its copy in .* was changed"):
-        open_session(spec, experiment_dir, "cpu")
+        open_session(spec, experiment_dir, "cpu", ("",))
 
 
 @pytest.mark.parametrize(("changes", "words"), [
@@ -137,7 +137,7 @@ def test_a_run_that_is_not_as_planned_says_so(
     metrics = changes.pop("metrics", {"Loss/train": "loss_train"})
     spec = trainers.spec(trainers.python_file(tmp_path), experiment_dir, {}, **changes)
     order = msgspec.structs.replace(spec.trainer, metrics=metrics)
-    session = open_session(msgspec.structs.replace(spec, trainer=order), experiment_dir, "cpu")
+    session = open_session(msgspec.structs.replace(spec, trainer=order), experiment_dir, "cpu", ("",))
     with pytest.raises(ValueError, match=words):
         trained(session, experiment_dir)
 
@@ -175,4 +175,4 @@ def test_a_script_that_fails_or_was_edited_is_named(tmp_path: Path, experiment_d
         session.train(0, nothing, nothing)
     (tmp_path / "train.py").write_text("the next idea")
     with pytest.raises(ValueError, match=r"train.py in .*: changed since the experiment was planned"):
-        open_session(session.spec, experiment_dir, "cpu")
+        open_session(session.spec, experiment_dir, "cpu", ("",))

@@ -1,0 +1,25 @@
+"""The variables that pin a process to its devices, threads and determinism: a worker, a user's command, a rehearsal.
+
+They are read when a library is imported, or first used. It imports no torch: a worker sets them before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from esper_ab.contracts.settings import ProcessArithmetic
+
+_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+
+
+def variables(uuids: Iterable[str], arithmetic: ProcessArithmetic) -> dict[str, str]:
+    """Return what a process that owns these GPUs finds in its environment; "" is a device that is no GPU."""
+    return {
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(filter(None, uuids)),
+        **dict.fromkeys(_THREADS, str(arithmetic.threads)), **determinism(arithmetic),
+    }  # fmt: skip
+
+
+def determinism(arithmetic: ProcessArithmetic) -> dict[str, str]:
+    """Return what cuBLAS reads, without which it may split sums differently every time, and torch raises."""
+    return {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"} if arithmetic.deterministic else {}
