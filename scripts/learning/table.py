@@ -20,6 +20,7 @@ KINDS = {"start": "", "zeros": ", start 0", "search": "", "fixed": ""}
 ORDER = ("wait", "random", "heuristic", "untrained", "schedule", "search", "shaped", "simplified", "sparse", "minimal")
 PASSED = 80.0  # percent, as in the goals
 RESOLVED = 2.0  # points, the default margin
+WINDOW = 6  # episodes: means of fewer differ by noise
 
 
 def recorded(runs: list[dict[str, Any]]) -> Found:
@@ -57,7 +58,8 @@ def collect(out: Path) -> Found:
             if kind == "search" and outcome.run.group_id != kind:
                 continue  # its company: an experiment has two groups at least
             group = outcome.run.group_id + KINDS[kind]
-            curve = [mean_outcome(record) for record in history.runs[name].curve()]
+            records = history.runs[name].curve()
+            curve = [mean_outcome(record) for record in records]
             row = found.setdefault((group, "" if kind == "fixed" else budget), {})
             row[int(replicate)] = {
                 "accuracy": outcome.outcome,
@@ -66,6 +68,7 @@ def collect(out: Path) -> Found:
                 "fossilized": outcome.measures["fossilized"],
                 "pruned": outcome.measures["pruned"],
                 "curve": [None if value is None else round(value, 2) for value in curve],
+                "rewards": [float(np.mean([env.reward_sum for env in record.envs]).round(4)) for record in records],
                 "machine": history.started.machine["processor"],
                 "kernel": history.plan.experiment.arithmetic.kernel,
                 "kernel_build": history.plan.experiment.arithmetic.kernel_build,
@@ -184,9 +187,30 @@ def curves(found: Found) -> str:
     return "\n".join(lines) or "None yet."
 
 
+def falls(found: Found) -> str:
+    """Long runs whose last tenth of episodes is RESOLVED points or more below their best on average, as a list."""
+    lines = []
+    for (group, budget), runs in sorted(found.items(), key=_place):
+        for replicate, run in sorted(runs.items()):
+            window = len(run["curve"]) // 10
+            if group == "search" or window < WINDOW:
+                continue
+            tenths = np.convolve(run["curve"], np.full(window, 1 / window), "valid")
+            best = int(np.argmax(tenths))
+            if tenths[best] - tenths[-1] < RESOLVED:
+                continue
+            said = f"- `{group}`, {budget.replace('x', ' x ')}, replicate {replicate}: "
+            said += f"{tenths[best]:.1f} % in the best tenth of its episodes, {tenths[-1]:.1f} % in the last"
+            if rewards := run.get("rewards"):
+                pays = np.convolve(rewards, np.full(window, 1 / window), "valid")
+                said += f"; its own reward, per episode: {pays[best]:.3f} and {pays[-1]:.3f}"
+            lines.append(said)
+    return "\n".join(lines) or "None."
+
+
 def differences(found: Found) -> str:
-    """Per budget, paired by replicate: the trained policies against the untrained one, each mode against the schedule,
-    and each pair of modes.
+    """Per budget, paired by replicate: the trained policies against the untrained one, each mode against the schedule
+    and against the search, and each pair of modes.
     """
     lines = [
         f"| budget | difference | pairs | sampled, points | its SD | pairs for {RESOLVED:g} points | greedy, points "
@@ -196,8 +220,8 @@ def differences(found: Found) -> str:
     for budget in (one.name for one in BUDGETS):
         modes = {mode: found[mode, budget] for mode in MODES if (mode, budget) in found}
         sides = [("all modes", list(modes.values()), "untrained", [found.get(("untrained", ""), {})])]
-        schedule = [found.get(("schedule", ""), {})]
-        sides += [(mode, [modes[mode]], "schedule", schedule) for mode in modes]
+        plans = {"schedule": found.get(("schedule", ""), {}), "search": found.get(("search", budget), {})}
+        sides += [(mode, [modes[mode]], plan, [of_plan]) for plan, of_plan in plans.items() for mode in modes]
         sides += [(a, [modes[a]], b, [modes[b]]) for a, b in combinations(modes, 2)]
         for name, of_a, other, of_b in sides:
             both = sorted(set.intersection(*(set(runs) for runs in (*of_a, *of_b)))) if of_a else []
