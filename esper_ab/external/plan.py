@@ -111,15 +111,20 @@ def make_external_plan(
             raise UsageError("cells are of one task: --cells and --tasks exclude each other")
         if not 1 <= choosing < len(replicates):
             raise UsageError(f"--choose {choosing}: from 1 to {len(replicates) - 1} of the {len(replicates)} seeds")
-    plan = plan_of(groups, replicates[choosing:], scales, rule)
-    return msgspec.structs.replace(plan, cells=tuple(cells), choosing=tuple(replicates[:choosing]))
+    return plan_of(groups, replicates[choosing:], scales, rule, cells=cells, choosing=replicates[:choosing])
 
 
-def plan_of(groups: Sequence[str], replicates: Sequence[str], scales: Sequence[Scale], rule: Rule) -> ExternalPlan:
+def plan_of(
+    groups: Sequence[str], replicates: Sequence[str], scales: Sequence[Scale], rule: Rule, *,
+    cells: Sequence[str] = (), choosing: Sequence[str] = (),
+) -> ExternalPlan:  # fmt: skip
     """Make a plan over names that are known to be good; UsageError for a rule that does not go with them."""
     design = make_external_design(groups, len(replicates), scales, rule)
     check_reach(design.test, design.boundaries, len(replicates))
-    return ExternalPlan(groups=tuple(groups), replicates=tuple(replicates), scales=tuple(scales), design=design)
+    return ExternalPlan(
+        groups=tuple(groups), replicates=tuple(replicates), scales=tuple(scales), design=design, cells=tuple(cells),
+        choosing=tuple(choosing),
+    )  # fmt: skip
 
 
 def make_external_design(groups: Sequence[str], replicates: int, scales: Sequence[Scale], rule: Rule) -> Design:

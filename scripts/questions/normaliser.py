@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from esper_ab.journal.fold import History
-from esper_ab.journal.outcomes import endpoint
+from esper_ab.journal.outcomes import endpoint_of
 from esper_ab.stats.paired_difference import PairedDifference, paired_difference
 from questions.experiments import ARMS, GROUPS, TRAINING, history_of, run
 from questions.sd_ratio import sd_ratio
@@ -54,7 +54,7 @@ def measure(folder: Path) -> dict[str, Any]:
 
 def _scores(history: History) -> dict[str, list[float]]:
     """Endpoints in percent, by replicate; ValueError for a run without one."""
-    found = {group: [endpoint(one, "evaluation") for one in history.of_group(group)] for group in GROUPS}
+    found = {group: [endpoint_of(one, "evaluation") for one in history.of_group(group)] for group in GROUPS}
     if any(value is None for values in found.values() for value in values):
         raise ValueError("a run has no endpoint")
     return {group: [float(value) for value in values if value is not None] for group, values in found.items()}

@@ -138,8 +138,8 @@ def _line(row: dict[str, Any]) -> str:
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.argument("policies", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--hosts", type=click.IntRange(min=1), help="Hosts to grow. [default: as in the run]")
-@click.option("--rng-seed", type=int, help="Other hosts and other draws. [default: the run's own, which repeats "
-              "its evaluation on the same kind of device]")
+@click.option("--rng-seed", type=click.IntRange(min=0), help="Other hosts and other draws. [default: the run's own, "
+              "which repeats its evaluation on the same kind of device]")
 @click.option("--device", default="cpu", show_default=True, help="For the hosts: cpu, or a GPU as plans name it.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON array instead of lines.")
 def main(policies: tuple[Path, ...], hosts: int | None, rng_seed: int | None, device: str, as_json: bool) -> None:

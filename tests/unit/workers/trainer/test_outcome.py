@@ -77,7 +77,7 @@ def test_a_file_that_is_not_there_is_named_with_those_that_are(tmp_path: Path) -
     (tmp_path / "sub" / "model.pt").touch()
     with pytest.raises(ValueError, match=r"left no a\.json in \{out\}; it left sub/model\.pt"):
         read_outcome(read_source("json:a.json:x"), tmp_path)
-    with pytest.raises(ValueError, match="gave no 'x' to wandb"):
+    with pytest.raises(ValueError, match="gave no number as 'x' to wandb"):
         read_outcome(read_source("wandb:x"), tmp_path)
 
 

@@ -113,7 +113,7 @@ def test_an_outcome_that_is_no_number_is_the_worst_one_or_an_error(tmp_path: Pat
 def test_an_outcome_too_large_to_compute_with_is_no_number(tmp_path: Path, experiment_dir: Path, value: str) -> None:
     source = trainers.PYTHON.replace('float("nan") if fault == "breaks" else x', value)
     (tmp_path / "mine.py").write_text(source)
-    session = open_session(trainers.spec(str(tmp_path / "mine.py"), experiment_dir, {}), experiment_dir, "cpu")
+    session = open_session(trainers.spec(str(tmp_path / "mine.py"), experiment_dir, {}), experiment_dir, "cpu", ("",))
     with pytest.raises(ValueError, match=r"no number from -1e\+40 to 1e\+40; with --outcome-range"):
         session.train(0, nothing, nothing)
 
