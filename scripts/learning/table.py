@@ -200,10 +200,10 @@ def falls(found: Found) -> str:
             if tenths[best] - tenths[-1] < RESOLVED:
                 continue
             said = f"- `{group}`, {budget.replace('x', ' x ')}, replicate {replicate}: "
-            said += f"{tenths[best]:.1f} % in the best tenth of its episodes, {tenths[-1]:.1f} % in the last"
+            said += f"{tenths[best]:.1f} % → {tenths[-1]:.1f} %"
             if rewards := run.get("rewards"):
                 pays = np.convolve(rewards, np.full(window, 1 / window), "valid")
-                said += f"; its own reward, per episode: {pays[best]:.3f} and {pays[-1]:.3f}"
+                said += f"; its own reward, per episode: {pays[best]:.3f} → {pays[-1]:.3f}"
             lines.append(said)
     return "\n".join(lines) or "None."
 

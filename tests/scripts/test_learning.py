@@ -84,8 +84,8 @@ def test_curves_say_when_a_group_came_to_80_percent(accuracy, words):
 def test_a_run_that_ends_below_its_best_is_named_with_what_its_reward_did(end, told):
     curve = [60.0] * 20 + [85.0] * 34 + [end] * 6
     runs = {("sparse", "60x16"): {4: {"curve": curve, "rewards": [0.5] * 20 + [0.88] * 40}}}
-    line = "- `sparse`, 60 x 16, replicate 4: 85.0 % in the best tenth of its episodes, 82.5 % in the last; "
-    assert falls(runs) == (f"{line}its own reward, per episode: 0.880 and 0.880" if told else "None.")
+    line = "- `sparse`, 60 x 16, replicate 4: 85.0 % → 82.5 %; its own reward, per episode: 0.880 → 0.880"
+    assert falls(runs) == (line if told else "None.")
 
 
 def test_of_a_few_episodes_no_fall_is_told():
