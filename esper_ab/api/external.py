@@ -57,7 +57,7 @@ class EndpointVerdicts(ExternalResult):
 
 
 class RuleOptions(TypedDict, total=False):
-    """What endpoints are and the rule by which they are compared."""
+    """Options of a comparison and of a plan: what endpoints are, and the rule by which they are compared."""
 
     better: Told  # "higher", "lower"; one, or one per task
     unit: Told
@@ -68,13 +68,13 @@ class RuleOptions(TypedDict, total=False):
 
 
 class EndpointOptions(RuleOptions, total=False):
-    """The same of endpoints that are there; as the flags of `esper-ab compare --csv`."""
+    """Options of `compare_endpoints`, as the flags of `esper-ab compare --csv`."""
 
     scores: Told  # "WORST..TARGET" of the endpoint, for profiles; one, or one per task
 
 
 class DesignOptions(RuleOptions, total=False):
-    """The same of a plan; as the flags of `esper-ab design`."""
+    """Options of `design_comparison`, as the flags of `esper-ab design`."""
 
     tasks: Sequence[str]
     cells: Sequence[str]  # settings of which each group is judged at its own best

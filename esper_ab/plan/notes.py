@@ -19,7 +19,7 @@ from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.text import counted
 
 ENOUGH_HOSTS = 960  # of a run on digits, for rewards to be told apart by few pairs; measured by scripts/learn
-_WIDEST_ACTIONS = 10.0  # half the distance of bounds that a policy with a standard deviation of 1 can be trusted to try
+_WIDEST_ACTIONS = 10.0  # half-width of bounds that actions with a standard deviation of 1 still explore
 _FEW = 4  # dimensions of actions, named in a sentence
 
 

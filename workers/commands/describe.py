@@ -20,7 +20,7 @@ import torch
 
 from esper_ab.contracts.below import folder_below
 from esper_ab.contracts.catalog import entry, names
-from esper_ab.contracts.gpu_names import gpu_names, is_beyond_one_instance
+from esper_ab.contracts.gpu_names import is_beyond_one_instance
 from esper_ab.contracts.installed_code import sources
 from esper_ab.contracts.kinds import CONTROLLERS, GYMNASIUM, REWARDS, TRAINER, kind_of_task
 from esper_ab.contracts.machine import DOING, ControllerQuestion, Device, Machine, Questions, TaskFacts, UserReward
@@ -32,6 +32,7 @@ from esper_ab.contracts.source_files import copy_files
 from esper_ab.contracts.trainer import TrainerFacts
 from workers.commands.gymnasium_preflight import Probed, probe
 from workers.datasets.task import Task
+from workers.gpus import seen_gpus
 from workers.growth.measures import MEASURES
 from workers.native import library
 from workers.native.chain import trains
@@ -48,14 +49,12 @@ _REPEATS = 8
 
 def _devices(pool: str | None) -> tuple[Device, ...]:
     """Return the GPUs that can be used, in the order of the pool (CUDA_VISIBLE_DEVICES, if set), then usable cores."""
-    there = torch.cuda.device_count() if torch.version.cuda and not is_beyond_one_instance(pool) else 0
-    seen = [torch.cuda.get_device_properties(index) for index in range(there)]
     gpus = [
         Device(
             name=f"cuda:{index}", title=facts.name, uuid=name, memory_bytes=facts.total_memory,
             capability=f"{facts.major}.{facts.minor}",
         )
-        for index, (facts, name) in enumerate(zip(seen, gpu_names([facts.uuid for facts in seen], pool), strict=True))
+        for index, (name, facts) in enumerate(seen_gpus(pool))
     ]  # fmt: skip
     memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     cores = range(len(os.sched_getaffinity(0)))

@@ -20,7 +20,7 @@ class GymFacts(ReadOnlyArrays):
     """
 
     observation: NDArray[np.float32]  # [E, width] flat, before the step
-    action: NDArray[Any]  # [E] of a Discrete space, else [E, …] in the shape of the space; what it was given
+    action: NDArray[Any]  # [E] of a Discrete space, else [E, …] in its shape; what the environment was given
     next_observation: NDArray[np.float32]  # [E, width] after the step, before any reset
     env_reward: Floats  # [E] the environment's own reward
     terminated: Bools  # [E]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from esper_ab.contracts import link_keys
 from esper_ab.contracts.errors import USER_FAULTS
-from esper_ab.contracts.gpu_names import gpu_names
 from esper_ab.contracts.installed_code import sources_imported
 from esper_ab.contracts.messages import PROTOCOL, Failed, Hello, Lane, WorkerOrder
 from esper_ab.contracts.settings import Arithmetic
@@ -102,15 +101,14 @@ def _set_threads(lane: Lane, arithmetic: Arithmetic) -> tuple[str, ...]:
 
 def _pin_torch(lane: Lane, arithmetic: Arithmetic) -> tuple[str, ...]:
     """Pin torch's arithmetic; return the titles of the lane's devices, whose UUIDs are checked ("" for a core)."""
-    import torch
-
+    from workers.gpus import seen_gpus
     from workers.process.arithmetic import pin
 
     pin(arithmetic)
-    seen = [torch.cuda.get_device_properties(i) for i in range(torch.cuda.device_count() if any(lane.uuids) else 0)]
+    seen = seen_gpus(os.environ.get("CUDA_VISIBLE_DEVICES")) if any(lane.uuids) else []
     if any(lane.uuids):
-        check_gpus(lane, gpu_names([str(device.uuid) for device in seen], os.environ.get("CUDA_VISIBLE_DEVICES")))
-    titles = iter([str(device.name) for device in seen])
+        check_gpus(lane, [name for name, _ in seen])
+    titles = iter([str(device.name) for _, device in seen])
     return tuple(next(titles) if uuid else "" for uuid in lane.uuids)
 
 

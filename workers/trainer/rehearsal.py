@@ -20,7 +20,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import msgspec
-import torch
 
 from esper_ab.contracts.endings import how_ended
 from esper_ab.contracts.measures import RESERVED
@@ -38,6 +37,7 @@ from esper_ab.contracts.trainer import (
     read_source,
 )
 from workers import pinned
+from workers.gpus import seen_gpus
 from workers.trainer import module, script
 from workers.trainer.outcome import read_outcome
 from workers.trainer.trial import Trial, Tried
@@ -163,10 +163,10 @@ def _rng(question: TrainerQuestion, seed: int) -> RngPath:
 
 def _pins(question: TrainerQuestion) -> dict[str, str]:
     """Return the variables of a run's process: its arithmetic, and the first GPU of the pool, if there is one."""
-    names = [f"cuda:{index}" for index in range(torch.cuda.device_count() if question.gpu else 0)]
-    there = names[:1] if question.gpu == "cuda" else [name for name in names if name == question.gpu]
-    uuids = [f"GPU-{torch.cuda.get_device_properties(name).uuid}" for name in there]
-    return pinned.variables(uuids, Arithmetic(threads=question.threads, deterministic=question.deterministic))
+    names = [name for name, _ in seen_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"))] if question.gpu else []
+    seen = {f"cuda:{index}": name for index, name in enumerate(names)}
+    own = names[:1] if question.gpu == "cuda" else [seen.get(question.gpu, "")]
+    return pinned.variables(own, Arithmetic(threads=question.threads, deterministic=question.deterministic))
 
 
 def _tried(trial: Trial, pins: Mapping[str, str]) -> Tried:

@@ -141,12 +141,22 @@ def test_a_command_is_rehearsed_with_the_variables_of_a_run(tmp_path: Path) -> N
 def test_a_rehearsal_sees_the_first_gpu_of_the_pool_and_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpu: str, seen: str
 ) -> None:
-    found = {"cuda:0": SimpleNamespace(uuid="a"), "cuda:1": SimpleNamespace(uuid="b")}
+    found = [SimpleNamespace(uuid="a"), SimpleNamespace(uuid="b")]
+    monkeypatch.setattr(torch.version, "cuda", "12.8")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: len(found))
     monkeypatch.setattr(torch.cuda, "get_device_properties", found.__getitem__)
     command = trainers.shell_command(tmp_path)
     assert rehearse(trainers.question(command, tmp_path, gpu=gpu), silent).problem == ""
     assert trainers.variables(tmp_path)["CUDA_VISIBLE_DEVICES"] == seen
+
+
+def test_a_rehearsal_on_an_instance_of_mig_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "MIG-7")
+    monkeypatch.setattr(torch.version, "cuda", "12.8")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: SimpleNamespace(uuid="a"))
+    rehearse(trainers.question(trainers.shell_command(tmp_path), tmp_path, gpu="cuda"), silent)
+    assert trainers.variables(tmp_path)["CUDA_VISIBLE_DEVICES"] == "MIG-7"
 
 
 def test_a_python_trainer_is_rehearsed_with_the_variables_of_a_worker(tmp_path: Path) -> None:
