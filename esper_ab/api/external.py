@@ -94,7 +94,7 @@ def compare_endpoints(
     UsageError, in one line, for what cannot be read.
     """
     asked = _known("compare_endpoints", options, EndpointOptions)
-    with _told():
+    with _python_errors():
         endpoints = _endpoints(data, columns)
         found = explore(endpoints, _scales(endpoints.tasks, margin, asked), _rule(asked))
         return _with_profiles(found, asked.get("scores", ""))
@@ -110,7 +110,7 @@ def design_comparison(
     them. With `output_path` the plan is written there, never in the place of another file.
     """
     asked = _known("design_comparison", options, DesignOptions)
-    with _told():
+    with _python_errors():
         scales = _scales(_names("tasks", asked.get("tasks", ())) or ("",), margin, asked)
         plan = make_external_plan(
             _names("groups", groups), _seeds(seeds), scales, _rule(asked),
@@ -129,7 +129,7 @@ def judge_endpoints(
     `data`: as of `compare_endpoints`, or an experiment directory, or a mapping of tasks to experiment directories.
     `scores`: "WORST..TARGET" of the endpoint, for profiles; one, or one per task.
     """
-    with _told():
+    with _python_errors():
         held = plan if isinstance(plan, ExternalPlan) else read_plan(Path(plan))
         folders = _folders(data)
         if folders and columns:
@@ -146,7 +146,7 @@ def _with_profiles(found: ExternalResult, scores: Told) -> EndpointVerdicts:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _python_errors() -> Iterator[None]:
     """Name settings as Python does, and have what the system refuses end in one line, as a command tells it."""
     try:
         with spelled(in_python({})):

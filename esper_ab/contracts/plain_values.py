@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from esper_ab.contracts.settings import LARGEST
 
@@ -23,6 +24,14 @@ def whole_number(text: str) -> int | None:
     if not (text.isascii() and text.isdigit() and len(text) <= len(str(LARGEST))):
         return None
     return int(text) if int(text) <= LARGEST else None
+
+
+def as_float(value: Any) -> float:
+    """Return a number as a float; a whole number beyond any float is infinite, not an error as float() has it."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if int(value) > 0 else -math.inf
 
 
 def shown(value: object) -> str:

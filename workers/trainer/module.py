@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import difflib
 import inspect
-import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from typing import Any
 import msgspec
 import torch
 
-from esper_ab.contracts.plain_values import expected_instead
+from esper_ab.contracts.plain_values import as_float, expected_instead
 from esper_ab.contracts.trainer import TrainerOrder, TrainerSettings, TrainerValue
 from workers.storage import state_bytes
 from workers.trainer.user_run import Point, Run, State
@@ -119,9 +118,7 @@ def number(value: Any, what: str) -> float:
     if isinstance(value, bool | str | bytes):
         raise ValueError(f"{what} is {value!r}, not a number")
     try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf  # a whole number beyond any float
+        return as_float(value)
     except (TypeError, ValueError, RuntimeError):
         raise ValueError(f"{what} is {type(value).__name__}, not a number") from None
 

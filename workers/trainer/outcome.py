@@ -8,12 +8,11 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from esper_ab.contracts.plain_values import shown
+from esper_ab.contracts.plain_values import as_float, shown
 from esper_ab.contracts.trainer import OutcomeSource
 
 WANDB_FILE = "wandb-values.txt"  # below {out}; written by standin/wandb.py
@@ -35,9 +34,7 @@ def read_outcome(source: OutcomeSource, out: Path) -> float:
     if isinstance(found, bool) or not isinstance(found, int | float | str):
         raise ValueError(f"{source.path}: {source.key} is {type(found).__name__}, not a number")
     try:
-        return float(found)
-    except OverflowError:
-        return math.inf if int(found) > 0 else -math.inf  # a whole number beyond any float
+        return as_float(found)
     except ValueError:
         raise ValueError(f"{source.path}: {source.key} is {shown(found)}, not a number") from None
 

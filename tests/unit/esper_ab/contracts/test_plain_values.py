@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
 import pytest
 
-from esper_ab.contracts.plain_values import expected_instead, shown, whole_number
+from esper_ab.contracts.plain_values import as_float, expected_instead, shown, whole_number
 from esper_ab.contracts.settings import LARGEST
 
 
@@ -21,3 +24,10 @@ def test_a_number_that_python_does_not_write_is_told_by_its_size() -> None:
     assert shown(1 << 20_000) == "one of 20001 bits"
     assert shown(-3) == "-3"
     assert shown("x") == "'x'"
+
+
+@pytest.mark.parametrize(("value", "number"), [
+    (3, 3.0), (-(10**400), -math.inf), (10**400, math.inf), (Fraction(10**400), math.inf), ("0.5", 0.5),
+])  # fmt: skip
+def test_a_number_beyond_any_float_is_infinite(value: object, number: float) -> None:
+    assert as_float(value) == number
