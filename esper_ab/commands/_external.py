@@ -20,8 +20,8 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _OPTIONS = {
     "margin": click.option(
-        "--margin", metavar="SIZE", help="The smallest difference worth acting on, in the unit of the endpoint; of "
-        "several tasks also TASK=SIZE,TASK=SIZE."),
+        "--margin", metavar="SIZE", help="The smallest difference worth acting on, in the unit of the endpoint; has to "
+        "be said. Of several tasks also TASK=SIZE,TASK=SIZE."),
     "better": click.option(
         "--better", metavar="higher|lower", default="higher", show_default=True, help="Which endpoints are better; of "
         "several tasks also TASK=lower,TASK=higher."),

@@ -43,14 +43,17 @@ def _switch(words: str) -> dict[str, Any]:
     return {"is_flag": True, "help": words}
 
 
+_TASK = "What hosts learn; gym:ID, or path/env.py:make, is an environment of Gymnasium."
+_TASK_DEFAULT = "[default: digits]"
+_MARGIN = "The smallest difference in outcome worth acting on, in its unit"
+_MARGIN_DEFAULT = "[default: that of the task, where it declares one: 2 points for the tasks of growth]"
 _FLAGS: dict[str, dict[str, Any]] = {
     "groups": _takes("A,B,…", "Reward modes or controllers; NAME=MODE gives another name. [default: "
                      "shaped,simplified]"),
     "group": _takes("NAME:KEY=VALUE,…", "Alter NAME, or create it. Repeatable.", multiple=True),
     "set": _takes("KEY=VALUE", "Any setting, for all groups. Repeatable.", multiple=True),
     "config": _takes("FILE.toml", "The same settings; flags win.", type=click.Path(path_type=Path)),
-    "task": _takes("NAME[,NAME…]", "What hosts learn; gym:ID, or path/env.py:make, is an environment of Gymnasium. Of "
-                   "several: an answer on each and on their mean. [default: digits]"),
+    "task": _takes("NAME[,NAME…]", f"{_TASK} Of several: an answer on each and on their mean. {_TASK_DEFAULT}"),
     "data_dir": _takes("DIR", "Where a task's data is, if it does not ship."),
     "trainer": _takes("FILE.py|COMMAND", "Your own: a Python file with train(run), or a command with {seed}, as "
                       "'python train.py --seed {seed} --lr {lr} --out {out}'; docs/your-trainer.md."),
@@ -82,9 +85,7 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "alpha": _takes("P", "Error rate of the whole experiment. [default: 0.05]", type=float),
     "eval_hosts": _takes("N|auto", "Hosts that each trained policy is evaluated on; auto: by a calibration, the number "
                          "with the least variance x cost. [default: auto]"),
-    "margin": _takes("SIZE", "The smallest difference in outcome worth acting on, in its unit; of several tasks also "
-                     "TASK=SIZE,…. [default: that of the task, where it declares one: 2 points for the tasks of "
-                     "growth]", type=Margin()),
+    "margin": _takes("SIZE", f"{_MARGIN}; of several tasks also TASK=SIZE,…. {_MARGIN_DEFAULT}", type=Margin()),
     "rng_seed": _takes("N", "Root of all randomness. [default: 0]", type=int),
     "unpaired": _switch("Own randomness per group, for calibration."),
     "devices": _takes("A B …", "cuda:0, cpu:1, or cuda, cpu for all. [default: all GPUs, or cores]"),
@@ -128,6 +129,12 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "quiet": _switch("No live view."),
 }
 
+# The same of a command that takes one task.
+_OF_ONE_TASK = {
+    "task": _takes("NAME", f"{_TASK} {_TASK_DEFAULT}"),
+    "margin": _takes("SIZE", f"{_MARGIN}. {_MARGIN_DEFAULT}", type=float),
+}
+
 LAUNCHER_FLAGS = ("launcher", "transport", "files", "ray_address", "ray_label", "ray_wait")
 
 # Heading -> flags of an experiment, the ten first that people need first; what stands nowhere comes under "More".
@@ -154,27 +161,31 @@ _SECTIONS = {
 }  # fmt: skip
 
 
-def _option(name: str) -> Decorator:
+def _option(name: str, how: dict[str, Any]) -> Decorator:
     """Declare a flag for click, with what a shell may offer as its value."""
     flag = f"--{name.replace('_', '-')}"
     declared = f"{flag}/--no-{name}" if name == "deterministic" else flag
-    return click.option(declared, name, shell_complete=_COMPLETED.get(flag), **_FLAGS[name])
+    return click.option(declared, name, shell_complete=_COMPLETED.get(flag), **how)
 
 
 def shared_options(*names: str) -> Decorator:
     """Decorator of a click command: the flags named, as `launch` has them, in this order."""
+    return _declared({name: _FLAGS[name] for name in names})
 
+
+def experiment_options(*, without: Sequence[str] = (), one_task: bool = False) -> Decorator:
+    """Decorator of a click command: all flags of an experiment, in the order of its help, but those named."""
+    flags = _FLAGS | (_OF_ONE_TASK if one_task else {})
+    return _declared({name: how for name, how in flags.items() if name not in without})
+
+
+def _declared(flags: dict[str, dict[str, Any]]) -> Decorator:
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        for name in reversed(names):
-            function = _option(name)(function)
+        for name, how in reversed(flags.items()):
+            function = _option(name, how)(function)
         return function
 
     return decorate
-
-
-def experiment_options(*, without: Sequence[str] = ()) -> Decorator:
-    """Decorator of a click command: all flags of an experiment, in the order of its help, but those named."""
-    return shared_options(*(name for name in _FLAGS if name not in without))
 
 
 def flag_help() -> dict[str, str]:

@@ -39,7 +39,7 @@ _NO_MARGIN = 1.0  # of an A/A plan where nobody has named one: it decides nothin
               help="How often it is trained, each time on its own randomness; an even number.")
 @click.option("--replicates", type=click.IntRange(1, MOST_REPLICATES), default=10, show_default=True, metavar="R",
               help="Of the experiment planned later: the rules are tried for it.")
-@experiment_options(without=_OWN)
+@experiment_options(without=_OWN, one_task=True)
 def command(mode: str | None, runs: int, replicates: int, **options: Any) -> None:
     """Train one condition again and again, and show how often each rule would find a difference in it.
 

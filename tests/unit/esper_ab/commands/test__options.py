@@ -1,4 +1,4 @@
-"""Numbers that flags take: each is refused out of its bounds before anything starts, whatever the command."""
+"""Flags: each number is refused out of its bounds before anything starts; a help says what its command takes."""
 
 from __future__ import annotations
 
@@ -42,3 +42,17 @@ def test_a_number_out_of_its_bounds_is_refused_in_a_line_that_names_its_flag(fla
     assert invoke(group, flags, "esper-ab") == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert flags[-2] in line
+
+
+@pytest.mark.parametrize(("name", "several"), [("launch", True), ("calibrate", False)])
+def test_a_help_speaks_of_several_tasks_where_the_command_takes_them(name, several):
+    options = {param.name: param for param in load_command(name).params}
+    for flag in ("task", "margin"):
+        told = f"{options[flag].metavar} {options[flag].help}"
+        assert (("several" in told) or ("," in str(options[flag].metavar))) is several
+
+
+@pytest.mark.parametrize("name", ["design", "compare"])
+def test_a_help_says_that_a_margin_is_asked_for(name):
+    options = {param.name: param for param in load_command(name).params}
+    assert "has to be said" in options["margin"].help
