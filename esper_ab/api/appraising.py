@@ -14,7 +14,7 @@ from esper_ab.settings.assignments import SHORT, Assignment, did_you_mean
 
 
 class AppraisalOptions(TypedDict, total=False):
-    """What is played; as the flags of `esper-ab rewards`."""
+    """What is played; as the flags of `esper-ab rewards`, of which --search is `searched` here."""
 
     task: str
     data_dir: str
