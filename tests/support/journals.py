@@ -64,7 +64,7 @@ class Shape:
     params: int = 800
     greedy: float = 0.0  # points that greedy actions gain over sampled ones
     stream: str = ""  # groups of one stream draw the same numbers: an A/A
-    ppo: PPOSettings = PPOSettings()
+    ppo: PPOSettings = field(default_factory=PPOSettings)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -63,10 +63,13 @@ def exam(
     gains = gains_per_kparam(history, outcomes)
     trained = {group.name for group in experiment.groups if group.settings.ppo.lr > 0.0}
     judgements = tuple(
-        _judge(comparison, comparison.question.a in trained, gains, _by_replicate(history, outcomes, comparison.question.a),
-               _by_replicate(history, outcomes, comparison.question.b))
+        _judge(
+            comparison, comparison.question.a in trained, gains,
+            _by_replicate(history, outcomes, comparison.question.a),
+            _by_replicate(history, outcomes, comparison.question.b),
+        )
         for comparison in comparisons
-    )  # fmt: skip
+    )
     return Exam(control=experiment.control, judgements=judgements)
 
 
