@@ -24,9 +24,12 @@ class Learning(msgspec.Struct, frozen=True, kw_only=True):
     """Learning of one group, means over its runs; None where nothing is recorded."""
 
     group: str
+    learns: bool  # else its learning rate is 0, and its policy the untrained one
     updates: float  # per run
     episodes: float  # of single environments in training, per run
-    trust_region: float | None  # KL of an update, mean over its minibatches, as a share of ppo.target_kl
+    # KL of an update, mean over its minibatches, as a share of ppo.target_kl. None also where an update is one step: it
+    # is measured before each.
+    trust_region: float | None
     stopped_by_kl: float | None  # share of the updates
     head: str  # the first of the policy, used in every decision; "" where none is recorded
     head_entropy: float | None  # its entropy in the last tenth of the updates, as a share of a uniform choice
@@ -48,7 +51,7 @@ def unsettled(design: Design, learned: Iterable[Learning]) -> list[str]:
     """Return the groups whose policies are close to uniform still, or prefer better actions than they often take."""
     return [
         one.group for one in learned
-        if (one.head_entropy or 0.0) > _UNDECIDED or _gain(design, one.sampled, one.greedy) > 0.0
+        if one.learns and ((one.head_entropy or 0.0) > _UNDECIDED or _gain(design, one.sampled, one.greedy) > 0.0)
     ]  # fmt: skip
 
 
@@ -71,15 +74,16 @@ def _gain(design: Design, sampled: float | None, greedy: float | None) -> float:
 
 
 def _of_group(design: Design, group: str, runs: Sequence[RunHistory], outcomes: Mapping[str, RunOutcome]) -> Learning:
-    target = runs[0].spec.settings.ppo.target_kl
-    kl = _over(runs, "approx_kl", _all)
+    ppo = runs[0].spec.settings.ppo
+    kl = _over(runs, "approx_kl", _all) if ppo.epochs * ppo.minibatches > 1 else None
     ends = [outcomes[run.ref.name] for run in runs]
     head = runs[0].columns.heads[0] if runs[0].columns.heads else ""
     found = Learning(
         group=group,
+        learns=ppo.lr > 0.0,
         updates=math.fsum(sum(run.columns.of("learns")) for run in runs) / len(runs),
         episodes=math.fsum(sum(run.columns.of("envs")) for run in runs) / len(runs),
-        trust_region=None if kl is None else kl / target,
+        trust_region=None if kl is None else kl / ppo.target_kl,
         stopped_by_kl=_over(runs, "stopped_by_kl", _all),
         head=head,
         head_entropy=mean(mean_known(_last(run.columns.head(head)[0])) for run in runs if head in run.columns.heads),
@@ -89,13 +93,12 @@ def _of_group(design: Design, group: str, runs: Sequence[RunHistory], outcomes: 
         greedy=mean(end.greedy for end in ends),
         limit="",
     )
-    limit = _limit(design, found, learns=runs[0].spec.settings.ppo.lr > 0)
-    return msgspec.structs.replace(found, limit=f"{group}: {limit}.")
+    return msgspec.structs.replace(found, limit=f"{group}: {_limit(design, found)}.")
 
 
-def _limit(design: Design, found: Learning, *, learns: bool) -> str:
+def _limit(design: Design, found: Learning) -> str:
     """Name the first that applies of what may keep the policies from being better."""
-    if not learns:
+    if not found.learns:
         return "the learning rate is 0, so the policy is the untrained one"
     gap = greedy_gap(design, found.sampled, found.greedy)
     if found.head_entropy is not None and found.head_entropy > _UNDECIDED:
@@ -106,15 +109,15 @@ def _limit(design: Design, found: Learning, *, learns: bool) -> str:
         )
     if gap:
         return gap
-    if found.trust_region is not None and found.trust_region < _UNUSED:
-        return (
-            f"an update uses {100 * found.trust_region:.0f} % of the trust region: larger steps (ppo.lr, "
-            "ppo.minibatches) would learn faster"
-        )
     if found.stopped_by_kl is not None and found.stopped_by_kl > _HURRIED:
         return (
             f"{100 * found.stopped_by_kl:.0f} % of the updates stop at the target KL: a smaller ppo.lr would use more "
             "of each episode"
+        )
+    if found.trust_region is not None and found.trust_region < _UNUSED:
+        return (
+            f"an update uses {100 * found.trust_region:.0f} % of the trust region: larger steps (ppo.lr, "
+            "ppo.minibatches) would learn faster"
         )
     return f"none of the known limits; {found.updates:.0f} updates from {found.episodes:.0f} episodes per run"
 

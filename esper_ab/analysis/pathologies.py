@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 RATIO_ALARM = 5.0  # probability ratio; above it one step moved the policy further than clipping can hold
 FIRST_RATIO_ALARM = 1e-3  # |ratio - 1| before the first step, which is rounding if the update sees what the policy saw
-COLLAPSED_ENTROPY = 1e-3  # nats per decision: the policy no longer explores
+# Nats per decision by heads that had a choice, below which the policy no longer explores. A density has no such place:
+# that of continuous decisions is negative for every standard deviation below 0.24, on which a sound policy may settle.
+COLLAPSED_ENTROPY = 1e-3
 # Share of clipped ratios at which as many decisions give no gradient as give one. The mean over minibatches includes
 # the first one, in which no ratio is clipped, so that an update that stops early cannot come much nearer to 1.
 CLIPPED_SHARE = 0.5
@@ -46,12 +48,15 @@ def count_pathologies(columns: Columns) -> dict[str, int]:
         return np.array(columns.of(name))  # comparisons with NaN, which is None here, are false
 
     learns = of("learns") == 1.0
+    chose = np.zeros(len(columns), dtype=np.bool_)
+    for head in columns.heads:
+        chose |= np.array(columns.head(head)[1]) > 0.0
     found = {
         NO_STEP: learns & (np.isnan(of("policy_loss")) | np.isnan(of("grad_norm"))),
         RATIO_EXPLOSION: of("ratio_max") >= RATIO_ALARM,
         RATIO_MISMATCH: of("first_ratio_error") >= FIRST_RATIO_ALARM,
         RATIO_COLLAPSE: of("clip_fraction") >= CLIPPED_SHARE,
-        ENTROPY_COLLAPSE: of("entropy") < COLLAPSED_ENTROPY,
+        ENTROPY_COLLAPSE: chose & (of("entropy") < COLLAPSED_ENTROPY),
         VALUE_COLLAPSE: (of("explained_variance") <= 0.0) & (of("value_loss") >= UNINFORMED_VALUE_LOSS)
         & (np.array(columns.episodes) >= UNTRAINED_UPDATES),
     }
@@ -68,7 +73,8 @@ def _found(ppo: PPOUpdate, *, judge_values: bool) -> Iterator[tuple[str, str]]:
         yield RATIO_MISMATCH, f"the ratio before the first step is off 1 by {ppo.first_ratio_error:.1e}"
     if _at_least(ppo.clip_fraction, CLIPPED_SHARE):
         yield RATIO_COLLAPSE, f"{100 * (ppo.clip_fraction or 0.0):.0f} % of the probability ratios were clipped"
-    if ppo.entropy is not None and ppo.entropy < COLLAPSED_ENTROPY:
+    chose = any(use.learnable > 0.0 for use in ppo.heads.values())
+    if chose and ppo.entropy is not None and ppo.entropy < COLLAPSED_ENTROPY:
         yield ENTROPY_COLLAPSE, f"entropy collapsed to {ppo.entropy:.1e} nats per decision"
     if judge_values and _uninformed(ppo):
         said = f"explained variance {ppo.explained_variance:.2f}, value loss {ppo.value_loss:.2f} of normalised returns"

@@ -13,7 +13,11 @@ _LEAST_RUNS = 3  # to speak of a fall
 
 
 def remarks(history: History, outcomes: Mapping[str, RunOutcome], learning: Sequence[Learning]) -> tuple[str, ...]:
-    """Return a sentence for each of: curves that fall, greedy far from sampled, a fixed group far above learners."""
+    """Return a sentence for each of: curves that fall, greedy far from sampled, a fixed group far above learners.
+
+    A policy whose learning rate is 0 is as fixed as a controller.
+    """
+    learning = [one for one in learning if one.learns]
     return (*_falling(history, learning), *_greedy(history, learning), *_fixed_above(history, outcomes, learning))
 
 

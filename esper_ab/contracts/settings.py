@@ -41,7 +41,8 @@ class ControllerSettings(Settings, frozen=True, kw_only=True):
 class PolicySettings(Settings, frozen=True, kw_only=True):
     """The actor-critic: its size, its start, and what it sees."""
 
-    hidden: PositiveInt = 64
+    # From 2 on: features are normalised over them, and one alone would be the same whatever is seen.
+    hidden: Annotated[int, Meta(ge=2, le=LARGEST)] = 64
     memory: Literal["lstm", "none"] = "lstm"  # none: it decides by what it sees now
     # The start: initial bias of each logit of the op head, to which masks apply. All 0: uniform over the valid ops, of
     # which PRUNE then destroys most of what is grown before any reward can speak for it (docs/learning.md).
@@ -51,7 +52,7 @@ class PolicySettings(Settings, frozen=True, kw_only=True):
     bias_prune: Logit = -3.0
     bias_fossilize: Logit = 0.0
     bias_advance: Logit = 1.0
-    normalise_observations: bool = True  # by running moments; without it they are seen as they are, within 2
+    normalise_observations: bool = True  # by running moments; without it they are seen as they are, in growth within 2
 
 
 class PPOSettings(Settings, frozen=True, kw_only=True):

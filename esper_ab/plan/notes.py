@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from esper_ab.contracts.kinds import ENV_REWARD, GROWTH, TRAINER, kind_of_task
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import Lane
+from esper_ab.contracts.settings import RewardSettings
 from esper_ab.design.counterbalance import cycle, draws_positions
 from esper_ab.design.endpoint_words import of_training
 from esper_ab.plan import trainer as own
@@ -147,11 +148,17 @@ def _on_differences(experiment: ResolvedExperiment, machine: Machine) -> Iterato
             yield f"{them} differ in {len(axes)} settings ({', '.join(axes)}): their effects cannot be told apart."
     for name, settings in groups.items() if experiment.slots else ():
         learns = settings.controller.name == "ppo"
-        if learns and settings.reward.mode == "shaped" and settings.ppo.gamma != settings.reward.gamma:
+        if learns and _has_potential(settings.reward) and settings.ppo.gamma != settings.reward.gamma:
             yield (
                 f"{name}: ppo.gamma={settings.ppo.gamma} is not reward.gamma={settings.reward.gamma}: the potential-"
                 "based shaping is then no longer neutral to the optimal policy."
             )
+
+
+def _has_potential(reward: RewardSettings) -> bool:
+    """Whether a mode of the catalogue pays by the potential of workers/reward_terms; the loss family does not."""
+    paid = reward.pbrs_weight != 0.0 and not reward.disable_pbrs
+    return paid and reward.mode in ("shaped", "simplified") and reward.family == "contribution"
 
 
 def _on_outcome(experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
@@ -199,7 +206,10 @@ def _on_actions(bounds: Sequence[tuple[float, float] | None]) -> Iterator[str]:
 
 def _on_budget(experiment: ResolvedExperiment) -> Iterator[str]:
     """Say that a comparison asks who learns sooner where learners train on few hosts."""
-    learners = [group.name for group in experiment.groups if group.settings.controller.name == "ppo"]
+    learners = [
+        group.name for group in experiment.groups
+        if group.settings.controller.name == "ppo" and group.settings.ppo.lr > 0.0
+    ]  # fmt: skip
     hosts = experiment.episodes * experiment.n_envs
     if len(learners) > 1 and hosts < ENOUGH_HOSTS:
         yield (

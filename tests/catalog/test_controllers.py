@@ -145,6 +145,9 @@ def test_a_speed_that_means_nothing_yet_is_no_obstacle() -> None:
         ("1:germinate:early:alpha_speed=3", "germinate takes blueprint, style, tempo, alpha_target"),
         ("1:advance:early:tempo=3", "advance takes no further heads"),
         ("1:set_alpha_target:early:alpha_target=0.5", "must say style="),
+        ("1:germinate:early:tempo=3:tempo=5", "tempo is said twice"),
+        (f"{10**9}:germinate:early", "steps from 1 to 999999999"),
+        (f"{'9' * 5000}:germinate:early", "steps from 1 to 999999999"),
     ],
 )
 def test_a_schedule_that_cannot_be_read_says_why(line: str, complaint: str) -> None:

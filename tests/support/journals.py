@@ -26,7 +26,7 @@ from esper_ab.contracts.records import (
     SeedEvent,
     Timing,
 )
-from esper_ab.contracts.settings import Arithmetic, ControllerSettings, GroupSettings, RewardSettings
+from esper_ab.contracts.settings import Arithmetic, ControllerSettings, GroupSettings, PPOSettings, RewardSettings
 from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.design.counterbalance import order
 from esper_ab.design.design import make_design
@@ -64,6 +64,7 @@ class Shape:
     params: int = 800
     greedy: float = 0.0  # points that greedy actions gain over sampled ones
     stream: str = ""  # groups of one stream draw the same numbers: an A/A
+    ppo: PPOSettings = field(default_factory=PPOSettings)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +93,8 @@ class Synthetic:
             Group(
                 name=name,
                 settings=GroupSettings(
-                    controller=ControllerSettings(name=shape.controller), reward=RewardSettings(mode=shape.mode)
+                    controller=ControllerSettings(name=shape.controller), ppo=shape.ppo,
+                    reward=RewardSettings(mode=shape.mode),
                 ),
             )
             for name, shape in self.groups.items()

@@ -24,6 +24,7 @@ _HEADS_OF = {
     Op.SET_ALPHA_TARGET: ("style", "alpha_target", "alpha_speed", "alpha_curve"),
     Op.PRUNE: ("alpha_speed", "alpha_curve"), Op.FOSSILIZE: (), Op.ADVANCE: (),
 }
+_STEP_DIGITS = 9  # of the largest step that is taken: a number of any length would overflow those of the steps
 _MUST_SAY = {Op.SET_ALPHA_TARGET: ("style", "alpha_target")}  # a default would silently change the algorithm
 
 
@@ -47,20 +48,26 @@ def _index(entry: str, what: str, value: str, choices: tuple[str, ...]) -> int:
 def _parse(entry: str, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> tuple[int, list[int]]:
     """Return the step and the choice of every head of one entry."""
     parts = entry.split(":")
-    if len(parts) < 3 or not (parts[0].isascii() and parts[0].isdigit() and int(parts[0]) >= 1):
-        raise ValueError(f"schedule entry {entry!r} is not step:op:slot[:head=value…], with steps from 1")
+    digits = parts[0].isascii() and parts[0].isdigit() and len(parts[0]) <= _STEP_DIGITS
+    if len(parts) < 3 or not (digits and int(parts[0]) >= 1):
+        within = f"with steps from 1 to {'9' * _STEP_DIGITS}"
+        raise ValueError(f"schedule entry {entry!r} is not step:op:slot[:head=value…], {within}")
     step, op, slot, *rest = parts
     ops = tuple(op.name.lower() for op in _HEADS_OF)
     wish = [0] * len(HEADS)
     chosen = Op[ops[_index(entry, "op", op, ops)].upper()]
     wish[OP], wish[SLOT] = chosen, _index(entry, "slot", slot, slots)
-    values = dict(_GERMINATE_DEFAULTS) if chosen == Op.GERMINATE else {}
+    values: dict[str, str] = {}
     for item in rest:
         head, equals, value = item.partition("=")
         if not equals or head not in _HEADS_OF[chosen]:
             allowed = ", ".join(_HEADS_OF[chosen]) or "no further heads"
             raise ValueError(f"schedule entry {entry!r}: {item!r} is not head=value; {op} takes {allowed}")
+        if head in values:
+            raise ValueError(f"schedule entry {entry!r}: {head} is said twice")
         values[head] = value
+    if chosen == Op.GERMINATE:
+        values = _GERMINATE_DEFAULTS | values
     missing = [head for head in _MUST_SAY.get(chosen, ()) if head not in values]
     if missing:
         raise ValueError(f"schedule entry {entry!r}: {op} must say {', '.join(f'{head}=…' for head in missing)}")

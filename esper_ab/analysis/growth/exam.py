@@ -61,11 +61,15 @@ def exam(
     if not experiment.exam:
         return None
     gains = gains_per_kparam(history, outcomes)
+    trained = {group.name for group in experiment.groups if group.settings.ppo.lr > 0.0}
     judgements = tuple(
-        _judge(comparison, gains, _by_replicate(history, outcomes, comparison.question.a),
-               _by_replicate(history, outcomes, comparison.question.b))
+        _judge(
+            comparison, comparison.question.a in trained, gains,
+            _by_replicate(history, outcomes, comparison.question.a),
+            _by_replicate(history, outcomes, comparison.question.b),
+        )
         for comparison in comparisons
-    )  # fmt: skip
+    )
     return Exam(control=experiment.control, judgements=judgements)
 
 
@@ -74,7 +78,8 @@ def _by_replicate(history: History, outcomes: Mapping[str, RunOutcome], group: s
 
 
 def _judge(
-    comparison: Comparison, gains: Mapping[str, float | None], a: Mapping[int, RunOutcome], b: Mapping[int, RunOutcome]
+    comparison: Comparison, trained: bool, gains: Mapping[str, float | None], a: Mapping[int, RunOutcome],
+    b: Mapping[int, RunOutcome],
 ) -> Judgement:
     group, control = comparison.question.a, comparison.question.b
     criteria = (
@@ -92,7 +97,7 @@ def _judge(
     outcome, reason = _outcome(comparison, criteria)
     sampled, greedy = mean(run.outcome for run in a.values()), mean(run.greedy for run in a.values())
     gap = greedy_gap(comparison.question.design, sampled, greedy)
-    if gap:
+    if gap and trained:
         reason = f"{reason} Greedy and sampled differ: {gap}."
     return Judgement(group=group, criteria=criteria, outcome=outcome, reason=reason)
 

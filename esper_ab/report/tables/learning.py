@@ -11,11 +11,12 @@ def learning_table(content: Content) -> Table:
     """Build one column per learning group, with a sentence each."""
     groups, design = content.analysis.learning, content.history.design
     head = groups[0].head if groups else ""
+    entropy = f"entropy of the {head} head, % of a random choice", *(_percent(one.head_entropy) for one in groups)
     rows = (
         ("updates", *(number(one.updates, 0) for one in groups)),
         ("training episodes of single environments", *(number(one.episodes, 0) for one in groups)),
         ("trust region used by an update %", *(_percent(one.trust_region) for one in groups)),
-        (f"entropy of the {head} head, % of a random choice", *(_percent(one.head_entropy) for one in groups)),
+        *((entropy,) if head else ()),
         *((label, *(show(one) for one in groups)) for label, show in kind_of(content).learning),
         (f"{design.outcome.title}, sampled", *(number(one.sampled, design.digits) for one in groups)),
         (f"{design.outcome.title}, greedy", *(number(one.greedy, design.digits) for one in groups)),

@@ -30,6 +30,19 @@ def test_pathologies_are_noted_and_cap_when_a_group_never_trained(kind, change):
     assert only(all_but_one_run)[0] == (kind, "notes", ("simplified",))
 
 
+def test_a_policy_without_a_choice_has_collapsed_from_nothing():
+    """As in growth by episodes of one step, where there is only WAIT; that its heads are dead is said."""
+    none = {"op": HeadUse(entropy=None, learnable=0.0), "slot": HeadUse(entropy=None, learnable=0.0)}
+    (key, _) = only(updates(planted_effect(), entropy=0.0, heads=none))
+    assert key[0] == "dead heads"
+
+
+@pytest.mark.parametrize("entropy", [0.0, -3.0])
+def test_continuous_decisions_have_no_entropy_at_which_they_collapse(entropy):
+    """Theirs is that of a density: below 0 for every narrow one, and a policy without heads has nothing else."""
+    assert found(updates(planted_effect(), entropy=entropy, heads={})) == {}
+
+
 def test_a_critic_is_judged_after_its_first_updates_only():
     assert found(updates(Synthetic(episodes=10).events(), **UNINFORMED)) == {}
     some = updates(Synthetic(episodes=12, replicates=6).events(), **UNINFORMED)

@@ -7,6 +7,7 @@ from support.journals import Shape, Synthetic
 
 from esper_ab.analysis.learning import learning
 from esper_ab.analysis.remarks import remarks
+from esper_ab.contracts.settings import PPOSettings
 from esper_ab.journal.events import EpisodeRecorded
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import mean, outcomes
@@ -49,6 +50,16 @@ def test_a_fixed_plan_above_every_learner_is_spoken_of():
     (one,) = said(Synthetic(groups=groups).events())
     assert one.startswith("plan, which does not learn, comes to ")
     assert "the best group that learns, a, to " in one
+
+
+def test_a_policy_with_a_learning_rate_of_0_is_spoken_of_as_one_that_does_not_learn():
+    """More updates would not help it, its curve is no training, and it is not the best of those that learn."""
+    fixed = Shape(accuracy=80.0, greedy=-30.0, ppo=PPOSettings(lr=0.0))
+    events = Synthetic(groups={"a": Shape(accuracy=60.0), "untrained": fixed}, episodes=4).events()
+    (one,) = said(events)
+    assert one.startswith("untrained, which does not learn, comes to ")
+    assert "the best group that learns, a, to " in one
+    assert [line for line in said(list(falling(events))) if "did not improve" in line and "untrained" in line] == []
 
 
 def test_a_fixed_plan_is_spoken_of_from_the_margin_on():

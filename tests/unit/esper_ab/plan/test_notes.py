@@ -5,7 +5,7 @@ from support.asking import experiment, group, machine, planned
 
 from esper_ab.contracts.machine import TaskFacts
 from esper_ab.contracts.measures import Measure, TaskMeasures
-from esper_ab.contracts.settings import ControllerSettings, RewardSettings
+from esper_ab.contracts.settings import ControllerSettings, PPOSettings, RewardSettings
 
 
 @pytest.mark.parametrize(("endpoint", "words"), [
@@ -57,3 +57,22 @@ def test_bounds_of_actions_that_a_policy_does_not_begin_within_are_named_with_wh
 @pytest.mark.parametrize("bounds", [(), (None,), ((-1.0, 1.0), (-2.0, 2.0)), ((-10.0, 10.0),), ((-1.0, 3.0),)])
 def test_nothing_is_said_of_bounds_that_fit(bounds: tuple[tuple[float, float] | None, ...]) -> None:
     assert "Bounds of actions" not in notes_on(bounds)
+
+
+@pytest.mark.parametrize(
+    ("reward", "said"),
+    [
+        ({"mode": "shaped"}, True), ({"mode": "simplified"}, True), ({"mode": "sparse"}, False),
+        ({"mode": "simplified", "disable_pbrs": True}, False), ({"mode": "shaped", "pbrs_weight": 0.0}, False),
+        ({"mode": "shaped", "family": "loss"}, False),  # its stage term never was neutral
+    ],
+)  # fmt: skip
+def test_unequal_discounts_are_said_of_every_reward_with_a_potential(reward: dict[str, object], said: bool) -> None:
+    other = group("b", ppo=PPOSettings(gamma=0.9), reward=RewardSettings(**reward))
+    text = "\n".join(planned(experiment(groups=(group("a"), other)), machine()).notes)
+    assert ("b: ppo.gamma=0.9 is not reward.gamma=0.995" in text) is said
+
+
+def test_who_learns_sooner_is_not_asked_of_a_policy_that_is_not_to_learn() -> None:
+    groups = (group("a"), group("untrained", ppo=PPOSettings(lr=0.0)))
+    assert "learns sooner" not in "\n".join(planned(experiment(groups=groups, episodes=1), machine()).notes)

@@ -204,6 +204,7 @@ def test_default_settings_are_those_of_the_contract() -> None:
         ({"sets": ("telemetry=1",)}, "expected true or false"),
         ({"sets": ("growth.amp=bf61",)}, "did you mean bf16"),
         ({"sets": ("episodes=0",)}, "expected int >= 1, not '0'"),
+        ({"sets": ("policy.hidden=1",)}, "expected int >= 2, not '1'"),
         ({"sets": ("rng_seed=-1",)}, "expected int >= 0, not '-1'"),
         ({"sets": (f"rng_seed={2**63}",)}, "expected int <= 9223372036854775807"),
         ({"sets": ("episode=3",)}, "did you mean episodes"),

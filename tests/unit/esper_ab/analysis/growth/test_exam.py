@@ -9,7 +9,7 @@ from support.journals import Shape, Synthetic
 
 from esper_ab.analysis.analyse import Analysis, analyse
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.settings import ControllerSettings, GroupSettings
+from esper_ab.contracts.settings import ControllerSettings, GroupSettings, PPOSettings
 from esper_ab.journal.events import ExperimentStarted, RunEvaluated
 from esper_ab.journal.fold import fold
 from esper_ab.settings.exam import as_exam
@@ -103,6 +103,11 @@ def test_a_judgement_of_sampled_actions_tells_of_greedy_ones_that_are_far_from_t
     (judgement,) = judged(same=Shape(accuracy=50.6, greedy=greedy)).values()
     assert judgement.outcome == "revise"
     assert ("its greedy actions reach" in judgement.reason) is told
+
+
+def test_of_a_policy_that_is_not_to_learn_no_updates_are_asked_for():
+    (judgement,) = judged(same=Shape(accuracy=50.6, greedy=20.0, ppo=PPOSettings(lr=0.0))).values()
+    assert "its greedy actions reach" not in judgement.reason
 
 
 def test_by_ranks_the_estimate_goes_with_its_interval():
