@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from esper_ab.analysis.pathologies import RATIO_MISMATCH, count_pathologies
+from esper_ab.analysis.pathologies import RATIO_MISMATCH, VALUE_COLLAPSE, count_pathologies
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.verdict.finding import Finding
 
@@ -27,6 +27,8 @@ def _pathologies(group: str, runs: Sequence[RunHistory]) -> Iterator[Finding]:
     updates = [int(sum(run.columns.of("learns"))) for run in runs]
     counts = [Counter(count_pathologies(run.columns)) for run in runs]
     total: Counter[str] = sum(counts, Counter())
+    if runs[0].spec.settings.ppo.lr == 0.0:
+        del total[VALUE_COLLAPSE]  # an untrained critic, as the group has it
     for kind in sorted(total):
         affected = sum(count[kind] > 0 for count in counts)
         where = f"{total[kind]} of {sum(updates)} updates, {affected} of {len(runs)} runs"

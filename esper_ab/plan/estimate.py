@@ -46,6 +46,9 @@ TORCH = Rates(value=150, validated=4.0, step_s=15e-3)
 GPU = Rates(value=150, validated=4.0, step_s=20e-3)  # hundreds of launches per step; never measured
 _WORKER_BYTES = 400 << 20  # Python, torch, its threads
 _COPIES = 7  # of all observations of a rollout, at most, in a worker that learns from them
+# Matrices of hidden x hidden in a policy: of three groups of heads, of the critic, and eight of the LSTM. At its peak a
+# worker takes so many copies of them (measured with 1,024 and 2,048 hidden units, with the LSTM and without).
+_MATRICES, _LSTM_MATRICES, _POLICY_COPIES = 4, 8, 13
 _DECISION_S = 1e-3  # a policy's decision for all environments, with its share of the update
 
 
@@ -91,8 +94,8 @@ def estimate(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Mac
         f"rough: {speed / 1e9:.1f} billion multiply-adds per second measured, hosts taken as bare"
         f"{', and steps on a GPU as never measured' if on_gpu else ''}"
     )
-    memory_bytes = len(lanes) * (_WORKER_BYTES + data + experiment.n_envs * ENV_BYTES)
-    return _whole(experiment, lanes, machine, host_epoch_s, memory_bytes, basis)
+    each = _WORKER_BYTES + _policy_bytes(experiment) + data + experiment.n_envs * ENV_BYTES
+    return _whole(experiment, lanes, machine, host_epoch_s, len(lanes) * each, basis)
 
 
 def _of_environments(
@@ -110,7 +113,17 @@ def _of_environments(
     shown = (limit if ends else experiment.steps) * experiment.n_envs * task.observation_width * FLOAT_BYTES
     learns = any(group.settings.controller.name == "ppo" for group in experiment.groups)
     copies = _COPIES * learns + is_own_outcome(experiment.outcome)
-    return _whole(shorter, lanes, machine, step_s, len(lanes) * (_WORKER_BYTES + copies * shown), basis)
+    each = _WORKER_BYTES + _policy_bytes(experiment) + copies * shown
+    return _whole(shorter, lanes, machine, step_s, len(lanes) * each, basis)
+
+
+def _policy_bytes(experiment: ResolvedExperiment) -> int:
+    """Return the memory of the largest policy that learns, with its optimiser."""
+    sizes = (
+        (_MATRICES + _LSTM_MATRICES * (group.settings.policy.memory == "lstm")) * group.settings.policy.hidden**2
+        for group in experiment.groups if group.settings.controller.name == "ppo"
+    )  # fmt: skip
+    return _POLICY_COPIES * FLOAT_BYTES * max(sizes, default=0)
 
 
 def _whole(

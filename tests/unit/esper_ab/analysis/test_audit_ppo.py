@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from support.audited import episodes, found, only, planned, replace, updates
-from support.journals import Synthetic, planted_effect
+from support.journals import Shape, Synthetic, planted_effect
 
 from esper_ab.contracts.records import HeadUse
+from esper_ab.contracts.settings import PPOSettings
 from esper_ab.journal.events import EpisodeRecorded
 
 PATHOLOGIES = {
@@ -51,6 +52,15 @@ def test_a_critic_is_judged_after_its_first_updates_only():
     (key, sentence) = only(updates(Synthetic(episodes=21, replicates=2).events(), **UNINFORMED))
     assert key == ("value collapse", "caps", ("simplified",))
     assert "(22 of 42 updates, 2 of 2 runs): it did not train." in sentence
+
+
+def test_an_untrained_critic_is_what_a_learning_rate_of_0_asks_for():
+    def judged(lr):
+        groups = {"shaped": Shape(accuracy=80.0), "simplified": Shape(accuracy=66.0, ppo=PPOSettings(lr=lr))}
+        return found(updates(Synthetic(groups=groups, episodes=21, replicates=6).events(), **UNINFORMED))
+
+    assert [kind for kind, _, _ in judged(3e-4)] == ["value collapse"]
+    assert judged(0.0) == {}
 
 
 def test_an_update_that_does_not_see_what_the_policy_saw_blocks():

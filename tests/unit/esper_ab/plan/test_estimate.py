@@ -108,13 +108,26 @@ def test_what_learners_of_environments_keep_of_observations_is_part_of_their_mem
     base, width = 400 << 20, 210 * 160 * 3
     own = f"{tmp_path}/own.py:outcome"
     shown = 100 * 8 * width * 4
-    assert memory_of_environments("env", "random", width=width) == base + 7 * shown
-    assert memory_of_environments("env", "random", width=width, outcome="info:score") == base + 7 * shown
-    assert memory_of_environments("env", "random", width=width, outcome=own) == base + 8 * shown
-    assert memory_of_environments("env", "random", width=width, limit=0) == base + 10 * 7 * shown
+    policy = 13 * 12 * 64**2 * 4
+    assert memory_of_environments("env", "random", width=width) == base + policy + 7 * shown
+    assert memory_of_environments("env", "random", width=width, outcome="info:score") == base + policy + 7 * shown
+    assert memory_of_environments("env", "random", width=width, outcome=own) == base + policy + 8 * shown
+    assert memory_of_environments("env", "random", width=width, limit=0) == base + policy + 10 * 7 * shown
     assert memory_of_environments("random", "alike=random", width=width) == base
     resets = memory_of_environments("env", "random", width=width, sets=("gym.rollout=resets",))
-    assert resets == base + 10 * 7 * shown
+    assert resets == base + policy + 10 * 7 * shown
+
+
+def test_the_largest_policy_that_learns_is_part_of_the_memory_of_a_worker() -> None:
+    there = machine()
+
+    def memory(*sets: str) -> int:
+        return cost_of(planned(asked("shaped", "simplified", sets=sets), there), there).memory_bytes
+
+    small, large, blind = memory(), memory("policy.hidden=1024"), memory("policy.hidden=1024", "policy.memory=none")
+    assert large - small == 2 * 13 * 12 * (1024**2 - 64**2) * 4
+    assert large - blind == 2 * 13 * 8 * 1024**2 * 4
+    assert memory("policy.hidden=1000000") > 2**49
 
 
 def test_a_gpu_is_said_to_be_a_guess() -> None:
