@@ -25,7 +25,7 @@ from esper_ab.trackers.settings import Tracking
 RATES = create_experiment("rates").add_variant("slow", ppo__lr=1e-4).add_variant("fast", ppo__lr=1e-3)
 KEYS = {
     "ppo.lr": st.floats(1e-6, 1.0), "ppo.epochs": st.integers(1, 9), "growth.seed_lr": st.floats(1e-6, 1.0),
-    "growth.blueprints": st.sampled_from([["norm"], ("norm", "attention")]), "policy.hidden": st.integers(1, 99),
+    "growth.blueprints": st.sampled_from([["norm"], ("norm", "attention")]), "policy.hidden": st.integers(2, 99),
     "reward.mode": st.sampled_from(["sparse", "simplified"]), "reward.rent_weight": st.floats(0.0, 2.0),
 }  # fmt: skip
 SETTINGS = st.fixed_dictionaries({}, optional=KEYS)
