@@ -16,6 +16,7 @@ from learning.pieces import BUDGETS, FIRST_RNG_SEED, FIXED_BUDGET, MODES, REPLIC
 Run = dict[str, Any]
 Found = dict[tuple[str, str], dict[int, Run]]  # (group, budget or "") -> replicate -> its numbers
 
+_LEAST_PAIRS = 3  # of a row of differences; the interval of two says nothing
 KINDS = {"start": "", "zeros": ", start 0", "search": "", "fixed": ""}
 ORDER = ("wait", "random", "heuristic", "untrained", "schedule", "search", "shaped", "simplified", "sparse", "minimal")
 PASSED = 80.0  # percent, as in the goals
@@ -209,8 +210,8 @@ def falls(found: Found) -> str:
 
 
 def differences(found: Found) -> str:
-    """Per budget, paired by replicate: the trained policies against the untrained one, each mode against the schedule
-    and against the search, and each pair of modes.
+    """Per budget, paired by replicate: the trained policies against the untrained one, each mode against the schedule,
+    against the search and against itself from a uniform start, and each pair of modes, from either start.
     """
     lines = [
         f"| budget | difference | pairs | sampled, points | its SD | pairs for {RESOLVED:g} points | greedy, points "
@@ -223,9 +224,12 @@ def differences(found: Found) -> str:
         plans = {"schedule": found.get(("schedule", ""), {}), "search": found.get(("search", budget), {})}
         sides += [(mode, [modes[mode]], plan, [of_plan]) for plan, of_plan in plans.items() for mode in modes]
         sides += [(a, [modes[a]], b, [modes[b]]) for a, b in combinations(modes, 2)]
+        zeros = {name: found.get((name, budget), {}) for name in (f"{mode}{KINDS['zeros']}" for mode in modes)}
+        sides += [(a, [modes[a]], b, [zeros[b]]) for a, b in zip(modes, zeros, strict=True)]
+        sides += [(a, [zeros[a]], b, [zeros[b]]) for a, b in combinations(zeros, 2)]
         for name, of_a, other, of_b in sides:
             both = sorted(set.intersection(*(set(runs) for runs in (*of_a, *of_b)))) if of_a else []
-            if len(both) < 2:
+            if len(both) < _LEAST_PAIRS:
                 continue
             cells = []
             for key in ("accuracy", "greedy"):

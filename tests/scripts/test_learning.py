@@ -98,7 +98,7 @@ def test_the_hosts_that_plans_call_enough_are_the_fewest_with_which_few_pairs_we
     for line in differences(runs).splitlines()[2:]:
         budget, difference, _, _, _, pairs_for_the_margin, *_ = [cell.strip() for cell in line.strip("|").split("|")]
         episodes, n_envs = budget.split(" x ")
-        if not any(other in difference for other in ("untrained", "schedule", "search")):
+        if not any(other in difference for other in ("untrained", "schedule", "search", "start 0")):
             pairs.setdefault(int(episodes) * int(n_envs), []).append(int(pairs_for_the_margin))
     few = 20
     assert min(hosts for hosts, needed in pairs.items() if max(needed) <= few) == ENOUGH_HOSTS, pairs
@@ -108,15 +108,18 @@ def test_differences_are_of_the_replicates_that_both_have():
     of = found()
     sparse = of["sparse", "12x8"]
     of["minimal", "12x8"] = {r: {**run, "accuracy": run["accuracy"] - 5.0 - r} for r, run in sparse.items()}
+    of["sparse, start 0", "12x8"] = {r: {**run, "accuracy": run["accuracy"] - 2.0} for r, run in sparse.items()}
     of["untrained", ""] = {r: {**run, "greedy": 40.0} for r, run in of["random", ""].items()}
     of["schedule", ""] = {r: {**run, "accuracy": run["accuracy"] - 1.0, "greedy": None} for r, run in sparse.items()}
     lines = differences(of).splitlines()[2:]
     assert [line.split("|")[2].strip() for line in lines] == [
         "all modes - untrained", "sparse - schedule", "minimal - schedule", "sparse - minimal",
+        "sparse - sparse, start 0",
     ]  # fmt: skip
     assert lines[1].endswith("| +1.0 [+1.0, +1.0] | 0.0 | 2 |  |  |")
     assert "| 3 | +6.0 [" in lines[3]  # 5, 6, 7
     assert "| +0.0 [+0.0, +0.0] | 0.0 |" in lines[3]
+    assert "| 3 | +2.0 [+2.0, +2.0] |" in lines[4]
 
 
 @pytest.mark.parametrize(("sd", "pairs"), [(0.0, 2), (2.0, 10), (4.0, 34)])
