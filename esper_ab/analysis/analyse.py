@@ -65,7 +65,7 @@ def analyse(history: History) -> Analysis:
 def conditions(history: History) -> str:
     """Describe the conditions of every verdict: another horizon or learning rate may give another answer."""
     experiment = history.plan.experiment
-    ppo = {group.settings.ppo for group in experiment.groups if group.settings.controller.name == "ppo"}
+    ppo = {group.settings.ppo for group in experiment.groups if group.settings.has_policy}
     settings_said = ", ".join(
         f"{key} {values[0]:g}" if len(values) == 1 else f"{key} by group"
         for key, values in (

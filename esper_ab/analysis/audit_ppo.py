@@ -27,7 +27,7 @@ def _pathologies(group: str, runs: Sequence[RunHistory]) -> Iterator[Finding]:
     updates = [int(sum(run.columns.of("learns"))) for run in runs]
     counts = [Counter(count_pathologies(run.columns)) for run in runs]
     total: Counter[str] = sum(counts, Counter())
-    if runs[0].spec.settings.ppo.lr == 0.0:
+    if not runs[0].spec.settings.learns:
         del total[VALUE_COLLAPSE]  # an untrained critic, as the group has it
     for kind in sorted(total):
         affected = sum(count[kind] > 0 for count in counts)

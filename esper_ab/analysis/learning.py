@@ -80,7 +80,7 @@ def _of_group(design: Design, group: str, runs: Sequence[RunHistory], outcomes: 
     head = runs[0].columns.heads[0] if runs[0].columns.heads else ""
     found = Learning(
         group=group,
-        learns=ppo.lr > 0.0,
+        learns=runs[0].spec.settings.learns,
         updates=math.fsum(sum(run.columns.of("learns")) for run in runs) / len(runs),
         episodes=math.fsum(sum(run.columns.of("envs")) for run in runs) / len(runs),
         trust_region=None if kl is None else kl / ppo.target_kl,

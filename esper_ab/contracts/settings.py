@@ -167,6 +167,16 @@ class GroupSettings(Settings, frozen=True, kw_only=True):
     # Of a trainer of the user's own, by the names of its fields or placeholders; once resolved all of them.
     trainer: dict[str, TrainerValue] = {}
 
+    @property
+    def has_policy(self) -> bool:
+        """Whether a policy decides, trained or not, and not a controller of the catalogue."""
+        return self.controller.name == "ppo"
+
+    @property
+    def learns(self) -> bool:
+        """Whether its policy is trained: with a learning rate of 0 it stays the untrained one."""
+        return self.has_policy and self.ppo.lr > 0.0
+
 
 class ProcessArithmetic(Settings, frozen=True, kw_only=True):
     """What a worker pins in its process, and the rules of torch's kernels."""

@@ -20,7 +20,7 @@ def belonging(
 
     UsageError when its hosts are other ones, or when it has none of the rewards.
     """
-    learning = [group for group in experiment.groups if group.settings.controller.name == "ppo"]
+    learning = [group for group in experiment.groups if group.settings.has_policy]
     apart = _apart(appraisal, experiment, learning)
     if apart:
         raise UsageError(f"--appraisal is of other hosts: {'; '.join(apart)}; appraise anew with `esper-ab rewards`")

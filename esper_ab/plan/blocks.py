@@ -326,7 +326,7 @@ def _run_spec(
         outcome=experiment.outcome,
         outcome_worst=None if experiment.trainer else worst_outcome(experiment),
         repeats=repeats,
-        share_observation_norm=experiment.share_observation_norm and group.settings.controller.name == "ppo",
+        share_observation_norm=experiment.share_observation_norm and group.settings.has_policy,
         trainer=order_of(experiment, machine, ref),
         **_places(ref, lane, experiment.n_envs),
     )

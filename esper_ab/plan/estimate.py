@@ -111,7 +111,7 @@ def _of_environments(
     shorter = msgspec.structs.replace(experiment, steps=limit)
     ends = all(group.settings.gym.rollout == "episodes" for group in experiment.groups)  # with the episodes in it
     shown = (limit if ends else experiment.steps) * experiment.n_envs * task.observation_width * FLOAT_BYTES
-    learns = any(group.settings.controller.name == "ppo" for group in experiment.groups)
+    learns = any(group.settings.has_policy for group in experiment.groups)
     copies = _COPIES * learns + is_own_outcome(experiment.outcome)
     each = _WORKER_BYTES + _policy_bytes(experiment) + copies * shown
     return _whole(shorter, lanes, machine, step_s, len(lanes) * each, basis)
@@ -121,7 +121,7 @@ def _policy_bytes(experiment: ResolvedExperiment) -> int:
     """Return the memory of the largest policy that learns, with its optimiser."""
     sizes = (
         (_MATRICES + _LSTM_MATRICES * (group.settings.policy.memory == "lstm")) * group.settings.policy.hidden**2
-        for group in experiment.groups if group.settings.controller.name == "ppo"
+        for group in experiment.groups if group.settings.has_policy
     )  # fmt: skip
     return _POLICY_COPIES * FLOAT_BYTES * max(sizes, default=0)
 

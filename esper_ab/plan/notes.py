@@ -120,7 +120,7 @@ def _on_order(experiment: ResolvedExperiment, full: int) -> Iterator[str]:
 def _on_sharing(experiment: ResolvedExperiment) -> Iterator[str]:
     if not experiment.share_observation_norm:
         return
-    learners = [group.name for group in experiment.groups if group.settings.controller.name == "ppo"]
+    learners = [group.name for group in experiment.groups if group.settings.has_policy]
     yield (
         f"share-observation-norm: {', '.join(learners)} normalise their observations by the moments of all of them, so "
         "they are coupled: what one group does changes the others, and adding or removing a group changes every result."
@@ -147,8 +147,7 @@ def _on_differences(experiment: ResolvedExperiment, machine: Machine) -> Iterato
         elif len(axes) > 1:
             yield f"{them} differ in {len(axes)} settings ({', '.join(axes)}): their effects cannot be told apart."
     for name, settings in groups.items() if experiment.slots else ():
-        learns = settings.controller.name == "ppo"
-        if learns and _has_potential(settings.reward) and settings.ppo.gamma != settings.reward.gamma:
+        if settings.learns and _has_potential(settings.reward) and settings.ppo.gamma != settings.reward.gamma:
             yield (
                 f"{name}: ppo.gamma={settings.ppo.gamma} is not reward.gamma={settings.reward.gamma}: the potential-"
                 "based shaping is then no longer neutral to the optimal policy."
@@ -165,7 +164,7 @@ def _on_outcome(experiment: ResolvedExperiment, machine: Machine) -> Iterator[st
     """Say which groups train on the outcome itself, and that environments do not repeat or carry state."""
     if kind_of_task(experiment.task) == GROWTH:
         return
-    learners = [group for group in experiment.groups if group.settings.controller.name == "ppo"]
+    learners = [group for group in experiment.groups if group.settings.has_policy]
     same = [group.name for group in learners if group.settings.reward.mode == ENV_REWARD]
     if same and len(same) < len(learners) and not experiment.outcome:
         yield (
@@ -206,10 +205,7 @@ def _on_actions(bounds: Sequence[tuple[float, float] | None]) -> Iterator[str]:
 
 def _on_budget(experiment: ResolvedExperiment) -> Iterator[str]:
     """Say that a comparison asks who learns sooner where learners train on few hosts."""
-    learners = [
-        group.name for group in experiment.groups
-        if group.settings.controller.name == "ppo" and group.settings.ppo.lr > 0.0
-    ]  # fmt: skip
+    learners = [group.name for group in experiment.groups if group.settings.learns]
     hosts = experiment.episodes * experiment.n_envs
     if len(learners) > 1 and hosts < ENOUGH_HOSTS:
         yield (

@@ -14,7 +14,7 @@ CONTROL = "random"  # chooses among the valid actions by chance: what a learner 
 
 def as_exam(experiment: AskedExperiment) -> AskedExperiment:
     """Name the control and the untested groups of an exam: those that do not learn; UsageError without a floor."""
-    learns = {group.name: group.settings.controller.name == "ppo" for group in experiment.groups}
+    learns = {group.name: group.settings.has_policy for group in experiment.groups}
     floors = [group.name for group in experiment.groups if group.settings.controller.name == "wait"]
     control, exam = experiment.control or CONTROL, Setting("exam")
     if not floors:

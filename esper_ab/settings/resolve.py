@@ -115,7 +115,7 @@ def _check_group(group: Group, experiment: ExperimentSettings, machine: Machine)
     if group.name in machine.controller_problems:
         raise UsageError(f"group {group.name!r}: {machine.controller_problems[group.name]}")
     whole = settings.policy.memory == "lstm" and settings.gym.rollout == "episodes"
-    if settings.controller.name == "ppo" and whole and settings.ppo.minibatches > experiment.n_envs:
+    if settings.has_policy and whole and settings.ppo.minibatches > experiment.n_envs:
         raise UsageError(
             f"group {group.name!r}: ppo.minibatches={settings.ppo.minibatches} with ",
             Setting("n_envs", experiment.n_envs), "; a minibatch is made of whole environments: at most ",
@@ -152,7 +152,7 @@ def _check_sharing(experiment: ExperimentSettings) -> None:
         raise UsageError(
             sharing, " couples the groups of a replicate; ", Setting("unpaired"), " is to keep them apart: choose one"
         )
-    learners = [group for group in experiment.groups if group.settings.controller.name == "ppo"]
+    learners = [group for group in experiment.groups if group.settings.has_policy]
     if len(learners) < 2:
         who = f"only {learners[0].name!r} learns" if learners else "no group learns"
         raise UsageError(sharing, f": {who}, and controllers that do not learn normalise nothing; leave it out")

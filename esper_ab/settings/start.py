@@ -26,6 +26,6 @@ def starts(groups: Iterable[Group]) -> dict[str, list[str]]:
     """Return the learning groups by their start."""
     found: dict[str, list[str]] = {}
     for group in groups:
-        if group.settings.controller.name == "ppo":
+        if group.settings.has_policy:
             found.setdefault(start(group.settings.policy), []).append(group.name)
     return found

@@ -52,7 +52,7 @@ class Session:
         self._rewards = {own.mode: world.reward(own)}
         self._eval_rewards = {mode: world.reward(RewardSettings(mode=mode)) for mode in spec.eval_reward_modes}
         self._env = world.environments(own, spec.steps, spec.n_envs, self._stopwatch, whole=False)
-        self.agent = self._fresh_agent() if spec.settings.controller.name == "ppo" else None
+        self.agent = self._fresh_agent() if spec.settings.has_policy else None
 
     def warm_up(self, on_step: OnStep) -> float:
         """Play a short throw-away episode with its own policy, so that episode 0 is not cold; return its seconds.

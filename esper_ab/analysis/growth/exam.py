@@ -61,7 +61,7 @@ def exam(
     if not experiment.exam:
         return None
     gains = gains_per_kparam(history, outcomes)
-    trained = {group.name for group in experiment.groups if group.settings.ppo.lr > 0.0}
+    trained = {group.name for group in experiment.groups if group.settings.learns}
     judgements = tuple(
         _judge(
             comparison, comparison.question.a in trained, gains,

@@ -30,7 +30,7 @@ def _findings(history: History, pairs: Pairs) -> Iterator[Finding]:
 def _scope(history: History) -> str:
     """Say where the op head starts, to which an untrained policy leans."""
     groups = history.plan.experiment.groups
-    if not any(group.settings.controller.name == "ppo" for group in groups):
+    if not any(group.settings.has_policy for group in groups):
         return ""
     begin = starts(groups)
     return f"start {'by group' if len(begin) > 1 else next(iter(begin), '')}"
