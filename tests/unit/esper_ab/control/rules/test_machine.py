@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -208,6 +210,25 @@ def test_a_stop_ends_after_the_barrier_in_progress_and_is_resumed_to_the_same_re
             assert found == records(in_peace(name).journal)
 
     in_every_world()
+
+
+@pytest.mark.parametrize("settings", [{"cores": 2}, {"cores": 6, "groups": ("a", "b", "c")}])
+def test_what_a_block_costs_does_not_depend_on_how_many_there_are(settings):
+    calls = {}
+    for replicates in (12, 48):
+        world = World(fake_plans.plan(replicates=replicates, episodes=1, **settings))
+        calls[replicates] = 0
+
+        def count(frame, event, arg, replicates=replicates):
+            calls[replicates] += event == "call"
+
+        while sum(run.evaluation is not None for run in world.recorded.runs.values()) < 2 * replicates - 4:
+            sys.setprofile(count)
+            try:
+                world.in_peace()
+            finally:
+                sys.setprofile(None)
+    assert calls[48] < 6 * calls[12]  # 4.7 for a sum over blocks, 12 and more for one over all of them in each
 
 
 def test_a_second_ctrl_c_stops_at_once_and_a_second_sigterm_does_not():
