@@ -124,11 +124,9 @@ def look_around(asked: AskedExperiment, out: Path, launcher: Launcher, *, only_p
 
 
 def _import_control() -> None:
-    """Import what carries an experiment out, torch included, while the preflight does the same in its process."""
+    """Import what carries an experiment out, while the preflight imports torch in its process."""
     from esper_ab.control import experiment_run  # noqa: F401
-    from esper_ab.launchers.local import spawn_context
-
-    spawn_context()
+    from esper_ab.launchers import local  # noqa: F401
 
 
 def choose_name(asked: AskedExperiment, pattern: str) -> str:

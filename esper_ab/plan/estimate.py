@@ -4,12 +4,11 @@
     work           = n_envs · (3 · train + validated · validation) · (multiply-adds + value · values)
 
 Small hosts are bound by reading and writing activations, not by multiplying: so a value of an activation counts as
-`value` multiply-adds. Before the first epoch torch is loaded twice: by whoever starts the workers, then by all of them
-at the same time, on the cores that there are; how long that takes is measured with the speed. Multiply-adds and values
-are those of one forward pass of one bare host. The rates are fitted to docs/benchmarks/hosts.json by scripts/scaling,
-which shows in docs/scaling.md how far off they are. An estimate, not a promise: the cost of a grown
-host depends on what a policy grafts. Expect it to be right within a factor of two or three on a CPU; the live view
-knows better after one episode.
+`value` multiply-adds. Before the first epoch all workers load torch at the same time, on the cores that there are; how
+long that takes is measured with the speed. Multiply-adds and values are those of one forward pass of one bare host. The
+rates are fitted to docs/benchmarks/hosts.json by scripts/scaling, which shows in docs/scaling.md how far off they are.
+An estimate, not a promise: the cost of a grown host depends on what a policy grafts. Expect it to be right within a
+factor of two or three on a CPU; the live view knows better after one episode.
 """
 
 from __future__ import annotations
@@ -162,8 +161,8 @@ def _of_trainer(
 
 
 def _start_up_s(lanes: Sequence[Lane], machine: Machine) -> float:
-    """Return the seconds until the workers of all lanes have loaded torch, after whoever starts them."""
-    return machine.start_s * (1 + max(1.0, len(lanes) / max(1, len(machine.names("cpu")))))
+    """Return the seconds until the workers of all lanes have loaded torch."""
+    return machine.start_s * max(1.0, len(lanes) / max(1, len(machine.names("cpu"))))
 
 
 def _queue(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine) -> float:
