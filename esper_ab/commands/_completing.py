@@ -19,7 +19,7 @@ from click.shell_completion import CompletionItem
 from esper_ab.contracts import catalog
 from esper_ab.contracts.run_files import LOGS, RUNS
 from esper_ab.joint.directory import is_joint, refuse_joint
-from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.settings.assignments import EXPERIMENT_KEYS, GROUP_KEYS, SHORT
 from esper_ab.trackers.subject import NAMES
 
