@@ -8,6 +8,7 @@ click's own handling would make Ctrl-C a 1 and print other words. The exit statu
 
 from __future__ import annotations
 
+import atexit
 import errno
 import io
 import json
@@ -17,7 +18,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import pairwise
 
 import click
@@ -133,15 +134,26 @@ def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
 
 
 def leaving(status: int) -> int:
-    """Return `status`, for sys.exit; end this process at once where a thread that was given up computes in a library.
+    """End this process with `status` before Python takes its libraries apart, which takes up to a second.
+
+    Return `status`, for sys.exit, where more than that is left to do: code of the user's that may hold open files, a
+    thread to wait for, output that cannot be written. A thread that was given up computes in a library, which may not
+    be taken apart at all.
     """
     inline = sys.modules.get("esper_ab.launchers.inline")
-    if inline is not None and inline.any_given_up():  # by now the journal is closed
+    given_up = inline is not None and inline.any_given_up()  # by now the journal is closed
+    threads = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
+    if not given_up:
+        if inline is not None or "esper_ab.api.files" in sys.modules or not all(thread.daemon for thread in threads):
+            return status
+        atexit._run_exitfuncs()
+    try:
         for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError, ValueError):
-                stream.flush()
-        os._exit(status)
-    return status
+            stream.flush()
+    except (OSError, ValueError):
+        if not given_up:
+            return status
+    os._exit(status)
 
 
 @contextmanager
