@@ -25,35 +25,34 @@ TO_TRAIN = {"esper_ab.execution.experiment", "esper_ab.execution.joint", "esper_
 PLANNING = "slurm-script"  # it plans the experiment to know how long it takes
 LONGEST_HELP = 100  # characters of a line of the table: more would not fit a terminal of 120
 # What each command may load when it is called; children, as the preflight, do not count. Those that train, and so are
-# called in other tests, may load all but torch, which is the workers'.
+# called in other tests, may load all but torch, which is the workers'. Scipy is for several pairs: here there is one.
 TRAINING = {"calibrate", "extend", "launch", "resume", "run"}
 ALLOWED: dict[str, set[str]] = {
     "attach": {"rich"},
     "board": {"numpy", "matplotlib", "jinja2"},
-    "compare": {"numpy", "scipy"},
+    "compare": {"numpy"},
     "completion": set(),
     "design": {"numpy"},
     "doctor": set(),
     "evaluate": set(),
-    "export": {"numpy", "scipy", "duckdb"},
+    "export": {"numpy", "duckdb"},
     "fetch": set(),
     "fsck": set(),
     "gc": set(),
     "heuristic": set(),
     "init": set(),
-    "judge": {"numpy", "scipy", "matplotlib"},
+    "judge": {"numpy", "matplotlib"},
     "list": set(),
     "logs": set(),
     "power": {"numpy"},
     "query": {"duckdb"},
-    "report": {"numpy", "scipy", "matplotlib", "jinja2"},
+    "report": {"numpy", "matplotlib", "jinja2"},
     "rewards": set(),
     "slurm-script": set(),
     "status": set(),
     "stop": set(),
     "track": set(),
 }
-SHOWING = {"compare", "export", "judge", "report"}  # statistics beside a verdict, among them Mann-Whitney's
 CALLS: dict[str, tuple[str, ...]] = {
     "board": ("board", ".", "--out", "board.html"),
     "compare": ("compare", "EXPERIMENT", "COPY"),
@@ -157,7 +156,6 @@ def test_a_command_loads_no_more_than_its_allowance(name: str, folder: Path) -> 
     ((_, error, modules),) = loaded(CALLS.get(name, (name, "EXPERIMENT")), folder=folder)
     assert "--help" not in error, error
     assert heavy(modules) == ALLOWED[name]
-    assert "scipy.stats" not in modules or name in SHOWING, "a second: stats/distributions has what most need"
 
 
 # Libraries that are slow to load, or that not everybody has: a function may import them for itself.
