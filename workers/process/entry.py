@@ -42,7 +42,9 @@ def main(order: WorkerOrder) -> None:
         process.set_environment(own.lane, own.arithmetic)
         process.keep_freed_memory()
         process.forked_children_end_with_it()
-        _serve(own, _pin_torch, process.redirect_output)
+        only_ours = _serve(own, _pin_torch, process.redirect_output)
+    if only_ours:
+        process.end()
 
 
 def main_in_thread(order: WorkerOrder) -> None:
@@ -53,8 +55,11 @@ def main_in_thread(order: WorkerOrder) -> None:
 
 def _serve(
     order: WorkerOrder, prepare: Callable[[Lane, Arithmetic], tuple[str, ...]], log_to: Callable[[Path, str], None]
-) -> None:
-    """Say Hello and serve runs until Stop; an error is reported to the coordinator, then raised for the log."""
+) -> bool:
+    """Say Hello and serve runs until Stop; return whether all code was ours.
+
+    An error is reported to the coordinator, then raised for the log.
+    """
     link = Link(
         order.endpoint, order.identity, keys=link_keys.take(order.identity), lost_after_s=order.lost_after_s,
         beat_s=order.beat_s,
@@ -71,8 +76,9 @@ def _serve(
             uuids=order.lane.uuids, torch_version=str(torch.__version__), sources=sources_imported(),
             host=platform.node(), titles=titles, driver=_driver() if any(titles) else "",
         ))
-        serve(link, order, files, log_to)
+        only_ours = serve(link, order, files, log_to)
         files.finish()
+        return only_ours
     except USER_FAULTS as error:
         files.finish(error)
         link.send(failure(error))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from esper_ab.contracts.errors import UsageError
@@ -31,3 +34,12 @@ def test_a_worker_accepts_the_gpus_of_its_lane_and_no_others(lane: Lane) -> None
     for others in ([], ["GPU-a"], ["GPU-b", "GPU-a"]):
         with pytest.raises(WrongDevice, match="is GPU-b, but torch sees"):
             check_gpus(lane, others)
+
+
+def test_a_worker_that_has_done_its_work_ends_with_what_was_registered_and_without_taking_itself_apart() -> None:
+    code = (
+        "import atexit\nfrom workers.process import setup\nclass Torn:\n    def __del__(self): print('torn')\n"
+        "torn = Torn()\natexit.register(print, 'registered')\nprint('written')\nsetup.end()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["written", "registered"]
