@@ -18,7 +18,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 
 import click
@@ -136,24 +136,19 @@ def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
 def leaving(status: int) -> int:
     """End this process with `status` before Python takes its libraries apart, which takes up to a second.
 
-    Return `status`, for sys.exit, where more than that is left to do: code of the user's that may hold open files, a
-    thread to wait for, output that cannot be written. A thread that was given up computes in a library, which may not
-    be taken apart at all.
+    Return `status`, for sys.exit, where more is left to do: code of the user's that may hold open files, output that
+    cannot be written. A thread that was given up computes in a library, which may not be taken apart at all.
     """
     inline = sys.modules.get("esper_ab.launchers.inline")
-    given_up = inline is not None and inline.any_given_up()  # by now the journal is closed
-    threads = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
-    if not given_up:
-        if inline is not None or "esper_ab.api.files" in sys.modules or not all(thread.daemon for thread in threads):
+    if inline is None or not inline.any_given_up():  # by now the journal is closed
+        if inline is not None or "esper_ab.api.files" in sys.modules:
             return status
         atexit._run_exitfuncs()
-    try:
+    with suppress(OSError, ValueError):
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
-    except (OSError, ValueError):
-        if not given_up:
-            return status
-    os._exit(status)
+        os._exit(status)
+    return status
 
 
 @contextmanager

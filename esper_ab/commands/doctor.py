@@ -55,7 +55,7 @@ def diagnose_machine(out: Path) -> Iterator[Diagnosis]:
     yield from system.package_diagnoses("esper-ab", also=_NAMED)
     machine = _machine()
     if isinstance(machine, str):
-        yield problem("preflight", machine, "`python -P -c 'import workers.commands.describe'` shows what fails")
+        yield problem("preflight", machine, "put right what it says: a launch begins with it")
     else:
         yield from devices.device_diagnoses(machine)
         yield processor.kernel(machine.kernels, *lacking_kernel(machine))

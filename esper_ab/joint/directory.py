@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 
@@ -22,10 +22,8 @@ from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.contracts.records import GroupName, Sha256
 from esper_ab.contracts.settings import Settings
 from esper_ab.contracts.unreadable import UNREADABLE
+from esper_ab.external.plan import ExternalPlan, read_plan, save_plan
 from esper_ab.journal.lock import holder
-
-if TYPE_CHECKING:
-    from esper_ab.external.plan import ExternalPlan
 
 JOINT_NAME, PLAN_NAME = "joint.json", "plan.json"
 
@@ -56,8 +54,6 @@ def is_joint(directory: Path) -> bool:
 
 def write_joint(directory: Path, joint: Joint, plan: ExternalPlan, settings: dict[str, str]) -> None:
     """Write what is decided before the first run; `settings`: experiment.toml by folder of a part. UsageError."""
-    from esper_ab.external.plan import save_plan  # completion asks only whether a directory is joint
-
     save_plan(plan, directory / PLAN_NAME)
     for folder, text in settings.items():
         write_below(directory, f"{folder}.toml", text.encode())
@@ -66,8 +62,6 @@ def write_joint(directory: Path, joint: Joint, plan: ExternalPlan, settings: dic
 
 def read_joint(directory: Path) -> tuple[Joint, ExternalPlan]:
     """Read parts and plan; UsageError where `directory` is none of a joint experiment, JournalError for damage."""
-    from esper_ab.external.plan import read_plan  # as above
-
     if not is_joint(directory):
         raise UsageError(f"{directory} is no joint experiment: it has no {JOINT_NAME}")
     try:

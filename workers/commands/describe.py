@@ -26,7 +26,7 @@ from esper_ab.contracts.kinds import CONTROLLERS, GYMNASIUM, REWARDS, TRAINER, k
 from esper_ab.contracts.machine import DOING, ControllerQuestion, Device, Machine, Questions, TaskFacts, UserReward
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.messages import RewardCode
-from esper_ab.contracts.process_start import process_started
+from esper_ab.contracts.process_start import process_started, usable_cores
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.source_files import copy_files
 from esper_ab.contracts.trainer import TrainerFacts
@@ -57,7 +57,7 @@ def _devices(pool: str | None) -> tuple[Device, ...]:
         for index, (name, facts) in enumerate(seen_gpus(pool))
     ]  # fmt: skip
     memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    cores = range(len(os.sched_getaffinity(0)))
+    cores = range(usable_cores())
     return (*gpus, *(Device(name=f"cpu:{i}", title="", uuid="", memory_bytes=memory_bytes) for i in cores))
 
 

@@ -17,8 +17,6 @@ from markupsafe import escape
 from matplotlib.artist import Artist
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties
-from matplotlib.textpath import text_to_path
 
 from esper_ab.contracts.visible import visible_line
 
@@ -88,18 +86,20 @@ def look() -> Iterator[None]:
 def arrange(figure: Figure) -> None:
     """Leave room around the panels of a figure for its labels and its legend. `svg` does it, too.
 
-    Each label is measured once. Matplotlib's own layouts lay out everything two or three times to find the same.
+    Reckoned from the number of letters: the page has another font than matplotlib, whose own layouts lay out everything
+    two or three times.
     """
     width, height = (72.0 * float(inches) for inches in figure.get_size_inches())  # all of this is in points
-    lefts = [_LINE * bool(one.get_ylabel()) + one.yaxis.get_tick_params()["labelleft"] * _widest(one.yaxis)
+    lefts = [_LINE * bool(one.get_ylabel()) + one.yaxis.get_tick_params()["labelleft"] * _widest(one.yaxis, 5.4)
              for one in figure.axes]  # fmt: skip
     above = _LINE * any(one.get_title("left") or one.yaxis.get_major_formatter().get_offset() for one in figure.axes)
     below = _LINE * (1 + any(one.get_xlabel() for one in figure.axes))
-    right = max((_widest(beside.yaxis, "bold") for one in figure.axes for beside in one.child_axes), default=0.0)
-    legend = sum(one.get_window_extent().height * 72.0 / figure.dpi for one in figure.legends)
+    right = max((_widest(beside.yaxis, 6.6) for one in figure.axes for beside in one.child_axes), default=0.0)
     left, bottom = max(lefts) + _LINE * bool(figure.get_supylabel()), below + _LINE * bool(figure.get_supxlabel())
     near, far = (left + _PAD) / width, 1.0 - (right + 2 * _PAD) / width
-    low, high = (bottom + _PAD) / height, 1.0 - (above + legend + _PAD) / height
+    low, high = (bottom + _PAD) / height, 1.0 - (above + _PAD) / height - sum(
+        one.get_window_extent().height / figure.bbox.height for one in figure.legends
+    )
     across, down = max(lefts[1:], default=0.0) + 3 * _PAD, above + below + _PAD  # between two panels
     rows, columns = figure.axes[0].get_subplotspec().get_gridspec().get_geometry()  # type: ignore[union-attr]
     figure.subplots_adjust(
@@ -107,16 +107,13 @@ def arrange(figure: Figure) -> None:
         wspace=columns * across / (width * (far - near) - (columns - 1) * across),
         hspace=rows * down / (height * (high - low) - (rows - 1) * down),
     )
-    for text in figure.texts:  # labels of the whole figure: in the middle of its panels, at its edge
-        upright = {"x": 0.5 * _PAD / width, "y": (low + high) / 2}
-        text.set(**(upright if text.get_rotation() else {"x": (near + far) / 2}))
 
 
-def _widest(axis: Axis, weight: str = "normal") -> float:
-    """Return the width of an axis's longest label, with its distance from the axis."""
-    texts = axis.get_major_formatter().format_ticks(axis.get_majorticklocs().tolist())
-    font = FontProperties(size=9, weight=weight)
-    return _PAD + max((text_to_path.get_text_width_height_descent(one, font, False)[0] for one in texts), default=0.0)
+def _widest(axis: Axis, letter: float) -> float:
+    """Return the width of an axis's longest label with its distance from the axis; `letter`: of one on average."""
+    return _PAD + letter * max(
+        map(len, axis.get_major_formatter().format_ticks(axis.get_majorticklocs().tolist())), default=0
+    )
 
 
 def mark(artists: Iterable[Artist], token: str) -> None:
