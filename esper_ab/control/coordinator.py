@@ -131,7 +131,9 @@ class Coordinator:
         """Tell the machine how a worker has ended, with the end of its log, which is complete now."""
         asked, how = self._endings.pop(handle.order.lane.name)
         log = self._fleet.log_end(handle, LAST_WORDS_LINES if asked.hung else LOG_LINES, asked.run_log)
-        self._perform(self._machine.lost(asked.lane, how, log, hung=asked.hung))
+        self._perform(self._machine.lost(
+            asked.lane, how, log, hung=asked.hung, with_node=bool(handle.worker.ended_how)
+        ))
 
     def _report_start(self, handle: WorkerHandle) -> None:
         if handle.waits:
