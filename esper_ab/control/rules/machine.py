@@ -9,10 +9,9 @@ hold: where the present workers stand and what they owe.
 from __future__ import annotations
 
 import math
-import os
 
 from esper_ab.contracts import messages
-from esper_ab.contracts.errors import NO_ROOM, EsperError, Interrupted, WorkerFailed, WorkerHung
+from esper_ab.contracts.errors import EsperError, Interrupted, WorkerFailed, WorkerHung
 from esper_ab.contracts.visible import visible_line
 from esper_ab.control.rules import commands, ledger_entries, looks, pooling, runs
 from esper_ab.control.rules.blocks import BlocksInProgress
@@ -186,11 +185,11 @@ class ExperimentMachine:
         run_log = worker.run.log_file if worker.run else ""
         self._out.do(commands.EndWorker(worker.lane, reason=reason, hung=hung, run_log=run_log))
 
-    def lost(self, lane: str, how: str, log: str, *, hung: bool, with_node: bool = False) -> tuple[Command, ...]:
+    def lost(self, lane: str, how: str, log: str, *, hung: bool, blameless: bool = False) -> tuple[Command, ...]:
         """Take in `how` a worker ended, and the end of its `log` or "": its run goes on with another or is given up.
 
-        `with_node`: it ended with its node, or could not be started there. That is no death of its run, and neither is
-        one for want of room on a disk.
+        `blameless`: it ended with its node, could not be started there, or found no room on a disk, which is no death
+        of its run.
         """
         worker = self._workers.on_lane(lane)
         run = self._run_of(worker)
@@ -215,7 +214,7 @@ class ExperimentMachine:
             worker.run = None
         else:
             self._blocks.died(run)
-            if with_node or any(os.strerror(number) in log for number in NO_ROOM):
+            if blameless:
                 failure = self._died_outside(lane, kind, account)
             elif self._deaths.in_run(run.ref.name, run.recorded):
                 failure = self._drop(run, how, kind(account))

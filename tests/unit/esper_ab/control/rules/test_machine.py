@@ -263,17 +263,15 @@ def test_a_lane_is_free_again_whose_run_is_complete_when_its_replicate_is_given_
     assert states == {"a/0": "finished", "b/0": "lost", "a/1": "finished", "b/1": "finished"}
 
 
-@pytest.mark.parametrize(
-    ("log", "with_node"), [("", True), ("OSError: [Errno 28] No space left on device: 'x'", False), ("", False)]
-)
-def test_a_node_or_a_full_disk_is_no_death_of_a_run_and_three_in_a_row_end_the_experiment(log, with_node):
-    world, blameless = World(PLANS["two blocks at once"], limits=limits_of(deaths=1)), with_node or bool(log)
+@pytest.mark.parametrize("blameless", [True, False])
+def test_a_death_that_no_run_is_to_blame_for_costs_none_and_three_in_a_row_end_the_experiment(blameless):
+    world = World(PLANS["two blocks at once"], limits=limits_of(deaths=1))
     for _ in range(3):
         world.in_peace()
     lane = next(iter(world.workers))
 
     def end():
-        world.perform(world.machine.lost(lane, "was lost", log, hung=False, with_node=with_node))
+        world.perform(world.machine.lost(lane, "was lost", "", hung=False, blameless=blameless))
 
     end()
     assert any(run.lost for run in world.recorded.runs.values()) != blameless
