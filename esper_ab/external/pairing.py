@@ -1,4 +1,4 @@
-"""Endpoints -> the pairs of one comparison, the losses, and which pairs are not independent. Pure.
+"""Endpoints -> the pairs of one comparison, or its runs where they form none, the losses, and what depends. Pure.
 
 Pairs that share a cluster (a machine, a pretrained start, a data set), directly or through others, vary together. Their
 mean counts as one pair: the clusters are then the units, equally weighted, and independent of one another.
@@ -13,7 +13,7 @@ from math import fsum
 from esper_ab.design.design import Contrast
 from esper_ab.external.endpoints import MEAN, Endpoint, Endpoints
 from esper_ab.external.scales import Scale
-from esper_ab.stats.pair import Pair
+from esper_ab.stats.pair import Pair, Samples
 from esper_ab.verdict.question import HalfPair, Lost
 
 Cells = Mapping[tuple[str, str, str], Endpoint]  # by group, task, replicate
@@ -23,7 +23,7 @@ Cells = Mapping[tuple[str, str, str], Endpoint]  # by group, task, replicate
 class Pairing:
     """What the endpoints give for one comparison. Replicates are counted by their place in the order asked for."""
 
-    pairs: tuple[Pair, ...]  # one per independent unit
+    pairs: tuple[Pair, ...] | Samples  # one per independent unit
     lost: Lost
     single: tuple[str, ...]  # replicates of which one group has runs and the other none
     clusters: tuple[tuple[str, ...], ...]  # replicates of each unit that has several
@@ -69,6 +69,26 @@ def pair_up(
         single=tuple(single),
         clusters=tuple(tuple(order[pair.replicate] for pair in unit) for unit in units if len(unit) > 1),
     )  # fmt: skip
+
+
+def sampled(cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str]) -> Pairing:
+    """Take the runs of `contrast` as two groups that share nothing."""
+    values: dict[str, list[float]] = {contrast.a: [], contrast.b: []}
+    halves: list[HalfPair] = []
+    for group, ends in values.items():
+        for runs in (runs_of(cells, group, contrast.task, scales, name) for name in order):
+            value = _value(runs, contrast.task, scales) if runs else None
+            if value is not None:
+                ends.append(value)
+            elif runs:
+                halves.append(HalfPair(
+                    replicate=len(halves), a=None, b=None, failed_a=group == contrast.a, failed_b=group == contrast.b,
+                    position_a=0, position_b=1,
+                ))  # fmt: skip
+    a, b = map(tuple, values.values())
+    return Pairing(
+        pairs=Samples(a=a, b=b), lost=Lost(replicates=tuple(halves), paired=False), single=(), clusters=()
+    )
 
 
 def runs_of(cells: Cells, group: str, task: str, scales: Sequence[Scale], replicate: str) -> tuple[Endpoint, ...]:

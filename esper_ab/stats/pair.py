@@ -1,6 +1,8 @@
-"""One pair of runs: the endpoints of two groups in one replicate. The unit of every test here."""
+"""One pair of runs, the endpoints of two groups in one replicate: the unit of every test but those of unpaired runs."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
@@ -20,6 +22,19 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     b: float
     position_a: int
     position_b: int
+
+
+class Samples(msgspec.Struct, frozen=True, kw_only=True):
+    """Endpoints of two groups whose runs form no pairs; as long as the smaller group."""
+
+    a: tuple[float, ...]
+    b: tuple[float, ...]
+
+    def __len__(self) -> int:
+        return min(len(self.a), len(self.b))
+
+
+Data = Sequence[Pair] | Samples  # of one comparison; `verdict.look.effect_of` alone decides by which test
 
 
 def resolution(*endpoints: ArrayLike) -> float:

@@ -96,7 +96,7 @@ def proportions(a: Sequence[float], b: Sequence[float], one: float, *, paired: b
 def _mcnemar(x: int, y: int) -> float:
     """Return the two-sided exact p of x pairs that speak for a and y that speak for b."""
     tail = sum(math.comb(x + y, k) for k in range(min(x, y) + 1))
-    return min(1.0, 2 * tail / 2 ** (x + y))
+    return min(1.0, float(2 * tail / 2 ** (x + y)))
 
 
 def _fisher(x: int, n: int, y: int, m: int) -> float:
@@ -106,7 +106,7 @@ def _fisher(x: int, n: int, y: int, m: int) -> float:
     """
     ways = [math.comb(n, k) * math.comb(m, x + y - k) for k in range(max(0, x + y - m), min(n, x + y) + 1)]
     seen = math.comb(n, x) * math.comb(m, y)
-    return sum(count for count in ways if count <= seen) / sum(ways)
+    return float(sum(count for count in ways if count <= seen) / sum(ways))
 
 
 def _wilson(share: float, n: int, z: float) -> tuple[float, float]:

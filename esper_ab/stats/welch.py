@@ -17,13 +17,6 @@ from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.pair import commonest, resolution
 
 
-class Samples(msgspec.Struct, frozen=True, kw_only=True):
-    """Endpoints of two groups, of which no run belongs to a run of the other group."""
-
-    a: tuple[float, ...]
-    b: tuple[float, ...]
-
-
 class Welch(msgspec.Struct, frozen=True, kw_only=True):
     """Difference of two means with its t-test; fields that need a deviation are None where none can be had."""
 
