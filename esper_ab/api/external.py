@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_origin
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, get_origin
 
 import msgspec
 
@@ -91,8 +91,8 @@ def compare_endpoints(
     """Compare the groups of `data`, exploratory: nothing was declared before the runs.
 
     `data`: a CSV file; a data frame or mapping with the columns group, seed (or pair, or run, which pairs nothing),
-    endpoint[, task][, cluster]; or a mapping of groups to endpoints [pairs]. `margin`: the smallest difference worth acting on, one, or one per task.
-    UsageError, in one line, for what cannot be read.
+    endpoint[, task][, cluster]; or a mapping of groups to endpoints [pairs]. `margin`: the smallest difference worth
+    acting on, one, or one per task. UsageError, in one line, for what cannot be read.
     """
     asked = _known("compare_endpoints", options, EndpointOptions)
     with _python_errors():

@@ -58,7 +58,8 @@ def explore(
     for contrast in design.comparisons:
         one = formed[contrast]
         question = Question(
-            a=contrast.a, b=contrast.b, design=own[contrast], planned=len(one.pairs) + len(one.lost.replicates),
+            a=contrast.a, b=contrast.b, design=own[contrast],
+            planned=len(one.pairs) + (len(one.lost.replicates) if form is pair_up else 0),
             scope=scope_of(endpoints, contrast.task, scales), recorded=False, declared=False,
             unit="independent unit" if one.clustered else "training run", rng_seed=endpoints.rng_seed,
         )  # fmt: skip
@@ -79,8 +80,8 @@ def _most_rows(endpoints: Endpoints, rows: str) -> int:
     (group, task), most = Counter((row.group, row.task) for row in endpoints.rows).most_common(1)[0]
     if most > _MOST_TAKEN_FOR_RUNS and not endpoints.runs_named and rows != "runs":
         raise UsageError(
-            f"{endpoints.source}: group {group} has {most} rows{f' in {task}' if task else ''} and no column run says of "
-            "which training run each is: if each is one, say ", Setting("rows", "runs"), f"; {ITEMS}",
+            f"{endpoints.source}: group {group} has {most} rows{f' in {task}' if task else ''} and no column run says "
+            "which training run each is of: if each is one, say ", Setting("rows", "runs"), f"; {ITEMS}",
         )  # fmt: skip
     return most
 
@@ -110,8 +111,8 @@ def _forms_pairs(endpoints: Endpoints, cells: Cells, contrasts: Sequence[Contras
 def _check_unpaired(endpoints: Endpoints) -> None:
     if any(row.cluster for row in endpoints.rows):
         raise UsageError(
-            f"{endpoints.source}: runs that form no pairs cannot share a cluster yet: leave the column out, or take the "
-            "mean of each cluster as one run"
+            f"{endpoints.source}: runs that form no pairs cannot share a cluster yet: take the mean of each cluster as "
+            "one run, without a column cluster"
         )
 
 

@@ -15,7 +15,7 @@ from esper_ab.verdict.comparison import Comparison
 
 VERDICT_SCHEMA = 5
 # Keys that are fields of a Comparison, before and behind the descriptive statistics.
-_FIRST = ("used", "same_records", "estimate", "low", "high", "level", "effect", "plain", "rank")
+_FIRST = ("used", "same_records", "estimate", "low", "high", "level", "test", "effect", "plain", "rank")
 _LAST = (
     "equivalence", "pairs_needed", "pairs_anew", "most_pairs", "smallest_resolvable", "lost", "imputed", "findings",
     "capped_by", "unseen", "inconclusive", "unaudited",
@@ -87,4 +87,5 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         "simultaneous_low": comparison.simultaneous[0], "simultaneous_high": comparison.simultaneous[1],
         **comparison.descriptive, **{key: getattr(comparison, key) for key in _LAST},
         "looks": course.looks, "pairs": comparison.pairs,
+        "runs": None if comparison.pairs else comparison.data or None,
     }

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from esper_ab.stats.anytime_t import anytime_interval, log_evidence
 from esper_ab.stats.distributions import t_isf, t_sf
 from esper_ab.stats.pair import degenerate, resolution
 
@@ -30,6 +31,7 @@ class PositionEffect(msgspec.Struct, frozen=True, kw_only=True):
 class AdjustedDifference(msgspec.Struct, frozen=True, kw_only=True):
     """Estimate of tau with its t-test; fields that need a deviation are None where it is zero or not estimable."""
 
+    name = ""  # the design says whether it is adjusted
     pairs: int
     mean: float  # tau
     sd: float | None  # of the residuals, per pair; 0.0 if nothing varies; with sd and without t, see `degenerate`
@@ -51,6 +53,16 @@ class AdjustedDifference(msgspec.Struct, frozen=True, kw_only=True):
             return None
         half = float(t_isf(p / 2.0, self.df)) * self.se
         return self.mean - half, self.mean + half
+
+    def log_evidence(self) -> float | None:
+        """Return the natural log of the e-value of the anytime-valid t; None without a t."""
+        return None if self.t is None else log_evidence(self.t, self.df, self.information)
+
+    def anytime_interval(self, evidence: float) -> tuple[float, float] | None:
+        """Return the differences against which that e-value stays below `evidence`; None where it is unbounded."""
+        if self.se is None:
+            return None
+        return anytime_interval(self.mean, self.se, self.df, self.information, evidence)
 
 
 def design_matrix(sides: Sequence[tuple[int, int]], positions: int) -> NDArray[np.float64]:

@@ -37,6 +37,20 @@ class Samples(msgspec.Struct, frozen=True, kw_only=True):
 Data = Sequence[Pair] | Samples  # of one comparison; `verdict.look.effect_of` alone decides by which test
 
 
+def before(data: Data, replicates: int) -> tuple[Pair, ...] | Samples:
+    """Return the pairs of the first `replicates`, in order; of runs that form no pairs, all."""
+    if isinstance(data, Samples):
+        return data
+    return tuple(sorted((pair for pair in data if pair.replicate < replicates), key=lambda pair: pair.replicate))
+
+
+def endpoints(data: Data) -> tuple[list[float], list[float]]:
+    """Return the endpoints of both groups."""
+    if isinstance(data, Samples):
+        return list(data.a), list(data.b)
+    return [pair.a for pair in data], [pair.b for pair in data]
+
+
 def resolution(*endpoints: ArrayLike) -> float:
     """Return how close two of these numbers, or two differences of them, must be to count as one, in their unit."""
     return _SAME * max(float(np.max(np.abs(values), initial=0.0)) for values in endpoints)

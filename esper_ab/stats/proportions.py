@@ -37,6 +37,11 @@ class Proportions(msgspec.Struct, frozen=True, kw_only=True):
         return "Fisher's exact test" if self.ones_both is None else "exact McNemar test"
 
     @property
+    def counts(self) -> str:
+        """Write "48 of 50 against 47 of 50 runs at 1"."""
+        return f"{self.ones_a} of {self.runs_a} against {self.ones_b} of {self.runs_b} runs at {self.one:g}"
+
+    @property
     def degenerate(self) -> bool:
         """Never: an exact test asks for no spread."""
         return False

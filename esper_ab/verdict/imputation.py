@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import msgspec
 
 from esper_ab.design.design import Design
-from esper_ab.stats.pair import Pair
+from esper_ab.stats.pair import Data, Pair, Samples, before, endpoints
 from esper_ab.verdict.looks import Course, retake
 from esper_ab.verdict.question import HalfPair, Lost
 
@@ -44,20 +44,24 @@ def recurs_in(a: str, b: str, lost: Lost) -> str | None:
     return b if lost.b >= _RECURS and lost.a == 0 else None
 
 
-def completed(pairs: Sequence[Pair], halves: Sequence[HalfPair], against: int) -> tuple[tuple[Pair, ...], float, float]:
-    """Return all pairs, half pairs completed, and what a failed run of a and of b gets.
+def completed(data: Data, halves: Sequence[HalfPair], against: int) -> tuple[Data, float, float]:
+    """Return all runs, half pairs completed, and what a failed run of a and of b gets.
 
     `against`: +1 speaks against a lying above b (the lowest endpoint to a, the highest to b), -1 against a lying below.
     So a group that is said to be better gets the worst, whichever direction is better. A cancelled run gets its
     group's mean. A replicate in which neither of the two failed, but a third group's run, stays out.
     ValueError without any endpoint.
     """
-    seen_a = [value for value in (*(pair.a for pair in pairs), *(half.a for half in halves)) if value is not None]
-    seen_b = [value for value in (*(pair.b for pair in pairs), *(half.b for half in halves)) if value is not None]
+    ends_a, ends_b = endpoints(data)
+    seen_a = [value for value in (*ends_a, *(half.a for half in halves)) if value is not None]
+    seen_b = [value for value in (*ends_b, *(half.b for half in halves)) if value is not None]
     if not seen_a and not seen_b:
         raise ValueError("no endpoint was observed")
     lowest, highest = min((*seen_a, *seen_b)), max((*seen_a, *seen_b))
     given_a, given_b = (lowest, highest) if against > 0 else (highest, lowest)
+    if isinstance(data, Samples):
+        more_a, more_b = [given_a for half in halves if half.failed_a], [given_b for half in halves if half.failed_b]
+        return Samples(a=(*data.a, *more_a), b=(*data.b, *more_b)), given_a, given_b
 
     def complete(value: float | None, failed: bool, given: float, seen: list[float]) -> float:
         if value is not None:
@@ -75,10 +79,10 @@ def completed(pairs: Sequence[Pair], halves: Sequence[HalfPair], against: int) -
         for half in halves
         if half.failed_a or half.failed_b
     )
-    return tuple(sorted((*pairs, *found), key=lambda pair: pair.replicate)), given_a, given_b
+    return (*data, *found), given_a, given_b
 
 
-def imputed(design: Design, pairs: Sequence[Pair], course: Course, lost: Lost) -> Imputed | None:
+def imputed(design: Design, data: Data, course: Course, lost: Lost) -> Imputed | None:
     """Take the look that the verdict rests on again with lost runs imputed; None without a claim or a failed run.
 
     That is the last look: the deciding one where the design stops early, else a later one, whose numbers are reported.
@@ -86,11 +90,10 @@ def imputed(design: Design, pairs: Sequence[Pair], course: Course, lost: Lost) -
     if not course.claimed:
         return None
     look = course.looks[-1]
-    lost = lost.before(look.replicates)
+    lost = lost.before(look.replicates) if lost.paired else lost
     if not lost.a and not lost.b:
         return None
-    before = [pair for pair in pairs if pair.replicate < look.replicates]
-    both = [_again(design, course, before, lost, against) for against in (1, -1)]
+    both = [_again(design, course, before(data, look.replicates), lost, against) for against in (1, -1)]
     small = all(one.small for one in both)
     if course.decision == "crossed":
         found = both[0] if course.direction > 0 else both[1]
@@ -99,9 +102,9 @@ def imputed(design: Design, pairs: Sequence[Pair], course: Course, lost: Lost) -
     return msgspec.structs.replace(found, small=small)
 
 
-def _again(design: Design, course: Course, pairs: Sequence[Pair], lost: Lost, against: int) -> Imputed:
+def _again(design: Design, course: Course, data: Data, lost: Lost, against: int) -> Imputed:
     """Take the last look again with the failed runs imputed in one direction."""
-    full, given_a, given_b = completed(pairs, lost.replicates, against)
+    full, given_a, given_b = completed(data, lost.replicates, against)
     again = retake(design, course.looks[-1], full)
     agree = again.mean is not None and again.mean * course.direction > 0.0
     return Imputed(

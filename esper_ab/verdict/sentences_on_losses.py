@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from esper_ab.stats.text import counted, n_pairs, percent
+from esper_ab.stats.text import counted, percent
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.imputation import Imputed, recurs_in
 from esper_ab.verdict.question import Lost, Question
@@ -54,12 +54,13 @@ def on_losses(evidence: Evidence) -> list[str]:
 
 def on_collapse(evidence: Evidence) -> list[str]:
     """Say what a claim could not have seen."""
-    unseen, n = evidence.unseen, n_pairs(evidence.used)
+    unseen, n = evidence.unseen, evidence.counted(evidence.used)
     if unseen is None:
         return []
     stands = "would still be made" if unseen.survives else "would not be made"
     worst = evidence.question.design.value(unseen.worst)
     return [
         f"{n} need not show a collapse that strikes up to {percent(unseen.rate)} of a group's runs. With one more "
-        f"pair that contradicts the claim, by a run at the worst endpoint seen ({worst}), it {stands}."
+        f"{'run' if evidence.samples else 'pair that contradicts the claim, by a run'} at the worst endpoint seen "
+        f"({worst}), it {stands}."
     ]
