@@ -100,7 +100,7 @@ def compare_endpoints(
         found = explore(
             endpoints, _scales(endpoints.tasks, margin, asked), _rule(asked),
             paired=_typed("paired", asked.get("paired"), bool | None),
-            rows=_typed("rows", asked.get("rows", ""), Literal["", "runs"]),
+            rows=_typed("rows", asked.get("rows"), Literal["runs"] | None),
         )  # fmt: skip
         return _with_profiles(found, asked.get("scores", ""))
 

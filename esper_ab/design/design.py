@@ -303,4 +303,5 @@ def _at_looks(design: Design) -> str:
             f"true differences of the margin at most {100.0 * (1.0 - design.futility.power):.3g} %; no other bound "
             "relies on it"
         )
-    return f"{plural} {bounds}{shared}{stops}"
+    looks = f"{plural} {bounds}" if design.test == "t" else f"one look at all runs (p <= {first.nominal_p[-1]:.2g})"
+    return f"{looks}{shared}{stops}"

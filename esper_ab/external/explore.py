@@ -25,7 +25,7 @@ _ONE_IN = 10  # rows may lack a partner
 
 
 def explore(
-    endpoints: Endpoints, scales: Sequence[Scale], rule: Rule, *, paired: bool | None = None, rows: str = ""
+    endpoints: Endpoints, scales: Sequence[Scale], rule: Rule, *, paired: bool | None = None, rows: str | None = None
 ) -> ExternalResult:
     """Compare all groups, in every task and in the mean over tasks. UsageError where no two groups share a pair.
 
@@ -35,10 +35,11 @@ def explore(
     groups, order = endpoints.groups, endpoints.replicates
     if len(groups) < 2:
         raise UsageError(f"{endpoints.source}: column group has one group, {groups[0]}; a comparison needs two")
-    most = _most_rows(endpoints, rows)
     rule, cells = Rule(control=rule.control, alpha=rule.alpha, looks=(len(order),)), cells_of(endpoints)
     design = make_external_design(groups, len(order), scales, rule)
-    if not (_forms_pairs(endpoints, cells, design.comparisons) if paired is None else paired):
+    paired = _forms_pairs(endpoints, cells, design.comparisons) if paired is None else paired
+    most = _most_rows(endpoints, rows)
+    if not paired:
         _check_unpaired(endpoints)
         rule = msgspec.structs.replace(rule, looks=(most,))
         design = msgspec.structs.replace(make_external_design(groups, most, scales, rule), test="welch")
@@ -75,7 +76,7 @@ def explore(
     )  # fmt: skip
 
 
-def _most_rows(endpoints: Endpoints, rows: str) -> int:
+def _most_rows(endpoints: Endpoints, rows: str | None) -> int:
     """Count the rows of that group and task that has the most; UsageError where they may be items of fewer runs."""
     (group, task), most = Counter((row.group, row.task) for row in endpoints.rows).most_common(1)[0]
     if most > _MOST_TAKEN_FOR_RUNS and not endpoints.runs_named and rows != "runs":

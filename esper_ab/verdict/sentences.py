@@ -166,7 +166,7 @@ def _undecided(evidence: Evidence) -> str:
     if evidence.estimate is None:
         said += "At the last look no pair was complete."
     else:
-        at = "" if evidence.used == len(evidence.pairs) else f"At the last look, with {n_pairs(evidence.used)}: "
+        at = "" if evidence.used == len(evidence.data) else f"At the last look, with {n_pairs(evidence.used)}: "
         said += f"{at}{_head(evidence)}{_shown(evidence)}"
     if evidence.unaudited not in (Verdict.NO_INFERENCE, Verdict.INCONCLUSIVE) and evidence.capped_by:
         alone = f"The {evidence.worded('pairs')} alone would say {evidence.unaudited}"
