@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from esper_ab.design.design import Design, rule
 from esper_ab.design.pairs_needed import MOST_NAMED, PairsNeeded
-from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS, smallest_p
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS, smallest_p
 from esper_ab.stats.pair import alike, endpoints
 from esper_ab.stats.statistic import Beside
 from esper_ab.stats.text import counted, digits_apart, n_pairs, p_beside, p_text, percent, signed
@@ -16,7 +16,6 @@ from esper_ab.verdict.question import Question
 from esper_ab.verdict.sentences_on_losses import on_collapse, on_losses
 from esper_ab.verdict.word import CLAIMS, DIFFERENT, Verdict
 
-_TOO_FEW = f"That it is smaller than the margin is not claimed before {LEAST_EQUIVALENCE_PAIRS} pairs."
 _FEW = 10  # runs, from which on an unequal number costs little
 _CAPPED = ("The audit and lost runs can block or cap it.", "Lost runs can cap it.")
 
@@ -39,13 +38,25 @@ def rule_sentence(design: Design) -> str:
     """Describe how the verdicts of a design come about, for the reader of a report."""
     if not design.boundaries and design.anytime_after is None:
         return f"No claim can follow from this plan: a verdict needs at least {LEAST_PAIRS} replicates."
-    of = "pairs" if design.test == "t" else "runs per group"
     return (
-        f"{rule(design)}. BETTER or WORSE where that boundary is crossed; from {LEAST_EQUIVALENCE_PAIRS} {of} on "
-        f"BELOW MARGIN with the interval inside +-{design.margin_words}, and EQUIVALENT where both one-sided tests "
-        f"at the margin reach the bound of the first share; otherwise INCONCLUSIVE. "
+        f"{rule(design)}. BETTER or WORSE if that bound is reached. EQUIVALENT, or BELOW MARGIN beside BETTER or "
+        f"WORSE, if {_when_small(design)} the interval lies within +-{design.margin_words}. Otherwise INCONCLUSIVE. "
         f"{_CAPPED[design.endpoint == 'given']}"
     )
+
+
+def _when_small(design: Design) -> str:
+    """Write at which looks a difference may be called smaller than the margin: "at the last look, with ..."."""
+    later = "" if design.anytime_after is None else f"from {LEAST_OPEN_ENDED_PAIRS} pairs on"
+    of = "pairs" if design.test == "t" else "runs per group"
+    planned = f"with {LEAST_EQUIVALENCE_PAIRS} {of} or more" if design.looks else ""
+    planned = f"at the last look, {planned}," if len(design.looks) > 1 else planned
+    return " or ".join(part for part in (planned, later) if part)
+
+
+def _early(evidence: Evidence) -> str:
+    """Say that the difference may be smaller than the margin, and from when on that could be claimed."""
+    return f"Calling it smaller than the margin takes {evidence.small_from}." if evidence.small_from else ""
 
 
 def sentence(evidence: Evidence) -> str:
@@ -113,7 +124,7 @@ def _decided(evidence: Evidence) -> str:
         )
     said = f"{evidence.verdict} ({n}). {numbers}"
     if evidence.verdict in (Verdict.BETTER, Verdict.WORSE):
-        return f"{said} {evidence.worded(_TOO_FEW)}" if evidence.too_few_for_equivalence else said
+        return f"{said} {early}" if (early := _early(evidence)) else said
     at_once = ""
     if len(question.design.comparisons) > 1:
         at_once = f" ({limits_text(evidence.simultaneous, question.design)})"
@@ -171,8 +182,7 @@ def _undecided(evidence: Evidence) -> str:
     if evidence.unaudited not in (Verdict.NO_INFERENCE, Verdict.INCONCLUSIVE) and evidence.capped_by:
         alone = f"The {evidence.worded('pairs')} alone would say {evidence.unaudited}"
         return f"{said} {alone}, but: {' '.join(evidence.capped_by)}"
-    too_few = evidence.worded(_TOO_FEW) if evidence.too_few_for_equivalence else ""
-    parts = (said, _withdrawn(evidence), _ruled_out(evidence), too_few, _next_look(evidence), _more(evidence))
+    parts = (said, _withdrawn(evidence), _ruled_out(evidence), _early(evidence), _next_look(evidence), _more(evidence))
     return " ".join(part for part in parts if part)
 
 
