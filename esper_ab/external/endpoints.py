@@ -38,6 +38,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     value: float | None  # None: the run was lost
     row: int
     cancelled: bool = False  # lost because a run of another group failed in its replicate, not by a failure of its own
+    run: str = ""  # its name; "": the source has none
     order: int | None = None  # when it was made, among the others; None: not known
 
 
@@ -47,7 +48,6 @@ class Endpoints(msgspec.Struct, frozen=True, kw_only=True):
     source: str  # a file's name, or what stands for it in messages
     pair_column: str  # which of PAIR_COLUMNS it has; "": none, so that no runs belong together
     rows: tuple[Endpoint, ...]
-    runs_named: bool = False  # whether a column says of each row which training run it is
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -68,7 +68,7 @@ class Endpoints(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def rng_seed(self) -> int:
         """Of the bootstraps: from the endpoints themselves, so that equal ones give equal bytes."""
-        told = sorted((row.group, row.replicate, row.task, row.cluster, row.value) for row in _comparable(self.rows))
+        told = sorted((row.group, row.replicate, row.task, row.cluster, row.value) for row in self.rows)
         return int.from_bytes(hashlib.sha256(msgspec.json.encode(told)).digest()[:16], "big")
 
 
@@ -82,18 +82,21 @@ def endpoints_of(
     """
     used = _columns(source, columns, names or {})
     pair_column = next((column for column in PAIR_COLUMNS if column in used), "")
-    rows, runs = [], list[str]()
+    rows = []
     for index, number in enumerate(row_numbers):
         cells = {ours: columns[theirs][index] for ours, theirs in used.items()}
         rows.append(_endpoint(source, used, cells, pair_column or "run", number))
-        runs.append(cell_text(cells.get("run")))
     if not rows:
-        raise UsageError(f"{source} has no rows: it needs one per run, with {_wanted()}")
+        raise UsageError(
+            f"{source} has no rows: it needs one per run, with the columns group, seed (or pair, or run) and endpoint, "
+            "and where there are several task and cluster"
+        )
     if "run" in used:
-        _check_once(source, rows, runs, used["run"], f"{ITEMS}; give each run one row, as the mean of its items")
+        why = f"{ITEMS}; give each run one row, as the mean of its items"
+        _check_once(source, rows, [row.run for row in rows], used["run"], why)
     if pair_column:
         _check_once(source, rows, [row.replicate for row in rows], used[pair_column], "one row per run")
-    return Endpoints(source=source, pair_column=pair_column, rows=tuple(rows), runs_named="run" in used)
+    return Endpoints(source=source, pair_column=pair_column, rows=tuple(rows))
 
 
 def _columns(source: str, columns: Mapping[str, Sequence[object]], names: Mapping[str, str]) -> dict[str, str]:
@@ -177,7 +180,8 @@ def _endpoint(source: str, used: Mapping[str, str], cells: dict[str, object], pa
     where = f"{source}, row {row}, column {used['endpoint']}"
     return Endpoint(
         group=name("group"), replicate=name(pair_column), task=task,
-        cluster=cluster, value=_number(cells["endpoint"], where), row=row, order=int(order) if order else None,
+        cluster=cluster, run=name("run"), value=_number(cells["endpoint"], where), row=row,
+        order=int(order) if order else None,
     )  # fmt: skip
 
 
@@ -220,14 +224,5 @@ def _check_once(source: str, rows: Sequence[Endpoint], names: Sequence[str], col
             )
 
 
-def _comparable(rows: Sequence[Endpoint]) -> list[Endpoint]:
-    """Rows whose endpoints can be ordered: a lost run as the least one."""
-    return [row if row.value is not None else msgspec.structs.replace(row, value=-math.inf) for row in rows]
-
-
 def _is_integer(text: str) -> bool:
     return text.removeprefix("-").isdecimal() and text.isascii()
-
-
-def _wanted() -> str:
-    return "the columns group, seed (or pair, or run) and endpoint, and where there are several task and cluster"

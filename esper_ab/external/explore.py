@@ -37,10 +37,15 @@ def explore(
         raise UsageError(f"{endpoints.source}: column group has one group, {groups[0]}; a comparison needs two")
     rule, cells = Rule(control=rule.control, alpha=rule.alpha, looks=(len(order),)), cells_of(endpoints)
     design = make_external_design(groups, len(order), scales, rule)
-    paired = _forms_pairs(endpoints, cells, design.comparisons) if paired is None else paired
+    if paired is None:
+        paired = endpoints.pair_column != "" and _forms_pairs(endpoints, cells, design.comparisons)
     most = _most_rows(endpoints, rows)
+    if not paired and any(row.cluster for row in endpoints.rows):
+        raise UsageError(
+            f"{endpoints.source}: runs that form no pairs cannot share a cluster yet: take the mean of each cluster as "
+            "one run, without a column cluster"
+        )
     if not paired:
-        _check_unpaired(endpoints)
         rule = msgspec.structs.replace(rule, looks=(most,))
         design = msgspec.structs.replace(make_external_design(groups, most, scales, rule), test="welch")
     elif not endpoints.pair_column:
@@ -48,12 +53,12 @@ def explore(
             f"{endpoints.source}: ", Setting("paired"), " needs a column seed, pair or replicate; run pairs "
             "nothing",
         )  # fmt: skip
-    form = pair_up if design.test == "t" else sampled
+    form = pair_up if paired else sampled
     own = {contrast: own_design(design, scales, contrast) for contrast in design.comparisons}
     formed = {contrast: form(cells, contrast, scales, order) for contrast in design.comparisons}
     if not any(one.pairs for one in formed.values()):
-        nothing = f"no {endpoints.pair_column} has an endpoint in two groups, so nothing forms a pair"
-        raise UsageError(f"{endpoints.source}: {nothing if form is pair_up else 'no two groups have an endpoint'}")
+        both = f"no {endpoints.pair_column} has an endpoint in two groups" if paired else "no two groups have endpoints"
+        raise UsageError(f"{endpoints.source}: {both}, so nothing can be compared")
     courses = follow(design, {contrast: one.pairs for contrast, one in formed.items()}, design.looks[-1], own)
     found = []
     for contrast in design.comparisons:
@@ -62,7 +67,7 @@ def explore(
             a=contrast.a, b=contrast.b, design=own[contrast],
             planned=len(one.pairs) + (len(one.lost.replicates) if form is pair_up else 0),
             scope=scope_of(endpoints, contrast.task, scales), recorded=False, declared=False,
-            unit="independent unit" if one.clustered else "training run", rng_seed=endpoints.rng_seed,
+            unit="independent unit" if one.clusters else "training run", rng_seed=endpoints.rng_seed,
         )  # fmt: skip
         found.append(ExternalComparison(
             task=contrast.task,
@@ -79,7 +84,7 @@ def explore(
 def _most_rows(endpoints: Endpoints, rows: str | None) -> int:
     """Count the rows of that group and task that has the most; UsageError where they may be items of fewer runs."""
     (group, task), most = Counter((row.group, row.task) for row in endpoints.rows).most_common(1)[0]
-    if most > _MOST_TAKEN_FOR_RUNS and not endpoints.runs_named and rows != "runs":
+    if most > _MOST_TAKEN_FOR_RUNS and not endpoints.rows[0].run and rows != "runs":
         raise UsageError(
             f"{endpoints.source}: group {group} has {most} rows{f' in {task}' if task else ''} and no column run says "
             "which training run each is of: if each is one, say ", Setting("rows", "runs"), f"; {ITEMS}",
@@ -92,29 +97,19 @@ def _forms_pairs(endpoints: Endpoints, cells: Cells, contrasts: Sequence[Contras
 
     UsageError where some do and more have none.
     """
-    if not endpoints.pair_column:
-        return False
-    shared, alone = 0, list[tuple[int, str]]()
-    for one in contrasts:
-        a, b = ({name for of, task, name in cells if (of, task) == (group, one.task)} for group in (one.a, one.b))
-        shared += len(a & b)
-        if len(a ^ b) * _ONE_IN > len(a) + len(b):
-            alone.append((len(a & b), f"of {len(a) + len(b)} rows of {one.a} and {one.b} {len(a ^ b)}"))
-    if shared and alone:
+    names = {
+        one: [{name for of, task, name in cells if (of, task) == (group, one.task)} for group in (one.a, one.b)]
+        for one in contrasts
+    }
+    lonely = next((one for one, (a, b) in names.items() if len(a ^ b) * _ONE_IN > len(a) + len(b)), None)
+    if lonely is not None and any(a & b for a, b in names.values()):
+        a, b = names[lonely]
         raise UsageError(
-            f"{endpoints.source}: {alone[0][1]} have no partner with their {endpoints.pair_column}: ",
-            Setting("paired"), " leaves them out, ", Setting("unpaired"),
+            f"{endpoints.source}: of {len(a) + len(b)} rows of {lonely.a} and {lonely.b} {len(a ^ b)} have no partner "
+            f"with their {endpoints.pair_column}: ", Setting("paired"), " leaves them out, ", Setting("unpaired"),
             " compares all runs, and no two as a pair",
         )  # fmt: skip
-    return bool(shared)
-
-
-def _check_unpaired(endpoints: Endpoints) -> None:
-    if any(row.cluster for row in endpoints.rows):
-        raise UsageError(
-            f"{endpoints.source}: runs that form no pairs cannot share a cluster yet: take the mean of each cluster as "
-            "one run, without a column cluster"
-        )
+    return lonely is None
 
 
 def scope_of(endpoints: Endpoints, task: str, scales: Sequence[Scale]) -> str:
@@ -127,23 +122,21 @@ def scope_of(endpoints: Endpoints, task: str, scales: Sequence[Scale]) -> str:
 
 def notes_on(endpoints: Endpoints, paired: dict[Contrast, Pairing], cells: Cells) -> Iterator[str]:
     """Yield what must be known of the pairs: runs without a partner, pairs that are not independent."""
-    told: dict[str, None] = {}
     for contrast, one in paired.items():
         where = f" ({contrast.task})" if contrast.task else ""
         if one.single:
             what = f"{endpoints.pair_column} {listed_short(one.single)}"
-            told[
-                f"{contrast.a} and {contrast.b}{where}: {what} without a run of the other group, not used; if such "
-                "runs failed, give them a row with an empty endpoint."
-            ] = None
-        if one.clustered:
+            yield (
+                f"{contrast.a} and {contrast.b}{where}: {what} without a run of the other group, not used; if such runs "
+                "failed, give them a row with an empty endpoint."
+            )
+        if one.clusters:
             runs = len(one.pairs) + sum(len(unit) - 1 for unit in one.clusters)
-            told[
+            yield (
                 f"{contrast.a} and {contrast.b}{where}: pairs that share a cluster are not independent; "
                 f"{n_pairs(runs)} make {len(one.pairs)} independent ones, the means of their clusters, each of equal "
                 "weight."
-            ] = None
-    yield from told
+            )
 
 
 def listed_short(names: Sequence[str]) -> str:

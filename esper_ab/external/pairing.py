@@ -28,11 +28,6 @@ class Pairing:
     single: tuple[str, ...]  # replicates of which one group has runs and the other none
     clusters: tuple[tuple[str, ...], ...]  # replicates of each unit that has several
 
-    @property
-    def clustered(self) -> bool:
-        """Whether some pairs are not independent of others."""
-        return bool(self.clusters)
-
 
 def cells_of(endpoints: Endpoints) -> Cells:
     """Return every run by group, task and replicate."""
@@ -73,22 +68,21 @@ def pair_up(
 
 def sampled(cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str]) -> Pairing:
     """Take the runs of `contrast` as two groups that share nothing."""
-    values: dict[str, list[float]] = {contrast.a: [], contrast.b: []}
-    halves: list[HalfPair] = []
-    for group, ends in values.items():
-        for runs in (runs_of(cells, group, contrast.task, scales, name) for name in order):
-            value = _value(runs, contrast.task, scales) if runs else None
-            if value is not None:
-                ends.append(value)
-            elif runs:
-                halves.append(HalfPair(
-                    replicate=len(halves), a=None, b=None, failed_a=group == contrast.a, failed_b=group == contrast.b,
-                    position_a=0, position_b=1,
-                ))  # fmt: skip
-    a, b = map(tuple, values.values())
-    return Pairing(
-        pairs=Samples(a=a, b=b), lost=Lost(replicates=tuple(halves), paired=False), single=(), clusters=()
+    a, b = (
+        [_value(runs, contrast.task, scales) for runs in all_runs if runs]
+        for all_runs in (
+            [runs_of(cells, group, contrast.task, scales, name) for name in order] for group in (contrast.a, contrast.b)
+        )
     )
+    lost = [(True, False)] * a.count(None) + [(False, True)] * b.count(None)
+    return Pairing(
+        pairs=Samples(a=tuple(x for x in a if x is not None), b=tuple(x for x in b if x is not None)),
+        lost=Lost(paired=False, replicates=tuple(
+            HalfPair(replicate=0, a=None, b=None, failed_a=of_a, failed_b=of_b, position_a=0, position_b=1)
+            for of_a, of_b in lost
+        )),
+        single=(), clusters=(),
+    )  # fmt: skip
 
 
 def runs_of(cells: Cells, group: str, task: str, scales: Sequence[Scale], replicate: str) -> tuple[Endpoint, ...]:

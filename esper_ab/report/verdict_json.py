@@ -86,6 +86,5 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         **{key: getattr(comparison, key) for key in _FIRST}, "level": str(comparison.level),
         "simultaneous_low": comparison.simultaneous[0], "simultaneous_high": comparison.simultaneous[1],
         **comparison.descriptive, **{key: getattr(comparison, key) for key in _LAST},
-        "looks": course.looks, "pairs": comparison.pairs,
-        "runs": None if comparison.pairs else comparison.data or None,
+        "looks": course.looks, "pairs": comparison.pairs, "samples": comparison.samples,
     }

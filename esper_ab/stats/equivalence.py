@@ -10,7 +10,6 @@ import msgspec
 
 from esper_ab.stats.adjusted_difference import AdjustedDifference
 from esper_ab.stats.distributions import t_cdf, t_sf
-from esper_ab.stats.welch import Welch
 
 
 class Equivalence(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,7 +23,7 @@ class Equivalence(msgspec.Struct, frozen=True, kw_only=True):
     reached: bool  # p <= p_bound; a claim takes more: enough pairs, and no difference shown
 
 
-def equivalence(difference: AdjustedDifference | Welch, margin: float, p_bound: float) -> Equivalence | None:
+def equivalence(difference: AdjustedDifference, margin: float, p_bound: float) -> Equivalence | None:
     """Test `difference` against `margin` > 0 by two one-sided t-tests at `p_bound` each; None without a t."""
     if difference.se is None:
         return None

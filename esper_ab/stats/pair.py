@@ -39,16 +39,16 @@ Data = Sequence[Pair] | Samples  # of one comparison; `verdict.look.effect_of` a
 
 def before(data: Data, replicates: int) -> tuple[Pair, ...] | Samples:
     """Return the pairs of the first `replicates`, in order; of runs that form no pairs, all."""
-    if isinstance(data, Samples):
-        return data
-    return tuple(sorted((pair for pair in data if pair.replicate < replicates), key=lambda pair: pair.replicate))
+    return data if isinstance(data, Samples) else tuple(
+        sorted((pair for pair in data if pair.replicate < replicates), key=lambda pair: pair.replicate)
+    )  # fmt: skip
 
 
 def endpoints(data: Data) -> tuple[list[float], list[float]]:
     """Return the endpoints of both groups."""
-    if isinstance(data, Samples):
-        return list(data.a), list(data.b)
-    return [pair.a for pair in data], [pair.b for pair in data]
+    return (list(data.a), list(data.b)) if isinstance(data, Samples) else (
+        [pair.a for pair in data], [pair.b for pair in data]
+    )  # fmt: skip
 
 
 def resolution(*endpoints: ArrayLike) -> float:

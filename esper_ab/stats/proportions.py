@@ -22,6 +22,8 @@ from esper_ab.stats.distributions import norm_isf
 class Proportions(msgspec.Struct, frozen=True, kw_only=True):
     """Difference of the shares of runs that came to `one`, in the unit of the outcome, with its exact test."""
 
+    degenerate = False  # an exact test asks for no spread
+    name: str  # of the test
     ones_a: int  # runs of a that came to `one`
     runs_a: int
     ones_b: int
@@ -31,77 +33,58 @@ class Proportions(msgspec.Struct, frozen=True, kw_only=True):
     mean: float
     p: float  # two-sided, exact
 
-    @property
-    def name(self) -> str:
-        """What the test is called."""
-        return "Fisher's exact test" if self.ones_both is None else "exact McNemar test"
-
-    @property
-    def counts(self) -> str:
-        """Write "48 of 50 against 47 of 50 runs at 1"."""
-        return f"{self.ones_a} of {self.runs_a} against {self.ones_b} of {self.runs_b} runs at {self.one:g}"
-
-    @property
-    def degenerate(self) -> bool:
-        """Never: an exact test asks for no spread."""
-        return False
-
     def interval(self, p: float) -> tuple[float, float]:
         """Return Newcombe's interval at the level 1 - `p`."""
-        z = float(norm_isf(p / 2.0))
+        z, phi = float(norm_isf(p / 2.0)), self._phi()
         share_a, share_b = self.ones_a / self.runs_a, self.ones_b / self.runs_b
         (low_a, high_a), (low_b, high_b) = _wilson(share_a, self.runs_a, z), _wilson(share_b, self.runs_b, z)
-        below = _joined(share_a - low_a, high_b - share_b, self._phi)
-        above = _joined(high_a - share_a, share_b - low_b, self._phi)
-        return self.mean - self.one * below, self.mean + self.one * above
+        below, above = (
+            self.one * math.sqrt(max(x * x - 2.0 * phi * x * y + y * y, 0.0))
+            for x, y in ((share_a - low_a, high_b - share_b), (high_a - share_a, share_b - low_b))
+        )
+        return self.mean - below, self.mean + above
 
-    @property
     def _phi(self) -> float:
         """Return the correlation within pairs; a positive one is corrected for continuity."""
-        if self.ones_both is None:
-            return 0.0
-        n = self.runs_a
-        above = n * self.ones_both - self.ones_a * self.ones_b
+        n, both = self.runs_a, self.ones_both
         scale = math.sqrt(self.ones_a * (n - self.ones_a)) * math.sqrt(self.ones_b * (n - self.ones_b))
-        return (min(above, 0.0) or max(above - n / 2.0, 0.0)) / scale if scale else 0.0
+        if both is None or not scale:
+            return 0.0
+        above = n * both - self.ones_a * self.ones_b
+        return (min(above, 0.0) or max(above - n / 2.0, 0.0)) / scale
 
     def log_evidence(self) -> float:
         """Return the natural log of the e-value of the pairs that disagree."""
-        assert self.ones_both is not None
-        x, y = self.ones_a - self.ones_both, self.ones_b - self.ones_both
+        x, y = self.ones_a - (self.ones_both or 0), self.ones_b - (self.ones_both or 0)
         mixed = math.lgamma(x + 0.5) + math.lgamma(y + 0.5) - math.lgamma(x + y + 1) - math.log(math.pi)
         return mixed + (x + y) * math.log(2.0)
 
     def anytime_interval(self, evidence: float) -> tuple[float, float] | None:
         """Return the hull of the anytime-valid t's interval and Newcombe's, which has a width where no pair disagrees.
 
-        None with fewer than two pairs, and where the first is unbounded.
+        None where the first is unbounded, as of one pair.
         """
-        assert self.ones_both is not None
-        n, apart = self.runs_a, self.ones_a + self.ones_b - 2 * self.ones_both
-        if n < 2:
-            return None
-        variance = (self.one**2 * apart - n * self.mean**2) / (n - 1)
-        found = anytime_interval(self.mean, math.sqrt(max(variance, 0.0) / n), n - 1, float(n), evidence)
+        n, apart = self.runs_a, self.ones_a + self.ones_b - 2 * (self.ones_both or 0)
+        variance = max(self.one**2 * apart - n * self.mean**2, 0.0) / max(n - 1, 1)
+        found = anytime_interval(self.mean, math.sqrt(variance / n), n - 1, float(n), evidence)
         low, high = self.interval(1.0 / evidence)
         return None if found is None else (min(low, found[0]), max(high, found[1]))
 
 
 def proportions(a: Sequence[float], b: Sequence[float], one: float, *, paired: bool) -> Proportions:
     """Compare a [n], b [m], all of them 0 or `one`; n, m > 0, and equal where `paired`."""
-    x, y = sum(value == one for value in a), sum(value == one for value in b)
+    x, y, n, m = a.count(one), b.count(one), len(a), len(b)
     both = sum(one_a == one_b == one for one_a, one_b in zip(a, b, strict=True)) if paired else None
-    p = _fisher(x, len(a), y, len(b)) if both is None else _mcnemar(x - both, y - both)
     return Proportions(
-        ones_a=x, runs_a=len(a), ones_b=y, runs_b=len(b), ones_both=both, one=one, p=p,
-        mean=one * (x * len(b) - y * len(a)) / (len(a) * len(b)),
+        name="Fisher's exact test" if both is None else "exact McNemar test", ones_a=x, runs_a=n, ones_b=y, runs_b=m,
+        ones_both=both, one=one, mean=one * (x * m - y * n) / (n * m),
+        p=_fisher(x, n, y, m) if both is None else _mcnemar(x - both, y - both),
     )  # fmt: skip
 
 
 def _mcnemar(x: int, y: int) -> float:
     """Return the two-sided exact p of x pairs that speak for a and y that speak for b."""
-    tail = sum(math.comb(x + y, k) for k in range(min(x, y) + 1))
-    return min(1.0, float(2 * tail / 2 ** (x + y)))
+    return min(1.0, float(2 * sum(math.comb(x + y, k) for k in range(min(x, y) + 1)) / 2 ** (x + y)))
 
 
 def _fisher(x: int, n: int, y: int, m: int) -> float:
@@ -109,9 +92,8 @@ def _fisher(x: int, n: int, y: int, m: int) -> float:
 
     Whole numbers are compared, so that no rounding decides which tables are.
     """
-    ways = [math.comb(n, k) * math.comb(m, x + y - k) for k in range(max(0, x + y - m), min(n, x + y) + 1)]
-    seen = math.comb(n, x) * math.comb(m, y)
-    return float(sum(count for count in ways if count <= seen) / sum(ways))
+    ways = {k: math.comb(n, k) * math.comb(m, x + y - k) for k in range(max(0, x + y - m), min(n, x + y) + 1)}
+    return float(sum(count for count in ways.values() if count <= ways[x]) / sum(ways.values()))
 
 
 def _wilson(share: float, n: int, z: float) -> tuple[float, float]:
@@ -119,7 +101,3 @@ def _wilson(share: float, n: int, z: float) -> tuple[float, float]:
     scale, half = 1.0 + z * z / n, z * math.sqrt(share * (1.0 - share) / n + (z / (2.0 * n)) ** 2)
     centre = share + z * z / (2.0 * n)
     return min(share, (centre - half) / scale), max(share, (centre + half) / scale)
-
-
-def _joined(x: float, y: float, phi: float) -> float:
-    return math.sqrt(max(x * x - 2.0 * phi * x * y + y * y, 0.0))

@@ -12,37 +12,13 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from esper_ab.stats.distributions import t_isf, t_sf
+from esper_ab.stats.adjusted_difference import AdjustedDifference
+from esper_ab.stats.distributions import t_sf
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.pair import commonest, resolution
 
 
-class Welch(msgspec.Struct, frozen=True, kw_only=True):
-    """Difference of two means with its t-test; fields that need a deviation are None where none can be had."""
-
-    name = "Welch's t"
-    runs_a: int
-    runs_b: int
-    mean: float
-    se: float | None = None  # of the mean
-    t: float | None = None
-    df: float = 0.0
-    p: float | None = None  # two-sided
-
-    @property
-    def degenerate(self) -> bool:
-        """Whether several runs a group are no sample for a t: see `welch`."""
-        return self.t is None and min(self.runs_a, self.runs_b) > 1
-
-    def interval(self, p: float) -> tuple[float, float] | None:
-        """Return the differences that the test does not reject at two-sided `p`; None without a t."""
-        if self.se is None:
-            return None
-        half = float(t_isf(p / 2.0, self.df)) * self.se
-        return self.mean - half, self.mean + half
-
-
-def welch(a: Sequence[float], b: Sequence[float]) -> Welch | None:
+def welch(a: Sequence[float], b: Sequence[float]) -> AdjustedDifference | None:
     """Compare the means of a [n], b [m]; None where a group has no run.
 
     No test where neither group varies, and where more than half of all runs came to one and the same endpoint and fewer
@@ -50,15 +26,16 @@ def welch(a: Sequence[float], b: Sequence[float]) -> Welch | None:
     """
     if not a or not b:
         return None
-    none = Welch(runs_a=len(a), runs_b=len(b), mean=math.fsum(a) / len(a) - math.fsum(b) / len(b))
-    everything = [*a, *b]
-    most = commonest(everything, resolution(everything))[0]
-    if min(len(a), len(b)) < 2 or (2 * most > len(everything) and len(everything) - most < LEAST_PAIRS):
+    none = AdjustedDifference(
+        name="Welch's t", pairs=min(len(a), len(b)), mean=math.fsum(a) / len(a) - math.fsum(b) / len(b), sd=None,
+        se=None, t=None, df=0, p=None, information=0.0, positions=(),
+    )  # fmt: skip
+    everything, within = [*a, *b], resolution(a, b)
+    most, _ = commonest(everything, within)
+    few = none.pairs < 2 or (2 * most > len(everything) and len(everything) - most < LEAST_PAIRS)
+    if few or max(np.ptp(a), np.ptp(b)) <= within:
         return none
     parts = [float(np.var(side, ddof=1)) / len(side) for side in (a, b)]  # of the squared error of the difference
-    se = math.sqrt(math.fsum(parts))
-    if max(np.ptp(a), np.ptp(b)) <= resolution(everything):
-        return none
-    t, shares = none.mean / se, [part / math.fsum(parts) for part in parts]
-    df = 1.0 / math.fsum(share**2 / (len(side) - 1) for share, side in zip(shares, (a, b), strict=True))
+    t = none.mean / (se := math.sqrt(math.fsum(parts)))
+    df = se**4 / math.fsum(part**2 / (len(side) - 1) for part, side in zip(parts, (a, b), strict=True))
     return msgspec.structs.replace(none, se=se, t=t, df=df, p=float(2.0 * t_sf(abs(t), df)))

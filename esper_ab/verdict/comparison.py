@@ -79,7 +79,8 @@ def _numbers(question: Question, data: tuple[Pair, ...] | Samples, course: Cours
     tost = equivalence(t, design.margin, bound) if t and bound and several else None
     found = spread(effect) if several else None
     return Numbers(
-        question=question, course=course, data=data, used=len(used), effect=effect, plain=plain,
+        question=question, course=course, pairs=() if isinstance(data, Samples) else data,
+        samples=data if isinstance(data, Samples) else None, used=len(used), effect=effect, plain=plain,
         rank=signed_rank(a, b) if several and paired else None, estimate=_estimate(course, effect, plain),
         at_look=_interval(question, course, effect), simultaneous=_simultaneous(question, course),
         futility=_futility(course), equivalence=tost,

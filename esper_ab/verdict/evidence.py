@@ -55,7 +55,8 @@ class Numbers:
 
     question: Question
     course: Course
-    data: tuple[Pair, ...] | Samples  # all, pairs by replicate
+    pairs: tuple[Pair, ...]  # all, by replicate; of runs that form none, ()
+    samples: Samples | None  # the runs of both groups where they form no pairs
     used: int  # pairs, the first of them
     estimate: float | None  # of the deciding analysis; the plain mean while positions cannot be told apart
     at_look: DifferenceInterval  # the repeated interval of the last look; before any, an uncorrected one
@@ -70,14 +71,9 @@ class Numbers:
     pairs_anew: PairsNeeded | None  # in a new plan with about the last bound of this one
 
     @property
-    def pairs(self) -> tuple[Pair, ...]:
-        """All pairs, by replicate; of runs that form none, ()."""
-        return () if isinstance(self.data, Samples) else self.data
-
-    @property
-    def samples(self) -> Samples | None:
-        """The runs of both groups where they form no pairs, else None."""
-        return self.data if isinstance(self.data, Samples) else None
+    def data(self) -> tuple[Pair, ...] | Samples:
+        """All pairs, or all runs where they form none."""
+        return self.pairs if self.samples is None else self.samples
 
     @property
     def proportions(self) -> Proportions | None:
@@ -87,14 +83,12 @@ class Numbers:
     @property
     def test(self) -> str:
         """The deciding test of a planned look, in words."""
-        paired = "adjusted paired t" if self.question.design.adjusted else "paired t"
-        return (self.effect and self.effect.name) or paired
+        adjusted = "adjusted " if self.question.design.adjusted else ""
+        return (self.effect and self.effect.name) or f"{adjusted}paired t"
 
     def counted(self, pairs: int) -> str:
         """Write "8 pairs"; where the runs form none "5 and 40 runs", which are all."""
-        if isinstance(self.data, Samples):
-            return f"{len(self.data.a)} and {len(self.data.b)} runs"
-        return n_pairs(pairs)
+        return n_pairs(pairs) if self.samples is None else f"{len(self.samples.a)} and {len(self.samples.b)} runs"
 
     def worded(self, text: str) -> str:
         """Write a text without names about pairs for runs that form none."""
@@ -115,8 +109,7 @@ class Numbers:
     @property
     def stuck(self) -> tuple[int, int, float] | None:
         """How many of the runs used came to one and the same endpoint, and to which; None unless most did."""
-        used = self.data if isinstance(self.data, Samples) else self.data[: self.used]
-        runs = [value for side in endpoints(used) for value in side]
+        runs = [value for side in endpoints(self.samples or self.pairs[: self.used]) for value in side]
         count, value = commonest(runs, resolution(runs)) if runs else (0, 0.0)
         return (count, len(runs), value) if 2 * count > len(runs) else None
 

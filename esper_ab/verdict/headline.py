@@ -12,6 +12,7 @@ from enum import StrEnum
 from esper_ab.design.pairs_needed import MOST_NAMED
 from esper_ab.settings.differences import capital, named
 from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.stats.pair import endpoints
 from esper_ab.stats.text import counted, digits_apart, n_pairs, percent
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.word import CLAIMS, DIFFERENT, Verdict
@@ -43,11 +44,9 @@ def headline(evidence: Evidence) -> str:
     said, unit = _answer(evidence), evidence.question.unit
     if not unit or not evidence.used:
         return said
-    a, b = evidence.question.a, evidence.question.b
-    each = f"{counted(evidence.used, unit)} per group"
-    if (samples := evidence.samples) and len(samples.a) != len(samples.b):
-        each = f"{counted(len(samples.a), unit)} of {a} and {len(samples.b)} of {b}"
-    return f"{said.removesuffix('.')}; {each}."
+    a, b = map(len, endpoints(evidence.samples or evidence.pairs[: evidence.used]))
+    each = f"of {evidence.question.a} and {b} of {evidence.question.b}" if a != b else "per group"
+    return f"{said.removesuffix('.')}; {counted(a, unit)} {each}."
 
 
 def _answer(evidence: Evidence) -> str:
@@ -77,8 +76,8 @@ def headline_of(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> str:
     if verdict is Verdict.BLOCKED:
         return f"No answer for {them}: the audit forbids a comparison{'' if one else '; its table says why'}."
     if verdict is Verdict.NO_INFERENCE:
-        few, none = len(evidence.data) > 0, "no pair is complete" if evidence.samples is None else "one has no run"
-        why = f"fewer than {LEAST_PAIRS} pairs show nothing" if few else none
+        none = "no pair is complete" if evidence.samples is None else "one has no run"
+        why = f"fewer than {LEAST_PAIRS} pairs show nothing" if evidence.data else none
         return f"Nothing can be said of {them}: {why}."
     if verdict is Verdict.IDENTICAL:
         them = them if one else capital(them)

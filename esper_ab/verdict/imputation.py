@@ -90,7 +90,7 @@ def imputed(design: Design, data: Data, course: Course, lost: Lost) -> Imputed |
     if not course.claimed:
         return None
     look = course.looks[-1]
-    lost = lost.before(look.replicates) if lost.paired else lost
+    lost = lost.before(look.replicates)
     if not lost.a and not lost.b:
         return None
     both = [_again(design, course, before(data, look.replicates), lost, against) for against in (1, -1)]

@@ -17,11 +17,11 @@ from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_diff
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.pair import Data, Samples, before, endpoints
 from esper_ab.stats.proportions import Proportions, proportions
-from esper_ab.stats.welch import Welch, welch
+from esper_ab.stats.welch import welch
 
 _LARGEST_LOG = 700.0  # exp() of more is no float; an e-value beyond it says no more
 Interval = tuple[float, float] | None
-Effect = AdjustedDifference | Welch | Proportions
+Effect = AdjustedDifference | Proportions
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,9 +93,8 @@ def look_data(design: Design, replicates: int, data: Data) -> LookData:
     # As lost replicates can leave them: a later look decides.
     apart = len(used) < LEAST_PAIRS or not mixed_up(design, sides)
     effect = effect_of(design, used) if apart else None
-    if effect is None:
-        return LookData(pairs=len(used), effect=None, p=None, mean=None)
-    return LookData(pairs=len(used), effect=effect, p=effect.p, mean=effect.mean)
+    p, mean = (effect.p, effect.mean) if effect is not None else (None, None)
+    return LookData(pairs=len(used), effect=effect, p=p, mean=mean)
 
 
 def mixed_up(design: Design, sides: Sequence[tuple[int, int]]) -> bool:
@@ -155,7 +154,6 @@ def _interval(data: LookData, p: float | None) -> Interval:
 def _anytime_look(design: Design, replicates: int, data: LookData, n_open: int) -> Look:
     bound, first = design.evidence * n_open, design.evidence * len(design.comparisons)
     effect = data.effect
-    assert not isinstance(effect, Welch)  # there is no open-ended plan of runs that form no pairs
     log_e = effect.log_evidence() if effect is not None else None
     interval, simultaneous, equal = (
         effect.anytime_interval(e) if effect is not None else None for e in (bound, first, first / 2.0)

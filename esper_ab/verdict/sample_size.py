@@ -20,9 +20,9 @@ def spread(effect: Effect | None) -> tuple[float, int, int] | None:
 
     None where nothing varies, and of what is no t of pairs.
     """
-    if not isinstance(effect, AdjustedDifference) or effect.se is None:
+    if not isinstance(effect, AdjustedDifference) or effect.se is None or effect.name:
         return None
-    return effect.se * math.sqrt(effect.pairs), effect.df, effect.pairs - effect.df
+    return effect.se * math.sqrt(effect.pairs), int(effect.df), effect.pairs - int(effect.df)
 
 
 def extendable(question: Question, course: Course) -> bool:

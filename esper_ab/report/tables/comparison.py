@@ -9,9 +9,9 @@ from dataclasses import replace
 from esper_ab.design.design import Design
 from esper_ab.report.content import Content
 from esper_ab.report.tables.table import NONE, Table, number, signed, span
+from esper_ab.stats.adjusted_difference import AdjustedDifference
 from esper_ab.stats.proportions import Proportions
 from esper_ab.stats.text import digits_apart, n_pairs, p_beside, p_text, percent
-from esper_ab.stats.welch import Welch
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.descriptive import statistics
 from esper_ab.verdict.look import Look
@@ -97,16 +97,14 @@ def _deciding(comparison: Comparison) -> Iterator[Row]:
     if low is not None and high is not None and len(design.comparisons) > 1:
         yield str(level), f"{_within(design, low, high)}, with those of all comparisons at once"
     effect = comparison.effect
-    if effect is None:
-        return
     if isinstance(effect, Proportions):
-        yield effect.name, f"{effect.counts}, p {p_text(effect.p)}"
-        return
-    if effect.t is not None and effect.p is not None:
+        counts = f"{effect.ones_a} of {effect.runs_a} against {effect.ones_b} of {effect.runs_b} runs"
+        yield effect.name, f"{counts} at {effect.one:g}, p {p_text(effect.p)}"
+    elif effect is not None and effect.t is not None and effect.p is not None:
         degrees = f"{round(effect.df, 1):g} degree{'' if effect.df == 1 else 's'} of freedom"
         how = effect.name or f"t, {'adjusted for lane and order' if comparison.question.design.adjusted else 'paired'}"
         yield how, f"t = {effect.t:.2f} with {degrees}, p {p_text(effect.p)}"
-    if isinstance(effect, Welch):
+    if not isinstance(effect, AdjustedDifference):
         return
     if effect.sd is not None:
         yield "SD of the differences", design.size(effect.sd)

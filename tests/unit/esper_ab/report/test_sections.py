@@ -392,6 +392,6 @@ def test_every_key_of_the_verdict_is_documented():
 def test_every_number_of_a_comparison_is_in_the_verdict():
     found = contents("planted effect")
     (one,), document = found.comparisons, json.loads(render_verdict(found))
-    elsewhere = {"question", "course", "descriptive", "simultaneous", "data", "at_look", "futility"}  # two: in `looks`
+    elsewhere = {"question", "course", "descriptive", "simultaneous", "at_look", "futility"}  # the last two: in `looks`
     keys = {field.name for field in dataclasses.fields(one)} - elsewhere | set(one.descriptive)
     assert keys <= set(document["comparisons"][0])
