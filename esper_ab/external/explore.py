@@ -127,8 +127,8 @@ def notes_on(endpoints: Endpoints, paired: dict[Contrast, Pairing], cells: Cells
         if one.single:
             what = f"{endpoints.pair_column} {listed_short(one.single)}"
             yield (
-                f"{contrast.a} and {contrast.b}{where}: {what} without a run of the other group, not used; if such runs "
-                "failed, give them a row with an empty endpoint."
+                f"{contrast.a} and {contrast.b}{where}: {what} without a run of the other group, not used; if such "
+                "runs failed, give them a row with an empty endpoint."
             )
         if one.clusters:
             runs = len(one.pairs) + sum(len(unit) - 1 for unit in one.clusters)

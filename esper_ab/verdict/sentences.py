@@ -382,6 +382,7 @@ def beside(evidence: Evidence) -> Beside:
     return Beside(
         a=question.a, b=question.b, claimed=verdict in DIFFERENT,
         alpha=evidence.last_look.alpha if evidence.last_look else question.alpha,
+        bound=(evidence.last_look and evidence.last_look.bound_p) or question.alpha,
         undecided=verdict is Verdict.INCONCLUSIVE and not evidence.capped_by and not evidence.proportions,
         unit=question.design.outcome.apart, digits=question.design.digits,
         pairs=max(map(len, endpoints(evidence.data))) if evidence.samples else evidence.used,
@@ -393,7 +394,7 @@ def _on_numbers(evidence: Evidence) -> list[str]:
     found, there = [_coarse(evidence)] if constant and not evidence.same_records else [], beside(evidence)
     for name, statistic in statistics().items():
         if (result := evidence.descriptive[name]) is not None:
-            found += statistic.caveats(result, there)
+            found += [*filter(None, [statistic.contradicts(result, there)]), *statistic.caveats(result, there)]
     return found
 
 
