@@ -216,6 +216,12 @@ def _resolve_devices(experiment: AskedExperiment, machine: Machine) -> tuple[str
     return tuple(pool)
 
 
+def _resolve_placement(experiment: AskedExperiment, devices: tuple[str, ...]) -> str:
+    """Return the placement that was asked for, or the one with which a block fits the pool."""
+    needed = len(experiment.groups) * experiment.devices_per_run
+    return experiment.placement.replace("auto", "spread" if len(devices) >= needed else "share")
+
+
 def _with_trainer(
     experiment: AskedExperiment, machine: Machine, task: TaskFacts, name: str
 ) -> ResolvedExperiment:
@@ -229,9 +235,11 @@ def _with_trainer(
         for group in experiment.groups
     )  # fmt: skip
     arithmetic = Arithmetic(**msgspec.structs.asdict(experiment.arithmetic) | {"kernel": "torch"})
+    devices = _resolve_devices(experiment, machine)
     found = {
-        "name": name, "groups": groups, "slots": (), "devices": _resolve_devices(experiment, machine),
-        "arithmetic": arithmetic, "eval_hosts": facts.evaluations, "margin": _resolve_margin(experiment, task),
+        "name": name, "groups": groups, "slots": (), "devices": devices, "arithmetic": arithmetic,
+        "placement": _resolve_placement(experiment, devices), "eval_hosts": facts.evaluations,
+        "margin": _resolve_margin(experiment, task),
     }
     return ResolvedExperiment(**msgspec.structs.asdict(experiment) | found)
 
@@ -267,6 +275,6 @@ def resolve(
     arithmetic = resolve_kernel(asked, groups, devices, machine)
     found = {
         "name": name, "groups": groups, "slots": slots, "devices": devices, "arithmetic": arithmetic,
-        "eval_hosts": choose_hosts(experiment, noise).hosts, "margin": _resolve_margin(experiment, task),
+        "placement": _resolve_placement(experiment, devices), "eval_hosts": choose_hosts(experiment, noise).hosts, "margin": _resolve_margin(experiment, task),
     }
     return ResolvedExperiment(**msgspec.structs.asdict(experiment) | found)
