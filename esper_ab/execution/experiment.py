@@ -19,8 +19,9 @@ import msgspec
 
 from esper_ab.contracts.appraisal import Appraisal
 from esper_ab.contracts.below import make_folder, removed_on_failure
-from esper_ab.contracts.errors import DiskFull, JournalError, Setting, refused
+from esper_ab.contracts.errors import DiskFull, JournalError, Setting, UsageError, refused
 from esper_ab.contracts.evaluation import greedy_hosts
+from esper_ab.contracts.kinds import GROWTH, kind_of_task
 from esper_ab.contracts.machine import Machine, Questions
 from esper_ab.control import provenance
 from esper_ab.control.chaos import LIMITS, Chaos
@@ -49,7 +50,7 @@ from esper_ab.plan.appraised import belonging
 from esper_ab.plan.blocks import Plan, make_plan
 from esper_ab.plan.estimate import estimate
 from esper_ab.plan.experiment_directory import check_name, claim_new, make_experiment_directory
-from esper_ab.plan.text import WIDTH, plan_text
+from esper_ab.plan.text import WIDTH, duration, plan_text
 from esper_ab.report.build import ReportPaths, build_report
 from esper_ab.settings.eval_hosts import choose_hosts
 from esper_ab.settings.experiment import AskedExperiment
@@ -64,6 +65,7 @@ from esper_ab.trackers.state import read_settings, save_settings
 if TYPE_CHECKING:
     from esper_ab.design.calibration_file import Calibration
 
+_CHOICE = {"cpu": "the CPU", "cuda": "GPUs"}
 _NARROWEST = 40  # characters: in a narrower terminal sentences are wrapped by the terminal
 
 
@@ -164,7 +166,30 @@ def examine_machine(asked: AskedExperiment, examine: Callable[[Questions], Machi
 
 
 def plan_on(machine: Machine, asked: AskedExperiment, name: str, known: Beforehand = Beforehand()) -> Plan:
-    """Resolve and plan; UsageError for what the machine does not have, and for what is known of something else."""
+    """Resolve and plan; UsageError for what the machine does not have, and for what is known of something else.
+
+    Growing networks are trained on GPUs or on the CPU, where nobody said which: where it is estimated to end sooner.
+    """
+    if asked.devices or not machine.names("cuda") or kind_of_task(asked.task) != GROWTH:
+        return _plan_on(machine, asked, name, known)
+    plans: dict[str, Plan] = {}
+    for kind in _CHOICE:
+        with suppress(UsageError):
+            plans[kind] = _plan_on(machine, msgspec.structs.replace(asked, devices=(kind,)), name, known)
+    if not plans:
+        return _plan_on(machine, asked, name, known)  # which says why not
+    costs = {kind: estimate(plan.experiment, plan.lanes, machine).duration_s for kind, plan in plans.items()}
+    best = min(plans, key=costs.__getitem__)
+    told = (
+        f"{duration(costs[kind])} on {where}" if kind in costs else f"refused on {where} (--devices {kind} says why)"
+        for kind, where in _CHOICE.items()
+    )
+    note = f"Trained on {_CHOICE[best]}, by an estimate of both: {', '.join(told)}; --devices cpu or cuda decides it."
+    return msgspec.structs.replace(plans[best], notes=(*plans[best].notes, note))
+
+
+def _plan_on(machine: Machine, asked: AskedExperiment, name: str, known: Beforehand) -> Plan:
+    """Resolve and plan on the devices that were asked for, or all of the first kind that there is."""
     noise = known.calibration.noise if known.calibration else None
     experiment = resolve(asked, machine, name, noise)
     remarks: tuple[str, ...] = ()
