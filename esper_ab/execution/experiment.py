@@ -65,7 +65,6 @@ from esper_ab.trackers.state import read_settings, save_settings
 if TYPE_CHECKING:
     from esper_ab.design.calibration_file import Calibration
 
-_CHOICE = {"cpu": "the CPU", "cuda": "GPUs"}
 _NARROWEST = 40  # characters: in a narrower terminal sentences are wrapped by the terminal
 
 
@@ -173,18 +172,15 @@ def plan_on(machine: Machine, asked: AskedExperiment, name: str, known: Beforeha
     if asked.devices or not machine.names("cuda") or kind_of_task(asked.task) != GROWTH:
         return _plan_on(machine, asked, name, known)
     plans: dict[str, Plan] = {}
-    for kind in _CHOICE:
+    for kind in ("cpu", "cuda"):
         with suppress(UsageError):
             plans[kind] = _plan_on(machine, msgspec.structs.replace(asked, devices=(kind,)), name, known)
     if not plans:
         return _plan_on(machine, asked, name, known)  # which says why not
     costs = {kind: estimate(plan.experiment, plan.lanes, machine).duration_s for kind, plan in plans.items()}
     best = min(plans, key=costs.__getitem__)
-    told = (
-        f"{duration(costs[kind])} on {where}" if kind in costs else f"refused on {where} (--devices {kind} says why)"
-        for kind, where in _CHOICE.items()
-    )
-    note = f"Trained on {_CHOICE[best]}, by an estimate of both: {', '.join(told)}; --devices cpu or cuda decides it."
+    cpu, cuda = (f"{duration(costs[kind])} on" if kind in costs else "refused on" for kind in ("cpu", "cuda"))
+    note = f"Trained on {best}, by an estimate of both: {cpu} cpu, {cuda} cuda; --devices cpu or cuda decides it."
     return msgspec.structs.replace(plans[best], notes=(*plans[best].notes, note))
 
 

@@ -11,10 +11,10 @@ import os
 import sys
 import time
 import timeit
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -49,22 +49,17 @@ from workers.user_rewards.rehearsal import rehearse
 from workers.vocabulary import Stage
 
 _GPU_SIGNS = (Path("/proc/driver/nvidia/version"), Path("/dev/nvidia0"))
-_TRIED_SIDE = 512  # of a matrix of a MiB
-_MINIBATCHES = 4  # of a timed epoch
+_TRIED_SIDE, _MINIBATCHES = 512, 4  # of a matrix of one MiB; of a timed epoch
 _CPU_INFO = Path("/proc/cpuinfo")
 _ENVS, _CHANNELS, _SIDE, _BATCH, _KERNEL = 4, 16, 8, 64, 3  # sizes of the timed convolution
 _REPEATS = 8
 
 
-def find_gpus(questions: Questions, pool: str | None) -> tuple[list[Device], str]:
-    """Return the GPUs of the pool (CUDA_VISIBLE_DEVICES, if set), in order, and which cannot be used, or "".
+def find_gpus(questions: Questions, seen: Sequence[tuple[str, Any]]) -> tuple[list[Device], str]:
+    """Return the GPUs that are `seen`, in order, and a sentence on those that cannot be used, or "".
 
     Those that `questions` name are tried, and are not returned when they fail. The first that works is timed, too.
     """
-    try:
-        seen = seen_gpus(pool)
-    except RuntimeError as error:
-        return [], f"CUDA does not start: {_first_line(error)}"
     gpus, tried, broken = list[Device](), 0, list[str]()
     for index, (name, facts) in enumerate(seen):
         gpu = Device(
@@ -78,8 +73,8 @@ def find_gpus(questions: Questions, pool: str | None) -> tuple[list[Device], str
                 (square @ square).sum().item()  # waits for the GPU
                 if tried == 1 + len(broken) and questions.hosts and questions.task in names("workers.tasks"):
                     gpu = msgspec.structs.replace(gpu, step_s=step_s(questions, torch.device(gpu.name)))
-            except RuntimeError as error:
-                broken.append(f"{gpu.name} ({_first_line(error)})")
+            except (RuntimeError, AssertionError) as error:  # the other from a build without CUDA
+                broken.append(gpu.name + " (" + str(error).partition("\n")[0] + ")")
                 continue
         gpus.append(gpu)
     return gpus, f"GPUs requested: {tried}, usable: {tried - len(broken)}; not {', '.join(broken)}" if broken else ""
@@ -87,7 +82,6 @@ def find_gpus(questions: Questions, pool: str | None) -> tuple[list[Device], str
 
 def step_s(questions: Questions, device: torch.device) -> float:
     """Time an optimiser step of hosts with a seed in every slot, whose blueprints differ, as those of a run do."""
-    arithmetic.pin(Arithmetic())
     task: Task = entry("workers.tasks", questions.task, "TASK")
     images, rows = min(questions.batch_size, task.sizes[0]), np.arange(questions.hosts)
     shown = Split(x=np.zeros((images, *task.image), np.float32), y=np.zeros(images, np.int64))
@@ -98,16 +92,8 @@ def step_s(questions: Questions, device: torch.device) -> float:
         table.stage[row, slot], table.blueprint[row, slot] = Stage.TRAINING, (row + slot) % len(settings.blueprints)
         bank.germinate(row, slot, (row + slot) % len(settings.blueprints), RngPath(0) / row / slot)
     order = np.zeros((len(rows), images * _MINIBATCHES), np.int64)
-    return _took_s(lambda: bank.train_epoch(table, rows, split, order), 1) / _MINIBATCHES
-
-
-def _took_s(work: Callable[[], object], repeats: int) -> float:
-    """Time so many calls, after as many that warm up."""
-    return timeit.repeat(work, repeat=2, number=repeats)[-1]
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
+    took_s = timeit.repeat(lambda: bank.train_epoch(table, rows, split, order), repeat=2, number=1)
+    return took_s[-1] / _MINIBATCHES  # the first one warms up
 
 
 def _cores() -> tuple[Device, ...]:
@@ -137,7 +123,7 @@ def gpu_problem(gpu_there: bool, cuda_build: str | None, usable: int, pool: str 
     if not gpu_there or usable or pool in ("", "-1"):
         return ""
     if not cuda_build:
-        return f"this machine has an NVIDIA GPU, but torch {torch.__version__} is a build without CUDA"
+        return f"this machine has a GPU, but torch {torch.__version__} is a build without CUDA, and others are not used"
     if is_beyond_one_instance(pool):
         return (
             f"CUDA_VISIBLE_DEVICES={pool} names an instance of MIG beside others, and a process sees one instance "
@@ -184,7 +170,7 @@ def multiply_adds_per_s() -> float:
         loss.backward()  # type: ignore[no-untyped-call]
 
     forward = _BATCH * width * _CHANNELS * _KERNEL**2 * _SIDE**2
-    return 3 * forward * _REPEATS / _took_s(pass_both_ways, _REPEATS)
+    return 3 * forward * _REPEATS / timeit.repeat(pass_both_ways, repeat=2, number=_REPEATS)[-1]
 
 
 def user_reward(reference: str, n_slots: int) -> UserReward:
@@ -270,7 +256,7 @@ def _age_s() -> float:
 def describe(questions: Questions) -> Machine:
     """Return everything that planning needs to know."""
     _doing("measuring this machine")
-    gpu_there = any(sign.exists() for sign in _GPU_SIGNS)
+    gpu_there = any(sign.exists() for sign in _GPU_SIGNS) or bool(torch.version.hip and torch.cuda.device_count())
     pool = os.environ.get("CUDA_VISIBLE_DEVICES")
     kind = kind_of_task(questions.task)
     found = probe(questions, _doing) if kind == GYMNASIUM else Probed()
@@ -280,7 +266,11 @@ def describe(questions: Questions) -> Machine:
     own = None if questions.trainer is None else rehearse_trainer(questions.trainer, _doing)
     if own is not None:
         tasks = (trainer_task(questions, own),)
-    gpus, unusable = find_gpus(questions, pool)  # now: a trainer's rehearsal had them to itself
+    arithmetic.pin(Arithmetic())  # before CUDA begins
+    try:
+        gpus, unusable = find_gpus(questions, seen_gpus(pool))  # now: a trainer's rehearsal had them to itself
+    except RuntimeError as error:
+        gpus, unusable = [], f"CUDA does not start: {error}"
     slots = questions.slots or next((task.slots for task in tasks if task.name == questions.task), ("",))
     return Machine(
         torch_version=str(torch.__version__),

@@ -245,7 +245,7 @@ def test_what_has_to_fail_again_is_not_started_again(complete):
     world.hear(worker, Failed(summary="OutOfMemory: 15.1 GiB of 16", traceback="", again=False))
     world.to_the_end()
     assert {run.ref.replicate for run in world.recorded.runs.values() if run.lost} == ({1} if complete else set())
-    assert len([event for event in world.journal if isinstance(event, Ledger) and event.category == "worker_death"]) == 1
+    assert [event.category for event in world.journal if isinstance(event, Ledger)].count("worker_death") == 1
     assert (world.error is None) == complete
     assert complete or "OutOfMemory: 15.1 GiB of 16" in str(world.error)
 
