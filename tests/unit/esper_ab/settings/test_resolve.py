@@ -7,7 +7,7 @@ import pytest
 from support.asking import experiment, machine
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.settings.resolve import resolve
+from esper_ab.settings.resolve import collect_questions, resolve
 
 GROUPS = ("a", "b", "c")
 
@@ -23,6 +23,17 @@ def test_the_lanes_of_a_plan_can_be_given_back(per_run: int) -> None:
     assert devices(2, devices=planned, devices_per_run=per_run) == planned
     again = msgspec.structs.replace(experiment(GROUPS, devices_per_run=per_run), devices=planned)
     assert resolve(again, machine(cores=2, gpus=1), "x").devices == planned  # a GPU that came later changes nothing
+
+
+@pytest.mark.parametrize(("asked", "tried"), [
+    ((), ("cuda",)), (("cuda",), ("cuda",)), (("cpu:0", "cuda:1"), ("cuda:1",)), (("cpu",), ()),
+])  # fmt: skip
+def test_the_preflight_tries_the_gpus_that_are_asked_for_and_no_others(
+    asked: tuple[str, ...], tried: tuple[str, ...]
+) -> None:
+    found = collect_questions(experiment(devices=asked, n_envs=9, devices_per_run=2))
+    assert (found.gpus, found.hosts) == (tried, 5)
+    assert collect_questions(experiment(devices=asked, task="gym:CartPole-v1")).gpus == ()  # environments are on cores
 
 
 @pytest.mark.parametrize(
