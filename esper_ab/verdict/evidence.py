@@ -15,7 +15,7 @@ from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
 from esper_ab.stats.pair import Pair, commonest, resolution
 from esper_ab.stats.paired_difference import PairedDifference
 from esper_ab.stats.signed_rank import SignedRank
-from esper_ab.stats.text import percent
+from esper_ab.stats.text import n_pairs, percent
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.imputation import Imputed
 from esper_ab.verdict.look import Look
@@ -64,14 +64,14 @@ class Numbers:
     plain: PairedDifference | None  # not adjusted, at the level 1 - alpha of the comparison
     rank: SignedRank | None
     descriptive: Mapping[str, Any]  # results of the descriptive statistics, by name
-    equivalence: Equivalence | None  # at the last planned look, against its bound; of the t-test only
+    equivalence: Equivalence | None  # at the last planned look, against its bound
     pairs_needed: PairsNeeded | None  # in this plan; beyond it at the price of an extension
     pairs_anew: PairsNeeded | None  # in a new plan with about the last bound of this one
 
     @property
     def degenerate(self) -> bool:
         """Whether the differences used are no sample that the deciding test may be applied to."""
-        if self.question.design.test == "rank" or self.effect is None:
+        if self.effect is None:
             return self.plain is not None and self.plain.degenerate
         return self.effect.degenerate
 
@@ -88,25 +88,18 @@ class Numbers:
         return (count, value) if 2 * count > len(endpoints) else None
 
     @property
-    def too_few_for_equivalence(self) -> bool:
-        """Whether the number of pairs alone rules out the claim that the difference is smaller than the margin."""
-        look, margin = self.last_look, self.question.design.margin
-        if look is None or look.pairs >= LEAST_EQUIVALENCE_PAIRS:
-            return False
-        low, high = look.equivalence_low, look.equivalence_high
-        return low is not None and high is not None and -margin < low and high < margin
-
-    @property
-    def mean_contradicts(self) -> bool:
-        """Whether ranks would decide at the last look, were it not for the mean difference."""
-        look, plain, margin = self.last_look, self.plain, self.question.design.margin
-        if self.question.design.test != "rank" or look is None or plain is None or look.low is None:
-            return False
-        if look.low > 0.0 or (look.high is not None and look.high < 0.0):
-            return plain.mean * look.low <= 0.0
-        low, high = look.equivalence_low, look.equivalence_high
-        inside = low is not None and high is not None and -margin < low and high < margin
-        return inside and abs(plain.mean) >= margin
+    def small_from(self) -> str:
+        """From when on the look could say that the difference is smaller than the margin: "15 pairs"; "": it may."""
+        look, design = self.last_look, self.question.design
+        if look is None or look.equivalence_low is None or look.equivalence_high is None:
+            return ""
+        if not -design.margin < look.equivalence_low <= look.equivalence_high < design.margin:
+            return ""
+        least = design.least_small(look.replicates)
+        if least is None and design.looks[-1] >= LEAST_EQUIVALENCE_PAIRS:
+            return "the last planned look"
+        least = least or LEAST_EQUIVALENCE_PAIRS
+        return "" if look.pairs >= least else n_pairs(least)
 
     @property
     def last_look(self) -> Look | None:
