@@ -62,6 +62,7 @@ class RuleOptions(TypedDict, total=False):
     better: Told  # "higher", "lower"; one, or one per task
     unit: Told
     label: str
+    worst: Told  # stands for lost runs of a group that is called better; one, or one per task
     control: str
     alpha: float
 

@@ -63,7 +63,7 @@ def _of_file(file: Path, rule: dict[str, Any], *, json: bool) -> str:
     endpoints = read_csv(file, columns_of(rule["columns"]))
     scales = scales_of(
         endpoints.tasks, margin, better=told_by_task(rule["better"]), unit=told_by_task(rule["unit"]),
-        label=rule["label"],
+        label=rule["label"], worst=told_by_task(rule["worst"]),
     )  # fmt: skip
     found = explore(endpoints, scales, Rule(control=rule["control"], alpha=rule["alpha"]))
     return printed(found, scores=rule["scores"], figure=rule["figure"], json=json)

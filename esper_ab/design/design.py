@@ -68,6 +68,7 @@ class Design(Settings, frozen=True, kw_only=True):
     positions_drawn: bool = False  # by lot for this experiment: their effects are noise in every comparison
     positions_matter: bool = True  # False: records are a function of rng paths, whatever the lane and start order
     futility: Futility | None = None  # None: no look stops for futility
+    worst: float | None = None  # declared: stands for lost runs of a group that is called better
 
     @property
     def outcome(self) -> Measure:
@@ -218,11 +219,12 @@ def adjusts(orders: Sequence[tuple[int, ...]], first_look: int) -> bool:
 
 def make_design(
     experiment: ResolvedExperiment, orders: Sequence[tuple[str, ...]], find_bounds: FindBounds, *,
-    measures: TaskMeasures, positions_matter: bool = True,
+    measures: TaskMeasures, positions_matter: bool = True, worst: float | None = None,
 ) -> Design:  # fmt: skip
     """Make the design of `experiment`, whose block of replicate r runs the groups `orders[r]` in start order.
 
-    `positions_matter`: whether a record may depend on its lane or start order; else nothing is adjusted for.
+    `positions_matter`: whether a record may depend on its lane or start order; else nothing is adjusted for. `worst`:
+    the worst outcome, if one is declared.
     """
     check_design(experiment)
     contrasts, positions = comparisons(experiment), len(experiment.groups)
@@ -243,7 +245,7 @@ def make_design(
         endpoint=experiment.endpoint, test=experiment.test, alpha=experiment.alpha, margin=experiment.margin,
         measures=measures, comparisons=contrasts, positions=positions, adjusted=adjusted,
         early_stop=experiment.early_stop, looks=looks, boundaries=boundaries, anytime_after=0 if open_ended else None,
-        evidence=1.0 / experiment.alpha, positions_matter=positions_matter, futility=futility,
+        evidence=1.0 / experiment.alpha, positions_matter=positions_matter, futility=futility, worst=worst,
         positions_drawn=experiment.order == "balanced" and draws_positions(positions),
     )  # fmt: skip
 

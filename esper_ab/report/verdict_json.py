@@ -17,8 +17,8 @@ VERDICT_SCHEMA = 5
 # Keys that are fields of a Comparison, before and behind the descriptive statistics.
 _FIRST = ("used", "same_records", "estimate", "low", "high", "level", "effect", "plain", "rank")
 _LAST = (
-    "equivalence", "pairs_needed", "pairs_anew", "most_pairs", "smallest_resolvable", "lost", "imputed", "findings",
-    "capped_by", "unseen", "inconclusive", "unaudited",
+    "equivalence", "pairs_needed", "pairs_anew", "most_pairs", "smallest_resolvable", "lost", "imputed",
+    "limits_with_losses", "findings", "capped_by", "unseen", "inconclusive", "unaudited",
 )  # fmt: skip
 
 

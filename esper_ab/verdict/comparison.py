@@ -17,7 +17,7 @@ from esper_ab.verdict.decision import Grounds, decide, decided
 from esper_ab.verdict.descriptive import describe
 from esper_ab.verdict.evidence import Assessment, DifferenceInterval, Evidence, Kind, Level, Numbers
 from esper_ab.verdict.finding import Finding
-from esper_ab.verdict.imputation import imputed
+from esper_ab.verdict.imputation import imputed, limits_with_losses
 from esper_ab.verdict.looks import Course
 from esper_ab.verdict.question import Lost, Question
 from esper_ab.verdict.sample_size import needed_anew, needed_here, smallest_difference, spread
@@ -94,7 +94,7 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
     caps = [finding.sentence for finding in findings if finding.weight == "caps"]
     floors = [finding.sentence for finding in findings if finding.weight == "caps equivalence"]
     if again is not None and not again.survives:
-        caps.append(losses_cap(question, again))
+        caps.append(losses_cap(question, again, small=course.decision == "equivalent"))
     # Equal endpoints of differing records are what a coarse or saturated outcome gives: they show no equality.
     equal = bool(pairs) and all(pair.a == pair.b for pair in pairs)
     grounds = Grounds(
@@ -116,6 +116,7 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
     return Assessment(
         same_records=same_records, low=low, high=high, level=level, most_pairs=most, smallest_resolvable=smallest,
         lost=lost, imputed=again, findings=findings, capped_by=tuple(caps),
+        limits_with_losses=limits_with_losses(question.design, pairs, course, lost),
         unseen=unseen(question.design, pairs, course) if verdict in CLAIMS else None,
         inconclusive=_kind(numbers, low, smallest) if undecided else None, unaudited=unaudited, verdict=verdict,
     )  # fmt: skip

@@ -119,6 +119,7 @@ class Assessment:
     smallest_resolvable: float | None  # difference, with `most_pairs` pairs and 80 % power at the observed SD
     lost: Lost
     imputed: Imputed | None  # only where a decision could hang on losses
+    limits_with_losses: tuple[float | None, float | None]  # of the repeated interval, whatever was lost; else None
     findings: tuple[Finding, ...]  # of the audit, those that touch this comparison
     capped_by: tuple[str, ...]  # why at most INCONCLUSIVE, one sentence each
     unseen: Unseen | None  # what a claim could not have seen; None where nothing is claimed

@@ -13,6 +13,7 @@ from esper_ab.design.pairs_needed import MOST_NAMED
 from esper_ab.settings.differences import capital, named
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.text import digits_apart, n_pairs, percent
+from esper_ab.verdict.drifting import DRIFT
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.word import CLAIMS, DIFFERENT, Verdict
 
@@ -21,6 +22,7 @@ class Why(StrEnum):
     """Why a comparison is not decided, as the end of "Not decided: ..., but ..."; `_why` chooses one."""
 
     AUDIT = "the audit allows no verdict"
+    DRIFT = "the differences drift from pair to pair"
     LOST = "the runs that were lost could turn it"
     NO_PAIR = "no pair was complete at the last look"
     FEW = f"a verdict needs at least {LEAST_PAIRS} pairs"
@@ -123,8 +125,8 @@ def _would_decide(evidence: Evidence, why: Why) -> str:
 
 def _why(evidence: Evidence) -> Why:
     if evidence.capped_by:
-        if any(finding.weight == "caps" for finding in evidence.findings):
-            return Why.AUDIT
+        if caps := {finding.kind for finding in evidence.findings if finding.weight == "caps"}:
+            return Why.DRIFT if caps == {DRIFT} else Why.AUDIT
         return Why.LOST if evidence.imputed is not None and not evidence.imputed.survives else Why.FLOOR
     if evidence.estimate is None:
         return Why.NO_PAIR

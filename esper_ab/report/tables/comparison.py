@@ -168,9 +168,9 @@ def _budget(comparison: Comparison) -> Iterator[Row]:
         yield "runs lost", f"{comparison.lost.a} of {a}, {comparison.lost.b} of {b}; without a partner: {without}"
     imputed = comparison.imputed
     if imputed is not None:
-        stands = "the decision stands" if imputed.survives else "the decision does not stand"
+        stands = "the claim stands" if imputed.survives else "the claim does not stand"
         mean = NONE if imputed.mean is None else design.difference(imputed.mean)
-        yield "lost runs at the endpoint against it", f"{mean}: {stands}"
+        yield "with lost runs counted against it", f"{mean}: {stands}"
     unseen = comparison.unseen
     if unseen is not None:
         stands = "the claim is still made" if unseen.survives else "the claim is not made"

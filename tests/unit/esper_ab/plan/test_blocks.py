@@ -207,31 +207,9 @@ def test_more_cpu_lanes_than_cores_are_time_sliced_aloud() -> None:
     assert any(note.startswith("No GPU: 3 CPU lanes, 1 thread each") for note in plan.notes)
 
 
-@pytest.mark.parametrize("devices", [(), ("cuda",), ("cuda:0",)], ids=str)
-def test_fewer_gpus_than_a_block_needs_are_shared_unless_another_placement_is_asked_for(
-    devices: tuple[str, ...],
-) -> None:
-    plan = planned(experiment(devices=devices), machine(gpus=1))
-    assert plan.experiment.placement == "share"
-    assert [lane.name for lane in plan.lanes] == ["cuda:0/0", "cuda:0/1"]
-    assert any("MPS" in note for note in plan.notes)
-    asked = experiment(devices=devices, placement="sequence")
-    assert planned(asked, machine(gpus=1)).experiment.placement == "sequence"
-    assert planned(experiment(), machine(gpus=2)).experiment.placement == "spread"
-
-
-def test_gpus_that_were_tried_in_vain_are_named_and_those_that_stay_unused_are_mentioned() -> None:
-    told = "GPUs requested: 3, usable: 2; not cuda:2 (CUDA error: uncorrectable ECC error)"
-    assert f"{told}." in planned(experiment(), machine(gpus=2, unusable_gpus=told)).notes
-    notes = planned(experiment(devices=("cpu",)), machine(gpus=1)).notes
-    assert "GPUs stay unused: 2 CPU lanes, 1 thread each." in notes
-
-
 @pytest.mark.parametrize(
     ("changes", "there", "words"),
     [
-        ({"devices": ("cuda:1",)}, machine(gpus=1, unusable_gpus="not cuda:1 (full)"), "here; there is cuda:0, cpu:0, "
-         "cpu:1 (not cuda:1 (full))"),
         ({"placement": "spread"}, machine(gpus=1), "--placement share runs them side by side on 1"),
         ({"devices": ("cuda:5",)}, machine(gpus=1), "no 'cuda:5' here; there is cuda:0, cpu:0, cpu:1"),
         ({"devices": ("cuda",)}, machine(), "no 'cuda' here; there is cpu:0, cpu:1"),
