@@ -36,6 +36,10 @@ _OPTIONS = {
                             "[default: all pairs]"),
     "alpha": click.option("--alpha", type=float, default=0.05, show_default=True, metavar="P", help="Error rate of all "
                           "comparisons together."),
+    "rows": click.option("--rows", type=click.Choice(("runs",)), metavar="runs", help="Every row is a "
+                         "training run; has to be said of more than 30 per group and task without a column run."),
+    "paired": click.option("--paired/--unpaired", default=None, help="Whether the runs of one seed form a pair. "
+                           "[default: as the seeds show]"),
     "scores": click.option(
         "--scores", metavar="WORST..TARGET", default="", help="Endpoints that are scores of 0 and of 1, for "
         "performance profiles and the optimality gap beside the verdict; of several tasks TASK=WORST..TARGET,…"),

@@ -53,7 +53,7 @@ class Design(Settings, frozen=True, kw_only=True):
     """What an experiment compares, with which test, at which looks and bounds."""
 
     endpoint: Literal["evaluation", "last-tenth", "curve-mean", "given"]  # given: of runs that were made elsewhere
-    test: Literal["t"]
+    test: Literal["t", "welch"]  # welch: of runs that form no pairs, made elsewhere and not planned
     alpha: float  # of the whole experiment
     margin: Positive  # in the unit of differences of the outcome
     measures: TaskMeasures  # what is measured; the endpoints are of its outcome
@@ -294,7 +294,8 @@ def rule(design: Design) -> str:
     kind = f"adjusted for {design.positions} positions" if design.adjusted else "not adjusted for positions"
     kind = kind if design.positions_matter else "not adjusted for positions, which cannot matter here"
     kind = f", {kind}" if design.endpoint != "given" else ""  # of runs made elsewhere no position is known
-    return f"paired t{kind}; {'; '.join(said)}"
+    test = f"paired t{kind}" if design.test == "t" else "Welch's t"
+    return f"{test}; {'; '.join(said)}"
 
 
 def _at_looks(design: Design) -> str:
@@ -316,4 +317,5 @@ def _at_looks(design: Design) -> str:
             f"true differences of the margin at most {100.0 * (1.0 - design.futility.power):.3g} %; no other bound "
             "relies on it"
         )
-    return f"{plural} {bounds}{shared}{stops}"
+    looks = f"{plural} {bounds}" if design.test == "t" else f"one look at all runs (p <= {first.nominal_p[-1]:.2g})"
+    return f"{looks}{shared}{stops}"

@@ -25,7 +25,7 @@ from esper_ab.verdict.sentences import rule_sentence
 
 EXPLORATORY = (
     "EXPLORATORY. Nothing was declared before these runs: the verdicts below are what a plan with one look at these "
-    "pairs would have said. Who chose groups, margin or number of runs after seeing endpoints errs more often than "
+    "runs would have said. Who chose groups, margin or number of runs after seeing endpoints errs more often than "
     "alpha says. To decide: `esper-ab design`, then fresh runs, then `esper-ab judge`."
 )
 SCHEMA = 1

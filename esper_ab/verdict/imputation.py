@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import msgspec
 
 from esper_ab.design.design import Design
-from esper_ab.stats.pair import Pair
+from esper_ab.stats.pair import Data, Pair, Samples, before, endpoints
 from esper_ab.verdict.look import Look
 from esper_ab.verdict.looks import Course, retake
 from esper_ab.verdict.question import HalfPair, Lost
@@ -47,16 +47,17 @@ def recurs_in(a: str, b: str, lost: Lost) -> str | None:
 
 
 def completed(
-    design: Design, pairs: Sequence[Pair], halves: Sequence[HalfPair], *, against_a: bool
-) -> tuple[tuple[Pair, ...], float | None, float]:
-    """Return all pairs, half pairs completed against one group, and what its failed runs and the other's get.
+    design: Design, data: Data, halves: Sequence[HalfPair], *, against_a: bool
+) -> tuple[Data, float | None, float]:
+    """Return all runs, half pairs completed against one group, and what its failed runs and the other's get.
 
     The group gets the declared worst outcome, or a worse one that was seen (None: none is declared, and none of its
     runs failed); the other the best one seen; a cancelled run the mean of its group. A replicate in which neither of
     the two failed, but a third group's run, stays out. ValueError without any endpoint.
     """
-    seen_a = [value for value in (*(pair.a for pair in pairs), *(half.a for half in halves)) if value is not None]
-    seen_b = [value for value in (*(pair.b for pair in pairs), *(half.b for half in halves)) if value is not None]
+    ends_a, ends_b = endpoints(data)
+    seen_a = [*ends_a, *(half.a for half in halves if half.a is not None)]
+    seen_b = [*ends_b, *(half.b for half in halves if half.b is not None)]
     seen = (*seen_a, *seen_b)
     if not seen:
         raise ValueError("no endpoint was observed")
@@ -79,20 +80,25 @@ def completed(
         for half in halves
         if half.failed_a or half.failed_b
     )  # fmt: skip
-    return tuple(sorted((*pairs, *found), key=lambda pair: pair.replicate)), worst, best
+    if not isinstance(data, Samples):
+        return (*data, *found), worst, best
+    both = list(zip(found, halves, strict=True))  # of which one half is a lost run, and the other none
+    more_a, more_b = (pair.a for pair, half in both if half.failed_a), (pair.b for pair, half in both if half.failed_b)
+    return Samples(a=(*data.a, *more_a), b=(*data.b, *more_b)), worst, best
 
 
-def imputed(design: Design, pairs: Sequence[Pair], course: Course, lost: Lost) -> Imputed | None:
+def imputed(design: Design, data: Data, course: Course, lost: Lost) -> Imputed | None:
     """Take the look that the verdict rests on again with lost runs imputed; None without a claim or a failed run.
 
     That is the last look: the deciding one where the design stops early, else a later one, whose numbers are reported.
     """
     if not course.claimed:
         return None
-    look, lost, before = _before(pairs, course, lost)
+    look = course.looks[-1]
+    lost, seen = lost.before(look.replicates), before(data, look.replicates)
     if not lost.a and not lost.b:
         return None
-    both = _both(design, look, before, lost)
+    both = _both(design, look, seen, lost)
     small = both is not None and all(one.small for one, _, _ in both)
     favours_a = course.direction * design.outcome.sign > 0.0
     none = Imputed(
@@ -107,7 +113,7 @@ def imputed(design: Design, pairs: Sequence[Pair], course: Course, lost: Lost) -
     else:
         if design.worst is None and (lost.a if favours_a else lost.b):
             return none
-        again, given_a, given_b = _again(design, look, before, lost, against_a=favours_a)
+        again, given_a, given_b = _again(design, look, seen, lost, against_a=favours_a)
         survives = again.crossed and again.mean is not None and again.mean * course.direction > 0.0
     return msgspec.structs.replace(
         none, given_a=given_a if lost.a else None, given_b=given_b if lost.b else None, pairs=again.pairs,
@@ -115,17 +121,16 @@ def imputed(design: Design, pairs: Sequence[Pair], course: Course, lost: Lost) -
     )  # fmt: skip
 
 
-def limits_with_losses(
-    design: Design, pairs: Sequence[Pair], course: Course, lost: Lost
-) -> tuple[float | None, float | None]:
+def limits_with_losses(design: Design, data: Data, course: Course, lost: Lost) -> tuple[float | None, float | None]:
     """Return limits of the last look's repeated interval that hold whatever its lost runs would have come to.
 
     (None, None) where that cannot be said: losses that are unequal or several, no declared worst, no interval.
     """
     if not course.looks:
         return None, None
-    look, lost, before = _before(pairs, course, lost)
-    both = ((look, None, None),) if not lost.a and not lost.b else _both(design, look, before, lost)
+    look = course.looks[-1]
+    lost, seen = lost.before(look.replicates), before(data, look.replicates)
+    both = ((look, None, None),) if not lost.a and not lost.b else _both(design, look, seen, lost)
     if both is None or any(one.low is None or one.high is None for one, _, _ in both):
         return None, None
     return min(one.low or 0.0 for one, _, _ in both), max(one.high or 0.0 for one, _, _ in both)
@@ -134,20 +139,14 @@ def limits_with_losses(
 _Again = tuple[Look, float | None, float | None]  # a look taken again, and what failed runs of a and of b got
 
 
-def _before(pairs: Sequence[Pair], course: Course, lost: Lost) -> tuple[Look, Lost, list[Pair]]:
-    """Return the last look, and the losses and pairs that it saw."""
-    look = course.looks[-1]
-    return look, lost.before(look.replicates), [pair for pair in pairs if pair.replicate < look.replicates]
-
-
-def _both(design: Design, look: Look, pairs: Sequence[Pair], lost: Lost) -> tuple[_Again, _Again] | None:
+def _both(design: Design, look: Look, data: Data, lost: Lost) -> tuple[_Again, _Again] | None:
     """Take the look again against either group; None where losses leave no claim that a difference is small."""
     if design.worst is None or lost.a != lost.b or lost.a > 1:
         return None
-    first, second = (_again(design, look, pairs, lost, against_a=against_a) for against_a in (True, False))
+    first, second = (_again(design, look, data, lost, against_a=against_a) for against_a in (True, False))
     return first, second
 
 
-def _again(design: Design, look: Look, pairs: Sequence[Pair], lost: Lost, *, against_a: bool) -> _Again:
-    full, worst, best = completed(design, pairs, lost.replicates, against_a=against_a)
+def _again(design: Design, look: Look, data: Data, lost: Lost, *, against_a: bool) -> _Again:
+    full, worst, best = completed(design, data, lost.replicates, against_a=against_a)
     return (retake(design, look, full), *((worst, best) if against_a else (best, worst)))

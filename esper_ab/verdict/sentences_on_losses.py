@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from esper_ab.stats.text import counted, n_pairs, percent
+from esper_ab.stats.text import counted, percent
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.imputation import Imputed, recurs_in
 from esper_ab.verdict.question import Lost, Question
@@ -60,12 +60,13 @@ def on_losses(evidence: Evidence) -> list[str]:
 
 def on_collapse(evidence: Evidence) -> list[str]:
     """Say what a claim could not have seen."""
-    unseen, n = evidence.unseen, n_pairs(evidence.used)
+    unseen, n = evidence.unseen, evidence.counted(evidence.used)
     if unseen is None:
         return []
     stands = "would" if unseen.survives else "would not"
     worst = evidence.question.design.value(unseen.worst)
     return [
         f"With {n}, a failure that hits up to {percent(round(unseen.rate, 2))} of a group's runs may have gone unseen. "
-        f"The verdict {stands} survive one more pair with such a run, at the worst endpoint seen ({worst})."
+        f"The verdict {stands} survive one more {'run' if evidence.samples else 'pair with such a run,'} at the worst "
+        f"endpoint seen ({worst})."
     ]
