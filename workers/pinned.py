@@ -19,9 +19,8 @@ def variables(uuids: Iterable[str], arithmetic: ProcessArithmetic) -> dict[str, 
 
     What its allocator is told by the user already stays: tensors of a run change their sizes with every seed.
     """
-    told = any(name in os.environ for name in _ALLOCATOR)
     return {
-        **({} if told else {_ALLOCATOR[0]: "expandable_segments:True"}),
+        **({} if any(name in os.environ for name in _ALLOCATOR) else {_ALLOCATOR[0]: "expandable_segments:True"}),
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(filter(None, uuids)),
         **dict.fromkeys(_THREADS, str(arithmetic.threads)), **determinism(arithmetic),
     }  # fmt: skip

@@ -22,7 +22,7 @@ from esper_ab.contracts.below import make_folder, removed_on_failure
 from esper_ab.contracts.errors import DiskFull, JournalError, Setting, UsageError, refused
 from esper_ab.contracts.evaluation import greedy_hosts
 from esper_ab.contracts.kinds import GROWTH, kind_of_task
-from esper_ab.contracts.machine import Machine, Questions
+from esper_ab.contracts.machine import Machine
 from esper_ab.control import provenance
 from esper_ab.control.chaos import LIMITS, Chaos
 from esper_ab.control.nodes import examine_nodes
@@ -117,7 +117,8 @@ def plan_experiment(
 
 def look_around(asked: AskedExperiment, out: Path, launcher: Launcher, *, only_plan: bool) -> Machine:
     """Ask this machine and the launcher's nodes what the experiment needs to know; as `plan_experiment` does."""
-    machine = examine_machine(asked, examine if only_plan else partial(examine, meanwhile=_import_control))
+    with waiting("looking at this machine"):
+        machine = examine(collect_questions(asked), (lambda: None) if only_plan else _import_control)
     if launcher.nodes:
         with waiting(f"looking at {counted(len(launcher.nodes), 'node')}"):
             machine = examine_nodes(machine, collect_questions(asked), launcher, out)
@@ -156,12 +157,6 @@ def check_new(asked: AskedExperiment, experiment_dir: Path, calibration: Calibra
 def check_free(experiment_dir: Path, needed_bytes: int) -> None:
     """UsageError unless `experiment_dir` is new, or nothing was recorded in it, and it can be made and has room."""
     check_experiment_dir(experiment_dir, needed_bytes, taken_over=is_leftover(experiment_dir))
-
-
-def examine_machine(asked: AskedExperiment, examine: Callable[[Questions], Machine]) -> Machine:
-    """Ask `examine` all that the experiment needs to know of this machine, which takes some seconds."""
-    with waiting("looking at this machine"):
-        return examine(collect_questions(asked))
 
 
 def plan_on(machine: Machine, asked: AskedExperiment, name: str, known: Beforehand = Beforehand()) -> Plan:

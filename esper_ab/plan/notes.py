@@ -230,8 +230,10 @@ def _on_devices(
     cpu_lanes = [lane for lane in lanes if lane.devices[0].startswith("cpu:")]
     threads, cores = experiment.arithmetic.threads, len(machine.names("cpu"))
     if cpu_lanes:
-        gpus = "No GPU" if not machine.names("cuda") else "GPUs stay unused"
-        yield f"{gpus}: {counted(len(cpu_lanes), 'CPU lane')}, {counted(threads, 'thread')} each."
+        yield (
+            f"{'GPUs stay unused' if machine.names('cuda') else 'No GPU'}: {counted(len(cpu_lanes), 'CPU lane')}, "
+            f"{counted(threads, 'thread')} each."
+        )
     elif experiment.placement == "share":
         yield "Workers share a GPU in time slices; NVIDIA's MPS lets them use it at the same time (docs/scaling.md)."
     if machine.unusable_gpus:

@@ -92,8 +92,8 @@ def step_s(questions: Questions, device: torch.device) -> float:
         table.stage[row, slot], table.blueprint[row, slot] = Stage.TRAINING, (row + slot) % len(settings.blueprints)
         bank.germinate(row, slot, (row + slot) % len(settings.blueprints), RngPath(0) / row / slot)
     order = np.zeros((len(rows), images * _MINIBATCHES), np.int64)
-    took_s = timeit.repeat(lambda: bank.train_epoch(table, rows, split, order), repeat=2, number=1)
-    return took_s[-1] / _MINIBATCHES  # the first one warms up
+    # The first epoch warms up.
+    return timeit.repeat(lambda: bank.train_epoch(table, rows, split, order), repeat=2, number=1)[-1] / _MINIBATCHES
 
 
 def _cores() -> tuple[Device, ...]:

@@ -88,9 +88,10 @@ def serve(link: Link, order: messages.WorkerOrder, files: Files, log_to: Callabl
 
 def _how_much(spec: messages.RunSpec) -> str:
     """Say how much of its GPU a run took that needs more, and what needs less."""
-    gpus = [(torch.cuda.max_memory_allocated(gpu), torch.cuda.get_device_properties(gpu).total_memory)
-            for gpu in range(torch.cuda.device_count())]  # fmt: skip
-    peak, total = max(gpus, default=(0, 0))
+    peak, total = max((
+        (torch.cuda.max_memory_allocated(gpu), torch.cuda.get_device_properties(gpu).total_memory)
+        for gpu in range(torch.cuda.device_count())
+    ), default=(0, 0))  # fmt: skip
     remedy = "a smaller batch needs" if spec.trainer else "fewer --n-envs or a smaller growth.batch_size need"
     return f"{spec.ref.lane}: the run took up to {peak / 2**30:.1f} GiB of {total / 2**30:.1f} GiB; {remedy} less"
 

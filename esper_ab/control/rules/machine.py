@@ -366,7 +366,8 @@ class ExperimentMachine:
 
     def _drop(self, run: RunHistory, what: str, error: WorkerFailed | WorkerHung) -> EsperError | None:
         """Give up the replicate of a run that keeps dying; return why the experiment ends, if it does."""
-        times = self._deaths.times(run.ref.name)
+        hopeless = self._workers.on_lane(run.ref.lane).hopeless
+        times = "once" if hopeless or self._limits.deaths == 1 else f"{self._limits.deaths} times"
         where = f"after milestone {run.recorded}" if run.recorded > runs.NOWHERE else "before milestone 0"
         block = next(block for block in self._history.blocks if block.replicate == run.ref.replicate)
         self._give_up(block, f"{run.ref.name} died {times} {where}: {what}", failed=run.ref.name)

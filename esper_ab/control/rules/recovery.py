@@ -35,11 +35,6 @@ class Deaths:
         self._of_run[run] = (milestone, deaths)
         return deaths >= self._most
 
-    def times(self, run: str) -> str:
-        """How often `run` has died since it last got further, in words."""
-        deaths = self._of_run[run][1]
-        return "once" if deaths == 1 else f"{deaths} times"
-
     def alike(self, run: str, account: str) -> bool:
         """One more death of `run`, told by `account`; whether its last one was told alike, but for numbers."""
         before = self._accounts.get(run)
