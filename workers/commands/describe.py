@@ -49,10 +49,9 @@ from workers.user_rewards.rehearsal import rehearse
 from workers.vocabulary import Stage
 
 _GPU_SIGNS = (Path("/proc/driver/nvidia/version"), Path("/dev/nvidia0"))
-_TRIED_SIDE, _MINIBATCHES = 512, 4  # of a matrix of one MiB; of a timed epoch
 _CPU_INFO = Path("/proc/cpuinfo")
 _ENVS, _CHANNELS, _SIDE, _BATCH, _KERNEL = 4, 16, 8, 64, 3  # sizes of the timed convolution
-_REPEATS = 8
+_REPEATS, _MINIBATCHES, _TRIED_SIDE = 8, 4, 512  # of the convolution; of a timed epoch on a GPU; of a matrix of one MiB
 
 
 def find_gpus(questions: Questions, seen: Sequence[tuple[str, Any]]) -> tuple[list[Device], str]:
