@@ -121,7 +121,7 @@ class ExperimentMachine:
                     self._liveness.pong(worker.identity, now)
                 case messages.Failed():
                     worker.fault = f"reported an error: {visible_line(message.summary, _SUMMARY_CHARS)}"
-                    worker.traceback = message.traceback
+                    worker.traceback, worker.hopeless = message.traceback, not message.again
         except Rejected as error:
             worker.fault = str(error)
         return self._out.taken()
@@ -213,11 +213,13 @@ class ExperimentMachine:
             failure = self._died_outside(lane, kind, account)
         elif run.evaluation is not None:
             worker.run = None
+        elif worker.hopeless and not any_complete(self._history):
+            failure = kind(account)
         else:
             self._blocks.died(run)
             if blameless:
                 failure = self._died_outside(lane, kind, account)
-            elif self._deaths.in_run(run.ref.name, run.recorded):
+            elif self._deaths.in_run(run.ref.name, run.recorded) or worker.hopeless:
                 failure = self._drop(run, how, kind(account))
         self._out.do(commands.RestartWorker(lane) if failure is None else commands.Fail(failure))
         return self._out.taken()
@@ -370,7 +372,8 @@ class ExperimentMachine:
 
     def _drop(self, run: RunHistory, what: str, error: WorkerFailed | WorkerHung) -> EsperError | None:
         """Give up the replicate of a run that keeps dying; return why the experiment ends, if it does."""
-        times = "once" if self._limits.deaths == 1 else f"{self._limits.deaths} times"
+        hopeless = self._workers.on_lane(run.ref.lane).hopeless
+        times = "once" if hopeless or self._limits.deaths == 1 else f"{self._limits.deaths} times"
         where = f"after milestone {run.recorded}" if run.recorded > runs.NOWHERE else "before milestone 0"
         block = next(block for block in self._history.blocks if block.replicate == run.ref.replicate)
         self._give_up(block, f"{run.ref.name} died {times} {where}: {what}", failed=run.ref.name)
