@@ -9,7 +9,6 @@ hold: where the present workers stand and what they owe.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
 from esper_ab.contracts import messages
 from esper_ab.contracts.errors import EsperError, Interrupted, WorkerFailed, WorkerHung
@@ -23,6 +22,7 @@ from esper_ab.control.rules.outbox import Outbox
 from esper_ab.control.rules.recovery import Deaths, any_complete, nothing_left
 from esper_ab.control.rules.transfers import Result
 from esper_ab.control.rules.validation import Rejected, Report, check_hello, milestone_of
+from esper_ab.control.rules.waiting import WaitingBlocks
 from esper_ab.control.rules.worker_state import Workers, WorkerState
 from esper_ab.journal.events import MilestoneReleased, PlanExtended
 from esper_ab.journal.fold import History, RunHistory
@@ -48,14 +48,14 @@ class ExperimentMachine:
         self._say_at = math.inf  # when to say whom the stop waits for
         self._files = WorkerFiles(history, self._workers)
         self._out = Outbox(history)
-        self._queue(block for block in history.blocks if not runs.begun(history, block))
+        self._waiting = WaitingBlocks(history)
 
     # --- where the experiment is ---
 
     @property
     def in_progress(self) -> bool:
         """Whether there is anything to wait for: after a stop, only what is at work."""
-        return bool(self._blocks.at_work() if self._stopped_by else self._blocks or self._to_start)
+        return bool(self._blocks.at_work() if self._stopped_by else self._blocks or self._waiting)
 
     def error_at_end(self) -> EsperError | None:
         """Return why the experiment is not complete although nothing is in progress."""
@@ -332,35 +332,19 @@ class ExperimentMachine:
         """Some block is complete or given up: record what the plan's rule says now."""
         for event in looks.due(self._history):
             self._out.record(event)
-            self._queue([*self._to_start, *(event.extension.blocks if isinstance(event, PlanExtended) else ())])
+            self._waiting.looked(event.extension.blocks if isinstance(event, PlanExtended) else ())
         self._out.do(commands.Sync())
 
     # --- blocks ---
 
-    def _queue(self, blocks: Iterable[Block]) -> None:
-        """Have `blocks` wait for their lanes, without the runs that are not to be started."""
-        left = (looks.remaining(self._history, block) for block in blocks)
-        self._to_start = [block for block in left if block.runs]
-        self._wanted = {spec.ref.lane for block in self._to_start for spec in block.runs}
-
     def _start_blocks(self, now: float) -> None:
-        """Start every block whose lanes are all free, in order; one that waits keeps its free lanes from later ones.
-
-        The walk ends with the last free lane: a round costs no more where more blocks wait.
-        """
-        free = {worker.lane for worker in self._workers if worker.is_free} & self._wanted
-        for block in tuple(self._to_start) if free and not self._stopped_by else ():
-            if not free or not looks.may_start(self._history, block):
-                break
-            lanes = {spec.ref.lane for spec in block.runs}
-            if lanes <= free:
-                self._to_start.remove(block)
-                self._blocks.begin(block, self._history.plan)
-                for spec in block.runs:
-                    worker = self._workers.on_lane(spec.ref.lane)
-                    worker.run = spec
-                    self._assign(worker, spec, now)
-            free -= lanes
+        free = {worker.lane for worker in self._workers if worker.is_free}
+        for block in () if self._stopped_by else self._waiting.take(free):
+            self._blocks.begin(block, self._history.plan)
+            for spec in block.runs:
+                worker = self._workers.on_lane(spec.ref.lane)
+                worker.run = spec
+                self._assign(worker, spec, now)
 
     def _assign(self, worker: WorkerState, spec: messages.RunSpec, now: float) -> None:
         """Have the worker begin the run, or take it up where its records end."""
