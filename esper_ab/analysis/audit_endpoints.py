@@ -33,7 +33,7 @@ def _no_number(history: History) -> Iterator[Finding]:
 
 def _drift(history: History, pairs: Pairs) -> Iterator[Finding]:
     design = history.design
-    positions = design.positions if design.adjusted and design.test == "t" else 1
+    positions = design.positions if design.adjusted else 1
     for contrast, found in pairs.items():
         seen, said = drift(found, positions), []
         if seen is None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, get_origin
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_origin
 
 import msgspec
 
@@ -63,7 +63,6 @@ class RuleOptions(TypedDict, total=False):
     unit: Told
     label: str
     control: str
-    test: Literal["t", "rank"]
     alpha: float
 
 

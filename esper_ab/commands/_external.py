@@ -31,8 +31,6 @@ _OPTIONS = {
         "--label", metavar="WORDS", default="endpoint", show_default=True, help="What the endpoint is, in words."),
     "control": click.option("--control", metavar="NAME", default="", help="Compare the others with this group. "
                             "[default: all pairs]"),
-    "test": click.option("--test", type=click.Choice(("t", "rank")), default="t", show_default=True,
-                         help="rank: where more than one run in ten collapses."),
     "alpha": click.option("--alpha", type=float, default=0.05, show_default=True, metavar="P", help="Error rate of all "
                           "comparisons together."),
     "scores": click.option(
@@ -43,7 +41,7 @@ _OPTIONS = {
     "columns": click.option("--columns", metavar="OURS=THEIRS,…", default="", help="Columns that have other names, as "
                             "in group=algorithm,endpoint=return."),
 }  # fmt: skip
-RULE = ("margin", "better", "unit", "label", "control", "test", "alpha")
+RULE = ("margin", "better", "unit", "label", "control", "alpha")
 
 
 def external_options(*names: str) -> Decorator:

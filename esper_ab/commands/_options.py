@@ -81,7 +81,6 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "exam": _switch("Judge every group that learns against one that does not, to continue, revise or stop. [groups: "
                     "heuristic, random, wait, shaped, simplified, sparse, where none are named]"),
     "endpoint": _takes("evaluation|last-tenth|curve-mean", "What one run comes to. [default: evaluation]"),
-    "test": _takes("t|rank", "rank: for tasks where more than one run in ten collapses. [default: t]"),
     "alpha": _takes("P", "Error rate of the whole experiment. [default: 0.05]", type=float),
     "eval_hosts": _takes("N|auto", "Hosts that each trained policy is evaluated on; auto: by a calibration, the number "
                          "with the least variance x cost. [default: auto]"),
@@ -147,7 +146,7 @@ _SECTIONS = {
         "trainer", "outcome", "outcome_better", "outcome_unit", "outcome_range", "rehearsal",
     ),
     "What is compared, and by which rule": (
-        "max", "looks", "no_early_stop", "futility", "control", "untested", "exam", "endpoint", "test", "alpha",
+        "max", "looks", "no_early_stop", "futility", "control", "untested", "exam", "endpoint", "alpha",
         "grid", "scores", "eval_hosts", "unpaired", "calibration", "appraisal", "fail_unless",
     ),
     "Where it runs": (

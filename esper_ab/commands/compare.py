@@ -65,5 +65,5 @@ def _of_file(file: Path, rule: dict[str, Any], *, json: bool) -> str:
         endpoints.tasks, margin, better=told_by_task(rule["better"]), unit=told_by_task(rule["unit"]),
         label=rule["label"],
     )  # fmt: skip
-    found = explore(endpoints, scales, Rule(control=rule["control"], test=rule["test"], alpha=rule["alpha"]))
+    found = explore(endpoints, scales, Rule(control=rule["control"], alpha=rule["alpha"]))
     return printed(found, scores=rule["scores"], figure=rule["figure"], json=json)

@@ -55,7 +55,7 @@ def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
         better=told_by_task(asked["better"]), unit=told_by_task(asked["unit"]), label=asked["label"],
     )  # fmt: skip
     rule = Rule(
-        control=asked["control"], test=asked["test"], alpha=asked["alpha"], looks=_looks(asked["looks"]),
+        control=asked["control"], alpha=asked["alpha"], looks=_looks(asked["looks"]),
         early_stop=not asked["no_early_stop"], futility=asked["futility"],
     )  # fmt: skip
     plan = make_external_plan(

@@ -6,7 +6,7 @@ It is hashed with the plan. Its boundaries are computed by `design/boundaries.py
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations, count
+from itertools import combinations
 from typing import Literal, Protocol
 
 import msgspec
@@ -16,7 +16,7 @@ from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.settings import Positive, Settings
 from esper_ab.design.counterbalance import draws_positions, orders_estimable
 from esper_ab.settings.experiment import ExperimentSettings, ResolvedExperiment
-from esper_ab.stats.least_pairs import LEAST_PAIRS, smallest_p
+from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.text import counted, digits_for, signed
 
 LEAST_KEPT = 0.5  # power that a stop for futility may be asked to keep
@@ -53,7 +53,7 @@ class Design(Settings, frozen=True, kw_only=True):
     """What an experiment compares, with which test, at which looks and bounds."""
 
     endpoint: Literal["evaluation", "last-tenth", "curve-mean", "given"]  # given: of runs that were made elsewhere
-    test: Literal["t", "rank"]
+    test: Literal["t"]
     alpha: float  # of the whole experiment
     margin: Positive  # in the unit of differences of the outcome
     measures: TaskMeasures  # what is measured; the endpoints are of its outcome
@@ -157,11 +157,6 @@ def check_design(experiment: ExperimentSettings) -> None:
 
 
 def _check_looks(experiment: ExperimentSettings) -> None:
-    if experiment.test == "rank" and experiment.open_ended:
-        raise UsageError(
-            Setting("test", "rank"), " has no rule that is valid at any time: name a number of replicates, or ",
-            Setting("test", "t"),
-        )  # fmt: skip
     looks = experiment.looks
     if looks and experiment.open_ended:
         raise UsageError(
@@ -232,7 +227,6 @@ def make_design(
     if bounded and experiment.futility:
         futility = futility_of(experiment.futility, sides, columns, looks, find_bounds)
     boundaries = boundaries_of(experiment.alpha, len(contrasts), sides, columns, looks, find_bounds) if bounded else ()
-    check_reach(experiment.test, boundaries, len(orders))
     return Design(
         endpoint=experiment.endpoint, test=experiment.test, alpha=experiment.alpha, margin=experiment.margin,
         measures=measures, comparisons=contrasts, positions=positions, adjusted=adjusted,
@@ -254,24 +248,6 @@ def boundaries_of(
         Boundary(open=n_open, alpha=share, nominal_p=nominal)
         for n_open, share, nominal in zip(counts, alphas, found, strict=True)
     )
-
-
-def check_reach(test: str, boundaries: Sequence[Boundary], replicates: int) -> None:
-    """Raise UsageError where complete agreement of so many pairs does not reach the bound of the last look by ranks."""
-    if test != "rank" or not boundaries or smallest_p(replicates) <= boundaries[0].nominal_p[-1]:
-        return
-    first = boundaries[0]
-    least = next(n for n in count(replicates + 1) if smallest_p(n) <= _last_share(n) * first.alpha)
-    raise UsageError(
-        Setting("test", "rank"), f": of {replicates} pairs no p is smaller than {smallest_p(replicates):.2g}, and "
-        f"{counted(first.open, 'comparison')} at alpha {first.open * first.alpha:g} ask for {first.nominal_p[-1]:.2g}, "
-        f"so that no claim could follow: at least {least} replicates, or ", Setting("test", "t"),
-    )  # fmt: skip
-
-
-def _last_share(replicates: int) -> float:
-    """Return what the last look leaves of alpha at least: interim looks take a part."""
-    return 1.0 if replicates < SEVERAL_LOOKS_FROM else 0.75
 
 
 def futility_of(
@@ -304,8 +280,7 @@ def rule(design: Design) -> str:
     kind = f"adjusted for {design.positions} positions" if design.adjusted else "not adjusted for positions"
     kind = kind if design.positions_matter else "not adjusted for positions, which cannot matter here"
     kind = f", {kind}" if design.endpoint != "given" else ""  # of runs made elsewhere no position is known
-    statistic = f"paired t{kind}" if design.test == "t" else "signed-rank test on pairs"
-    return f"{statistic}; {'; '.join(said)}"
+    return f"paired t{kind}; {'; '.join(said)}"
 
 
 def _at_looks(design: Design) -> str:

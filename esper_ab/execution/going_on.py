@@ -78,8 +78,6 @@ def extension(experiment_dir: Path, history: History, replicates: int) -> Extens
     if not history.finished:
         word = history.ended.status if history.ended else "not finished"
         raise UsageError(f"{experiment_dir}: the experiment is {word}; only a finished one can be extended")
-    if history.design.test == "rank":
-        raise UsageError(f"{experiment_dir}: --test rank has no rule beyond the planned replicates; plan more anew")
     if replicates <= history.replicates:
         there = f"{experiment_dir} has {history.replicates} already"
         raise UsageError(f"--replicates {replicates}: {there}; name how many it is to have in all")

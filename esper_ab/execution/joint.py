@@ -71,7 +71,7 @@ def plan_joint(asked: Parts, out: Path, launcher: Launcher, *, only_plan: bool =
     )
     plan = plan_of(
         tuple(group.name for group in first.groups), tuple(map(str, range(first.replicates))), scales,
-        Rule(control=first.control, test=first.test, alpha=asked.alpha, looks=first.looks),
+        Rule(control=first.control, alpha=asked.alpha, looks=first.looks),
     )  # fmt: skip
     joint = Joint(
         parts=tuple(

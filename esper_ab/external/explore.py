@@ -27,7 +27,7 @@ def explore(endpoints: Endpoints, scales: Sequence[Scale], rule: Rule) -> Extern
     groups, order = endpoints.groups, endpoints.replicates
     if len(groups) < 2:
         raise UsageError(f"{endpoints.source}: column group has one group, {groups[0]}; a comparison needs two")
-    rule = Rule(control=rule.control, test=rule.test, alpha=rule.alpha, looks=(len(order),))
+    rule = Rule(control=rule.control, alpha=rule.alpha, looks=(len(order),))
     design, cells = make_external_design(groups, len(order), scales, rule), cells_of(endpoints)
     own = {contrast: own_design(design, scales, contrast) for contrast in design.comparisons}
     paired = {contrast: pair_up(cells, contrast, scales, order) for contrast in design.comparisons}

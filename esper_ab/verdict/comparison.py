@@ -11,7 +11,7 @@ from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_diff
 from esper_ab.stats.equivalence import equivalence
 from esper_ab.stats.pair import Pair
 from esper_ab.stats.paired_difference import PairedDifference, paired_difference
-from esper_ab.stats.signed_rank import SignedRank, hodges_lehmann_interval, signed_rank
+from esper_ab.stats.signed_rank import signed_rank
 from esper_ab.verdict import headline, sentences
 from esper_ab.verdict.decision import Grounds, decide, decided
 from esper_ab.verdict.descriptive import describe
@@ -74,15 +74,13 @@ def _numbers(question: Question, pairs: tuple[Pair, ...], course: Course) -> Num
     effect = adjusted_difference(a, b, sides, design.positions if design.adjusted else 1)
     plain = paired_difference(a, b, 1.0 - (last.alpha if last else question.alpha)) if used else None
     several = len(used) > 1 and a != b
-    rank = signed_rank(a, b) if several or (used and design.test == "rank") else None
     bound = last.equivalence_p if last else None
-    # Under the rank test equivalence is read off its own interval; the p of two t-tests would be another test's.
-    tost = equivalence(effect, design.margin, bound) if effect and bound and several and design.test == "t" else None
-    found = spread(design.test, effect, plain) if several else None
+    tost = equivalence(effect, design.margin, bound) if effect and bound and several else None
+    found = spread(effect) if several else None
     return Numbers(
-        question=question, course=course, pairs=pairs, used=len(used), effect=effect, plain=plain, rank=rank,
-        estimate=_estimate(course, effect, plain, rank if design.test == "rank" else None),
-        at_look=_interval(question, course, effect, used), simultaneous=_simultaneous(question, course),
+        question=question, course=course, pairs=pairs, used=len(used), effect=effect, plain=plain,
+        rank=signed_rank(a, b) if several else None, estimate=_estimate(course, effect, plain),
+        at_look=_interval(question, course, effect), simultaneous=_simultaneous(question, course),
         futility=_futility(course), descriptive=describe(a, b, question.rng_seed, lower=question.sign < 0.0),
         equivalence=tost, pairs_needed=needed_here(question, course, found) if found else None,
         pairs_anew=needed_anew(question, course, found) if found else None,
@@ -112,7 +110,7 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
     on_equivalence = verdict is Verdict.EQUIVALENT
     low, high, level = _equivalence_interval(question, course) if on_equivalence else numbers.at_look
     most = None if question.open_ended else max(len(pairs), question.planned - len(lost.replicates))
-    found = spread(question.design.test, numbers.effect, numbers.plain)
+    found = spread(numbers.effect)
     smallest = smallest_difference(question, course, found, most) if found and most is not None else None
     undecided = verdict is Verdict.INCONCLUSIVE and not caps and course.finished
     return Assessment(
@@ -132,28 +130,21 @@ def _kind(numbers: Numbers, low: float | None, smallest: float | None) -> Kind:
 
 
 def _estimate(
-    course: Course, effect: AdjustedDifference | None, plain: PairedDifference | None, rank: SignedRank | None
+    course: Course, effect: AdjustedDifference | None, plain: PairedDifference | None
 ) -> float | None:
     if course.looks and course.looks[-1].mean is not None:
         return course.looks[-1].mean
-    if rank is not None:
-        return rank.estimate
     if effect is not None:
         return effect.mean
     return plain.mean if plain is not None else None
 
 
-def _interval(
-    question: Question, course: Course, effect: AdjustedDifference | None, used: Sequence[Pair]
-) -> DifferenceInterval:
+def _interval(question: Question, course: Course, effect: AdjustedDifference | None) -> DifferenceInterval:
     """Return the interval of the last look; where no look with a bound was taken, one that no boundary corrects."""
     design, last = question.design, course.looks[-1] if course.looks else None
     if last is not None and (last.bound_p is not None or last.bound_e is not None):
         return last.low, last.high, _level(question, course, last.alpha)
-    if design.test == "rank":
-        found = hodges_lehmann_interval([pair.a for pair in used], [pair.b for pair in used], question.alpha)
-    else:
-        found = effect.interval(question.alpha) if effect is not None else None
+    found = effect.interval(question.alpha) if effect is not None else None
     early = not course.finished and (len(design.looks) > 1 or question.open_ended)
     return *(found or (None, None)), Level(confidence=1.0 - question.alpha, early=early)
 

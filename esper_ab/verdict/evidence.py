@@ -64,14 +64,14 @@ class Numbers:
     plain: PairedDifference | None  # not adjusted, at the level 1 - alpha of the comparison
     rank: SignedRank | None
     descriptive: Mapping[str, Any]  # results of the descriptive statistics, by name
-    equivalence: Equivalence | None  # at the last planned look, against its bound; of the t-test only
+    equivalence: Equivalence | None  # at the last planned look, against its bound
     pairs_needed: PairsNeeded | None  # in this plan; beyond it at the price of an extension
     pairs_anew: PairsNeeded | None  # in a new plan with about the last bound of this one
 
     @property
     def degenerate(self) -> bool:
         """Whether the differences used are no sample that the deciding test may be applied to."""
-        if self.question.design.test == "rank" or self.effect is None:
+        if self.effect is None:
             return self.plain is not None and self.plain.degenerate
         return self.effect.degenerate
 
@@ -95,18 +95,6 @@ class Numbers:
             return False
         low, high = look.equivalence_low, look.equivalence_high
         return low is not None and high is not None and -margin < low and high < margin
-
-    @property
-    def mean_contradicts(self) -> bool:
-        """Whether ranks would decide at the last look, were it not for the mean difference."""
-        look, plain, margin = self.last_look, self.plain, self.question.design.margin
-        if self.question.design.test != "rank" or look is None or plain is None or look.low is None:
-            return False
-        if look.low > 0.0 or (look.high is not None and look.high < 0.0):
-            return plain.mean * look.low <= 0.0
-        low, high = look.equivalence_low, look.equivalence_high
-        inside = low is not None and high is not None and -margin < low and high < margin
-        return inside and abs(plain.mean) >= margin
 
     @property
     def last_look(self) -> Look | None:

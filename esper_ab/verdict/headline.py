@@ -27,7 +27,6 @@ class Why(StrEnum):
     FLOOR = "they do not stand clear of what a group comes to that learns nothing"
     FUTILE = "it was stopped for futility: a difference of the margin had become unlikely"
     WITHDRAWN = "what an earlier look decided the last one does not show"
-    MEAN = "the mean difference contradicts what most pairs show"
     NO_SPREAD = "too little varies between the pairs for any test"
     NO_INTERVAL = "these pairs give no interval"
     EARLY = f"that a difference is smaller than the margin is not said before {LEAST_EQUIVALENCE_PAIRS} pairs"
@@ -133,7 +132,7 @@ def _why(evidence: Evidence) -> Why:
         return Why.FUTILE
     if evidence.course.decision != evidence.course.standing:
         return Why.WITHDRAWN
-    return Why.MEAN if evidence.mean_contradicts else _why_open(evidence)
+    return _why_open(evidence)
 
 
 def _why_open(evidence: Evidence) -> Why:

@@ -16,8 +16,7 @@ from esper_ab.design.design import Design
 from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_difference
 from esper_ab.stats.anytime_t import anytime_interval, log_evidence
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
-from esper_ab.stats.pair import Pair, degenerate
-from esper_ab.stats.signed_rank import hodges_lehmann_interval, signed_rank
+from esper_ab.stats.pair import Pair
 
 _LARGEST_LOG = 700.0  # exp() of more is no float; an e-value beyond it says no more
 Interval = tuple[float, float] | None
@@ -33,7 +32,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     bound_e: float | None  # e-value asked for; None at a planned look
     p: float | None  # of the design's test; None at a look of the anytime-valid rule
     e: float | None
-    mean: float | None  # Hodges-Lehmann estimate when the test is "rank"
+    mean: float | None
     low: float | None  # repeated interval: the differences that this look's bound does not reject
     high: float | None
     simultaneous_low: float | None  # interval at the share held first: those of all comparisons hold at once
@@ -56,12 +55,8 @@ class LookData:
 
     pairs: int
     effect: AdjustedDifference | None
-    a: tuple[float, ...]  # endpoints
-    b: tuple[float, ...]
     p: float | None
-    mean: float | None  # what the test estimates
-    average: float | None  # what is to be estimated; differs from `mean` under the rank test only
-    of_average: AdjustedDifference | None  # unadjusted t of `average`: must agree under the rank test on what is small
+    mean: float | None
 
 
 def look_data(design: Design, replicates: int, pairs: Sequence[Pair]) -> LookData:
@@ -70,26 +65,11 @@ def look_data(design: Design, replicates: int, pairs: Sequence[Pair]) -> LookDat
     a, b = tuple(pair.a for pair in used), tuple(pair.b for pair in used)
     sides = [(pair.position_a, pair.position_b) for pair in used]
     if len(used) >= LEAST_PAIRS and mixed_up(design, sides):  # as lost replicates can leave them: a later look decides
-        return LookData(
-            pairs=len(used), effect=None, a=a, b=b, p=None, mean=None, average=None, of_average=None
-        )
-    if design.test == "rank" and used and not _anytime(design, replicates):
-        rank = signed_rank(a, b)
-        p = None if degenerate(a, b) or not rank.n else rank.p
-        average = math.fsum(x - y for x, y in zip(a, b, strict=True)) / len(a)
-        return LookData(
-            pairs=len(used), effect=None, a=a, b=b, p=p, mean=rank.estimate, average=average,
-            of_average=adjusted_difference(a, b, sides, 1),
-        )  # fmt: skip
+        return LookData(pairs=len(used), effect=None, p=None, mean=None)
     effect = adjusted_difference(a, b, sides, design.positions if design.adjusted else 1)
     if effect is None:
-        return LookData(
-            pairs=len(used), effect=None, a=a, b=b, p=None, mean=None, average=None, of_average=None
-        )
-    return LookData(
-        pairs=len(used), effect=effect, a=a, b=b, p=effect.p, mean=effect.mean, average=effect.mean,
-        of_average=None,
-    )  # fmt: skip
+        return LookData(pairs=len(used), effect=None, p=None, mean=None)
+    return LookData(pairs=len(used), effect=effect, p=effect.p, mean=effect.mean)
 
 
 def mixed_up(design: Design, sides: Sequence[tuple[int, int]]) -> bool:
@@ -111,14 +91,14 @@ def take_look(design: Design, replicates: int, data: LookData, n_open: int) -> L
         at = design.looks.index(replicates)
         bound, first = (design.boundary(n).nominal_p[at] for n in (n_open, len(design.comparisons)))
         twice = 2.0 * first  # two one-sided tests at `first`
-    interval, simultaneous, equal = (_interval(design, data, p) for p in (bound, first, twice))
+    interval, simultaneous, equal = (_interval(data, p) for p in (bound, first, twice))
     reached = data.p is not None and bound is not None and bound > 0.0 and data.p <= bound
     crossed = reached and _crosses(data, interval)
-    equivalent = not reached and _small(data, equal, design.margin, twice)
+    equivalent = not reached and _small(data, equal, design.margin)
     look = Look(
         replicates=replicates, pairs=data.pairs, alpha=design.alpha / n_open, bound_p=bound, bound_e=None,
         p=data.p, e=None, mean=data.mean, **_limits(interval, simultaneous, equal), equivalence_p=first,
-        crossed=crossed, small=_small(data, simultaneous, design.margin, first), equivalent=equivalent, futile=False,
+        crossed=crossed, small=_small(data, simultaneous, design.margin), equivalent=equivalent, futile=False,
     )  # fmt: skip
     stop = design.futility.nominal_p[design.looks.index(replicates)] if design.futility is not None else 0.0
     return _with_futility(look, data, stop, design) if stop else look
@@ -126,9 +106,9 @@ def take_look(design: Design, replicates: int, data: LookData, n_open: int) -> L
 
 def _with_futility(look: Look, data: LookData, stop: float, design: Design) -> Look:
     """Return the look with its interval at twice `stop`, and whether that stops a comparison that is not decided."""
-    interval = _interval(design, data, 2.0 * stop)
+    interval = _interval(data, 2.0 * stop)
     low, high = interval or (None, None)
-    unlikely = _small(data, interval, design.margin, 2.0 * stop, LEAST_PAIRS)
+    unlikely = _small(data, interval, design.margin, LEAST_PAIRS)
     futile = unlikely and not look.crossed and not look.equivalent
     return msgspec.structs.replace(look, futility_p=stop, futility_low=low, futility_high=high, futile=futile)
 
@@ -140,13 +120,9 @@ def _limits(interval: Interval, simultaneous: Interval, equal: Interval) -> dict
     return low | {f"{name}high": found[1] if found else None for name, found in named}
 
 
-def _interval(design: Design, data: LookData, p: float | None) -> Interval:
-    """Return the differences that the design's test does not reject at two-sided `p`."""
-    if not p or data.p is None:
-        return None
-    if design.test == "rank":
-        return hodges_lehmann_interval(data.a, data.b, p)
-    return data.effect.interval(p) if data.effect else None
+def _interval(data: LookData, p: float | None) -> Interval:
+    """Return the differences that the test does not reject at two-sided `p`."""
+    return data.effect.interval(p) if p and data.p is not None and data.effect else None
 
 
 def _anytime_look(design: Design, replicates: int, data: LookData, n_open: int) -> Look:
@@ -172,29 +148,12 @@ def _anytime_look(design: Design, replicates: int, data: LookData, n_open: int) 
 
 
 def _crosses(data: LookData, interval: Interval) -> bool:
-    """Return whether a test that reached its bound may claim a difference: pairs, estimate, mean, interval agree.
-
-    With ties a rank test can reject at an estimate of 0 or beside an interval that holds 0; and what most pairs show
-    the mean may contradict.
-    """
-    if data.pairs < LEAST_PAIRS or not data.mean or data.average is None or interval is None:
+    """Return whether a test that reached its bound may claim a difference: pairs enough, and interval on one side."""
+    if data.pairs < LEAST_PAIRS or not data.mean or interval is None:
         return False
-    above = data.mean > 0.0
-    return (interval[0] > 0.0 and data.average > 0.0) if above else (interval[1] < 0.0 and data.average < 0.0)
+    return interval[0] > 0.0 if data.mean > 0.0 else interval[1] < 0.0
 
 
-def _small(
-    data: LookData, interval: Interval, margin: float, p: float | None = None, least: int = LEAST_EQUIVALENCE_PAIRS
-) -> bool:
-    """Return whether there are `least` pairs, and the interval and the mean lie within the margin.
-
-    Ranks hardly see rare collapses, in which all of a mean difference can lie: under the rank test the interval of the
-    mean at two-sided `p` must lie there, too.
-    """
-    if data.pairs < least or data.average is None or interval is None:
-        return False
-    if data.of_average is not None:
-        also = data.of_average.interval(p) if p else None
-        if also is None or not -margin < also[0] <= also[1] < margin:
-            return False
-    return -margin < interval[0] and interval[1] < margin and abs(data.average) < margin
+def _small(data: LookData, interval: Interval, margin: float, least: int = LEAST_EQUIVALENCE_PAIRS) -> bool:
+    """Return whether there are `least` pairs, and the interval lies within the margin."""
+    return data.pairs >= least and interval is not None and -margin < interval[0] and interval[1] < margin

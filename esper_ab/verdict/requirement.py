@@ -108,16 +108,11 @@ def _too_few(requirement: Requirement, comparison: Comparison) -> str:
 
 
 def _not_worse(comparison: Comparison, *, forwards: bool) -> bool:
-    """Of an open comparison: the repeated interval of its last look excludes the margin on the side that matters.
-
-    So does the mean difference, which under the rank test need not lie in that interval.
-    """
-    look, plain = comparison.last_look, comparison.plain
-    if look is None or look.low is None or look.high is None or plain is None:
+    """Of an open comparison: the repeated interval of its last look excludes the margin on the side that matters."""
+    look = comparison.last_look
+    if look is None or look.low is None or look.high is None:
         return False
     if look.pairs < LEAST_EQUIVALENCE_PAIRS or comparison.floored or comparison.lost.a != comparison.lost.b:
         return False
     margin, sign = comparison.question.design.margin, comparison.question.sign * (1.0 if forwards else -1.0)
-    by_ranks = comparison.question.design.test == "rank"
-    low = look.low if sign > 0.0 else -look.high
-    return low > -margin and (not by_ranks or sign * plain.mean > -margin)
+    return (look.low if sign > 0.0 else -look.high) > -margin

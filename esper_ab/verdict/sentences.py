@@ -104,7 +104,7 @@ def _decided(evidence: Evidence) -> str:
         tost = f" (TOST p {p_text(evidence.equivalence.p)})" if evidence.equivalence else ""
         return (
             f"EQUIVALENT within +-{margin} ({n}). {numbers} A difference of the margin or more is rejected in "
-            f"both directions{tost}.{_also_of_the_mean(evidence)}"
+            f"both directions{tost}."
         )
     said = f"{evidence.verdict} ({n}). {numbers}"
     if evidence.verdict in (Verdict.BETTER, Verdict.WORSE):
@@ -115,20 +115,14 @@ def _decided(evidence: Evidence) -> str:
     return f"{said} There is a difference, smaller than the margin of {margin}{at_once}."
 
 
-def _also_of_the_mean(evidence: Evidence) -> str:
-    return " The paired t rejects it of the mean, too." if _by_ranks(evidence) else ""
-
-
 def _test(evidence: Evidence) -> str:
     """Write the deciding statistic of the last look, with its bound."""
     look, design = evidence.last_look, evidence.question.design
     if look is not None and look.bound_e is not None:
         reached = "no e-value" if look.e is None else f"e-value {look.e:.3g}"
         return f"{reached} ({look.bound_e:g} asked for)"
-    kind = "signed-rank" if design.test == "rank" else "adjusted paired t" if design.adjusted else "paired t"
-    p = look.p if look is not None else evidence.effect.p if evidence.effect and design.test == "t" else None
-    if look is None and design.test == "rank" and evidence.rank is not None:
-        p = evidence.rank.p
+    kind = "adjusted paired t" if design.adjusted else "paired t"
+    p = look.p if look is not None else evidence.effect.p if evidence.effect else None
     if p is None:
         return f"no {kind}"
     if look is None or look.bound_p is None:
@@ -178,15 +172,12 @@ def _undecided(evidence: Evidence) -> str:
 
 
 def _withdrawn(evidence: Evidence) -> str:
-    """Explain an open comparison whose boundary was reached: at an earlier look, or by ranks against the mean."""
-    course, plain = evidence.course, evidence.plain
-    if course.decision != course.standing:
-        what = "The boundary was crossed" if course.decision == "crossed" else "Equivalence was shown"
-        return f"{what}{_when(evidence).removeprefix(', decided')}, but the last look does not show it any more."
-    if plain is None or not evidence.mean_contradicts:
+    """Explain an open comparison whose boundary was reached at an earlier look."""
+    course = evidence.course
+    if course.decision == course.standing:
         return ""
-    mean = evidence.question.design.difference(plain.mean)
-    return f"The mean difference, {mean}, contradicts what most pairs show: no verdict."
+    what = "The boundary was crossed" if course.decision == "crossed" else "Equivalence was shown"
+    return f"{what}{_when(evidence).removeprefix(', decided')}, but the last look does not show it any more."
 
 
 def _ruled_out(evidence: Evidence) -> str:
@@ -234,9 +225,9 @@ def _shown(evidence: Evidence) -> str:
         few = f"fewer than {LEAST_PAIRS} by another"
         return f". {same} of {n} differ by the same amount and {few}: there is {lacking}."
     last = evidence.last_look
-    if (last.mean is None) if last is not None else (evidence.effect is None and not _by_ranks(evidence)):
+    if (last.mean is None) if last is not None else evidence.effect is None:
         return ", not adjusted: group and position cannot be told apart in these pairs, so the look decides nothing."
-    if not _by_ranks(evidence) and evidence.effect is not None and evidence.effect.degenerate:
+    if evidence.effect is not None and evidence.effect.degenerate:
         return f": beside the positions nothing varies between pairs, so there is {lacking}."
     if evidence.low is None:
         return f", {_test(evidence)}; at this bound {n} give no interval."
@@ -247,12 +238,6 @@ def _alike(evidence: Evidence) -> int:
     """Return the size of the largest set of used pairs with equal differences."""
     used = evidence.pairs[: evidence.used]
     return alike([pair.a for pair in used], [pair.b for pair in used])
-
-
-def _by_ranks(evidence: Evidence) -> bool:
-    """Return whether the signed-rank test decides; after the declared maximum the anytime-valid t does."""
-    look = evidence.last_look
-    return evidence.question.design.test == "rank" and (look is None or look.bound_e is None)
 
 
 def _next_look(evidence: Evidence) -> str:
@@ -344,9 +329,7 @@ def _on_design(evidence: Evidence) -> list[str]:
         found.append("Unpaired: the runs of a replicate share no randomness; which runs form a pair means nothing.")
     if not design.early_stop:
         found.append("No early stop: pairs after the deciding look are in the numbers, not in the decision.")
-    if design.positions > 1 and _by_ranks(evidence) and design.positions_matter:
-        found.append("The signed-rank test is not adjusted for lane and start order; it relies on their balance.")
-    elif not design.positions_matter:
+    if not design.positions_matter:
         found.append("Not adjusted for lane and start order: no record can depend on them here.")
     elif design.positions > 1 and not design.adjusted and evidence.used > 1:
         why = "too few pairs at the first look" if design.too_few_to_adjust else "not estimable in this order"
@@ -366,7 +349,7 @@ def beside(evidence: Evidence) -> Beside:
     """Return what a descriptive statistic may know of the comparison that it is shown beside."""
     question, verdict = evidence.question, evidence.verdict
     return Beside(
-        a=question.a, b=question.b, pairs=evidence.used, claimed=verdict in DIFFERENT and question.design.test == "t",
+        a=question.a, b=question.b, pairs=evidence.used, claimed=verdict in DIFFERENT,
         alpha=evidence.last_look.alpha if evidence.last_look else question.alpha,
         undecided=verdict is Verdict.INCONCLUSIVE and not evidence.capped_by, unit=question.design.outcome.apart,
         digits=question.design.digits,

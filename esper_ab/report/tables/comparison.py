@@ -59,9 +59,8 @@ def beside_tables(comparisons: Sequence[Comparison]) -> Iterator[Table]:
 
 
 def _beside_table(comparison: Comparison) -> Table:
-    by_rank = comparison.question.design.test == "rank"
     rows = (
-        *_plain(comparison), *_descriptive(comparison, "test"), *(() if by_rank else _ranks(comparison)),
+        *_plain(comparison), *_descriptive(comparison, "test"), *_ranks(comparison),
         *_descriptive(comparison, "effect"),
     )
     return Table(
@@ -106,8 +105,6 @@ def _deciding(comparison: Comparison) -> Iterator[Row]:
     for position in effect.positions:
         interval = f"95 % interval {span(position.low, position.high, design.digits)}"
         yield f"position {position.position} against 0", f"{design.difference(position.mean)}, {interval}"
-    if design.test == "rank":
-        yield from _ranks(comparison)
 
 
 def _within(design: Design, low: float, high: float) -> str:
@@ -140,9 +137,8 @@ def _ranks(comparison: Comparison) -> Iterator[Row]:
     rank = comparison.rank
     if rank is not None:
         kind = "exact" if rank.exact else "normal approximation"
-        name = "signed rank (deciding)" if comparison.question.design.test == "rank" else "signed rank"
         estimate = comparison.question.design.difference(rank.estimate)
-        yield name, f"p {p_text(rank.p)} ({kind}), Hodges-Lehmann {estimate}"
+        yield "signed rank", f"p {p_text(rank.p)} ({kind}), Hodges-Lehmann {estimate}"
 
 
 def _equivalence(comparison: Comparison) -> Iterator[Row]:

@@ -11,7 +11,6 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.design.design import Contrast, default_looks, extended, rule
 from esper_ab.plan.blocks import extend
-from esper_ab.stats.least_pairs import smallest_p
 
 LOOSE = Arithmetic(deterministic=False)  # with it lane and start order could matter on cores, too
 
@@ -98,13 +97,6 @@ def test_fewer_than_six_replicates_have_no_boundary():
         ({"looks": (8, 6, 10)}, "ascending"),
         ({"looks": (4, 10)}, "--looks 4: the first look needs 6"),
         ({"looks": (6, 10), "open_ended": True}, "without a maximum there is an interim look after every pair"),
-        ({"test": "rank", "open_ended": True}, "--test rank has no rule that is valid at any time"),
-        (
-            {"test": "rank", "replicates": 6, "groups": ("a", "b", "c"), "placement": "share"},
-            "--test rank: of 6 pairs no p is smaller than 0.031, and 3 comparisons at alpha 0.05 ask for 0.017, so "
-            "that no claim could follow: at least 7 replicates, or --test t",
-        ),
-        ({"test": "rank", "replicates": 10, "alpha": 1e-3}, "at least 12 replicates"),
         ({"futility": 0.3}, "--futility 0.3: the power to keep at the margin, from 0.5 to below 1; 0 for no such stop"),
         ({"futility": 0.8, "replicates": 6}, ": a plan of 6 replicates has one look, and so none that could stop"),
         ({"futility": 0.8, "early_stop": False}, "--futility 0.8 stops comparisons early"),
@@ -142,18 +134,3 @@ def test_extending_a_plan_gives_the_blocks_that_a_longer_plan_has():
             assert (mine.env_devices, mine.policy_file, mine.log_file, mine.ref.replicate) == (
                 planned.env_devices, planned.policy_file, planned.log_file, planned.ref.replicate,
             )
-
-
-@pytest.mark.parametrize("alpha", [0.05, 0.01, 1e-3, 1e-5])
-@pytest.mark.parametrize("groups", ["ab", "abc", "abcdef"])
-def test_as_many_replicates_as_are_named_let_ranks_reach_their_bound(alpha, groups):
-    def asked(replicates):
-        return fake_plans.plan(
-            test="rank", alpha=alpha, groups=tuple(groups), replicates=replicates, placement="share"
-        )
-
-    try:
-        design = asked(6).design
-    except UsageError as refused:
-        design = asked(int(str(refused).split("at least ")[1].split()[0])).design
-    assert smallest_p(design.looks[-1]) <= design.boundaries[0].nominal_p[-1]

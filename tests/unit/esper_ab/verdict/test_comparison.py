@@ -88,10 +88,9 @@ def test_small_differences_of_both_signs_are_equivalent_and_not_merely_undecided
     assert small(rule=design(16, margin=0.1)).verdict is Verdict.INCONCLUSIVE
 
 
-@pytest.mark.parametrize("test", ["t", "rank"])
-def test_an_equivalence_prints_the_interval_that_it_rests_on(test):
+def test_an_equivalence_prints_the_interval_that_it_rests_on():
     """Two one-sided tests at 5 % are the 90 % interval."""
-    result = small(rule=design(16, test=test, margin=3.0))
+    result = small(rule=design(16, margin=3.0))
     look = result.last_look
     assert (result.low, result.high) == (look.equivalence_low, look.equivalence_high)
     assert str(result.level) == "90 % interval"
@@ -169,36 +168,11 @@ def test_several_comparisons_share_the_error():
     assert "3 comparisons share alpha" in shared.rule
 
 
-def test_the_rank_test_decides_where_it_was_declared():
-    a, b = (75.0, 76.2, 74.1, 75.7, 76.0, 20.0), (70.1, 72.0, 70.3, 70.0, 71.7, 19.0)
-    result = compared(design(6, test="rank"), pairs_of(a, b))
-    assert result.verdict is Verdict.BETTER
-    assert "signed-rank p = 0.031" in result.sentence
-    assert result.estimate == result.rank.estimate
-    assert any("signed-rank test is not adjusted" in caveat for caveat in result.caveats)
-
-
-def test_where_ranks_decide_what_the_t_lacks_is_not_lacking():
-    constant = compared(design(10, test="rank"), pairs_of(np.array(BETTER_A), np.array(BETTER_A) - 2.0))
-    assert constant.verdict is Verdict.INCONCLUSIVE  # 6 pairs reach 0.031 at best
-    assert "in every pair: without any spread there is no test, no interval and no verdict." in constant.sentence
-    varied = compared(design(10, test="rank"), pairs_of(BETTER_A, np.array(BETTER_B)))
-    assert "signed-rank p = 0.031 (0.0076 asked for); at this bound 6 pairs give no interval." in varied.sentence
+def test_pairs_that_cannot_be_told_from_their_positions_decide_nothing():
     aliased = [Pair(replicate=r, a=70.0 + r, b=70.5 + 7 * r % 5, position_a=0, position_b=1) for r in range(10)]
-    beside = compared(design(10, test="rank", positions_drawn=True), aliased)
-    assert "signed-rank p = 0.096" in beside.sentence
-    assert "not adjusted: group" not in beside.sentence
-    for test in ("t", "rank"):
-        apart = compared(design(10, test=test), aliased)
-        assert "group and position cannot be told apart in these pairs, so the look decides nothing." in apart.sentence
-        assert (apart.verdict, apart.low) == (Verdict.INCONCLUSIVE, None)
-
-
-def test_equivalence_by_ranks_names_no_p_of_two_t_tests():
-    result = small(rule=design(16, test="rank"))
-    assert result.verdict is Verdict.EQUIVALENT
-    assert result.equivalence is None
-    assert "TOST" not in result.sentence
+    apart = compared(design(10), aliased)
+    assert "group and position cannot be told apart in these pairs, so the look decides nothing." in apart.sentence
+    assert (apart.verdict, apart.low) == (Verdict.INCONCLUSIVE, None)
 
 
 def going_on(looks, **changes):
@@ -215,24 +189,15 @@ def test_an_equivalence_that_later_pairs_do_not_show_is_none():
     assert result.headline.endswith("but what an earlier look decided the last one does not show.")
 
 
-@pytest.mark.parametrize("test", ["t", "rank"])
-def test_a_crossing_that_later_pairs_reverse_is_none(test):
+def test_a_crossing_that_later_pairs_reverse_is_none():
     """Better by 8 after six pairs, worse by 5 after ten."""
     d = [8.0, 8.5, 7.5, 8.2, 7.8, 8.1, -24.0, -26.0, -25.0, -23.0]
     pairs = pairs_of(60.0 + np.array(d), np.full(10, 60.0))
-    assert compared(going_on((6, 10), test=test), pairs[:6]).verdict is Verdict.BETTER
-    result = compared(going_on((6, 10), test=test), pairs)
+    assert compared(going_on((6, 10)), pairs[:6]).verdict is Verdict.BETTER
+    result = compared(going_on((6, 10)), pairs)
     assert (result.course.decision, result.course.direction, result.verdict) == ("crossed", 1, Verdict.INCONCLUSIVE)
     assert "The boundary was crossed after replicate 6 (look 1 of 2), but the last look" in result.sentence
     assert "better than simplified by" not in result.headline
-
-
-def test_by_ranks_a_claim_against_the_mean_is_none():
-    wins = [1.0, 1.2, 1.4, 0.9, 1.1, 1.3, 1.5, 0.8, 1.6, 1.02, 1.22, 1.42, 0.92, 1.12, 1.32, -45.0]
-    result = compared(design(16, test="rank"), pairs_of(50.0 + np.array(wins), np.full(16, 50.0)))
-    assert result.verdict is Verdict.INCONCLUSIVE
-    assert f"The mean difference, {result.plain.mean:+.2f} points, contradicts what most pairs show" in result.sentence
-    assert result.headline.endswith("but the mean difference contradicts what most pairs show.")
 
 
 def test_a_look_that_found_no_pair_says_so():

@@ -1,0 +1,32 @@
+"""Files whose endpoints once led to a claim that their law makes false in far more than one case of twenty."""
+
+from pathlib import Path
+
+import pytest
+
+from esper_ab.contracts.errors import ConditionNotMet
+from esper_ab.external.csv_file import read_csv
+from esper_ab.external.judge import judge
+from esper_ab.external.plan import Rule, make_external_plan
+from esper_ab.external.scales import scales_of
+from esper_ab.verdict.requirement import parse_requirement, require
+
+FILES = Path(__file__).parent / "files"
+
+
+def judged(name, replicates=20, **rule):
+    groups = ("A", "B")
+    plan = make_external_plan(
+        groups, tuple(map(str, range(replicates))), scales_of(("",), 2.0, unit="%"), Rule(**{"looks": (20,)} | rule)
+    )
+    return judge(plan, read_csv(FILES / name)).comparisons[0].comparison
+
+
+@pytest.mark.parametrize("name", ["gate.csv", "gate2.csv"])
+def test_a_gate_does_not_hold_where_the_mean_may_be_worse_by_the_margin(name):
+    """B is worse by more than the margin, all of it in rare collapses that most pairs do not show."""
+    found = judged(name)
+    assert str(found.verdict) == "INCONCLUSIVE"
+    gate = parse_requirement("B not-worse-than A", ("A", "B"), found.question.design.comparisons)
+    with pytest.raises(ConditionNotMet):
+        require([gate], [found])
