@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from .procedure import ALPHA, SMALL_LEAST, Bools, Floats, Rule
+from .procedure import ALPHA, Floats, Rule
 
 Counts = NDArray[np.int64]
 
@@ -88,15 +88,12 @@ def chances(table: Counts, cells: Floats) -> Floats:
     return np.exp(np.log(np.maximum(cells, 1e-300)) @ table.T + ways)
 
 
-def follow_paired(kinds: Counts, rule: Rule, margin: float, alpha: float = ALPHA) -> tuple[Floats, Bools]:
-    """(claims, EQUIVALENT) of experiments [experiments, pairs] of kinds 0..3: both, first, second, neither."""
-    claimed, equivalent = np.zeros(len(kinds)), np.zeros(len(kinds), bool)
+def follow_paired(kinds: Counts, rule: Rule) -> Floats:
+    """Claims of experiments [experiments, pairs] of kinds 0..3: both succeed, the first, the second, neither."""
+    claimed = np.zeros(len(kinds))
     for k, n in enumerate(rule.looks):
-        counts = [(kinds[:, :n] == kind).sum(1) for kind in range(4)]
-        bound = float(rule.nominal(k, np.array(alpha)))
-        new = claims(mcnemar(counts[1], counts[2]), *paired_interval(*counts, z_of(bound)), bound)
+        table = [(kinds[:, :n] == kind).sum(1) for kind in range(4)]
+        bound = float(rule.nominal(k, np.array(ALPHA)))
+        new = claims(mcnemar(table[1], table[2]), *paired_interval(*table, z_of(np.array(bound))), bound)
         claimed = np.where(claimed == 0, new, claimed)
-        if rule.small(k) and n >= SMALL_LEAST:
-            low, high = paired_interval(*counts, z_of(2 * bound))
-            equivalent = (claimed == 0) & (low > -margin) & (high < margin)
-    return claimed, equivalent
+    return claimed

@@ -1,6 +1,7 @@
 """Laws of runs: each a function of a standard normal, so that runs of a replicate can correlate under any of them."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 Quantile = Callable[[Floats], Floats]
 _Z = np.linspace(-6, 6, 6001)
 _WEIGHT = np.exp(-(_Z**2) / 2) / np.exp(-(_Z**2) / 2).sum()
@@ -62,21 +64,20 @@ def _scale(shape: str) -> tuple[float, float]:
     return mean, float(np.sqrt((x - mean) ** 2 @ _WEIGHT))
 
 
-def latent(rng: np.random.Generator, size: tuple[int, int, int], correlation: float) -> Floats:
-    """[experiments, groups, replicates] normals; a negative correlation is one between groups that alternate."""
-    experiments, groups, replicates = size
-    z = rng.standard_normal(size)
-    if correlation:
-        sign = np.where(np.arange(groups) % 2, np.sign(correlation), 1.0)[:, None]
-        shared = rng.standard_normal((experiments, 1, replicates))
-        z = np.sqrt(1 - abs(correlation)) * z + sign * np.sqrt(abs(correlation)) * shared
-    return z
-
-
 def runs(shape: str, z: Floats) -> Floats:
     """Outcomes with mean 0 and SD 1."""
     mean, sd = _scale(shape)
     return (SHAPES[shape](z) - mean) / sd
+
+
+def latent(rng: np.random.Generator, size: tuple[int, int, int], correlation: float) -> Floats:
+    """[experiments, groups, replicates] normals; a negative correlation is one between groups that alternate."""
+    z = rng.standard_normal(size)
+    if correlation:
+        sign = np.where(np.arange(size[1]) % 2, np.sign(correlation), 1.0)[:, None]
+        shared = rng.standard_normal((size[0], 1, size[2]))
+        z = np.sqrt(1 - abs(correlation)) * z + sign * np.sqrt(abs(correlation)) * shared
+    return z
 
 
 def ar1(rng: np.random.Generator, size: tuple[int, int, int], phi: float) -> Floats:
@@ -85,3 +86,24 @@ def ar1(rng: np.random.Generator, size: tuple[int, int, int], phi: float) -> Flo
     for r in range(1, size[2]):
         x[..., r] = phi * x[..., r - 1] + np.sqrt(1 - phi**2) * x[..., r]
     return x
+
+
+@dataclass(frozen=True)
+class Unequal:
+    """The last group has a law of its own; in the others, runs also collapse now and then."""
+
+    first: str = "normal"
+    last: str = "normal"
+    sds: tuple[float, float] = (1.0, 1.0)
+    correlation: float = 0.0
+    rate: float = 0.0
+    depth: float = 0.0
+
+    def draw(self, rng: np.random.Generator, size: tuple[int, int, int]) -> tuple[Floats, Bools]:
+        """Outcomes, every group with a mean of 0, and which runs collapsed."""
+        x = latent(rng, size, self.correlation)
+        x[:, :-1], x[:, -1] = runs(self.first, x[:, :-1]) * self.sds[0], runs(self.last, x[:, -1]) * self.sds[1]
+        hit = rng.random(size) < self.rate
+        hit[:, -1] = False
+        x[:, :-1] += self.depth * (self.rate - hit[:, :-1])
+        return x, hit

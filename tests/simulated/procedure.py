@@ -118,20 +118,16 @@ class Outcome:
         )
 
 
-def degenerate(d: Floats, present: Bools | None) -> Bools:
+def degenerate(d: Floats) -> Bools:
     """More than half of the differences are one and the same amount, and fewer than six others: no test applies."""
-    if present is not None:
-        d = np.where(present, d, np.nan)
-    counts = np.isfinite(d).sum(-1)
-    middle = np.nanmedian(d, -1)  # where more than half agree, it is theirs
-    same = (np.abs(d - middle[..., None]) <= 1e-9).sum(-1)
-    return np.asarray((2 * same > counts) & (counts - same < LEAST))
+    same = (np.abs(d - np.median(d, -1)[..., None]) <= 1e-9).sum(-1)  # where more than half agree, it is the median
+    return np.asarray((2 * same > d.shape[-1]) & (d.shape[-1] - same < LEAST))
 
 
 def follow(d: Floats, rule: Rule, margin: float, present: Bools | None = None, coarse: bool = False) -> Outcome:
     """All looks of experiments with differences d [experiments, comparisons, replicates], with every stop.
 
-    `present`: the replicates that have a pair. `coarse`: equal differences can occur.
+    `present`: the replicates that have a pair. `coarse`: equal differences can occur; every replicate has a pair then.
     """
     shape, m = d.shape[:2], d.shape[1]
     flags, numbers = (np.zeros(shape, bool) for _ in range(2)), (np.zeros(shape) for _ in range(5))
@@ -151,7 +147,7 @@ def follow(d: Floats, rule: Rule, margin: float, present: Bools | None = None, c
         se = np.sqrt(np.maximum(squares - n * mean**2, 0) / (n - 1) / n)
         testable = going & (se > 1e-9)
         if coarse:
-            testable[going] &= ~degenerate(d[..., :upto][going], None if present is None else present[..., :upto][going])
+            testable[going] &= ~degenerate(d[..., :upto][going])
         by_open = rule.critical(k, ALPHA / np.arange(1, m + 1))
         now, reach = np.zeros(shape, bool), np.zeros(shape)
         while True:
