@@ -90,8 +90,7 @@ def one_shape() -> Rows:
                             cell = _cell(law, plan, pattern, correlation, 5 * number, "anew")
                         cells.append(cell)
                 worst = max(cells, key=lambda c: c["false"] - 2 * error(c["n"]))
-                gate = max(c["gate"] - 3 * error(c["n"]) for c in cells) + 3 * error(number)
-                found.append({"law": law + kind, "plan": plan[0], **worst, "gate": round(gate, 2),
+                found.append({"law": law + kind, "plan": plan[0], **worst, "gate": max(c["gate"] for c in cells),
                               "at once": min(c["at once"] for c in cells), "cells": len(cells)})  # fmt: skip
     return found
 
@@ -222,7 +221,8 @@ def lost_runs() -> Rows:
                     better = [state.crossed[at, 0] == sign for sign, at in ((1, lost[0]), (-1, lost[1])) if at.sum() > 500]
                     small = (state.equivalent | state.below)[lost[0] | lost[1]]
                     row[word] = max(map(rate, better)) if laws is LOSSES else rate(small)
-                    row[f"gate, {word}"] = rate(state.not_worse(MARGIN)[0][lost[0] | lost[1]])
+                    if laws is LOST_SMALL:
+                        row[f"gate, {word}"] = rate(state.not_worse(MARGIN)[0][lost[0] | lost[1]])
                 found.append(row)
     return found
 
