@@ -72,7 +72,7 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "replicates": _takes("N|auto", "Repetitions; 6 are the least that can carry a verdict. auto: as many as it takes, "
                          "up to --max. [default: 6]"),
     "max": _takes("N", "With --replicates auto: the most.", type=click.IntRange(min=1)),
-    "looks": _takes("N,N,…", "Replicates at the interim looks. [default: 6,10 of 10; 6,10,14,20 of 20; one below 10]"),
+    "looks": _takes("N,N,…", "Replicates at the interim looks. [default: 10,14,20 of 20; one below 16]"),
     "no_early_stop": _switch("Go on with a comparison that is decided."),
     "futility": _takes("POWER", "Stop a comparison at an interim look that makes a difference of the margin unlikely. "
                        "Of such differences POWER (0.8) at least are not stopped. [default: off]", type=float),

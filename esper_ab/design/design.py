@@ -16,12 +16,12 @@ from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.settings import Positive, Settings
 from esper_ab.design.counterbalance import draws_positions, orders_estimable
 from esper_ab.settings.experiment import ExperimentSettings, ResolvedExperiment
-from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS
 from esper_ab.stats.text import counted, digits_for, signed
 
 LEAST_KEPT = 0.5  # power that a stop for futility may be asked to keep
 LEAST_RUNS = 4  # of a calibration, for a spread with limits
-SEVERAL_LOOKS_FROM = 10  # replicates; below, one look at the end
+SEVERAL_LOOKS_FROM = 16  # replicates; below, one look at the end
 _LEAST_DF = 4  # residual degrees of freedom that an adjustment for positions must leave at the first look
 EXTENSION_STRICTNESS = 5.0  # evidence beyond the declared maximum, as a multiple of 1/alpha: e >= 100 at 5 %
 
@@ -101,6 +101,15 @@ class Design(Settings, frozen=True, kw_only=True):
         """Whether the first look has too few replicates for an adjustment for positions."""
         return (self.looks[0] if self.looks else LEAST_PAIRS) - self.positions < _LEAST_DF
 
+    def least_small(self, replicates: int) -> int | None:
+        """Return how many pairs a look needs to say that a difference is smaller than the margin; None: it never may.
+
+        Interim looks may not: a group that collapses rarely looks small until a run has collapsed.
+        """
+        if replicates not in self.looks:
+            return LEAST_OPEN_ENDED_PAIRS
+        return LEAST_EQUIVALENCE_PAIRS if replicates == self.looks[-1] else None
+
     def boundary(self, n_open: int) -> Boundary:
         """Return the boundary that holds while `n_open` comparisons are undecided."""
         return next(boundary for boundary in self.boundaries if boundary.open == n_open)
@@ -119,10 +128,13 @@ class FindBounds(Protocol):
 
 
 def default_looks(replicates: int) -> tuple[int, ...]:
-    """Return the replicates of the looks: one below 10; 6, 10 of 10; 6, 10, 14, 20 of 20; else at like shares."""
+    """Return the replicates of the looks: one below 16; 12, 16 of 16; 10, 14, 20 of 20; else at like shares.
+
+    A look at six pairs would find only what has hardly any spread, mostly because nothing has gone wrong yet.
+    """
     if replicates < SEVERAL_LOOKS_FROM:
         return (replicates,)
-    shares = (0.6,) if replicates < 16 else (0.4, 0.7) if replicates < 20 else (0.3, 0.5, 0.7)
+    shares = (0.7,) if replicates < 20 else (0.5, 0.7)
     even = {max(LEAST_PAIRS, 2 * round(share * replicates / 2)) for share in shares}
     return (*sorted(even), replicates)
 

@@ -74,8 +74,8 @@ def _on_inference(experiment: ResolvedExperiment, blocks_at_once: int, *, matter
         yield f"{replicates} replicates cannot carry a verdict: at least {LEAST_PAIRS} are needed (--replicates)."
     elif replicates < LEAST_EQUIVALENCE_PAIRS and not experiment.open_ended:
         yield (
-            f"{replicates} replicates can show no EQUIVALENT, nor that a difference is smaller than the margin: that "
-            f"takes {LEAST_EQUIVALENCE_PAIRS}, for among fewer runs a failure that strikes few is often not seen."
+            f"With {replicates} replicates this plan can find a difference but cannot show that there is none: that "
+            f"takes {LEAST_EQUIVALENCE_PAIRS}."
         )
     yield from _on_order(experiment, full) if matter else _on_positions(experiment)
     if experiment.placement == "sequence":

@@ -15,7 +15,7 @@ from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
 from esper_ab.stats.pair import Pair, commonest, resolution
 from esper_ab.stats.paired_difference import PairedDifference
 from esper_ab.stats.signed_rank import SignedRank
-from esper_ab.stats.text import percent
+from esper_ab.stats.text import n_pairs, percent
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.imputation import Imputed
 from esper_ab.verdict.look import Look
@@ -88,13 +88,18 @@ class Numbers:
         return (count, value) if 2 * count > len(endpoints) else None
 
     @property
-    def too_few_for_equivalence(self) -> bool:
-        """Whether the number of pairs alone rules out the claim that the difference is smaller than the margin."""
-        look, margin = self.last_look, self.question.design.margin
-        if look is None or look.pairs >= LEAST_EQUIVALENCE_PAIRS:
-            return False
-        low, high = look.equivalence_low, look.equivalence_high
-        return low is not None and high is not None and -margin < low and high < margin
+    def small_from(self) -> str:
+        """From when on the look could say that the difference is smaller than the margin: "15 pairs"; "": it may."""
+        look, design = self.last_look, self.question.design
+        if look is None or look.equivalence_low is None or look.equivalence_high is None:
+            return ""
+        if not -design.margin < look.equivalence_low <= look.equivalence_high < design.margin:
+            return ""
+        least = design.least_small(look.replicates)
+        if least is None and design.looks[-1] >= LEAST_EQUIVALENCE_PAIRS:
+            return "the last planned look"
+        least = least or LEAST_EQUIVALENCE_PAIRS
+        return "" if look.pairs >= least else n_pairs(least)
 
     @property
     def last_look(self) -> Look | None:

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from esper_ab.design.pairs_needed import MOST_NAMED
 from esper_ab.settings.differences import capital, named
-from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
+from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.text import digits_apart, n_pairs, percent
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.word import CLAIMS, DIFFERENT, Verdict
@@ -29,7 +29,7 @@ class Why(StrEnum):
     WITHDRAWN = "what an earlier look decided the last one does not show"
     NO_SPREAD = "too little varies between the pairs for any test"
     NO_INTERVAL = "these pairs give no interval"
-    EARLY = f"that a difference is smaller than the margin is not said before {LEAST_EQUIVALENCE_PAIRS} pairs"
+    EARLY = "it is too early to call the difference smaller than the margin"
     NO_LOOK = "the first planned look is still to come"
     ZERO = "the interval includes 0"
     BOUND = "the test has not reached its bound"
@@ -98,6 +98,8 @@ def _open(evidence: Evidence) -> str:
     reason: str = why
     if why is Why.ZERO:
         reason = f"the {_interval(evidence)}, {_span(evidence)}, includes 0"
+    if why is Why.EARLY:
+        reason = f"calling the difference smaller than the margin takes {evidence.small_from}"
     if why is Why.NO_SPREAD and evidence.stuck is not None:
         reason = f"{_stuck(evidence, *evidence.stuck)}, which leaves too little spread for any test"
     said = f"{_looks(evidence)}{_wins(evidence)}, but {reason}{_would_decide(evidence, why)}"
@@ -140,7 +142,7 @@ def _why_open(evidence: Evidence) -> Why:
     low, high = evidence.low, evidence.high
     if low is None or high is None:
         return Why.NO_SPREAD if evidence.degenerate else Why.NO_INTERVAL
-    if evidence.too_few_for_equivalence and low <= 0.0 <= high:
+    if evidence.small_from and low <= 0.0 <= high:
         return Why.EARLY
     if low <= 0.0 <= high:
         return Why.ZERO

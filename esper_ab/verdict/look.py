@@ -15,7 +15,7 @@ from esper_ab.design.counterbalance import told_apart
 from esper_ab.design.design import Design
 from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_difference
 from esper_ab.stats.anytime_t import anytime_interval, log_evidence
-from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
+from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.pair import Pair
 
 _LARGEST_LOG = 700.0  # exp() of more is no float; an e-value beyond it says no more
@@ -94,11 +94,12 @@ def take_look(design: Design, replicates: int, data: LookData, n_open: int) -> L
     interval, simultaneous, equal = (_interval(data, p) for p in (bound, first, twice))
     reached = data.p is not None and bound is not None and bound > 0.0 and data.p <= bound
     crossed = reached and _crosses(data, interval)
-    equivalent = not reached and _small(data, equal, design.margin)
+    least = design.least_small(replicates)
+    equivalent = not reached and _small(data, equal, design.margin, least)
     look = Look(
         replicates=replicates, pairs=data.pairs, alpha=design.alpha / n_open, bound_p=bound, bound_e=None,
         p=data.p, e=None, mean=data.mean, **_limits(interval, simultaneous, equal), equivalence_p=first,
-        crossed=crossed, small=_small(data, simultaneous, design.margin), equivalent=equivalent, futile=False,
+        crossed=crossed, small=_small(data, simultaneous, design.margin, least), equivalent=equivalent, futile=False,
     )  # fmt: skip
     stop = design.futility.nominal_p[design.looks.index(replicates)] if design.futility is not None else 0.0
     return _with_futility(look, data, stop, design) if stop else look
@@ -137,13 +138,13 @@ def _anytime_look(design: Design, replicates: int, data: LookData, n_open: int) 
             anytime_interval(effect.mean, effect.se, effect.df, effect.information, e)
             for e in (bound, first, first / 2.0)
         )
-    reached = log_e is not None and log_e >= math.log(bound)
+    reached, least = log_e is not None and log_e >= math.log(bound), design.least_small(replicates)
     return Look(
         replicates=replicates, pairs=data.pairs, alpha=design.alpha / n_open, bound_p=None, bound_e=bound, p=None,
         e=None if log_e is None else math.exp(min(log_e, _LARGEST_LOG)), mean=data.mean,
         **_limits(interval, simultaneous, equal), equivalence_p=None,
-        crossed=reached and _crosses(data, interval), small=_small(data, simultaneous, design.margin),
-        equivalent=not reached and _small(data, equal, design.margin), futile=False,
+        crossed=reached and _crosses(data, interval), small=_small(data, simultaneous, design.margin, least),
+        equivalent=not reached and _small(data, equal, design.margin, least), futile=False,
     )  # fmt: skip
 
 
@@ -154,6 +155,8 @@ def _crosses(data: LookData, interval: Interval) -> bool:
     return interval[0] > 0.0 if data.mean > 0.0 else interval[1] < 0.0
 
 
-def _small(data: LookData, interval: Interval, margin: float, least: int = LEAST_EQUIVALENCE_PAIRS) -> bool:
-    """Return whether there are `least` pairs, and the interval lies within the margin."""
-    return data.pairs >= least and interval is not None and -margin < interval[0] and interval[1] < margin
+def _small(data: LookData, interval: Interval, margin: float, least: int | None) -> bool:
+    """Return whether there are `least` pairs (None: there never are), and the interval lies within the margin."""
+    if least is None or data.pairs < least or interval is None:
+        return False
+    return -margin < interval[0] and interval[1] < margin

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from esper_ab.design.design import Design, rule
 from esper_ab.design.pairs_needed import MOST_NAMED, PairsNeeded
-from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS, smallest_p
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS, smallest_p
 from esper_ab.stats.pair import alike
 from esper_ab.stats.statistic import Beside
 from esper_ab.stats.text import digits_apart, n_pairs, p_beside, p_text, percent, signed
@@ -14,7 +14,6 @@ from esper_ab.verdict.question import Question
 from esper_ab.verdict.sentences_on_losses import on_collapse, on_losses
 from esper_ab.verdict.word import CLAIMS, DIFFERENT, Verdict
 
-_TOO_FEW = f"That it is smaller than the margin is not claimed before {LEAST_EQUIVALENCE_PAIRS} pairs."
 _CAPPED = ("The audit and lost runs can block or cap it.", "Lost runs can cap it.")
 
 
@@ -37,11 +36,23 @@ def rule_sentence(design: Design) -> str:
     if not design.boundaries and design.anytime_after is None:
         return f"No claim can follow from this plan: a verdict needs at least {LEAST_PAIRS} replicates."
     return (
-        f"{rule(design)}. BETTER or WORSE where that boundary is crossed; from {LEAST_EQUIVALENCE_PAIRS} pairs on "
-        f"BELOW MARGIN with the interval inside +-{design.margin_words}, and EQUIVALENT where both one-sided tests "
-        f"at the margin reach the bound of the first share; otherwise INCONCLUSIVE. "
+        f"{rule(design)}. BETTER or WORSE if that bound is reached. EQUIVALENT, or BELOW MARGIN beside BETTER or "
+        f"WORSE, if {_when_small(design)} the interval lies within +-{design.margin_words}. Otherwise INCONCLUSIVE. "
         f"{_CAPPED[design.endpoint == 'given']}"
     )
+
+
+def _when_small(design: Design) -> str:
+    """Write at which looks a difference may be called smaller than the margin: "at the last look, with ..."."""
+    later = "" if design.anytime_after is None else f"from {LEAST_OPEN_ENDED_PAIRS} pairs on"
+    planned = f"with {LEAST_EQUIVALENCE_PAIRS} pairs or more" if design.looks else ""
+    planned = f"at the last look, {planned}," if len(design.looks) > 1 else planned
+    return " or ".join(part for part in (planned, later) if part)
+
+
+def _early(evidence: Evidence) -> str:
+    """Say that the difference may be smaller than the margin, and from when on that could be claimed."""
+    return f"Calling it smaller than the margin takes {evidence.small_from}." if evidence.small_from else ""
 
 
 def sentence(evidence: Evidence) -> str:
@@ -108,7 +119,7 @@ def _decided(evidence: Evidence) -> str:
         )
     said = f"{evidence.verdict} ({n}). {numbers}"
     if evidence.verdict in (Verdict.BETTER, Verdict.WORSE):
-        return f"{said} {_TOO_FEW}" if evidence.too_few_for_equivalence else said
+        return f"{said} {early}" if (early := _early(evidence)) else said
     at_once = ""
     if len(question.design.comparisons) > 1:
         at_once = f" ({limits_text(evidence.simultaneous, question.design)})"
@@ -166,8 +177,7 @@ def _undecided(evidence: Evidence) -> str:
         said += f"{at}{_head(evidence)}{_shown(evidence)}"
     if evidence.unaudited not in (Verdict.NO_INFERENCE, Verdict.INCONCLUSIVE) and evidence.capped_by:
         return f"{said} The pairs alone would say {evidence.unaudited}, but: {' '.join(evidence.capped_by)}"
-    too_few = _TOO_FEW if evidence.too_few_for_equivalence else ""
-    parts = (said, _withdrawn(evidence), _ruled_out(evidence), too_few, _next_look(evidence), _more(evidence))
+    parts = (said, _withdrawn(evidence), _ruled_out(evidence), _early(evidence), _next_look(evidence), _more(evidence))
     return " ".join(part for part in parts if part)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from esper_ab.design.design import Design
-from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
+from esper_ab.stats.least_pairs import LEAST_PAIRS
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -54,6 +54,7 @@ class Look:
     replicates: int
     anytime: bool
     p: tuple[float, ...]  # by open - 1; of the anytime-valid rule 1 / evidence
+    least_small: int | None  # pairs from which a difference may be called small; None: it may not
     stop: float = 0.0  # one-sided p at the margin that stops for futility; 0.0: none does
 
 
@@ -64,11 +65,11 @@ def looks(design: Design, horizon: int) -> Iterator[Look]:
         if LEAST_PAIRS <= replicates <= horizon:
             p = tuple(design.boundary(count).nominal_p[index] for count in counts)
             stop = design.futility.nominal_p[index] if design.futility is not None else 0.0
-            yield Look(replicates=replicates, anytime=False, p=p, stop=stop)
+            yield Look(replicates=replicates, anytime=False, p=p, least_small=design.least_small(replicates), stop=stop)
     if design.anytime_after is not None:
         for replicates in range(max(design.anytime_after + 1, LEAST_PAIRS), horizon + 1):
             p = tuple(1.0 / (design.evidence * count) for count in counts)
-            yield Look(replicates=replicates, anytime=True, p=p)
+            yield Look(replicates=replicates, anytime=True, p=p, least_small=design.least_small(replicates))
 
 
 def follow(
@@ -131,7 +132,7 @@ def _take(
     low, high = view.interval(first)
     for kept, bound in ((courses.simultaneous_low, low), (courses.simultaneous_high, high)):
         kept[rows] = np.where(looked, bound, kept[rows])
-    if view.replicates >= LEAST_EQUIVALENCE_PAIRS:
+    if view.look.least_small is not None and view.replicates >= view.look.least_small:
         courses.small[rows] |= looked & ~left & (low > -margin) & (high < margin)
         if equivalence:
             inside = _inside(view.of_equivalence(first), margin)
@@ -156,9 +157,10 @@ class TView:
         self.df, self.information = np.empty(m), np.empty(m)
         for index in range(m):
             x = _matrix(sides[index], positions)
-            q, r = np.linalg.qr(x)
-            weights = np.linalg.solve(r, q.T)[0]  # tau = weights . d
-            self.df[index], self.information[index] = n - x.shape[1], 1.0 / (weights @ weights)
+            weights = np.linalg.pinv(x)[0]  # tau = weights . d
+            rank = np.linalg.matrix_rank(x)  # positions may be aliased with one another, never with tau
+            q = np.linalg.svd(x, full_matrices=False)[0][:, :rank]
+            self.df[index], self.information[index] = n - rank, 1.0 / (weights @ weights)
             values = d[:, index]
             rest = (values**2).sum(axis=1) - ((values @ q) ** 2).sum(axis=1)
             self.mean[:, index] = values @ weights

@@ -83,7 +83,6 @@ COLLAPSE_RULES = (
 )
 KEPT = 0.8
 STOP_RULES = (  # each as it is, and with stops for futility
-    Rule("10 pairs", 10),
     Rule("20 pairs", 20),
     Rule("all pairs of 3, 20 replicates", 20, groups=3),
 )

@@ -14,9 +14,9 @@ def _plan(groups=("new", "old"), seeds=10, tasks=("",), **rule):
 
 
 def test_looks_and_bounds_are_those_of_a_launch():
-    plan = _plan()
-    assert plan.design.looks == (6, 10)
-    assert plan.design.boundaries[0].nominal_p == pytest.approx((0.0076, 0.0455), abs=3e-4)  # as in support.comparing
+    plan = _plan(seeds=20)
+    assert plan.design.looks == (10, 14, 20)
+    assert plan.design.boundaries[0].nominal_p == pytest.approx((0.0030, 0.0132, 0.0436), abs=3e-4)
 
 
 def test_all_comparisons_in_all_tasks_and_their_mean_share_alpha():

@@ -18,7 +18,7 @@ from support.comparing import (
     small,
 )
 
-from esper_ab.design.design import Boundary, Futility
+from esper_ab.design.design import Boundary, Futility, extended
 from esper_ab.stats.pair import Pair
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.word import Verdict
@@ -69,14 +69,14 @@ def test_an_interval_inside_the_margin_is_below_it():
 
 
 def test_before_fifteen_pairs_nothing_is_called_smaller_than_the_margin():
-    said = "That it is smaller than the margin is not claimed before 15 pairs."
+    said = "Calling it smaller than the margin takes 15 pairs."
     result = compared(design(6, margin=6.0), pairs_of(BETTER_A, BETTER_B))
     assert result.verdict is Verdict.BETTER
     assert said in result.sentence
     early = small(8)
     assert (early.verdict, early.course.decision) == (Verdict.INCONCLUSIVE, "open")
     assert said in early.sentence
-    assert early.headline.endswith("but that a difference is smaller than the margin is not said before 15 pairs.")
+    assert early.headline.endswith("but calling the difference smaller than the margin takes 15 pairs.")
     assert said not in compared(design(6), pairs_of(BETTER_A, BETTER_B)).sentence
 
 
@@ -183,9 +183,10 @@ def going_on(looks, **changes):
 
 def test_an_equivalence_that_later_pairs_do_not_show_is_none():
     d = np.array([*SMALL, 19.0, -18.0, 17.0, -19.0])
-    result = compared(going_on((16, 20)), pairs_of(70.0 + d, np.full(20, 70.0)))
+    rule = extended(design(16, early_stop=False), 16)
+    result = compared(rule, pairs_of(70.0 + d, np.full(20, 70.0)))
     assert (result.course.decision, result.verdict) == ("equivalent", Verdict.INCONCLUSIVE)
-    assert "Equivalence was shown after replicate 16 (look 1 of 2), but the last look does not show" in result.sentence
+    assert "Equivalence was shown after replicate 16 (look 1 of 1), but the last look does not show" in result.sentence
     assert result.headline.endswith("but what an earlier look decided the last one does not show.")
 
 

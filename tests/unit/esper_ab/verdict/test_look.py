@@ -117,18 +117,18 @@ def test_open_ended_looks_after_every_replicate():
 
 
 def test_open_ended_equivalence_is_the_interval_at_half_the_evidence():
-    data, late = {AB: made(spread(20, 0.3, 1.3))}, extended(design(), 19)
-    look = follow(msgspec.structs.replace(late, looks=(), boundaries=(), margin=1e-6), data, 20)[AB].looks[-1]
-    d = np.array(spread(20, 0.3, 1.3))
-    side = np.array([1.0, -1.0] * 10)
-    residual = d - d.mean() - side * (d @ side) / 20
-    se = math.sqrt(float(residual @ residual) / 18 / 20)
-    assert (look.low, look.high) == pytest.approx(anytime_interval(d.mean(), se, 18, 20.0, 100.0), rel=1e-9)
-    low, high = anytime_interval(d.mean(), se, 18, 20.0, 50.0)
+    data, late = {AB: made(spread(26, 0.3, 1.3))}, extended(design(), 25)
+    look = follow(msgspec.structs.replace(late, looks=(), boundaries=(), margin=1e-6), data, 26)[AB].looks[-1]
+    d = np.array(spread(26, 0.3, 1.3))
+    side = np.array([1.0, -1.0] * 13)
+    residual = d - d.mean() - side * (d @ side) / 26
+    se = math.sqrt(float(residual @ residual) / 24 / 26)
+    assert (look.low, look.high) == pytest.approx(anytime_interval(d.mean(), se, 24, 26.0, 100.0), rel=1e-9)
+    low, high = anytime_interval(d.mean(), se, 24, 26.0, 50.0)
     edge = max(-low, high)
     for margin, decision in ((edge * 1.0001, "equivalent"), (edge * 0.9999, "open")):
         known = msgspec.structs.replace(late, looks=(), boundaries=(), margin=margin)
-        assert follow(known, data, 20)[AB].decision == decision
+        assert follow(known, data, 26)[AB].decision == decision
 
 
 def test_an_enormous_e_value_is_a_float():
