@@ -1,0 +1,94 @@
+"""The rules as tests/simulated repeats them, against the product's: the same words and intervals, on small experiments."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+import numpy as np
+import pytest
+from simulated.procedure import OPEN_ENDED_SMALL, Rule, anytime, comparisons, default_looks, follow
+from support.looks import design
+
+from esper_ab.design.boundary_cache import find_bounds
+from esper_ab.design.design import Boundary, Contrast
+from esper_ab.design.design import default_looks as product_looks
+from esper_ab.stats.least_pairs import LEAST_OPEN_ENDED_PAIRS
+from esper_ab.stats.pair import Pair
+from esper_ab.verdict.comparison import compare
+from esper_ab.verdict.looks import follow as product_follow
+from esper_ab.verdict.question import Lost, Question
+
+PATHS = 100_000  # normal experiments that calibrate: the product is given the same bounds
+RULES = {
+    "6": Rule(default_looks(6), paths=PATHS), "16": Rule(default_looks(16), paths=PATHS),
+    "20": Rule(default_looks(20), paths=PATHS), "30": Rule(default_looks(30), paths=PATHS), "anytime": anytime(32),
+}  # fmt: skip
+
+
+def test_plans_have_the_same_looks():
+    assert [default_looks(n) for n in range(6, 101)] == [product_looks(n) for n in range(6, 101)]
+    assert OPEN_ENDED_SMALL == LEAST_OPEN_ENDED_PAIRS
+
+
+def test_bounds_are_calibrated_alike():
+    looks, alphas = (10, 14, 20), (0.05, 0.05 / 3)
+    found = find_bounds([(0, 1)] * looks[-1], 1, looks, alphas)
+    for k in range(len(looks)):
+        mine = Rule(looks, paths=500_000).nominal(k, np.array(alphas))
+        assert [of_alpha[k] for of_alpha in found] == pytest.approx(mine.tolist(), rel=0.05)
+
+
+def of_product(rule, x, of, *, whole):
+    """(word, low, high, pairs) of every comparison; the word by `compare` where `whole`, else by the look alone."""
+    contrasts = tuple(Contrast(a=f"g{a}", b=f"g{b}") for a, b in of)
+    shares = {} if rule.anytime else {n: 0.05 / n for n in range(len(of), 0, -1)}
+    boundaries = tuple(
+        Boundary(open=n, alpha=s, nominal_p=tuple(float(rule.nominal(k, np.array(s))) for k in range(len(rule.looks))))
+        for n, s in shares.items()
+    )
+    asked = msgspec.structs.replace(
+        design(), comparisons=contrasts, adjusted=False, positions_matter=False, boundaries=boundaries,
+        looks=() if rule.anytime else rule.looks, anytime_after=0 if rule.anytime else None,
+    )  # fmt: skip
+    pairs = {
+        c: [Pair(replicate=r, a=x[a, r], b=x[b, r], position_a=0, position_b=1) for r in range(x.shape[1])]
+        for c, (a, b) in zip(contrasts, of, strict=True)
+    }
+    for contrast, course in product_follow(asked, pairs, x.shape[1]).items():
+        last = course.looks[-1]
+        word = worded(course.decision == "equivalent", course.direction, last.small)
+        if whole:
+            question = Question(a=contrast.a, b=contrast.b, design=asked, planned=x.shape[1], scope="task t")
+            found = compare(question, pairs[contrast], course, same_records=False, lost=Lost(), findings=())
+            word = str(found.verdict)
+        yield word, last.low, last.high, last.pairs
+
+
+def worded(equivalent, direction, small):
+    """The verdict in the product's words."""
+    if equivalent:
+        return "EQUIVALENT"
+    said = {1: "BETTER", -1: "WORSE", 0: "INCONCLUSIVE"}[int(direction)]
+    return f"{said}, BELOW MARGIN" if direction and small else said
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_the_product_comes_to_the_same_words_and_intervals(name):
+    rule, rng, seen = RULES[name], np.random.default_rng([36, *name.encode()]), Counter()
+    for number in range(60):
+        groups = int(rng.integers(2, 5))
+        of = comparisons(groups, against=bool(rng.integers(2)))
+        x = 50 + rng.standard_normal((groups, rule.looks[-1])) * rng.choice([0.4, 1.0, 2.5])
+        x += rng.choice([0.0, 0.5, 1.0, 2.0, 4.0], groups)[:, None]
+        coarse = number % 5 == 0  # many pairs agree
+        x = np.round(x / 3) * 3 if coarse else x
+        state = follow(np.stack([x[a] - x[b] for a, b in of])[None], rule, 2.0, coarse=coarse)
+        for i, (word, low, high, pairs) in enumerate(of_product(rule, x, of, whole=number % 10 == 0)):
+            mine = worded(state.equivalent[0, i], state.crossed[0, i], state.below[0, i])
+            assert (word, pairs) == (mine, state.pairs[0, i]), (name, number, i)
+            if low is not None and np.isfinite(state.low[0, i]):
+                assert (low, high) == pytest.approx((state.low[0, i], state.high[0, i]), abs=1e-6)
+            seen[word] += 1
+    assert {"BETTER", "WORSE", "INCONCLUSIVE"} <= set(seen)
+    assert name == "6" or {"EQUIVALENT", "BETTER, BELOW MARGIN"} & set(seen)
