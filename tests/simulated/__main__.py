@@ -1,12 +1,13 @@
-"""Simulate all sections, or the named ones, into rates.json; then write the tables of docs/statistics.md."""
+"""PYTHONPATH=tests python -m simulated: all sections, or the named ones, into rates.json; then into docs/statistics.md.
+"""
 
 import json
 import sys
 import time
 from pathlib import Path
 
-from .cells import SECTIONS
-from .tables import render
+from simulated.cells import SECTIONS
+from simulated.tables import render
 
 RATES = Path(__file__).with_name("rates.json")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "statistics.md"
@@ -22,10 +23,13 @@ def main(names: list[str]) -> None:
         rows, seconds = SECTIONS[name](), round(time.process_time() - started)
         known = json.loads(RATES.read_text()) if RATES.exists() else {}
         known[name] = {"seconds": seconds, "rows": rows}
-        lines = (f'"{s}": {{"seconds": {known[s]["seconds"]}, "rows": [\n' + ",\n".join(map(json.dumps, known[s]["rows"]))
-                 + "\n]}" for s in SECTIONS if s in known)  # fmt: skip
-        RATES.write_text("{" + ",\n".join(lines) + "}\n")
-        print(f"{name}: {seconds} s", flush=True)
+        parts = []
+        for section in filter(known.__contains__, SECTIONS):
+            lines = ",\n".join(map(json.dumps, known[section]["rows"]))
+            parts.append(f'"{section}": {{"seconds": {known[section]["seconds"]}, "rows": [\n{lines}\n]}}')
+        RATES.write_text("{" + ",\n".join(parts) + "}\n")
+        sys.stdout.write(f"{name}: {seconds} s\n")
+        sys.stdout.flush()
     head, _, rest = PAGE.read_text().partition(BEGIN)
     PAGE.write_text(head + BEGIN + render(json.loads(RATES.read_text())) + END + rest.partition(END)[2])
 

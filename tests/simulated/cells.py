@@ -1,16 +1,27 @@
 """What is simulated: one function per table, each giving rows of rates in percent."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
-from . import counts
-from .laws import Unequal, ar1, latent, runs
-from .procedure import (
-    ALPHA, SMALL_LEAST, Floats, Losses, Outcome, Rule, anytime, comparisons, drift, false_claims, follow, johnson,
-    planned, settle,
+from simulated import counts
+from simulated.laws import Unequal, ar1, latent, runs
+from simulated.procedure import (
+    ALPHA,
+    SMALL_LEAST,
+    Floats,
+    Losses,
+    Rule,
+    anytime,
+    comparisons,
+    drift,
+    false_claims,
+    follow,
+    johnson,
+    planned,
+    settle,
 )  # fmt: skip
 
 Row = dict[str, Any]
@@ -32,7 +43,8 @@ def seeded(*key: object) -> np.random.Generator:
 PLANS: tuple[Plan, ...] = (
     *((f"{pairs} pairs", 2, False, planned(pairs)) for pairs in (6, 10, 16, 20, 30)),
     ("anytime to 40", 2, False, anytime(40)),
-    *((f"all pairs of {g}, {n}", g, False, planned(n)) for g, n in ((3, 6), (3, 10), (3, 20), (4, 30), (6, 20), (12, 20))),
+    *((f"all pairs of {g}, {n}", g, False, planned(n))
+      for g, n in ((3, 6), (3, 10), (3, 20), (4, 30), (6, 20), (12, 20))),
     *((f"{g - 1} against a control, {n}", g, True, planned(n)) for g, n in ((3, 10), (6, 20), (12, 20))),
     ("all pairs of 3, anytime to 40", 3, False, anytime(40)),
 )  # fmt: skip
@@ -54,7 +66,8 @@ def _cell(law: str, plan: Plan, pattern: str, correlation: float, number: int, a
     """Any false claim, any false gate, and whether all simultaneous intervals hold."""
     name, groups, against, rule = plan
     shape, sds = ONE_SHAPE[law]
-    rng, up, of = seeded("one", law, name, pattern, correlation, again), PATTERNS[pattern](groups), comparisons(groups, against)
+    rng = seeded("one", law, name, pattern, correlation, again)
+    up, of = PATTERNS[pattern](groups), comparisons(groups, against)
     true, first, second = np.array([up[i] - up[j] for i, j in of]), *np.array(of).T
     tally, step = np.zeros(3), max(500, 5_000_000 // (len(of) * rule.looks[-1]))
     for start in range(0, number, step):
@@ -78,7 +91,9 @@ def one_shape() -> Rows:
     """Per law and plan the worst of correlations and differences; a rate that looks too high is measured anew."""
     found = []
     for law in ONE_SHAPE:
-        kinds = {"": (-0.5, 0.0, 0.5, 0.9)} if law != "learns or not" else {"": (0.0, 0.5, 0.9), ", correlation -0.5": (-0.5,)}
+        kinds = {"": (-0.5, 0.0, 0.5, 0.9)}
+        if law == "learns or not":
+            kinds = {"": (0.0, 0.5, 0.9), ", correlation -0.5": (-0.5,)}
         for plan in PLANS:
             number = {2: 30_000, 3: 20_000, 4: 15_000, 6: 10_000, 12: 5_000}[plan[1]]
             for kind, correlations in kinds.items():
@@ -95,6 +110,7 @@ def one_shape() -> Rows:
     return found
 
 
+STARTS = (15, 20, 25, 30, 40)
 RARE = ((0.15, 20), (0.10, 25), (0.05, 45), (0.03, 80))  # rate of collapses in one group, and what one costs
 
 
@@ -102,7 +118,7 @@ def rare_collapses() -> Rows:
     """EQUIVALENT, or the gate, of a group that is worse by more than the margin, by the look that may say so first."""
     rules = [(f"{n} pairs", words, Rule(planned(n).looks, small_from=start)) for n in (15, 20, 30, 40)
              for words, start in (("the last look", 0), ("15 pairs", SMALL_LEAST)) if n >= 20 or not start]  # fmt: skip
-    rules += [(f"anytime to {most}", f"{n} pairs", anytime(most, n)) for most in (40, 100) for n in (15, 20, 25, 30, 40)]
+    rules += [(f"anytime to {most}", f"{n} pairs", anytime(most, n)) for most in (40, 100) for n in STARTS]
     found = []
     for plan, start, rule in rules:
         row: Row = {"plan": plan, "from": start}
@@ -119,7 +135,7 @@ def rare_collapses() -> Rows:
 def no_difference() -> Rows:
     """Pairs at which a plan without a maximum ends where nothing differs, by the SD of a difference in margins."""
     found = []
-    for start in (15, 20, 25, 30, 40):
+    for start in STARTS:
         row: Row = {"from": start}
         for sd in (0.5, 1.0, 1.5, 2.0):
             d = seeded("ends", sd).standard_normal((10_000, 1, 200)) * sd * MARGIN
@@ -138,7 +154,9 @@ UNEQUAL = {
        for chance, depth in ((0.15, 20), (0.05, 50), (0.02, 60))},
     "normal; normal": Unequal(), "lognormal; lognormal": Unequal("lognormal", "lognormal"),
 }  # fmt: skip
-UNEQUAL_PLANS = ("6 pairs", "10 pairs", "20 pairs", "30 pairs", "anytime to 40", "all pairs of 3, 20", "5 against a control, 20")
+UNEQUAL_PLANS = (
+    "6 pairs", "10 pairs", "20 pairs", "30 pairs", "anytime to 40", "all pairs of 3, 20", "5 against a control, 20",
+)  # fmt: skip
 
 
 def unequal_shapes() -> Rows:
@@ -148,7 +166,8 @@ def unequal_shapes() -> Rows:
         row: Row = {"law": law}
         for name, groups, against, rule in PLANS:
             if name in UNEQUAL_PLANS:
-                x, _ = shapes.draw(seeded("unequal", law, name), (20_000 if groups < 6 else 6_000, groups, rule.looks[-1]))
+                size = (20_000 if groups < 6 else 6_000, groups, rule.looks[-1])
+                x, _ = shapes.draw(seeded("unequal", law, name), size)
                 first, second = np.array(comparisons(groups, against)).T
                 row[name] = rate((follow(x[:, first] - x[:, second], rule, NO_MARGIN).crossed != 0).any(1), 1)
         for effect in (0, 1, -1):
@@ -165,11 +184,11 @@ def unequal_shapes() -> Rows:
     return found
 
 
-Lossy = tuple[Unequal, float, tuple[float, float], tuple[float, float]]  # law, lower by, lost at random, lost by outcome
+Lossy = tuple[Unequal, float, tuple[float, float], tuple[float, float]]  # how much lower, lost: at random, by outcome
 
 
 def _lossy(law: Lossy, rng: np.random.Generator, number: int, pairs: int) -> Losses:
-    """Collapses of the first group crash; more is lost at random, of the first its worst, of the second its best runs."""
+    """The first group's collapses crash; runs are lost at random, or the first's worst and the second's best."""
     shapes, lower, chances, (worst, best) = law
     x, hit = shapes.draw(rng, (number, 2, pairs))
     failed = [rng.random((number, pairs)) < chance for chance in chances]
@@ -218,7 +237,8 @@ def lost_runs() -> Rows:
                 row: Row = {"law": name, "pairs": pairs, "claim": "BETTER" if laws is LOSSES else "EQUIVALENT",
                             "n": int((lost[0] | lost[1]).sum())}  # fmt: skip
                 for word, state in zip(("observed", "said"), states, strict=True):
-                    better = [state.crossed[at, 0] == sign for sign, at in ((1, lost[0]), (-1, lost[1])) if at.sum() > 500]
+                    sides = ((1, lost[0]), (-1, lost[1]))
+                    better = [state.crossed[at, 0] == sign for sign, at in sides if at.sum() > 500]
                     small = (state.equivalent | state.below)[lost[0] | lost[1]]
                     row[word] = max(map(rate, better)) if laws is LOSSES else rate(small)
                     if laws is LOST_SMALL:
@@ -264,13 +284,14 @@ def _counted(row: Row, true: Floats, law: Floats, judged: Callable[[float], Any]
     low, high = judged(counts.z_of(np.array(ALPHA)))
     claimed = counts.claims(p, low, high, ALPHA)
     cover = (law * ((low <= true[:, None] + 1e-12) & (true[:, None] <= high + 1e-12))).sum(1)
-    row |= {"coverage": rate(cover), "least": rate(cover.min()), "false": rate((law @ (claimed != 0))[np.isclose(true, 0)].max())}
+    wrong = (law @ (claimed != 0))[np.isclose(true, 0)]
+    row |= {"coverage": rate(cover), "least": rate(cover.min()), "false": rate(wrong.max())}
     for margin in (0.1, 0.2):
         for words, sides in (("one-sided", 2), ("as printed", 1)):
             inner = judged(counts.z_of(np.array(sides * ALPHA)))
-            small = np.where(claimed == 0, (inner[0] > -margin) & (inner[1] < margin), (low > -margin) & (high < margin))
-            edge = np.isclose(np.abs(true), margin)
-            row[f"small, {words}, {margin:g}"] = rate((law[edge] @ (small & (least >= SMALL_LEAST))).max()) if edge.any() else None
+            inside = [(a > -margin) & (b < margin) & (least >= SMALL_LEAST) for a, b in (inner, (low, high))]
+            small = law[np.isclose(np.abs(true), margin)] @ np.where(claimed == 0, *inside)
+            row[f"small, {words}, {margin:g}"] = rate(small.max()) if small.size else None
     return row
 
 
@@ -296,7 +317,8 @@ def unpaired_counts() -> Rows:
         laws = [stats.binom.pmf(np.arange(n + 1), n, CHANCES[:, None]) for n in (n_a, n_b)]
         found.append(_counted(
             {"runs": f"{n_a}, {n_b}"}, (CHANCES[:, None] - CHANCES).ravel(), np.kron(*laws),
-            lambda z, c=(a, n_a, b, n_b): counts.unpaired_interval(*c, z), counts.fisher(n_a, n_b).ravel(), min(n_a, n_b),
+            lambda z, c=(a, n_a, b, n_b): counts.unpaired_interval(*c, z),
+            counts.fisher(n_a, n_b).ravel(), min(n_a, n_b),
         ))  # fmt: skip
     return found
 

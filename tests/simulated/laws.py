@@ -18,7 +18,8 @@ _WEIGHT = np.exp(-(_Z**2) / 2) / np.exp(-(_Z**2) / 2).sum()
 def mixture(rate: float, depth: float, sd: float = 1.0) -> Quantile:
     """A share of runs lies lower by `depth`; all vary by `sd`."""
     x = np.linspace(-depth - 7 * sd, 7 * sd, 20_001)
-    z = special.ndtri(np.clip(rate * special.ndtr((x + depth) / sd) + (1 - rate) * special.ndtr(x / sd), 1e-15, 1 - 1e-15))
+    below = rate * special.ndtr((x + depth) / sd) + (1 - rate) * special.ndtr(x / sd)
+    z = special.ndtri(np.clip(below, 1e-15, 1 - 1e-15))
     keep = np.concatenate([[True], np.diff(z) > 0])
     return lambda value: np.interp(value, z[keep], x[keep])
 

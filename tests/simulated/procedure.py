@@ -2,6 +2,7 @@
 
 A test is written as the value that |t| must reach at a look, for a share of alpha and a number of pairs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
@@ -228,45 +229,41 @@ class Losses:
     cancelled: Bools  # where one failed, the other was cancelled; else it is there
 
 
+def _retaken(
+    given: tuple[Floats, Floats], runs: Sequence[Floats], failed: Sequence[Bools], critical: Sequence[float],
+) -> list[tuple[Floats, Floats]]:  # fmt: skip
+    """Intervals (that of the test, that of equivalence) of a look at which failed runs came to `given`."""
+    x, y = (np.where(f, g, v) for f, g, v in zip(failed, given, runs, strict=True))
+    d = x - y
+    with np.errstate(invalid="ignore"):
+        mean, se = d.mean(1), d.std(1, ddof=1) / np.sqrt(d.shape[1])
+        return [(mean - t * se, mean + t * se) for t in critical]
+
+
 def settle(runs: Losses, rule: Rule, margin: float, worst: float | None) -> tuple[Outcome, Outcome]:
     """One comparison as the observed pairs decide it, and as it may be said with the runs that were lost."""
-    failed = runs.failed_a | runs.failed_b
-    seen_a = ~runs.failed_a & ~(runs.cancelled & runs.failed_b)
-    seen_b = ~runs.failed_b & ~(runs.cancelled & runs.failed_a)
-    observed = follow((runs.a - runs.b)[:, None], rule, margin, ~failed[:, None])
-    said = follow((runs.a - runs.b)[:, None], rule, margin, ~failed[:, None])
+    failed = [runs.failed_a, runs.failed_b]
+    d, whole = (runs.a - runs.b)[:, None], ~(failed[0] | failed[1])[:, None]
+    observed, said = follow(d, rule, margin, whole), follow(d, rule, margin, whole)
+    seen = [np.where(f | (runs.cancelled & o), np.nan, v)
+            for f, o, v in zip(failed, failed[::-1], (runs.a, runs.b), strict=True)]  # fmt: skip
     for k, n in enumerate(rule.looks):
         at = np.flatnonzero(observed.look[:, 0] == k)
-        part = [x[at, :n] for x in (runs.a, runs.b, runs.failed_a, runs.failed_b, seen_a, seen_b)]
-        a, b, failed_a, failed_b, there_a, there_b = part
-        lost = failed_a.sum(1), failed_b.sum(1)
-        a, b = np.where(there_a, a, np.nan), np.where(there_b, b, np.nan)
-        best = np.nanmax(np.concatenate([a, b], 1), 1, keepdims=True)
-        low = -np.inf if worst is None else worst  # no mean stands that: whoever lost a run is not better
-        mean = [np.nanmean(x, 1, keepdims=True) for x in (a, b)]
-        filled = [np.where(np.isnan(x), m, x) for x, m in zip((a, b), mean, strict=True)]
-
-        def against(direction: int) -> tuple[Floats, Floats]:
-            """Bounds of the difference, with what was lost counted against `direction`."""
-            given = (low, best) if direction > 0 else (best, low)
-            x, y = (np.where(f, g, v) for f, g, v in zip((failed_a, failed_b), given, filled, strict=True))
-            d = x - y
-            centre, se = d.mean(1), d.std(1, ddof=1) / np.sqrt(n)
-            two, one = (rule.critical(k, np.array([ALPHA]), sides)[0][n] * se for sides in (2, 1))
-            return np.stack([centre - two, centre - one]), np.stack([centre + two, centre + one])
-
-        with np.errstate(invalid="ignore"):
-            up, down = against(1), against(-1)
-        crossed, any_lost = observed.crossed[at, 0], lost[0] + lost[1] > 0
-        still = np.where(crossed > 0, (up[0][0] >= 0) & ((lost[0] == 0) | (worst is not None)),
-                         (down[1][0] <= 0) & ((lost[1] == 0) | (worst is not None)))  # fmt: skip
-        even = (lost[0] == lost[1]) & (lost[0] <= 1) & (worst is not None)
-        inside = [(up[0][i] > -margin) & (down[1][i] < margin) & even | ~any_lost for i in (0, 1)]
-        said.crossed[at, 0] = np.where(any_lost & ~still, 0, crossed)
-        said.equivalent[at, 0] &= inside[1]
-        said.below[at, 0] &= inside[0]
-        open_ = said.crossed[at, 0] == 0
-        for name, value in (("low", up[0][0]), ("high", down[1][0])):  # what a gate asks of an open comparison
-            kept = np.where(even, value, -np.inf if name == "low" else np.inf)
-            getattr(said, name)[at, 0] = np.where(any_lost & open_, kept, getattr(said, name)[at, 0])
+        values, lost = [v[at, :n] for v in seen], [f[at, :n] for f in failed]
+        best = np.nanmax(np.concatenate(values, 1), 1, keepdims=True)
+        low = np.full_like(best, -np.inf if worst is None else worst)  # no test crosses with that one
+        values = [np.where(np.isnan(v), np.nanmean(v, 1, keepdims=True), v) for v in values]
+        critical = [float(rule.critical(k, np.array([ALPHA]), sides)[0][n]) for sides in (2, 1)]
+        up, down = (_retaken(given, values, lost, critical) for given in ((low, best), (best, low)))
+        counts = [f.sum(1) for f in lost]
+        crossed, none = observed.crossed[at, 0], counts[0] + counts[1] == 0
+        still = none | np.where(crossed > 0, up[0][0] >= 0, down[0][1] <= 0)
+        even = (counts[0] == counts[1]) & (counts[0] <= 1) & (worst is not None)
+        below, equivalent = (none | (even & (u[0] > -margin) & (o[1] < margin)) for u, o in zip(up, down, strict=True))
+        said.crossed[at, 0] = np.where(still, crossed, 0)
+        said.below[at, 0] &= below & still
+        said.equivalent[at, 0] &= equivalent
+        open_ = ~none & (said.crossed[at, 0] == 0)  # what a gate then asks of the interval
+        said.low[at, 0] = np.where(open_, np.where(even, up[0][0], -np.inf), said.low[at, 0])
+        said.high[at, 0] = np.where(open_, np.where(even, down[0][1], np.inf), said.high[at, 0])
     return observed, said

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from .cells import MARGIN, RARE, SYMMETRIC, UNEQUAL_PLANS, WELCH_SIZES, Rows
+from simulated.cells import MARGIN, RARE, SYMMETRIC, UNEQUAL_PLANS, WELCH_SIZES, Rows
 
 Rates = dict[str, Any]
 
@@ -28,14 +28,22 @@ def _one_shape(rows: Rows) -> str:
     return _table(["law of all groups", *parts, "gate", "at once"], lines)
 
 
+def _unequal(rows: Rows) -> str:
+    lines = [[row["law"], *(row[plan] for plan in UNEQUAL_PLANS), *(row[f"said, {e}"] for e in (0, 1, -1))]
+             for row in rows]  # fmt: skip
+    return _table(["laws", *UNEQUAL_PLANS, "said, false", "better", "worse"], lines)
+
+
 def _welch(rows: Rows) -> str:
     sizes = [f"{a}, {b}" for a, b in WELCH_SIZES]
-    return _table(["laws", *sizes], [[row["law"], *(f"{row[s][0]:.1f} ({row[s][1]:.1f})" for s in sizes)] for row in rows])
+    lines = [[row["law"], *(f"{row[s][0]:.1f} ({row[s][1]:.1f})" for s in sizes)] for row in rows]
+    return _table(["laws", *sizes], lines)
 
 
 def _counts(rows: Rows, by: Sequence[str]) -> str:
     smalls = {words: [f"small, {words}, {m:g}" for m in (0.1, 0.2)] for words in ("one-sided", "as printed")}
-    return _table([*by, "false claim", "coverage, mean", "least", "EQUIVALENT at the printed level", "at twice its error"], [
+    head = [*by, "false claim", "coverage, mean", "least", "EQUIVALENT, printed interval", "at twice its error"]
+    return _table(head, [
         [*(row[key] for key in by), row["false"], row["coverage"], row["least"],
          *(max(row[key] or 0 for key in smalls[words]) for words in ("as printed", "one-sided"))] for row in rows
     ])  # fmt: skip
@@ -49,9 +57,9 @@ def render(rates: Rates) -> str:
     lossy = [row for row in of["lost runs"] if row["claim"] == "BETTER"]
     small = [row for row in of["lost runs"] if row["claim"] != "BETTER"]
     return f"""\
-`python -m tests.simulated` repeats the rules on simulated runs, in code of its own, and writes these tables and
-`tests/simulated/rates.json` ({seconds / 60:.0f} minutes on one core). Rates are in percent. The margin is {MARGIN:g},
-an open-ended plan ("anytime") is followed to 40 pairs, and looks are the default ones.
+`PYTHONPATH=tests python -m simulated` repeats the rules on simulated runs, in code of its own, and writes these tables
+and `tests/simulated/rates.json` ({seconds / 60:.0f} minutes on one core). Rates are in percent. The margin is
+{MARGIN:g}, an open-ended plan ("anytime") is followed to 40 pairs, and looks are the default ones.
 
 **Groups of one shape**: any false claim of any comparison, that is a difference that is not there, a wrong sign, or a
 difference of the margin or more called small. The worst of correlations -0.5, 0, 0.5 and 0.9 within pairs, of no
@@ -68,9 +76,7 @@ semicolon, all others the one before it; "15 % x 20" means that 15 % of their ru
 5 % here. The last columns: at 20 pairs, how often the sentence about the shapes stands beside a false claim, and beside
 a true one where the first group is one SD better, or worse.
 
-{_table(["laws", *UNEQUAL_PLANS, "said, false", "better", "worse"],
-        [[row["law"], *(row[p] for p in UNEQUAL_PLANS), *(f"{row[f'said, {e}']:.0f}" if row[f"said, {e}"] is not None else None for e in (0, 1, -1))]
-         for row in of["unequal shapes"]])}
+{_unequal(of["unequal shapes"])}
 
 **EQUIVALENT where one group is worse by more than the margin, all of it in rare collapses** (SD 1, correlation 0.9), by
 the first look that may say EQUIVALENT. The gate `not-worse-than` errs at most one point more often.
@@ -86,7 +92,7 @@ of a difference in margins.
 with a declared worst. Means with the lost runs are equal; A's collapses crash instead of being recorded, or runs are
 lost as named.
 
-{_table(["law", "pairs", "observed", "said"], [[row["law"], row["pairs"], row["observed"], row["said"]] for row in lossy])}
+{_by(lossy, "law", "pairs", "observed", "said")}
 
 False EQUIVALENT, and the gate "A not-worse-than B", in experiments that lost a run (SD 1, correlation 0.9):
 

@@ -1,4 +1,4 @@
-"""The rules as tests/simulated repeats them, against the product's: the same words and intervals, on small experiments."""
+"""The rules as tests/simulated repeats them, against the product's: the same words and intervals."""
 
 from __future__ import annotations
 
