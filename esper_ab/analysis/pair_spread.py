@@ -73,4 +73,4 @@ def residual_sd(design: Design, pairs: Sequence[Pair]) -> tuple[float, int]:
     positions = design.positions if design.adjusted else 1
     sides = [(pair.position_a, pair.position_b) for pair in pairs]
     found = adjusted_difference([pair.a for pair in pairs], [pair.b for pair in pairs], sides, positions)
-    return (0.0, 0) if found is None or found.sd is None else (found.sd, found.df)
+    return (0.0, 0) if found is None or found.sd is None else (found.sd, int(found.df))

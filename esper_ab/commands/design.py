@@ -53,6 +53,7 @@ def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
     scales = scales_of(
         names_of(asked["tasks"]) if asked["tasks"] else ("",), told_by_task(margin),
         better=told_by_task(asked["better"]), unit=told_by_task(asked["unit"]), label=asked["label"],
+        worst=told_by_task(asked["worst"]),
     )  # fmt: skip
     rule = Rule(
         control=asked["control"], alpha=asked["alpha"], looks=_looks(asked["looks"]),

@@ -53,7 +53,7 @@ class Design(Settings, frozen=True, kw_only=True):
     """What an experiment compares, with which test, at which looks and bounds."""
 
     endpoint: Literal["evaluation", "last-tenth", "curve-mean", "given"]  # given: of runs that were made elsewhere
-    test: Literal["t"]
+    test: Literal["t", "welch"]  # welch: of runs that form no pairs, made elsewhere and not planned
     alpha: float  # of the whole experiment
     margin: Positive  # in the unit of differences of the outcome
     measures: TaskMeasures  # what is measured; the endpoints are of its outcome
@@ -68,6 +68,7 @@ class Design(Settings, frozen=True, kw_only=True):
     positions_drawn: bool = False  # by lot for this experiment: their effects are noise in every comparison
     positions_matter: bool = True  # False: records are a function of rng paths, whatever the lane and start order
     futility: Futility | None = None  # None: no look stops for futility
+    worst: float | None = None  # declared: stands for lost runs of a group that is called better
 
     @property
     def outcome(self) -> Measure:
@@ -218,11 +219,12 @@ def adjusts(orders: Sequence[tuple[int, ...]], first_look: int) -> bool:
 
 def make_design(
     experiment: ResolvedExperiment, orders: Sequence[tuple[str, ...]], find_bounds: FindBounds, *,
-    measures: TaskMeasures, positions_matter: bool = True,
+    measures: TaskMeasures, positions_matter: bool = True, worst: float | None = None,
 ) -> Design:  # fmt: skip
     """Make the design of `experiment`, whose block of replicate r runs the groups `orders[r]` in start order.
 
-    `positions_matter`: whether a record may depend on its lane or start order; else nothing is adjusted for.
+    `positions_matter`: whether a record may depend on its lane or start order; else nothing is adjusted for. `worst`:
+    the worst outcome, if one is declared.
     """
     check_design(experiment)
     contrasts, positions = comparisons(experiment), len(experiment.groups)
@@ -243,7 +245,7 @@ def make_design(
         endpoint=experiment.endpoint, test=experiment.test, alpha=experiment.alpha, margin=experiment.margin,
         measures=measures, comparisons=contrasts, positions=positions, adjusted=adjusted,
         early_stop=experiment.early_stop, looks=looks, boundaries=boundaries, anytime_after=0 if open_ended else None,
-        evidence=1.0 / experiment.alpha, positions_matter=positions_matter, futility=futility,
+        evidence=1.0 / experiment.alpha, positions_matter=positions_matter, futility=futility, worst=worst,
         positions_drawn=experiment.order == "balanced" and draws_positions(positions),
     )  # fmt: skip
 
@@ -292,7 +294,8 @@ def rule(design: Design) -> str:
     kind = f"adjusted for {design.positions} positions" if design.adjusted else "not adjusted for positions"
     kind = kind if design.positions_matter else "not adjusted for positions, which cannot matter here"
     kind = f", {kind}" if design.endpoint != "given" else ""  # of runs made elsewhere no position is known
-    return f"paired t{kind}; {'; '.join(said)}"
+    test = f"paired t{kind}" if design.test == "t" else "Welch's t"
+    return f"{test}; {'; '.join(said)}"
 
 
 def _at_looks(design: Design) -> str:
@@ -314,4 +317,5 @@ def _at_looks(design: Design) -> str:
             f"true differences of the margin at most {100.0 * (1.0 - design.futility.power):.3g} %; no other bound "
             "relies on it"
         )
-    return f"{plural} {bounds}{shared}{stops}"
+    looks = f"{plural} {bounds}" if design.test == "t" else f"one look at all runs (p <= {first.nominal_p[-1]:.2g})"
+    return f"{looks}{shared}{stops}"

@@ -43,6 +43,8 @@ def judge(plan: ExternalPlan, endpoints: Endpoints, known: Mapping[str, AuditedT
     """
     if known is not None:
         return _judged(plan, endpoints, known=known)
+    if not endpoints.pair_column:
+        raise UsageError(f"{endpoints.source}: a plan pairs runs by seed: a column seed, pair or replicate is needed")
     tasks, order = plan.cells or plan.tasks, (*plan.choosing, *plan.replicates)
     if not any(row.group in plan.groups and row.task in tasks and row.replicate in order for row in endpoints.rows):
         named = f", the {'cells' if plan.cells else 'tasks'} {', '.join(tasks)}" if tasks != ("",) else ", no tasks"

@@ -10,6 +10,7 @@ import hashlib
 import os
 from collections.abc import Sequence
 from functools import cached_property
+from math import fsum
 from pathlib import Path
 from typing import Literal
 
@@ -141,14 +142,21 @@ def make_external_design(groups: Sequence[str], replicates: int, scales: Sequenc
         endpoint="given", test="t", alpha=rule.alpha, margin=whole.margin, measures=whole.measures,
         comparisons=contrasts, positions=1, adjusted=False, early_stop=rule.early_stop, looks=looks,
         boundaries=boundaries_of(rule.alpha, len(contrasts), sides, 1, looks, find_bounds) if bounded else (),
-        anytime_after=None, evidence=1.0 / rule.alpha, futility=futility,
+        anytime_after=None, evidence=1.0 / rule.alpha, futility=futility, worst=whole.worst,
     )  # fmt: skip
 
 
 def own_design(design: Design, scales: Sequence[Scale], contrast: Contrast) -> Design:
-    """Return `design` with margin and outcome of the task of `contrast`."""
+    """Return `design` with margin, outcome and worst outcome of the task of `contrast`."""
     scale = next((scale for scale in scales if scale.task == contrast.task), OF_MEAN)
-    return msgspec.structs.replace(design, margin=scale.margin, measures=scale.measures)
+    worst = _worst_mean(scales) if scale is OF_MEAN else scale.worst
+    return msgspec.structs.replace(design, margin=scale.margin, measures=scale.measures, worst=worst)
+
+
+def _worst_mean(scales: Sequence[Scale]) -> float | None:
+    """Return the mean of all worst outcomes, each in margins of its task; None where one is not declared."""
+    each = [scale.outcome.sign * scale.worst / scale.margin for scale in scales if scale.worst is not None]
+    return fsum(each) / len(each) if len(each) == len(scales) else None
 
 
 def write_plan(plan: ExternalPlan) -> bytes:

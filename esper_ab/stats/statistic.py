@@ -43,6 +43,8 @@ class Statistic(Generic[Result]):
     caveats: Callable[[Result, Beside], Iterable[str]] = lambda *_: ()  # sentences
     orders: bool = False  # it asks how often a is better: where lower is better, it is computed of -a and -b
     of_equal: bool = False  # whether it means anything where a and b are equal in every pair
+    of_unpaired: bool = False  # ... where runs form no pairs, and the groups may differ in number
+    of_binary: bool = True  # ... where every outcome is 0 or 1
 
     def of(self, a: Sequence[float], b: Sequence[float], rng_seed: int, *, lower: bool = False) -> Result | None:
         """Compute it from endpoints a, b [pairs]; None where they do not allow it. `lower`: lower ones are better.

@@ -6,7 +6,7 @@ Knows one comparison and one look; how the comparisons of an experiment share al
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 import msgspec
@@ -14,19 +14,21 @@ import msgspec
 from esper_ab.design.counterbalance import told_apart
 from esper_ab.design.design import Design
 from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_difference
-from esper_ab.stats.anytime_t import anytime_interval, log_evidence
 from esper_ab.stats.least_pairs import LEAST_PAIRS
-from esper_ab.stats.pair import Pair
+from esper_ab.stats.pair import Data, Samples, before, endpoints
+from esper_ab.stats.proportions import Proportions, proportions
+from esper_ab.stats.welch import welch
 
 _LARGEST_LOG = 700.0  # exp() of more is no float; an e-value beyond it says no more
 Interval = tuple[float, float] | None
+Effect = AdjustedDifference | Proportions
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
     """One comparison at one look. What the pairs cannot give is None."""
 
     replicates: int
-    pairs: int  # of these replicates, lost ones not among them
+    pairs: int  # of these replicates, lost ones not among them; of runs that form none, those of the smaller group
     alpha: float  # that the comparison holds here
     bound_p: float | None  # nominal two-sided p; None at a look of the anytime-valid rule, or without any boundary
     bound_e: float | None  # e-value asked for; None at a planned look
@@ -51,25 +53,48 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class LookData:
-    """Estimate and test of the pairs of one look, before any bound."""
+    """Estimate and test of the runs of one look, before any bound."""
 
     pairs: int
-    effect: AdjustedDifference | None
+    effect: Effect | None
     p: float | None
     mean: float | None
 
 
-def look_data(design: Design, replicates: int, pairs: Sequence[Pair]) -> LookData:
-    """Estimate and test the pairs of the first `replicates`; p and means are None where nothing can be tested."""
-    used = [pair for pair in pairs if pair.replicate < replicates]
-    a, b = tuple(pair.a for pair in used), tuple(pair.b for pair in used)
-    sides = [(pair.position_a, pair.position_b) for pair in used]
-    if len(used) >= LEAST_PAIRS and mixed_up(design, sides):  # as lost replicates can leave them: a later look decides
-        return LookData(pairs=len(used), effect=None, p=None, mean=None)
-    effect = adjusted_difference(a, b, sides, design.positions if design.adjusted else 1)
-    if effect is None:
-        return LookData(pairs=len(used), effect=None, p=None, mean=None)
-    return LookData(pairs=len(used), effect=effect, p=effect.p, mean=effect.mean)
+def effect_of(design: Design, data: Data) -> Effect | None:
+    """Estimate and test the difference of two groups; None where it cannot be estimated.
+
+    This alone decides the test: whether the runs form pairs, and whether all of them came to 0 or 1.
+    """
+    a, b = endpoints(data)
+    one = _one(design, {*a, *b})
+    if one is not None and data:
+        return proportions(a, b, one, paired=not isinstance(data, Samples))
+    if isinstance(data, Samples):
+        return welch(a, b)
+    sides = [(pair.position_a, pair.position_b) for pair in data]
+    return adjusted_difference(a, b, sides, design.positions if design.adjusted else 1)
+
+
+def _one(design: Design, seen: Set[float]) -> float | None:
+    """Return what a success counts where every outcome is a success or 0: 1, or 100 in percent; else None.
+
+    Where all outcomes are equal, a margin as large as that shows that they are numbers of another kind.
+    """
+    outcome, ones = design.outcome, (100.0, 1.0) if design.outcome.unit == "%" else (1.0,)
+    likely = (one for one in ones if outcome.high in (None, one) and (len(seen) > 1 or design.margin < one))
+    return next((one for one in likely if seen <= {0.0, one}), None)
+
+
+def look_data(design: Design, replicates: int, data: Data) -> LookData:
+    """Estimate and test the pairs of the first `replicates`; p and mean are None where nothing can be tested."""
+    used = before(data, replicates)
+    sides = [] if isinstance(used, Samples) else [(pair.position_a, pair.position_b) for pair in used]
+    # As lost replicates can leave them: a later look decides.
+    apart = len(used) < LEAST_PAIRS or not mixed_up(design, sides)
+    effect = effect_of(design, used) if apart else None
+    p, mean = (effect.p, effect.mean) if effect is not None else (None, None)
+    return LookData(pairs=len(used), effect=effect, p=p, mean=mean)
 
 
 def mixed_up(design: Design, sides: Sequence[tuple[int, int]]) -> bool:
@@ -128,16 +153,11 @@ def _interval(data: LookData, p: float | None) -> Interval:
 
 def _anytime_look(design: Design, replicates: int, data: LookData, n_open: int) -> Look:
     bound, first = design.evidence * n_open, design.evidence * len(design.comparisons)
-    effect, log_e = data.effect, None
-    interval: Interval = None
-    simultaneous: Interval = None
-    equal: Interval = None
-    if effect is not None and effect.t is not None and effect.se is not None:
-        log_e = log_evidence(effect.t, effect.df, effect.information)
-        interval, simultaneous, equal = (
-            anytime_interval(effect.mean, effect.se, effect.df, effect.information, e)
-            for e in (bound, first, first / 2.0)
-        )
+    effect = data.effect
+    log_e = effect.log_evidence() if effect is not None else None
+    interval, simultaneous, equal = (
+        effect.anytime_interval(e) if effect is not None else None for e in (bound, first, first / 2.0)
+    )
     reached, least = log_e is not None and log_e >= math.log(bound), design.least_small(replicates)
     return Look(
         replicates=replicates, pairs=data.pairs, alpha=design.alpha / n_open, bound_p=None, bound_e=bound, p=None,

@@ -10,18 +10,19 @@ from esper_ab.stats.adjusted_difference import AdjustedDifference
 from esper_ab.stats.anytime_t import anytime_interval
 from esper_ab.stats.distributions import t_sf
 from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.verdict.look import Effect
 from esper_ab.verdict.looks import Course
 from esper_ab.verdict.question import Question
 
 
-def spread(effect: AdjustedDifference | None) -> tuple[float, int, int] | None:
+def spread(effect: Effect | None) -> tuple[float, int, int] | None:
     """Return the SD of a pair of a balanced plan, its degrees of freedom, and the columns of the design.
 
-    None where nothing varies.
+    None where nothing varies, and of what is no t of pairs.
     """
-    if effect is None or effect.se is None:
+    if not isinstance(effect, AdjustedDifference) or effect.se is None or effect.name:
         return None
-    return effect.se * math.sqrt(effect.pairs), effect.df, effect.pairs - effect.df
+    return effect.se * math.sqrt(effect.pairs), int(effect.df), effect.pairs - int(effect.df)
 
 
 def extendable(question: Question, course: Course) -> bool:

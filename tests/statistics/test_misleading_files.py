@@ -14,11 +14,10 @@ from esper_ab.verdict.requirement import parse_requirement, require
 FILES = Path(__file__).parent / "files"
 
 
-def judged(name, replicates=20, **rule):
+def judged(name, worst=""):
     groups = ("A", "B")
-    plan = make_external_plan(
-        groups, tuple(map(str, range(replicates))), scales_of(("",), 2.0, unit="%"), Rule(**{"looks": (20,)} | rule)
-    )
+    scales = scales_of(("",), 2.0, unit="%", worst=worst)
+    plan = make_external_plan(groups, tuple(map(str, range(20))), scales, Rule(looks=(20,)))
     return judge(plan, read_csv(FILES / name)).comparisons[0].comparison
 
 
@@ -30,3 +29,13 @@ def test_a_gate_does_not_hold_where_the_mean_may_be_worse_by_the_margin(name):
     gate = parse_requirement("B not-worse-than A", ("A", "B"), found.question.design.comparisons)
     with pytest.raises(ConditionNotMet):
         require([gate], [found])
+
+
+@pytest.mark.parametrize("worst", ["", 0.0])
+def test_no_difference_is_called_small_where_crashes_may_have_replaced_collapses(worst):
+    """B lost 3 of 20 runs, which would have collapsed; what is left is alike."""
+    found = judged("lost.csv", worst=worst)
+    assert (str(found.verdict), str(found.unaudited)) == ("INCONCLUSIVE", "EQUIVALENT")
+    for text in ("A equivalent-to B", "A not-worse-than B", "B not-worse-than A"):
+        with pytest.raises(ConditionNotMet):
+            require([parse_requirement(text, ("A", "B"), found.question.design.comparisons)], [found])

@@ -185,8 +185,12 @@ class ExperimentMachine:
         run_log = worker.run.log_file if worker.run else ""
         self._out.do(commands.EndWorker(worker.lane, reason=reason, hung=hung, run_log=run_log))
 
-    def lost(self, lane: str, how: str, log: str, *, hung: bool) -> tuple[Command, ...]:
-        """Take in `how` a worker ended, and the end of its `log` or "": its run goes on with another or is given up."""
+    def lost(self, lane: str, how: str, log: str, *, hung: bool, blameless: bool = False) -> tuple[Command, ...]:
+        """Take in `how` a worker ended, and the end of its `log` or "": its run goes on with another or is given up.
+
+        `blameless`: it ended with its node, could not be started there, or found no room on a disk, which is no death
+        of its run.
+        """
         worker = self._workers.on_lane(lane)
         run = self._run_of(worker)
         stands = self._blocks.stands(run) if run else runs.NOWHERE
@@ -205,16 +209,21 @@ class ExperimentMachine:
         kind = WorkerHung if hung else WorkerFailed
         failure: EsperError | None = None
         if run is None or not worker.greeted:
-            if self._deaths.outside(lane):
-                failure = kind(f"{account}\nthat was the third time in a row")
+            failure = self._died_outside(lane, kind, account)
         elif run.evaluation is not None:
             worker.run = None
         else:
             self._blocks.died(run)
-            if self._deaths.in_run(run.ref.name, run.recorded):
+            if blameless:
+                failure = self._died_outside(lane, kind, account)
+            elif self._deaths.in_run(run.ref.name, run.recorded):
                 failure = self._drop(run, how, kind(account))
         self._out.do(commands.RestartWorker(lane) if failure is None else commands.Fail(failure))
         return self._out.taken()
+
+    def _died_outside(self, lane: str, kind: type[WorkerFailed | WorkerHung], account: str) -> EsperError | None:
+        """Count a death that no run is to blame for; return why the experiment ends, if it does."""
+        return kind(f"{account}\nthat was the third time in a row") if self._deaths.outside(lane) else None
 
     def end_round(self, now: float) -> tuple[Command, ...]:
         """Everything that came in is taken: release who may go on, and start the blocks whose lanes are free."""

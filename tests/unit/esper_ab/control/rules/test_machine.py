@@ -263,6 +263,27 @@ def test_a_lane_is_free_again_whose_run_is_complete_when_its_replicate_is_given_
     assert states == {"a/0": "finished", "b/0": "lost", "a/1": "finished", "b/1": "finished"}
 
 
+@pytest.mark.parametrize("blameless", [True, False])
+def test_a_death_that_no_run_is_to_blame_for_costs_none_and_three_in_a_row_end_the_experiment(blameless):
+    world = World(PLANS["two blocks at once"], limits=limits_of(deaths=1))
+    for _ in range(3):
+        world.in_peace()
+    lane = next(iter(world.workers))
+
+    def end():
+        world.perform(world.machine.lost(lane, "was lost", "", hung=False, blameless=blameless))
+
+    end()
+    assert any(run.lost for run in world.recorded.runs.values()) != blameless
+    if blameless:
+        end()
+        assert world.error is None
+        end()
+        assert isinstance(world.error, WorkerFailed)
+        assert "third time in a row" in str(world.error)
+        assert not any(run.lost for run in world.recorded.runs.values())
+
+
 def test_an_assignment_that_was_lost_is_sent_again_to_a_worker_that_says_hello_again():
     """As after a coordinator that stood still: a connection is gone with what was on its way."""
     world = World(PLANS["lockstep"])
