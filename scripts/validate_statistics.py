@@ -60,7 +60,7 @@ class Scale:
 
 
 FULL = Scale(
-    pairs=20_000, naive=5_000, stops=20_000, families=10_000, positions=20_000, sentences=20_000, compared=200,
+    pairs=50_000, naive=5_000, stops=20_000, families=20_000, positions=50_000, sentences=20_000, compared=300,
     engine=100,
 )  # fmt: skip
 QUICK = Scale(

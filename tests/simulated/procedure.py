@@ -251,7 +251,8 @@ def settle(runs: Losses, rule: Rule, margin: float, worst: float | None) -> tupl
         at = np.flatnonzero(observed.look[:, 0] == k)
         values, lost = [v[at, :n] for v in seen], [f[at, :n] for f in failed]
         best = np.nanmax(np.concatenate(values, 1), 1, keepdims=True)
-        low = np.full_like(best, -np.inf if worst is None else worst)  # no test crosses with that one
+        least = np.nanmin(np.concatenate(values, 1), 1, keepdims=True)
+        low = np.minimum(least, -np.inf if worst is None else worst)  # with -inf no test crosses
         values = [np.where(np.isnan(v), np.nanmean(v, 1, keepdims=True), v) for v in values]
         critical = [float(rule.critical(k, np.array([ALPHA]), sides)[0][n]) for sides in (2, 1)]
         up, down = (_retaken(given, values, lost, critical) for given in ((low, best), (best, low)))
