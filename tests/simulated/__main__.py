@@ -11,7 +11,7 @@ from simulated.tables import render
 
 RATES = Path(__file__).with_name("rates.json")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "statistics.md"
-BEGIN, END = "<!-- rates table -->\n", "\n<!-- /rates table -->"
+BEGIN, END = "<!-- rates table -->", "<!-- /rates table -->"
 
 
 def main(names: list[str]) -> None:
@@ -31,7 +31,10 @@ def main(names: list[str]) -> None:
         sys.stdout.write(f"{name}: {seconds} s\n")
         sys.stdout.flush()
     head, _, rest = PAGE.read_text().partition(BEGIN)
-    PAGE.write_text(head + BEGIN + render(json.loads(RATES.read_text())) + END + rest.partition(END)[2])
+    _, found, tail = rest.partition(END)
+    if not found:
+        raise SystemExit(f"no {BEGIN} and {END} in {PAGE}")
+    PAGE.write_text(f"{head}{BEGIN}\n{render(json.loads(RATES.read_text()))}\n{END}{tail}")
 
 
 if __name__ == "__main__":

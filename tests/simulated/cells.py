@@ -298,10 +298,10 @@ def _counted(row: Row, true: Floats, law: Floats, judged: Callable[[float], Any]
 def paired_counts() -> Rows:
     """McNemar and Newcombe's interval over all tables of n pairs, one look, by correlation within pairs."""
     found, (a, b) = [], (x.ravel() for x in np.meshgrid(CHANCES, CHANCES))
-    for n in (10, 20, 50, 100):
+    for n in (10, 20, 30, 50, 100):
         table = counts.tables(n)
         p, columns = counts.mcnemar(table[:, 1], table[:, 2]), list(table.T)
-        for phi in (-0.2, 0.0, 0.3, 0.6):
+        for phi in (-0.2, 0.0, 0.3, 0.6, 0.8):
             cells = counts.joint(a, b, np.array(phi))
             keep = ~np.isnan(cells[:, 0])
             found.append(_counted({"n": n, "correlation": phi}, (a - b)[keep], counts.chances(table, cells[keep]),
