@@ -60,10 +60,15 @@ class Endpoints(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(row.task for row in self.rows))
 
     @property
+    def numbered(self) -> bool:
+        """Whether all seeds are whole numbers."""
+        return all(_is_integer(row.replicate) for row in self.rows)
+
+    @property
     def replicates(self) -> tuple[str, ...]:
         """By number where all are integers, else in the order of their first rows."""
         found = tuple(dict.fromkeys(row.replicate for row in self.rows))
-        return tuple(sorted(found, key=int)) if all(map(_is_integer, found)) else found
+        return tuple(sorted(found, key=int)) if self.numbered else found
 
     @property
     def rng_seed(self) -> int:

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from math import fsum
 
 import msgspec
 
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.design.design import Contrast
+from esper_ab.design.design import Contrast, Design
 from esper_ab.external.endpoints import ITEMS, MEAN, Endpoints
 from esper_ab.external.pairing import Cells, Pairing, cells_of, pair_up, sampled
 from esper_ab.external.plan import Rule, make_external_design, own_design
 from esper_ab.external.result import ExternalComparison, ExternalResult
 from esper_ab.external.scales import Scale
+from esper_ab.stats.pair import Pair, Samples
 from esper_ab.stats.text import n_pairs
 from esper_ab.verdict.comparison import compare
+from esper_ab.verdict.drifting import drifting
+from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.looks import follow
 from esper_ab.verdict.question import Question
 
 _SHOWN = 8  # names in a list
 _MOST_TAKEN_FOR_RUNS = 30  # rows per group and task: hardly anybody trains more, and items are seldom fewer
 _ONE_IN = 10  # rows may lack a partner
+_AGAIN = "Run it again with the groups in alternating order."
 
 
 def explore(
@@ -72,7 +77,8 @@ def explore(
         found.append(ExternalComparison(
             task=contrast.task,
             comparison=compare(
-                question, one.pairs, courses[contrast], same_records=False, lost=one.lost, findings=()
+                question, one.pairs, courses[contrast], same_records=False, lost=one.lost,
+                findings=drift_of(endpoints, own[contrast], contrast, one.pairs, order),
             ),
         ))  # fmt: skip
     return ExternalResult(
@@ -120,6 +126,30 @@ def scope_of(endpoints: Endpoints, task: str, scales: Sequence[Scale]) -> str:
     return f"the runs in {endpoints.source}{named}"
 
 
+def drift_of(
+    endpoints: Endpoints, design: Design, contrast: Contrast, pairs: Sequence[Pair] | Samples,
+    replicates: Sequence[str], *, in_turn: bool = False,
+) -> tuple[Finding, ...]:  # fmt: skip
+    """Return what caps a comparison whose differences drift, where it is known in which order its pairs were made.
+
+    A column order says so, and so do seeds that are numbers; `in_turn`: the order of `replicates` does.
+    """
+    if isinstance(pairs, Samples):
+        return ()
+    told: dict[str, list[int]] = {}
+    for row in endpoints.rows:
+        if row.order is not None and row.group in (contrast.a, contrast.b) and contrast.task in (row.task, MEAN):
+            told.setdefault(row.replicate, []).append(row.order)
+    when = {name: fsum(orders) / len(orders) for name, orders in told.items()}
+    if any(replicates[pair.replicate] not in when for pair in pairs):
+        if not in_turn and not endpoints.numbered:
+            return ()
+        return tuple(drifting(design, contrast, pairs, _AGAIN))
+    ordered = sorted(pairs, key=lambda pair: when[replicates[pair.replicate]])
+    made = [msgspec.structs.replace(pair, replicate=place) for place, pair in enumerate(ordered)]
+    return tuple(drifting(design, contrast, made, _AGAIN))
+
+
 def notes_on(endpoints: Endpoints, paired: dict[Contrast, Pairing], cells: Cells) -> Iterator[str]:
     """Yield what must be known of the pairs: runs without a partner, pairs that are not independent."""
     for contrast, one in paired.items():
@@ -127,8 +157,8 @@ def notes_on(endpoints: Endpoints, paired: dict[Contrast, Pairing], cells: Cells
         if one.single:
             what = f"{endpoints.pair_column} {listed_short(one.single)}"
             yield (
-                f"{contrast.a} and {contrast.b}{where}: {what} without a run of the other group, not used; if such runs "
-                "failed, give them a row with an empty endpoint."
+                f"{contrast.a} and {contrast.b}{where}: {what} without a run of the other group, not used; if such "
+                "runs failed, give them a row with an empty endpoint."
             )
         if one.clusters:
             runs = len(one.pairs) + sum(len(unit) - 1 for unit in one.clusters)

@@ -10,7 +10,7 @@ import msgspec
 from esper_ab.contracts.errors import UsageError
 from esper_ab.design.design import Contrast
 from esper_ab.external.endpoints import MEAN, Endpoint, Endpoints
-from esper_ab.external.explore import listed_short, scope_of
+from esper_ab.external.explore import drift_of, listed_short, scope_of
 from esper_ab.external.pairing import Cells, Pairing, cells_of, pair_up, runs_of
 from esper_ab.external.plan import ExternalPlan
 from esper_ab.external.result import ExternalComparison, ExternalResult
@@ -88,7 +88,11 @@ def _judged(
         compared = compare(
             question, one.pairs, courses[contrast], lost=one.lost,
             same_records=_everywhere(plan, contrast, {task: one.same_records for task, one in records.items()}),
-            findings=(*_dependent(endpoints, contrast, one), *_audited(plan, contrast, records)),
+            findings=(
+                *_dependent(endpoints, contrast, one),
+                *(drift_of(planned, question.design, contrast, one.pairs, order, in_turn=True) if known is None
+                  else _audited(plan, contrast, records)),
+            ),
         )  # fmt: skip
         found.append(ExternalComparison(task=contrast.task, comparison=compared))
     capped = [finding.sentence for one in found for finding in one.comparison.findings if finding.kind == _CLUSTERS]

@@ -147,7 +147,9 @@ def _more_pairs(content: Content) -> Iterator[Step]:
             command=_anew(content, "larger", "--replicates", str(replicates)),
         )
         return
-    if any(item.degenerate for item in open_ones):
+    if constant := next((item.constant for item in open_ones if item.constant), ""):
+        yield Step(sentence=f"Every pair differs by {constant}: check that seeds reach what is random in training.")
+    elif any(item.degenerate for item in open_ones):
         yield from _more_spread(content)
     needed = [pairs for item in open_ones if (pairs := _pairs(item)) is not None]
     if not needed:

@@ -123,17 +123,19 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
         lost=lost, imputed=again, findings=findings, capped_by=tuple(caps),
         limits_with_losses=limits_with_losses(question.design, numbers.data, course, lost),
         unseen=None if verdict not in CLAIMS or numbers.proportions else unseen(question.design, numbers.data, course),
-        inconclusive=_kind(numbers, low, smallest) if undecided and found else None, unaudited=unaudited,
+        inconclusive=_kind(numbers, low, high, smallest) if undecided and found else None, unaudited=unaudited,
         verdict=verdict,
     )  # fmt: skip
 
 
-def _kind(numbers: Numbers, low: float | None, smallest: float | None) -> Kind:
+def _kind(numbers: Numbers, low: float | None, high: float | None, smallest: float | None) -> Kind:
     """Return which kind of INCONCLUSIVE it is: stopped, or whether the margin was within the plan's reach."""
     if numbers.course.standing == "futile":
         return "futile"
-    reached = smallest is not None and smallest <= numbers.question.design.margin
-    return "bounded" if low is not None and reached else "uninformative"
+    margin = numbers.question.design.margin
+    within = low is not None and high is not None and max(-low, high) < margin
+    reached = low is not None and smallest is not None and smallest <= margin
+    return "bounded" if within or reached else "uninformative"
 
 
 def _estimate(

@@ -102,6 +102,13 @@ class Numbers:
         return self.effect.degenerate
 
     @property
+    def constant(self) -> str:
+        """The difference of every pair used where it is one and the same and not 0, in words; else ""."""
+        plain = self.plain
+        same = plain is not None and plain.sd == 0.0 and plain.mean != 0.0 and self.proportions is None
+        return self.question.design.difference(plain.mean) if plain is not None and same else ""
+
+    @property
     def extendable(self) -> bool:
         """Whether `esper-ab extend` could decide it."""
         return extendable(self.question, self.course)

@@ -115,6 +115,9 @@ def _open(evidence: Evidence) -> str:
         reason = f"the {_interval(evidence)}, {_span(evidence)}, includes 0"
     if why is Why.EARLY:
         reason = f"calling the difference smaller than the margin takes {evidence.small_from}"
+    if evidence.constant:
+        answer = f"every pair differs by {evidence.constant}; this is the answer for these seeds"
+        return f"Not decided{_yet(evidence)}: {answer}."
     if why is Why.NO_SPREAD and evidence.stuck is not None:
         count, runs, value = evidence.stuck
         stuck = f"{count} of {runs} runs came to {evidence.question.design.value(value)}"

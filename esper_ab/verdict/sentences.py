@@ -234,6 +234,11 @@ def _shown(evidence: Evidence) -> str:
         exact = f" The strongest exact result possible with {n} is p = {least:.2g}{so}." if evidence.pairs else ""
         return shown + exact + evidence.worded(f" A verdict needs at least {LEAST_PAIRS} pairs.")
     lacking = "no test, no interval and no verdict"
+    if evidence.constant:
+        return (
+            f": every pair differs by {evidence.constant}; no test of a mean applies to a constant; this is the answer "
+            "for these seeds."
+        )
     if constant:
         return f" in every pair: without any spread there is {lacking}."
     if evidence.degenerate and evidence.plain is not None and evidence.plain.degenerate:
@@ -382,6 +387,7 @@ def beside(evidence: Evidence) -> Beside:
     return Beside(
         a=question.a, b=question.b, claimed=verdict in DIFFERENT,
         alpha=evidence.last_look.alpha if evidence.last_look else question.alpha,
+        bound=(evidence.last_look and evidence.last_look.bound_p) or question.alpha,
         undecided=verdict is Verdict.INCONCLUSIVE and not evidence.capped_by and not evidence.proportions,
         unit=question.design.outcome.apart, digits=question.design.digits,
         pairs=max(map(len, endpoints(evidence.data))) if evidence.samples else evidence.used,
@@ -393,7 +399,7 @@ def _on_numbers(evidence: Evidence) -> list[str]:
     found, there = [_coarse(evidence)] if constant and not evidence.same_records else [], beside(evidence)
     for name, statistic in statistics().items():
         if (result := evidence.descriptive[name]) is not None:
-            found += statistic.caveats(result, there)
+            found += [*filter(None, [statistic.contradicts(result, there)]), *statistic.caveats(result, there)]
     return found
 
 
@@ -403,7 +409,7 @@ def _coarse(evidence: Evidence) -> str:
     though = ", though their records differ" if evidence.question.recorded else ""
     used = evidence.pairs[: evidence.used]
     if any(pair.a != pair.b for pair in used):
-        return f"The difference is the same in every pair: {look}."
+        return "Every pair differs by the same amount: check that the seed reaches what is random in these runs."
     if len({pair.a for pair in used}) == 1:
         every = evidence.question.design.value(used[0].a)
         return f"Every endpoint of {a} and {b} is {every}{though}: {look}."

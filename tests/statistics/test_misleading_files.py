@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from esper_ab.contracts.errors import ConditionNotMet
 from esper_ab.external.csv_file import read_csv
+from esper_ab.external.explore import explore
 from esper_ab.external.judge import judge
 from esper_ab.external.plan import Rule, make_external_plan
 from esper_ab.external.scales import scales_of
@@ -39,3 +41,22 @@ def test_no_difference_is_called_small_where_crashes_may_have_replaced_collapses
     for text in ("A equivalent-to B", "A not-worse-than B", "B not-worse-than A"):
         with pytest.raises(ConditionNotMet):
             require([parse_requirement(text, ("A", "B"), found.question.design.comparisons)], [found])
+
+
+def test_no_group_is_better_whose_differences_drift():
+    """Runs in clock order, each group autocorrelated; seeds that are no numbers say nothing about the order."""
+    runs = read_csv(FILES / "drift.csv")
+    (found,) = explore(runs, scales_of(("",), 2.0), Rule()).comparisons
+    assert (str(found.comparison.verdict), str(found.comparison.unaudited)) == ("INCONCLUSIVE", "BETTER")
+    assert "drift" in found.comparison.headline
+    assert "alternating order" in found.comparison.sentence
+    named = msgspec.structs.replace(
+        runs, rows=tuple(msgspec.structs.replace(row, replicate=f"seed {row.replicate}") for row in runs.rows)
+    )
+    (unknown,) = explore(named, scales_of(("",), 2.0), Rule()).comparisons
+    assert str(unknown.comparison.verdict) == "BETTER"
+    ordered = msgspec.structs.replace(
+        named, rows=tuple(msgspec.structs.replace(row, order=int(row.replicate[5:])) for row in named.rows)
+    )
+    (again,) = explore(ordered, scales_of(("",), 2.0), Rule()).comparisons
+    assert str(again.comparison.verdict) == "INCONCLUSIVE"

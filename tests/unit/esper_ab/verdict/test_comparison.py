@@ -106,8 +106,13 @@ def test_an_equivalence_prints_the_interval_that_it_rests_on():
 def test_a_constant_difference_is_reported_and_not_divided_by():
     result = compared(design(6), pairs_of(np.array(BETTER_A), np.array(BETTER_A) - 2.0))
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert "without any spread there is no t" in result.sentence
-    assert any("saturated" in caveat for caveat in result.caveats)
+    said = "every pair differs by +2.00 points; no test of a mean applies to a constant; this is the answer for these"
+    assert said in result.sentence
+    assert result.headline == "Not decided: every pair differs by +2.00 points; this is the answer for these seeds."
+    assert "beyond" not in result.sentence
+    equal = compared(design(6), pairs_of(BETTER_A, BETTER_A))
+    assert "without any spread there is no test" in equal.sentence
+    assert any("saturated" in caveat for caveat in equal.caveats)
     sides = np.arange(6) % 2
     beside = compared(design(6, adjusted=True), pairs_of(71.0 + 2.0 * sides, 70.0 + 2.0 * (1 - sides)))
     assert beside.verdict is Verdict.INCONCLUSIVE
