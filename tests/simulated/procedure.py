@@ -201,7 +201,7 @@ def johnson(d: Floats) -> Floats:
     mean = d.mean(-1)
     rest = d - mean[..., None]
     variance = (rest**2).sum(-1) / (n - 1)
-    third = (rest**3).sum(-1) * n / ((n - 1) * (n - 2))
+    third = (rest**3).mean(-1)
     t = (mean + third / (6 * variance * n) + third / (3 * variance**2) * mean**2) / np.sqrt(variance / n)
     return np.asarray(2 * stats.t.sf(np.abs(t), n - 1))
 

@@ -18,6 +18,7 @@ from simulated.procedure import (
     default_looks,
     drift,
     follow,
+    johnson,
     settle,
 )
 from support.looks import design
@@ -25,6 +26,7 @@ from support.looks import design
 from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.design.design import Boundary, Contrast
 from esper_ab.design.design import default_looks as product_looks
+from esper_ab.stats.descriptive.shape import shape
 from esper_ab.stats.drift import drift as product_drift
 from esper_ab.stats.least_pairs import LEAST_OPEN_ENDED_PAIRS
 from esper_ab.stats.pair import Pair
@@ -171,7 +173,7 @@ def test_outcomes_of_0_and_1_are_judged_alike():
     assert {"BETTER", "WORSE", "INCONCLUSIVE"} == set(seen)
 
 
-def test_welch_and_drift_have_the_same_p():
+def test_welch_drift_and_johnson_have_the_same_p():
     rng = np.random.default_rng(39)
     for number in range(40):
         a, b = rng.standard_normal(6 + number), 3 * rng.standard_normal(8) + rng.choice([0.0, 5.0])
@@ -181,3 +183,4 @@ def test_welch_and_drift_have_the_same_p():
         x = np.cumsum(rng.standard_normal(20))
         seen = product_drift(paired(x, np.zeros(20), range(20)), 1)
         assert [float(p) for p in drift(x)] == pytest.approx([seen.slope_p, seen.autocorrelation_p])
+        assert float(johnson(x)) == pytest.approx(shape(x, np.zeros(20)).johnson_p)
