@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[4]
+ROOT = Path(__file__).resolve().parents[2]
 RATES = json.loads((ROOT / "tests" / "simulated" / "rates.json").read_text())
 
 
