@@ -263,7 +263,8 @@ def settle(runs: Losses, rule: Rule, margin: float, worst: float | None) -> tupl
         below, equivalent = (none | (even & (u[0] > -margin) & (o[1] < margin)) for u, o in zip(up, down, strict=True))
         said.crossed[at, 0] = np.where(still, crossed, 0)
         said.below[at, 0] &= below & still
-        said.equivalent[at, 0] &= equivalent
+        apart = [(lower >= 0) | (upper <= 0) for lower, upper in (up[0], down[0])]  # then it shows a difference
+        said.equivalent[at, 0] &= equivalent & (none | ~(apart[0] | apart[1]))
         open_ = ~none & (said.crossed[at, 0] == 0)  # what a gate then asks of the interval
         said.low[at, 0] = np.where(open_, np.where(even, up[0][0], -np.inf), said.low[at, 0])
         said.high[at, 0] = np.where(open_, np.where(even, down[0][1], np.inf), said.high[at, 0])

@@ -120,7 +120,7 @@ def test_the_product_comes_to_the_same_words_and_intervals(name):
     assert name == "6" or {"EQUIVALENT", "BETTER, BELOW MARGIN"} & set(seen)
 
 
-@pytest.mark.parametrize("worst", [None, 20.0])
+@pytest.mark.parametrize("worst", [None, 20.0, 49.5])
 def test_lost_runs_leave_the_same_words(worst):
     rule, rng, seen = RULES["20"], np.random.default_rng(37), Counter()
     asked = plan(rule, [(0, 1)], worst=worst)
