@@ -21,7 +21,7 @@ from esper_ab.stats.statistic import Beside, Statistic
 from esper_ab.stats.text import p_text
 
 
-class Shape(msgspec.Struct, frozen=True, kw_only=True):
+class Skewness(msgspec.Struct, frozen=True, kw_only=True):
     """Skewness is that of the sample (third central moment / SD^3, n in the denominators); None without spread."""
 
     skewness_a: float | None
@@ -29,7 +29,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     johnson_p: float  # two-sided
 
 
-def shape(a: ArrayLike, b: ArrayLike) -> Shape | None:
+def shape(a: ArrayLike, b: ArrayLike) -> Skewness | None:
     """Compute it for a, b [pairs]; None where the differences are no sample for a t."""
     d = differences(a, b)
     if d.size < 2 or degenerate(a, b):
@@ -37,7 +37,7 @@ def shape(a: ArrayLike, b: ArrayLike) -> Shape | None:
     n, mean, sd, m3 = d.size, float(d.mean()), float(d.std(ddof=1)), float(np.mean((d - d.mean()) ** 3))
     t = (mean + m3 / (6.0 * sd**2 * n) + m3 * mean**2 / (3.0 * sd**4)) * math.sqrt(n) / sd
     x, y = (np.asarray(side, dtype=np.float64) for side in (a, b))
-    return Shape(skewness_a=_skewness(x), skewness_b=_skewness(y), johnson_p=float(2.0 * t_sf(abs(t), n - 1)))
+    return Skewness(skewness_a=_skewness(x), skewness_b=_skewness(y), johnson_p=float(2.0 * t_sf(abs(t), n - 1)))
 
 
 def _skewness(values: NDArray[np.float64]) -> float | None:
@@ -45,19 +45,19 @@ def _skewness(values: NDArray[np.float64]) -> float | None:
     return float(np.mean(((values - values.mean()) / sd) ** 3)) if sd > 0.0 else None
 
 
-def _show(found: Shape, beside: Beside) -> str:
+def _show(found: Skewness, beside: Beside) -> str:
     each = ((beside.a, found.skewness_a), (beside.b, found.skewness_b))
     skew = ", ".join(f"{value:+.1f} of {name}" for name, value in each if value is not None)
     return f"skewness {skew or 'unknown'}; p {p_text(found.johnson_p)} by Johnson's t, which allows for it"
 
 
-def _contradicts(found: Shape, beside: Beside) -> str:
+def _contradicts(found: Skewness, beside: Beside) -> str:
     if not beside.claimed or found.johnson_p <= beside.bound:
         return ""
     return "The groups differ in shape; the error rate here may be 10–20 %."
 
 
-STATISTIC = Statistic[Shape](
+STATISTIC = Statistic[Skewness](
     label="shape", kind="test", place=3, compute=lambda a, b, _: shape(a, b), show=_show, contradicts=_contradicts,
     of_binary=False,
 )  # fmt: skip
