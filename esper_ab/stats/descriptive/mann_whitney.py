@@ -8,7 +8,6 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from esper_ab.stats.statistic import Beside, Statistic
 from esper_ab.stats.text import p_text
@@ -34,6 +33,8 @@ def mann_whitney(a: ArrayLike, b: ArrayLike) -> MannWhitney:
     distinct = np.unique(both).size
     if distinct == 1:
         return MannWhitney(u=x.size * y.size / 2.0, p=1.0, exact=True)
+    from scipy import stats  # slow to import, and only here
+
     exact = bool(distinct == both.size) and max(x.size, y.size) <= _EXACT_RUNS
     result = stats.mannwhitneyu(x, y, alternative="two-sided", method="exact" if exact else "asymptotic")
     return MannWhitney(u=float(result.statistic), p=float(result.pvalue), exact=exact)
