@@ -353,8 +353,8 @@ def _on_data(evidence: Evidence) -> Iterator[str]:
         few, many = sorted((len(evidence.samples.a), len(evidence.samples.b)))
         if 1 < few < _FEW and 2 * few < many:
             yield (
-                f"Unequal groups: the spread of {few} runs decides. More runs of the other group hardly "
-                "narrow the interval, and one odd run of the few can make it miss."
+                f"Unequal groups: the spread of {few} runs decides, so more of the other group hardly narrow the "
+                "interval; where outcomes are skewed, false claims may be twice as frequent."
             )
 
 
