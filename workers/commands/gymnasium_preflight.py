@@ -140,11 +140,15 @@ class _Look:
         self._steps += 1
         if not self.unusable and not np.isfinite(facts.observation).all():
             self.unusable = f"what it shows before step {self._steps} is not finite: {facts.observation.tolist()}"
+        # Random actions may end every episode at once, by a limit; a policy's episodes end one by one.
+        beside_ended = facts.of(np.arange(len(facts.stepped)) > 0)
+        over = (facts.terminated | facts.truncated).any()
         for group, (mode, function) in list(self._rewards.items()):
             try:
-                values = function(facts)
-                if wrong := flaw(values):
-                    raise ValueError(f"reward mode {mode!r} {wrong} at step {self._steps}: {values.tolist()}")
+                for one in (facts, beside_ended) if over else (facts,):
+                    values = function(one)
+                    if wrong := flaw(np.where(one.stepped, values, 0.0)):
+                        raise ValueError(f"reward mode {mode!r} {wrong} at step {self._steps}: {values.tolist()}")
             except ValueError as error:
                 self._problem(group, mode, error)
 

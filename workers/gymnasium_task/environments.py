@@ -195,15 +195,11 @@ class GymEnvironments:
         truncated = alive & ~terminated & (over | last)
         goes_on = truncated & ~over & spec.continues
         facts = GymFacts(
-            observation=_where(alive, before.observation), action=_where(alive, given),
-            next_observation=_where(alive, observed), env_reward=rewards, terminated=terminated,
-            truncated=truncated & ~goes_on,
-            step=_where(alive, np.array([len(episode.actions) for episode in episodes], dtype=np.int64)),
-            info=tuple(
-                MappingProxyType(episode.info if one else {})
-                for episode, one in zip(episodes, alive.tolist(), strict=True)
-            ),
-        )
+            observation=before.observation, action=given, next_observation=observed, env_reward=rewards,
+            terminated=terminated, truncated=truncated & ~goes_on,
+            step=np.array([len(episode.actions) for episode in episodes], dtype=np.int64),
+            info=tuple(MappingProxyType(episode.info) for episode in episodes), stepped=alive,
+        ).of(alive)
         ended = terminated | truncated
         restarted = ended & (spec.resets and not last)
         cut = Cut(truncated=truncated, last=facts.next_observation, restarted=restarted, goes_on=goes_on)
@@ -297,13 +293,6 @@ class GymEnvironments:
             step=self._step, alive=self._alive.copy(), masks=codec.masks, observation=observed, low=codec.low,
             high=codec.high, integers=codec.integers,
         )
-
-
-def _where(alive: Bools, values: NDArray[Any]) -> NDArray[Any]:
-    """Return `values` [E, …], zeros where an environment has ended."""
-    if alive.all():
-        return values
-    return np.where(alive.reshape(-1, *[1] * (values.ndim - 1)), values, 0).astype(values.dtype)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -240,3 +240,34 @@ def test_an_outcome_of_a_users_own_has_all_observations_of_an_episode(tmp_path: 
     own = own_file(tmp_path)
     wide = 61 * 50_000.0
     assert ask(f"{own}:Wide", "env", outcome=f"{own}:width", outcome_low=wide, outcome_high=wide).problem == ""
+
+
+TELLS = """
+
+class Level(Walk):
+    def step(self, action):
+        seen, reward, _, *rest = super().step(action)
+        return seen, reward, False, *rest
+
+
+def told(facts):
+    return np.array([info["place"] for info in facts.info])
+
+
+def only_of_ended(facts):
+    return np.where(facts.next_observation[:, 1] == 0.0, np.nan, 0.0)
+
+
+def not_of_ended(facts):
+    return 1.0 / facts.next_observation[:, 1].astype(int).tolist()[0] + np.zeros(len(facts.info))
+"""
+
+
+def test_a_reward_is_tried_beside_an_environment_that_has_ended(tmp_path: Path) -> None:
+    """Episodes of random actions may all end at once, by a limit; those of a policy do not."""
+    own = own_file(tmp_path)
+    own.write_text(own.read_text() + TELLS)
+    names = ("told", "only_of_ended", "not_of_ended")
+    found = ask(f"{own}:Level", *(f"{own}:{name}" for name in names), "env").reward_problems
+    assert list(found) == ["g2"]
+    assert "failed: ZeroDivisionError" in found["g2"]

@@ -18,6 +18,7 @@ FACTS = GymFacts(
     observation=np.zeros((2, 2), dtype=np.float32), action=np.zeros(2, dtype=np.int64),
     next_observation=np.array([[1.0, 0.0], [-3.0, 0.0]], dtype=np.float32), env_reward=np.array([0.5, 2.0]),
     terminated=np.array([False, True]), truncated=np.array([False, False]), step=np.array([1, 1]), info=({}, {}),
+    stepped=np.array([True, True]),
 )  # fmt: skip
 EPISODE = GymEpisode(actions=[0, 1], env_rewards=[1.0, 2.5], info={"place": 7, "text": "x"}, terminated=True)
 
