@@ -120,7 +120,7 @@ class ExperimentMachine:
                     self._liveness.pong(worker.identity, now)
                 case messages.Failed():
                     worker.fault = f"reported an error: {visible_line(message.summary, _SUMMARY_CHARS)}"
-                    worker.traceback = message.traceback
+                    worker.traceback, worker.hopeless = message.traceback, not message.again
         except Rejected as error:
             worker.fault = str(error)
         return self._out.taken()
@@ -209,10 +209,12 @@ class ExperimentMachine:
                 failure = kind(f"{account}\nthat was the third time in a row")
         elif run.evaluation is not None:
             worker.run = None
+        elif worker.hopeless and not any_complete(self._history):
+            failure = kind(account)
         else:
             self._blocks.died(run)
-            if self._deaths.in_run(run.ref.name, run.recorded):
-                failure = self._drop(run, how, kind(account))
+            if self._deaths.in_run(run.ref.name, run.recorded) or worker.hopeless:
+                failure = self._drop(run, how, kind(account), once=worker.hopeless or self._limits.deaths == 1)
         self._out.do(commands.RestartWorker(lane) if failure is None else commands.Fail(failure))
         return self._out.taken()
 
@@ -353,9 +355,11 @@ class ExperimentMachine:
         self._out.send(worker, runs.assignment(run))
         self._liveness.sign(worker.identity, Sign(phase=ASSIGNED, run_name=spec.ref.name), now)
 
-    def _drop(self, run: RunHistory, what: str, error: WorkerFailed | WorkerHung) -> EsperError | None:
+    def _drop(
+        self, run: RunHistory, what: str, error: WorkerFailed | WorkerHung, *, once: bool
+    ) -> EsperError | None:
         """Give up the replicate of a run that keeps dying; return why the experiment ends, if it does."""
-        times = "once" if self._limits.deaths == 1 else f"{self._limits.deaths} times"
+        times = "once" if once else f"{self._limits.deaths} times"
         where = f"after milestone {run.recorded}" if run.recorded > runs.NOWHERE else "before milestone 0"
         block = next(block for block in self._history.blocks if block.replicate == run.ref.replicate)
         self._give_up(block, f"{run.ref.name} died {times} {where}: {what}", failed=run.ref.name)
