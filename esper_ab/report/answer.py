@@ -89,6 +89,9 @@ def next_steps(content: Content) -> tuple[Step, ...]:
     word, place = content.state.word, content.place
     if word == "in progress":
         return (Step(sentence="It is still running: follow it.", command=shell_command("attach", place)),)
+    if word in ("stale", "interrupted", "failed") and not any(run.expected for run in content.history.runs.values()):
+        sentence = "No replicate is left: correct what failed, then run it anew."
+        return (Step(sentence=sentence, command=_anew(content, "fixed")),)
     if word in ("stale", "interrupted", "failed"):
         return (Step(sentence="It can go on from its checkpoints.", command=shell_command("resume", place)),)
     return tuple(_after(content))

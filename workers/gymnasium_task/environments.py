@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from esper_ab.contracts.errors import USER_FAULTS
+from esper_ab.contracts.errors import USER_FAULTS, UserCodeFailed
 from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
 from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.rng import RngPath
@@ -73,6 +73,7 @@ class _Place:
 
     def __init__(self, spec: GymSpec) -> None:
         self.env, self._codec, self._keeps = spec.make(), spec.codec, spec.keeps_observations
+        self._repeats = spec.repeats
         whole = self.env.unwrapped
         if id(whole) in _in_use:
             one = "what makes environments returned one that is in use"
@@ -88,7 +89,7 @@ class _Place:
         except OSError:
             raise  # a lack of room may be waited for
         except USER_FAULTS as error:
-            raise _failed("reset", self.env.reset, error) from error
+            raise _failed("reset", self.env.reset, error, repeats=self._repeats) from error
         self.decisions: list[NDArray[Any]] = []  # since the reset
         self.episode = GymEpisode(observations=[self.seen] if self._keeps else [])
 
@@ -100,7 +101,7 @@ class _Place:
         except OSError:
             raise
         except USER_FAULTS as error:
-            raise _failed("step", self.env.step, error) from error
+            raise _failed("step", self.env.step, error, repeats=self._repeats) from error
         episode = self.episode
         self.decisions.append(decision.copy())
         if self._keeps:
@@ -141,10 +142,11 @@ def _parts(returned: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
     return returned
 
 
-def _failed(name: str, method: Callable[..., Any], error: BaseException) -> ValueError:
-    """Say in one line which method of an environment went wrong, and where."""
+def _failed(name: str, method: Callable[..., Any], error: BaseException, *, repeats: bool) -> ValueError:
+    """Say in one line which method of an environment went wrong, and where; for good, if the environment `repeats`."""
     reason = str(error) if isinstance(error, ValueError) else one_line(error)
-    return ValueError(f"{name} of the environment: {reason}{line_of(error, method)}")
+    kind = UserCodeFailed if repeats else ValueError
+    return kind(f"{name} of the environment: {reason}{line_of(error, method)}")
 
 
 class GymEnvironments:
@@ -270,7 +272,7 @@ class GymEnvironments:
         outcomes = [float(spec.outcome(episode)) for episode in episodes]
         worst, failed = spec.worst, not all(map(countable, outcomes))
         if failed and worst is None:
-            raise ValueError(
+            raise UserCodeFailed(
                 f"the outcome of environment {env} is no number from -{LARGEST_OUTCOME:g} to {LARGEST_OUTCOME:g}: "
                 f"{outcomes}; with --outcome-range LOW..HIGH the worse end stands for it, or an --outcome of your own, "
                 "path.py:function, says what such an episode is worth"

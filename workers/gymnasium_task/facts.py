@@ -35,7 +35,7 @@ class GymFacts(ReadOnlyArrays):
         """Return the facts of a step in which only the environments `stepped` are still alive."""
         if stepped.all():
             return self
-        rows = {
+        rows: dict[str, Any] = {
             name: np.where(stepped.reshape(-1, *[1] * (value.ndim - 1)), value, np.zeros_like(value))
             for name, value in vars(self).items()
             if isinstance(value, np.ndarray)

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from gymnasium.envs import registration
 
-from esper_ab.contracts.errors import USER_FAULTS
+from esper_ab.contracts.errors import USER_FAULTS, UserCodeFailed
 from esper_ab.contracts.kinds import ENV_REWARD, GYM_PREFIX, INFO_PREFIX
 from esper_ab.contracts.settings import RewardSettings
 from workers.arrays import Floats
@@ -116,7 +116,7 @@ def _number(function: Callable[[GymEpisode], Any], what: str) -> Outcome:
             found = float(function(episode))
         except USER_FAULTS as error:
             reason = str(error) if isinstance(error, ValueError) else one_line(error)
-            raise ValueError(f"{what}: {reason}{line_of(error, function)}") from error
+            raise UserCodeFailed(f"{what}: {reason}{line_of(error, function)}") from error
         return found
 
     return number
@@ -137,9 +137,10 @@ def reward_of(settings: RewardSettings, load: Load) -> Reward:
         try:
             found = np.asarray(function(facts, *constants))
         except USER_FAULTS as error:
-            raise ValueError(f"{what} failed: {one_line(error)}{line_of(error, function)}") from error
+            raise UserCodeFailed(f"{what} failed: {one_line(error)}{line_of(error, function)}") from error
         if found.shape != facts.env_reward.shape or found.dtype.kind not in "fiub":
-            raise ValueError(f"{what} returned shape {found.shape} {found.dtype}, not {facts.env_reward.shape} float64")
+            shape = f"shape {found.shape} {found.dtype}"
+            raise UserCodeFailed(f"{what} returned {shape}, not {facts.env_reward.shape} float64")
         return found.astype(np.float64, copy=False)
 
     return reward

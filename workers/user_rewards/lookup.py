@@ -15,7 +15,7 @@ from types import ModuleType
 import numpy as np
 
 from esper_ab.contracts import catalog
-from esper_ab.contracts.errors import USER_FAULTS
+from esper_ab.contracts.errors import USER_FAULTS, UserCodeFailed
 from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.settings import RewardSettings
 from workers.facts import Floats, StepFacts
@@ -97,10 +97,10 @@ def _checked(function: RewardFunction, mode: str) -> RewardFunction:
             result = np.asarray(function(facts, settings))
         except USER_FAULTS as error:
             place = _user_code.line_of(error, function)
-            raise ValueError(f"reward mode {mode!r} failed: {_user_code.one_line(error)}{place}") from error
+            raise UserCodeFailed(f"reward mode {mode!r} failed: {_user_code.one_line(error)}{place}") from error
         if result.shape != facts.op.shape or result.dtype.kind not in "fiub":
             found = f"shape {result.shape} {result.dtype}"
-            raise ValueError(f"reward mode {mode!r} returned {found}, not {facts.op.shape} float64")
+            raise UserCodeFailed(f"reward mode {mode!r} returned {found}, not {facts.op.shape} float64")
         return result.astype(np.float64, copy=False)
 
     return checked

@@ -121,6 +121,7 @@ class ExperimentMachine:
                 case messages.Failed():
                     worker.fault = f"reported an error: {visible_line(message.summary, _SUMMARY_CHARS)}"
                     worker.traceback, worker.hopeless = message.traceback, not message.again
+                    worker.told, worker.frozen = not message.traceback, message.frozen
         except Rejected as error:
             worker.fault = str(error)
         return self._out.taken()
@@ -197,9 +198,12 @@ class ExperimentMachine:
             return self._out.taken()
         line, log = f"{worker.title} {how}, {where}", log or worker.traceback
         self._out.record(ledger_entries.death(worker, run, line, log, hung=hung))
-        account = f"{line}\n{log}" if log else line
+        account = f"{line}\n{log}" if log and not worker.told else line
         told_before = run is not None and self._deaths.alike(run.ref.name, f"{how}\n{worker.traceback or log}")
-        self._out.do(commands.Warn(f"{line}: the same as before" if told_before else account))
+        ends = worker.hopeless and not any_complete(self._history)  # with the account as its error
+        if not ends:
+            again = f"{worker.title} ended, {where}: the same as before"
+            self._out.do(commands.Warn(again if told_before else account))
         self._liveness.forget(worker.identity)
         self._out.go_on(self._files.lost(worker))
         kind = WorkerHung if hung else WorkerFailed
@@ -209,8 +213,8 @@ class ExperimentMachine:
                 failure = kind(f"{account}\nthat was the third time in a row")
         elif run.evaluation is not None:
             worker.run = None
-        elif worker.hopeless and not any_complete(self._history):
-            failure = kind(account)
+        elif ends:
+            failure = kind(self._give_all_up(run, account) if worker.frozen else account)
         else:
             self._blocks.died(run)
             if self._deaths.in_run(run.ref.name, run.recorded) or worker.hopeless:
@@ -371,6 +375,13 @@ class ExperimentMachine:
         if not self._stopped_by:
             self._look()
         return None
+
+    def _give_all_up(self, run: RunHistory, account: str) -> str:
+        """A user's own code failed, of which all runs have a copy that no resume finds corrected; say so."""
+        for block in self._history.blocks:
+            self._give_up(block, f"{run.ref.name} failed, as every attempt would", failed=run.ref.name)
+        self._out.do(commands.Sync())
+        return f"{account}\nevery replicate was given up, as every attempt would end alike: correct it and launch anew"
 
     def _give_up(self, block: Block, why: str, failed: str = "") -> None:
         """The block's runs that have no endpoint get none, and all of its workers are free again, those that have

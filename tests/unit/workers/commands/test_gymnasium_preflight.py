@@ -250,10 +250,6 @@ class Level(Walk):
         return seen, reward, False, *rest
 
 
-def told(facts):
-    return np.array([info["place"] for info in facts.info])
-
-
 def only_of_ended(facts):
     return np.where(facts.next_observation[:, 1] == 0.0, np.nan, 0.0)
 
