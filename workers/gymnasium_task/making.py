@@ -97,6 +97,8 @@ def outcome_of(outcome: str, load: Load) -> Outcome:
     if not outcome:
         return env_return
     what = f"outcome {outcome!r}"
+    if ":" not in outcome:
+        raise ValueError(f"{what}: expected {INFO_PREFIX}{outcome}, or path/to/file.py:function or module:function")
     if not outcome.startswith(INFO_PREFIX):
         return _number(user_function(what, outcome, load, ("(episode)",)), what)
     key = outcome.removeprefix(INFO_PREFIX)

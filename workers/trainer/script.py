@@ -95,7 +95,10 @@ def run_script(
         guarded.stdin.close()  # upon which it ends the program, if that has not ended by itself
         guarded.wait()
     if status:
-        raise ScriptFailed(f"{' '.join(words)[:_LINE_CHARS]} {how_ended(status)}: {_end_of(root / name, before)}")
+        end = _end_of(root / name, before)
+        if "IsADirectoryError" in end:
+            end += f"; {{{OUT}}} is a folder: give the script a file in it, as in {{{OUT}}}/result.json"
+        raise ScriptFailed(f"{' '.join(words)[:_LINE_CHARS]} {how_ended(status)}: {end}")
 
 
 def _end_of(log: Path, begin: int) -> str:

@@ -87,6 +87,8 @@ def test_outcomes(own: Path) -> None:
     assert outcome_of(f"{own}:outcome", as_it_is)(EPISODE) == 2.0
     with pytest.raises(ValueError, match=r"outcome 'info:plaice': info .* has no such key; it has place, text"):
         outcome_of("info:plaice", as_it_is)(EPISODE)
+    with pytest.raises(ValueError, match=r"outcome 'place': expected info:place, or path/to/file\.py:function"):
+        outcome_of("place", as_it_is)
     with pytest.raises(UserCodeFailed, match="outcome 'info:text': could not convert"):
         outcome_of("info:text", as_it_is)(EPISODE)
 
