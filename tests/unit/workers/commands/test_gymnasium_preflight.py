@@ -28,8 +28,16 @@ def test_a_registered_environment_repeats_and_has_its_limit_and_its_speed() -> N
     assert (found.problem, found.reward_problems, found.code) == ("", {}, ())
     assert (task.kind, task.repeats, task.episode_steps) == ("gymnasium", True, 500)
     assert task.step_s > 0.0
+    assert 8 < task.seen_steps < 100
     assert (task.measures.outcome.label, task.measures.margin) == ("return", None)
     assert task.action_bounds == ()
+
+
+def test_an_episode_that_does_not_end_has_no_length(tmp_path: Path) -> None:
+    own = own_file(tmp_path)
+    own.write_text(own.read_text() + TELLS)
+    assert ask(f"{own}:Level", "env").tasks[0].seen_steps == 9
+    assert ask(f"{own}:endless", "env").tasks[0].seen_steps == 0
 
 
 def test_bounds_of_continuous_actions_are_told() -> None:
@@ -248,6 +256,10 @@ class Level(Walk):
     def step(self, action):
         seen, reward, _, *rest = super().step(action)
         return seen, reward, False, *rest
+
+
+def endless():
+    return Level(limit=10**9)
 
 
 def only_of_ended(facts):
