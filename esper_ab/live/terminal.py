@@ -228,7 +228,7 @@ def _milestone_name(event: MilestoneReleased, specs: dict[str, RunSpec]) -> str:
 def _table(history: History, width: int) -> Table:
     """Build the table of groups, columns as wide as their longest word; narrow terminals omit the last two."""
     columns = [name or history.outcome.title for name in (_COLUMNS if width >= _WIDE else _COLUMNS[:-2])]
-    digits = history.design.digits
+    digits = _digits(history.design)
     table = Table(
         title=f"last {RECENT} training episodes", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0),
         show_edge=False, pad_edge=False,
@@ -242,7 +242,7 @@ def _table(history: History, width: int) -> Table:
     for group in history.groups:
         now = group_now(history, group)
         cells = (
-            f"{now.episodes} / {now.of_episodes}", _number(now.outcome, digits - 1), _number(now.reward, 2),
+            f"{now.episodes} / {now.of_episodes}", _number(now.outcome, digits), _number(now.reward, 2),
             _number(now.entropy, 2), _number(now.seconds, 2),
         )
         table.add_row(Text(group), *cells[: len(columns) - 1])
@@ -260,7 +260,12 @@ def _differences(history: History) -> list[str]:
 def _in_line(now: GroupNow, design: Design) -> str:
     if now.outcome is None:
         return f"{now.group} -"
-    return f"{now.group} {design.outcome.value(_number(now.outcome, design.digits - 1))}"
+    return f"{now.group} {design.outcome.value(_number(now.outcome, _digits(design)))}"
+
+
+def _digits(design: Design) -> int:
+    """Return the decimals of a mean: one less than a difference has, unless differences are below 1."""
+    return design.digits - (design.margin >= 1.0)
 
 
 def _number(value: float | None, digits: int) -> str:

@@ -30,7 +30,7 @@ class Step:
 
 def question(content: Content) -> str:
     """Ask in one sentence what the experiment asked."""
-    outcome, task = content.history.outcome, content.history.plan.experiment.task
+    outcome, task = content.history.outcome, content.history.plan.experiment.task_title
     comparisons = content.comparisons
     if not comparisons:
         return f"What is the {outcome.label} on {task} with {listed(content.groups)}?"
