@@ -89,11 +89,11 @@ def next_steps(content: Content) -> tuple[Step, ...]:
     word, place = content.state.word, content.place
     if word == "in progress":
         return (Step(sentence="It is still running: follow it.", command=shell_command("attach", place)),)
-    if word in ("stale", "interrupted", "failed") and not any(run.expected for run in content.history.runs.values()):
-        sentence = "No replicate is left: correct what failed, then run it anew."
-        return (Step(sentence=sentence, command=_anew(content, "fixed")),)
     if word in ("stale", "interrupted", "failed"):
-        return (Step(sentence="It can go on from its checkpoints.", command=shell_command("resume", place)),)
+        if any(run.expected for run in content.history.runs.values()):
+            return (Step(sentence="It can go on from its checkpoints.", command=shell_command("resume", place)),)
+        anew = _anew(content, "fixed")
+        return (Step(sentence="No replicate is left: correct what failed, then run it anew.", command=anew),)
     return tuple(_after(content))
 
 

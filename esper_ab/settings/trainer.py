@@ -53,8 +53,9 @@ def trained(values: dict[str, Any], groups: Sequence[Group], said: Sequence[Assi
     }
     missing = [key for key in needed if values.get(key) in (None, "")]
     if missing:
-        parts = [("; ", Setting(key), f" is missing: say {needed[key]}") for key in missing]
-        raise UsageError(*[part for three in parts for part in three][1:])
+        raise UsageError(*[
+            part for key in missing for part in ("; ", Setting(key), f" is missing: say {needed[key]}")
+        ][1:])  # fmt: skip
     read_range(values.get("outcome_range", ""))
     rehearsal = read_rehearsal(values.get("rehearsal", ()))
     if not is_command(reference):

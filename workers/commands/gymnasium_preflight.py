@@ -142,11 +142,11 @@ class _Look:
         if not self.unusable and not np.isfinite(facts.observation).all():
             self.unusable = f"what it shows before step {self._steps} is not finite: {facts.observation.tolist()}"
         # Random actions may end every episode at once, by a limit; a policy's episodes end one by one.
-        beside_ended = facts.of(np.arange(len(facts.stepped)) > 0)
         over = (facts.terminated | facts.truncated).any()
+        views = (facts, facts.of(np.arange(len(facts.stepped)) > 0)) if over else (facts,)
         for group, (mode, function) in list(self._rewards.items()):
             try:
-                for one in (facts, beside_ended) if over else (facts,):
+                for one in views:
                     values = function(one)
                     if wrong := flaw(np.where(one.stepped, values, 0.0)):
                         raise ValueError(f"reward mode {mode!r} {wrong} at step {self._steps}: {values.tolist()}")

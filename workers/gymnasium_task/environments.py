@@ -145,8 +145,7 @@ def _parts(returned: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
 def _failed(name: str, method: Callable[..., Any], error: BaseException, *, repeats: bool) -> ValueError:
     """Say in one line which method of an environment went wrong, and where; for good, if the environment `repeats`."""
     reason = str(error) if isinstance(error, ValueError) else one_line(error)
-    kind = UserCodeFailed if repeats else ValueError
-    return kind(f"{name} of the environment: {reason}{line_of(error, method)}")
+    return (UserCodeFailed if repeats else ValueError)(f"{name} of the environment: {reason}{line_of(error, method)}")
 
 
 class GymEnvironments:

@@ -6,7 +6,7 @@ Every error is a ValueError of one line that names what was asked for, the fault
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -23,7 +23,7 @@ from workers.gymnasium_task.environments import Env, close
 from workers.gymnasium_task.facts import GymEpisode, GymFacts
 from workers.gymnasium_task.spaces import Codec
 from workers.user_rewards.declared import annotation_of, fields_of
-from workers.user_rewards.user_code import line_of, load_module, one_line
+from workers.user_rewards.user_code import function_of, line_of, load_module, numbers, one_line
 
 Load = Callable[[str, str], ModuleType]  # what it is for, reference -> the module that has the function
 Reward = Callable[[GymFacts], Floats]
@@ -136,14 +136,7 @@ def reward_of(settings: RewardSettings, load: Load) -> Reward:
     constants = _constants(function, settings.params, module, what)
 
     def reward(facts: GymFacts) -> Floats:
-        try:
-            found = np.asarray(function(facts, *constants))
-        except USER_FAULTS as error:
-            raise UserCodeFailed(f"{what} failed: {one_line(error)}{line_of(error, function)}") from error
-        if found.shape != facts.env_reward.shape or found.dtype.kind not in "fiub":
-            shape = f"shape {found.shape} {found.dtype}"
-            raise UserCodeFailed(f"{what} returned {shape}, not {facts.env_reward.shape} float64")
-        return found.astype(np.float64, copy=False)
+        return numbers(what, function, (facts, *constants), facts.env_reward.shape)
 
     return reward
 
@@ -186,19 +179,4 @@ def _found(what: str, reference: str, load: Load, forms: tuple[str, ...]) -> tup
     if not place or not name:
         raise ValueError(f"{what}: expected path/to/file.py:function or module:function")
     module = load(what, reference)
-    function = getattr(module, name, None)
-    if not callable(function):
-        found = inspect.getmembers(module, inspect.isfunction)
-        own = [key for key, one in found if one.__module__ == module.__name__ and not key.startswith("_")]
-        raise ValueError(f"{what}: no function {name!r} there; it has {', '.join(own) or 'none'}")
-    if not any(_takes(function, form.strip("()").split()) for form in forms):
-        raise ValueError(f"{what}: it must take {' or '.join(forms)}")
-    return module, function
-
-
-def _takes(function: Callable[..., Any], arguments: Sequence[str]) -> bool:
-    try:
-        inspect.signature(function).bind(*arguments)
-    except (TypeError, ValueError):
-        return False
-    return True
+    return module, function_of(what, module, name, *forms)

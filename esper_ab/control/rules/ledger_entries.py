@@ -98,8 +98,8 @@ def death(worker: WorkerState, run: RunHistory | None, line: str, log: str, *, h
 
 def restart(worker: WorkerState, run: RunHistory | None) -> Ledger:
     name, recorded = (run.ref.name, run.recorded) if run else ("", 0)
-    again = f" to take up {name} from milestone {recorded}" if recorded > 0 else f" to begin {name} anew"
-    goes_on = again if run else ""
+    begins = f"take up {name} from milestone {recorded}" if recorded > 0 else f"begin {name} anew"
+    goes_on = f" to {begins}" if run else ""
     return Ledger(category="restart", run_name=name, episode=None, detail=f"{worker.title} was started{goes_on}")
 
 

@@ -202,8 +202,9 @@ class ExperimentMachine:
         told_before = run is not None and self._deaths.alike(run.ref.name, f"{how}\n{worker.traceback or log}")
         ends = worker.hopeless and not any_complete(self._history)  # with the account as its error
         if not ends:
-            again = f"{worker.title} ended, {where}: the same as before"
-            self._out.do(commands.Warn(again if told_before else account))
+            self._out.do(commands.Warn(
+                f"{worker.title} ended, {where}: the same as before" if told_before else account
+            ))  # fmt: skip
         self._liveness.forget(worker.identity)
         self._out.go_on(self._files.lost(worker))
         kind = WorkerHung if hung else WorkerFailed
