@@ -29,6 +29,10 @@ class UserCodeFailed(ValueError):
     again = False  # whether another attempt may fare better: a function is given the same again
 
 
+class OutOfMemory(RuntimeError):
+    """A worker's run does not fit its GPUs, and would not after another start."""
+
+
 @dataclass(frozen=True)
 class Setting:
     """A setting that a message names, so that each front end can spell it as its users write it.

@@ -169,9 +169,8 @@ class Failed(Message, frozen=True, kw_only=True, tag="Failed"):
     """The worker cannot continue. `summary` is one line; the log has the traceback, too."""
 
     summary: str
-    traceback: str  # "": the summary says all that concerns the user
+    traceback: str  # "": a user's code failed, and the summary says all that concerns the user
     again: bool = True  # whether it may fare better when it is started again as it was
-    frozen: bool = False  # what failed is a copy of a user's code, which no resume finds corrected
 
 
 class Pong(Message, frozen=True, kw_only=True, tag="Pong"):

@@ -88,15 +88,6 @@ def test_a_procedure_that_differs_is_noticed():
         agreement._same("here", "crossed", "open")
 
 
-@pytest.mark.parametrize("n", [6, 10, 14, 20])
-def test_rank_p_is_scipy_s(n):
-    rng = np.random.default_rng(n)
-    for _ in range(10):
-        d = rng.standard_normal(n) + 0.3
-        found = stats.wilcoxon(d, method="exact")
-        assert procedure.rank_p(n)[int(found.statistic)] == pytest.approx(found.pvalue, rel=1e-12)
-
-
 def test_the_anytime_bound_is_where_the_evidence_suffices():
     for df, information, evidence in ((5.0, 6.0, 20.0), (38.0, 40.0, 100.0), (8.0, 9.6, 60.0)):
         half = procedure.anytime_half(evidence, df, information)

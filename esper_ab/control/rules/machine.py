@@ -9,6 +9,7 @@ hold: where the present workers stand and what they owe.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from esper_ab.contracts import messages
 from esper_ab.contracts.errors import EsperError, Interrupted, WorkerFailed, WorkerHung
@@ -43,11 +44,11 @@ class ExperimentMachine:
         self._deaths = Deaths(limits.deaths)
         self._workers = Workers()
         self._blocks = BlocksInProgress()
-        self._to_start = [block for block in history.blocks if not runs.begun(history, block)]
         self._stopped_by = ""  # the signal; "" while nobody wants to stop
         self._say_at = math.inf  # when to say whom the stop waits for
         self._files = WorkerFiles(history, self._workers)
         self._out = Outbox(history)
+        self._queue(block for block in history.blocks if not runs.begun(history, block))
 
     # --- where the experiment is ---
 
@@ -121,7 +122,7 @@ class ExperimentMachine:
                 case messages.Failed():
                     worker.fault = f"reported an error: {visible_line(message.summary, _SUMMARY_CHARS)}"
                     worker.traceback, worker.hopeless = message.traceback, not message.again
-                    worker.told, worker.frozen = not message.traceback, message.frozen
+                    worker.told = not message.traceback
         except Rejected as error:
             worker.fault = str(error)
         return self._out.taken()
@@ -186,8 +187,12 @@ class ExperimentMachine:
         run_log = worker.run.log_file if worker.run else ""
         self._out.do(commands.EndWorker(worker.lane, reason=reason, hung=hung, run_log=run_log))
 
-    def lost(self, lane: str, how: str, log: str, *, hung: bool) -> tuple[Command, ...]:
-        """Take in `how` a worker ended, and the end of its `log` or "": its run goes on with another or is given up."""
+    def lost(self, lane: str, how: str, log: str, *, hung: bool, blameless: bool = False) -> tuple[Command, ...]:
+        """Take in `how` a worker ended, and the end of its `log` or "": its run goes on with another or is given up.
+
+        `blameless`: it ended with its node, could not be started there, or found no room on a disk, which is no death
+        of its run.
+        """
         worker = self._workers.on_lane(lane)
         run = self._run_of(worker)
         stands = self._blocks.stands(run) if run else runs.NOWHERE
@@ -200,7 +205,7 @@ class ExperimentMachine:
         self._out.record(ledger_entries.death(worker, run, line, log, hung=hung))
         account = f"{line}\n{log}" if log and not worker.told else line
         told_before = run is not None and self._deaths.alike(run.ref.name, f"{how}\n{worker.traceback or log}")
-        ends = worker.hopeless and not any_complete(self._history)  # with the account as its error
+        ends = worker.hopeless and run is not None and run.expected and not any_complete(self._history)
         if not ends:
             self._out.do(commands.Warn(
                 f"{worker.title} ended, {where}: the same as before" if told_before else account
@@ -210,18 +215,23 @@ class ExperimentMachine:
         kind = WorkerHung if hung else WorkerFailed
         failure: EsperError | None = None
         if run is None or not worker.greeted:
-            if self._deaths.outside(lane):
-                failure = kind(f"{account}\nthat was the third time in a row")
+            failure = self._died_outside(lane, kind, account)
         elif run.evaluation is not None:
             worker.run = None
         elif ends:
-            failure = kind(self._give_all_up(run, account) if worker.frozen else account)
+            failure = kind(self._give_all_up(run, account) if worker.told else account)
         else:
             self._blocks.died(run)
-            if self._deaths.in_run(run.ref.name, run.recorded) or worker.hopeless:
-                failure = self._drop(run, how, kind(account), once=worker.hopeless or self._limits.deaths == 1)
+            if blameless:
+                failure = self._died_outside(lane, kind, account)
+            elif self._deaths.in_run(run.ref.name, run.recorded) or worker.hopeless:
+                failure = self._drop(run, how, kind(account))
         self._out.do(commands.RestartWorker(lane) if failure is None else commands.Fail(failure))
         return self._out.taken()
+
+    def _died_outside(self, lane: str, kind: type[WorkerFailed | WorkerHung], account: str) -> EsperError | None:
+        """Count a death that no run is to blame for; return why the experiment ends, if it does."""
+        return kind(f"{account}\nthat was the third time in a row") if self._deaths.outside(lane) else None
 
     def end_round(self, now: float) -> tuple[Command, ...]:
         """Everything that came in is taken: release who may go on, and start the blocks whose lanes are free."""
@@ -327,30 +337,35 @@ class ExperimentMachine:
         """Some block is complete or given up: record what the plan's rule says now."""
         for event in looks.due(self._history):
             self._out.record(event)
-            if isinstance(event, PlanExtended):
-                self._to_start.extend(event.extension.blocks)
+            self._queue([*self._to_start, *(event.extension.blocks if isinstance(event, PlanExtended) else ())])
         self._out.do(commands.Sync())
 
     # --- blocks ---
 
+    def _queue(self, blocks: Iterable[Block]) -> None:
+        """Have `blocks` wait for their lanes, without the runs that are not to be started."""
+        left = (looks.remaining(self._history, block) for block in blocks)
+        self._to_start = [block for block in left if block.runs]
+        self._wanted = {spec.ref.lane for block in self._to_start for spec in block.runs}
+
     def _start_blocks(self, now: float) -> None:
-        """Start every block whose lanes are all free, in order."""
-        if self._stopped_by:
-            return
-        for planned in tuple(self._to_start):
-            if not looks.may_start(self._history, planned):
+        """Start every block whose lanes are all free, in order; one that waits keeps its free lanes from later ones.
+
+        The walk ends with the last free lane: a round costs no more where more blocks wait.
+        """
+        free = {worker.lane for worker in self._workers if worker.is_free} & self._wanted
+        for block in tuple(self._to_start) if free and not self._stopped_by else ():
+            if not free or not looks.may_start(self._history, block):
                 break
-            if not any(self._workers.on_lane(spec.ref.lane).is_free for spec in planned.runs):
-                continue
-            block = looks.remaining(self._history, planned)
-            workers = [self._workers.on_lane(spec.ref.lane) for spec in block.runs]
-            if all(worker.is_free for worker in workers):
-                self._to_start.remove(planned)
-                if block.runs:
-                    self._blocks.begin(block, self._history.plan)
-                for spec, worker in zip(block.runs, workers, strict=True):
+            lanes = {spec.ref.lane for spec in block.runs}
+            if lanes <= free:
+                self._to_start.remove(block)
+                self._blocks.begin(block, self._history.plan)
+                for spec in block.runs:
+                    worker = self._workers.on_lane(spec.ref.lane)
                     worker.run = spec
                     self._assign(worker, spec, now)
+            free -= lanes
 
     def _assign(self, worker: WorkerState, spec: messages.RunSpec, now: float) -> None:
         """Have the worker begin the run, or take it up where its records end."""
@@ -360,11 +375,10 @@ class ExperimentMachine:
         self._out.send(worker, runs.assignment(run))
         self._liveness.sign(worker.identity, Sign(phase=ASSIGNED, run_name=spec.ref.name), now)
 
-    def _drop(
-        self, run: RunHistory, what: str, error: WorkerFailed | WorkerHung, *, once: bool
-    ) -> EsperError | None:
+    def _drop(self, run: RunHistory, what: str, error: WorkerFailed | WorkerHung) -> EsperError | None:
         """Give up the replicate of a run that keeps dying; return why the experiment ends, if it does."""
-        times = "once" if once else f"{self._limits.deaths} times"
+        hopeless = self._workers.on_lane(run.ref.lane).hopeless
+        times = "once" if hopeless or self._limits.deaths == 1 else f"{self._limits.deaths} times"
         where = f"after milestone {run.recorded}" if run.recorded > runs.NOWHERE else "before milestone 0"
         block = next(block for block in self._history.blocks if block.replicate == run.ref.replicate)
         self._give_up(block, f"{run.ref.name} died {times} {where}: {what}", failed=run.ref.name)

@@ -21,7 +21,6 @@ class WorkerState:
     fault: str = ""  # why it is to be ended; nothing that it says counts any more
     ending: bool = False  # it was told to end and is not gone yet; nothing that it says counts any more
     hopeless: bool = False  # another start would fare no better
-    frozen: bool = False  # what failed is a copy of a user's code, which stays as it is
     told: bool = False  # by its fault, which is all that concerns the user: nobody need show its log
     traceback: str = ""  # as it reported it, in case it leaves no log
 

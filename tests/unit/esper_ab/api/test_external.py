@@ -43,7 +43,7 @@ def _refused(call):
     ({"seeds": "0..7"}, "seeds='0..7'"), ({"seeds": 8.0}, "seeds=8.0"), ({"seeds": None}, "seeds=None"),
     ({"looks": 8}, "looks=8"), ({"looks": "68"}, "looks='68'"), ({"looks": [6.5]}, "looks=[6.5]"),
     ({"margin": None}, "margin None"), ({"alpha": "0.05"}, "alpha='0.05': expected float"), ({"alpha": None}, "alpha"),
-    ({"control": 1}, "control=1"), ({"test": "u"}, "test='u'"), ({"early_stop": "no"}, "early_stop='no'"),
+    ({"control": 1}, "control=1"), ({"early_stop": "no"}, "early_stop='no'"),
     ({"futility": "x"}, "futility='x'"),
     ({"alpha": 0.7}, "alpha=0.7: above 0"), ({"looks": [6, 9]}, "looks=[6, 9]"), ({"control": "z"}, "control=z"),
     ({"cells": ["a", "b"], "choose": "2"}, "choose='2'"), ({"unit": 3}, "unit 3"),

@@ -37,7 +37,7 @@ def designs(draw):
     if len(looks) > 1 and rule.early_stop and draw(st.booleans()):
         rule = msgspec.structs.replace(rule, futility=Futility(power=0.8, nominal_p=STOPS[looks]))
     if kind == "looks":
-        return msgspec.structs.replace(rule, test=draw(st.sampled_from(["t", "rank"])))
+        return rule
     if kind == "extended":
         return extended(rule, looks[-1])
     return msgspec.structs.replace(rule, looks=(), boundaries=(), anytime_after=0, futility=None)
@@ -74,7 +74,6 @@ REVERSED = np.array([8.0, 8.5, 7.5, 8.2, 7.8, 8.1, -24.0, -26.0, -25.0, -23.0])
 @settings(max_examples=150, deadline=None)
 @given(designs(), differences(), st.sets(st.integers(0, 25), max_size=4), st.booleans())
 @example(design(10, early_stop=False), REVERSED, set(), False)
-@example(design(20, test="rank"), np.array([*np.linspace(0.5, 1.5, 17), -45.0, -45.0, 1.0]), set(), False)
 @example(design(20), np.linspace(-1.9, 3.0, 20), set(), False)
 @example(design(10, futility=Futility(power=0.8, nominal_p=(0.1, 0.0))), np.linspace(-1.0, 1.0, 10), set(), False)
 @example(design(20), np.linspace(-1.0, 1.0, 20), set(), True)
@@ -83,13 +82,11 @@ def test_nothing_that_is_said_contradicts_another(rule, d, gone, floored):
     verdict, margin, numbers = result.verdict, rule.margin, 0.005 + 1e-9
     if verdict in UP:
         assert result.estimate > 0.0
-        assert result.plain.mean > 0.0 or rule.test == "t"
         assert result.low > 0.0
         assert printed(result.sentence)[0] >= -numbers
         assert result.headline.startswith(f"{A} is better than {B}")
     if verdict in DOWN:
         assert result.estimate < 0.0
-        assert result.plain.mean < 0.0 or rule.test == "t"
         assert result.high < 0.0
         assert printed(result.sentence)[1] <= numbers
         assert result.headline.startswith(f"{A} is worse than {B}")
