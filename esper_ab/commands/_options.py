@@ -55,8 +55,8 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "config": _takes("FILE.toml", "The same settings; flags win.", type=click.Path(path_type=Path)),
     "task": _takes("NAME[,NAME…]", f"{_TASK} Of several: an answer on each and on their mean. {_TASK_DEFAULT}"),
     "data_dir": _takes("DIR", "Where a task's data is, if it does not ship."),
-    "trainer": _takes("FILE.py|COMMAND", "Your own: a Python file with train(run), or a command with {seed}, as "
-                      "'python train.py --seed {seed} --lr {lr} --out {out}'; docs/your-trainer.md."),
+    "trainer": _takes("FILE.py|COMMAND", "Your own: a Python file with train(run), or a command with {seed} and a "
+                      "folder {out}, as 'python train.py --seed {seed} --lr {lr} --out {out}'; docs/your-trainer.md."),
     "outcome": _takes("SOURCE", "What groups are compared by. Of Gymnasium: info:KEY or FILE:FUNCTION, by default the "
                       "return; of a trainer: a name; of a command: json:PATH:KEY, csv:PATH:COLUMN (last row) or "
                       "wandb:KEY, with PATH in {out}."),
