@@ -48,8 +48,6 @@ SECTIONS = {
         "fsck": "Verify EXPERIMENT's journal, policies and checkpoints; exit status 5 when something is damaged.",
         "gc": "Remove checkpoints, temporary files and console output of EXPERIMENT….",
     },
-    "Shells": {
-    },
 }
 TABLE = {name: line for commands in SECTIONS.values() for name, line in commands.items()}
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from esper_ab.contracts.errors import Interrupted
 from esper_ab.contracts.messages import Hello, Ready, RunSpec, WorkerOrder
 from esper_ab.control.rules.confounders import confounders
 from esper_ab.control.rules.liveness import Laggard, Sign
-from esper_ab.control.rules.runs import episode_at, event_of
+from esper_ab.control.rules.runs import NOWHERE, episode_at, event_of
 from esper_ab.control.rules.validation import Report
 from esper_ab.control.rules.worker_state import WorkerState
 from esper_ab.journal.events import AnyEvent, Ledger, RunStarted, WorkerStarted
@@ -86,6 +87,21 @@ def stop_waits(worker: WorkerState, run: RunHistory, stands: int, silence: Lagga
     where = whereabouts(worker, run, stands, silence.last if silence else None)
     until = f"silent for {silence.silent_s:.0f} s, ended after {silence.limit_s:.0f} s; " if silence else ""
     return f"the stop waits for {worker.title}, {where}: {until}Ctrl-C ends it at once"
+
+
+def stopped(by: str) -> Interrupted:
+    return Interrupted(f"stopped by {by} after the barrier in progress; what was recorded is kept", in_order=True)
+
+
+def ended_together(by: str, worker: WorkerState, where: str) -> Interrupted:
+    return Interrupted(f"stopped by {by}, which ended {worker.title}, too, {where}; what was recorded is kept")
+
+
+def died(run: RunHistory, deaths: int) -> str:
+    """Say how often a run died, and since which milestone."""
+    times = "once" if deaths == 1 else f"{deaths} times"
+    where = f"after milestone {run.recorded}" if run.recorded > NOWHERE else "before milestone 0"
+    return f"{run.ref.name} died {times} {where}"
 
 
 def death(worker: WorkerState, run: RunHistory | None, line: str, log: str, *, hung: bool) -> Ledger:

@@ -32,6 +32,7 @@ CTRL_C = "Ctrl-C"
 LAST_WORDS_S = 0.5  # a worker that has ended may have said why; the message can come after the end
 _SUMMARY_CHARS = 1000  # of an error that a worker reports
 _SAY_AGAIN_S = 60.0
+_NOTHING_LEFT = "every replicate was given up: there is nothing to compare"
 
 
 class ExperimentMachine:
@@ -60,10 +61,9 @@ class ExperimentMachine:
     def error_at_end(self) -> EsperError | None:
         """Return why the experiment is not complete although nothing is in progress."""
         if self._stopped_by:
-            text = f"stopped by {self._stopped_by} after the barrier in progress; what was recorded is kept"
-            return Interrupted(text, in_order=True)
+            return ledger_entries.stopped(self._stopped_by)
         if nothing_left(self._history):
-            return WorkerFailed("every replicate was given up: there is nothing to compare")
+            return WorkerFailed(_NOTHING_LEFT)
         return None
 
     # --- what happens ---
@@ -190,16 +190,13 @@ class ExperimentMachine:
     def lost(self, lane: str, how: str, log: str, *, hung: bool, blameless: bool = False) -> tuple[Command, ...]:
         """Take in `how` a worker ended, and the end of its `log` or "": its run goes on with another or is given up.
 
-        `blameless`: it ended with its node, could not be started there, or found no room on a disk, which is no death
-        of its run.
+        `blameless`: with its node, before it was started there, or for want of disk: no death of its run.
         """
-        worker = self._workers.on_lane(lane)
-        run = self._run_of(worker)
+        run = self._run_of(worker := self._workers.on_lane(lane))
         stands = self._blocks.stands(run) if run else runs.NOWHERE
         where = ledger_entries.whereabouts(worker, run, stands, self._liveness.last(worker.identity))
         if self._stopped_by and self._limits.ended_together:  # who has stopped it does not wait: no failure of a run
-            text = f"stopped by {self._stopped_by}, which ended {worker.title}, too, {where}; what was recorded is kept"
-            self._out.do(commands.Fail(Interrupted(text)))
+            self._out.do(commands.Fail(ledger_entries.ended_together(self._stopped_by, worker, where)))
             return self._out.taken()
         line, log = f"{worker.title} {how}, {where}", log or worker.traceback
         self._out.record(ledger_entries.death(worker, run, line, log, hung=hung))
@@ -207,31 +204,26 @@ class ExperimentMachine:
         told_before = run is not None and self._deaths.alike(run.ref.name, f"{how}\n{worker.traceback or log}")
         ends = worker.hopeless and run is not None and run.expected and not any_complete(self._history)
         if not ends:
-            self._out.do(commands.Warn(
-                f"{worker.title} ended, {where}: the same as before" if told_before else account
-            ))  # fmt: skip
+            self._out.do(commands.Warn(f"{worker.title} ended, {where}: as before" if told_before else account))
         self._liveness.forget(worker.identity)
         self._out.go_on(self._files.lost(worker))
         kind = WorkerHung if hung else WorkerFailed
         failure: EsperError | None = None
-        if run is None or not worker.greeted:
-            failure = self._died_outside(lane, kind, account)
-        elif run.evaluation is not None:
+        if run is not None and worker.greeted and run.evaluation is not None:
             worker.run = None
+        elif run is None or not worker.greeted or blameless:
+            if run is not None and worker.greeted:
+                self._blocks.died(run)
+            if self._deaths.outside(lane):
+                failure = kind(f"{account}\nthat was the third time in a row")
         elif ends:
             failure = kind(self._give_all_up(run, account) if worker.told else account)
         else:
             self._blocks.died(run)
-            if blameless:
-                failure = self._died_outside(lane, kind, account)
-            elif self._deaths.in_run(run.ref.name, run.recorded) or worker.hopeless:
+            if self._deaths.in_run(run.ref.name, run.recorded) or worker.hopeless:
                 failure = self._drop(run, how, kind(account))
         self._out.do(commands.RestartWorker(lane) if failure is None else commands.Fail(failure))
         return self._out.taken()
-
-    def _died_outside(self, lane: str, kind: type[WorkerFailed | WorkerHung], account: str) -> EsperError | None:
-        """Count a death that no run is to blame for; return why the experiment ends, if it does."""
-        return kind(f"{account}\nthat was the third time in a row") if self._deaths.outside(lane) else None
 
     def end_round(self, now: float) -> tuple[Command, ...]:
         """Everything that came in is taken: release who may go on, and start the blocks whose lanes are free."""
@@ -267,18 +259,16 @@ class ExperimentMachine:
         self._out.do(commands.Show(progress))
 
     def _take_report(self, worker: WorkerState, report: Report, now: float) -> None:
-        name = report.run.name
-        run = self._history.runs.get(name)
+        run = self._history.runs.get(report.run.name)
         if run is None or not run.started or run.ref.lane != worker.lane:
-            raise Rejected(f"reports about {name}, which it was not assigned")
+            raise Rejected(f"reports about {report.run.name}, which it was not assigned")
         if run.lost:
             return  # sent before it was cancelled
         pooling.check_width(self._history, report)
         milestone = milestone_of(report, run.spec, self._history.design.measures)
         heard = self._blocks.arrival(run, milestone, report)
         if heard == "repeat":
-            self._take_repeat(worker, run, milestone, report)
-            return
+            return self._take_repeat(worker, run, milestone, report)
         self._files.check_stored(worker, report)
         self._deaths.got_on(worker.lane)
         if heard == "new" or isinstance(report, messages.Ready):
@@ -362,15 +352,14 @@ class ExperimentMachine:
     def _drop(self, run: RunHistory, what: str, error: WorkerFailed | WorkerHung) -> EsperError | None:
         """Give up the replicate of a run that keeps dying; return why the experiment ends, if it does."""
         hopeless = self._workers.on_lane(run.ref.lane).hopeless
-        times = "once" if hopeless or self._limits.deaths == 1 else f"{self._limits.deaths} times"
-        where = f"after milestone {run.recorded}" if run.recorded > runs.NOWHERE else "before milestone 0"
         block = next(block for block in self._history.blocks if block.replicate == run.ref.replicate)
-        self._give_up(block, f"{run.ref.name} died {times} {where}: {what}", failed=run.ref.name)
+        died = ledger_entries.died(run, 1 if hopeless else self._limits.deaths)
+        self._give_up(block, f"{died}: {what}", failed=run.ref.name)
         self._out.do(commands.Sync())
         if self._deaths.gave_up(what) and not any_complete(self._history):
             return type(error)(f"{error}\nno replicate was complete before several were given up for the same reason")
         if nothing_left(self._history):
-            return type(error)(f"{error}\nevery replicate was given up: there is nothing to compare")
+            return type(error)(f"{error}\n{_NOTHING_LEFT}")
         if not self._stopped_by:
             self._look()
         return None
@@ -402,8 +391,7 @@ class ExperimentMachine:
         if now < self._say_at:
             return
         self._say_at = now + _SAY_AGAIN_S
-        for name in self._blocks.at_work():
-            run = self._history.runs[name]
+        for run in (self._history.runs[name] for name in self._blocks.at_work()):
             worker = self._workers.on_lane(run.ref.lane)
             silence = self._liveness.silence(worker.identity, now)
             self._out.do(commands.Warn(ledger_entries.stop_waits(worker, run, self._blocks.stands(run), silence)))
