@@ -342,10 +342,7 @@ class ExperimentMachine:
         self._wanted = {spec.ref.lane for block in self._to_start for spec in block.runs}
 
     def _start_blocks(self, now: float) -> None:
-        """Start every block whose lanes are all free, in order; one that waits keeps its free lanes from later ones.
-
-        The walk ends with the last free lane: a round costs no more where more blocks wait.
-        """
+        """Start every block whose lanes are all free, in order; one that waits keeps its lanes from later ones."""
         free = {worker.lane for worker in self._workers if worker.is_free} & self._wanted
         for block in tuple(self._to_start) if free and not self._stopped_by else ():
             if not free or not looks.may_start(self._history, block):
