@@ -87,11 +87,12 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "margin": _takes("SIZE", f"{_MARGIN}; of several tasks also TASK=SIZE,…. {_MARGIN_DEFAULT}", type=Margin()),
     "rng_seed": _takes("N", "Root of all randomness. [default: 0]", type=int),
     "unpaired": _switch("Own randomness per group, for calibration."),
-    "devices": _takes("A B …", "cuda:0, cpu:1, or cuda, cpu for all. [default: all GPUs, or cores]"),
+    "devices": _takes("A B …", "cuda:0, cpu:1, or cuda, cpu for all. [default: GPUs or cores, by an estimate of both]"),
     "devices_per_run": _takes("N", "Devices of one run. [default: 1]", type=int),
     "max_parallel": _takes("N", "Runs that train at the same time, at most.", type=click.IntRange(min=1)),
-    "placement": _takes("spread|share|alternate|sequence", "One run per device; or on one device a block's runs side "
-                        "by side, in turn by episode, or one whole run after the other. [default: spread]"),
+    "placement": _takes("auto|spread|share|alternate|sequence", "One run per device; or on one device a block's runs "
+                        "side by side, in turn by episode, or one whole run after the other. [default: spread where "
+                        "there are enough devices, else share]"),
     "order": _takes("balanced|fixed|shuffled", "Which group takes which lane and place in the start order of a block. "
                     "[default: balanced]"),
     "sync": _takes("lockstep|independent", "Whether runs wait for each other after every episode. [default: lockstep]"),

@@ -102,7 +102,7 @@ def _examine_nodes(out: Path, options: dict[str, Any]) -> Iterator[Diagnosis]:
 
 def _questions() -> Questions:
     usual = AskedExperiment(groups=())
-    return Questions(task=usual.task, data_dir=usual.data_dir, user_rewards=())
+    return Questions(task=usual.task, data_dir=usual.data_dir, user_rewards=(), gpus=("cuda",))
 
 
 def _machine() -> Machine | str:

@@ -65,7 +65,9 @@ def _check_here(history: History, launcher: Launcher, experiment_dir: Path) -> N
     if not (own_kernel or placed):
         reserve_lanes(launcher, lanes)
         return
-    questions = Questions(task=experiment.task, data_dir=experiment.data_dir, user_rewards=())
+    questions = Questions(
+        task=experiment.task, data_dir=experiment.data_dir, user_rewards=(), gpus=experiment.devices
+    )
     with waiting("looking at this machine"):
         machine = examine_nodes(examine(questions), questions, launcher, experiment_dir)
     if own_kernel:

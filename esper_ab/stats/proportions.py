@@ -46,12 +46,11 @@ class Proportions(msgspec.Struct, frozen=True, kw_only=True):
 
     def _phi(self) -> float:
         """Return the correlation within pairs; a positive one is corrected for continuity."""
-        n, both = self.runs_a, self.ones_both
-        scale = math.sqrt(self.ones_a * (n - self.ones_a)) * math.sqrt(self.ones_b * (n - self.ones_b))
-        if both is None or not scale:
+        if self.ones_both is None:
             return 0.0
-        above = n * both - self.ones_a * self.ones_b
-        return (min(above, 0.0) or max(above - n / 2.0, 0.0)) / scale
+        n, above = self.runs_a, self.runs_a * self.ones_both - self.ones_a * self.ones_b
+        scale = math.sqrt(self.ones_a * (n - self.ones_a)) * math.sqrt(self.ones_b * (n - self.ones_b))
+        return (min(above, 0.0) or max(above - n / 2.0, 0.0)) / scale if scale else 0.0
 
     def log_evidence(self) -> float:
         """Return the natural log of the e-value of the pairs that disagree."""

@@ -123,19 +123,20 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
         lost=lost, imputed=again, findings=findings, capped_by=tuple(caps),
         limits_with_losses=limits_with_losses(question.design, numbers.data, course, lost),
         unseen=None if verdict not in CLAIMS or numbers.proportions else unseen(question.design, numbers.data, course),
-        inconclusive=_kind(numbers, low, high, smallest) if undecided and found else None, unaudited=unaudited,
+        inconclusive=_kind(numbers, low, high, smallest) if undecided else None, unaudited=unaudited,
         verdict=verdict,
     )  # fmt: skip
 
 
-def _kind(numbers: Numbers, low: float | None, high: float | None, smallest: float | None) -> Kind:
-    """Return which kind of INCONCLUSIVE it is: stopped, or whether the margin was within the plan's reach."""
+def _kind(numbers: Numbers, low: float | None, high: float | None, smallest: float | None) -> Kind | None:
+    """Return which kind of INCONCLUSIVE it is: stopped, or whether the margin was within reach; None: not known."""
     if numbers.course.standing == "futile":
         return "futile"
     margin = numbers.question.design.margin
     within = low is not None and high is not None and max(-low, high) < margin
     reached = low is not None and smallest is not None and smallest <= margin
-    return "bounded" if within or reached else "uninformative"
+    beyond: Kind | None = "uninformative" if numbers.pairs_needed is not None else None
+    return "bounded" if within or reached else beyond
 
 
 def _estimate(

@@ -9,7 +9,7 @@ from esper_ab.design.pairs_needed import MOST_NAMED, PairsNeeded
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS, smallest_p
 from esper_ab.stats.pair import alike, endpoints
 from esper_ab.stats.statistic import Beside
-from esper_ab.stats.text import counted, digits_apart, n_pairs, p_beside, p_text, percent, signed
+from esper_ab.stats.text import digits_apart, n_pairs, p_beside, p_text, percent, signed
 from esper_ab.verdict.descriptive import statistics
 from esper_ab.verdict.evidence import DifferenceInterval, Evidence
 from esper_ab.verdict.question import Question
@@ -351,9 +351,9 @@ def _on_data(evidence: Evidence) -> Iterator[str]:
         yield f"Every outcome is 0 or {one}: an exact test and Newcombe's interval decide{adjusted}."
     if evidence.samples is not None:
         few, many = sorted((len(evidence.samples.a), len(evidence.samples.b)))
-        if few < _FEW and 2 * few < many:
+        if 1 < few < _FEW and 2 * few < many:
             yield (
-                f"Unequal groups: the spread of {counted(few, 'run')} decides. More runs of the other group hardly "
+                f"Unequal groups: the spread of {few} runs decides. More runs of the other group hardly "
                 "narrow the interval, and one odd run of the few can make it miss."
             )
 

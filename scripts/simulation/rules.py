@@ -48,39 +48,6 @@ PAIR_RULES = (
     Rule("10 pairs, extended to 40", 10, extend=True),
     Rule("20 pairs, extended to 40", 20, extend=True),
 )
-GROUP_RULES = (
-    Rule("all pairs of 3, 6 replicates", 6, groups=3),
-    Rule("all pairs of 3, 10 replicates", 10, groups=3),
-    Rule("all pairs of 3, 20 replicates", 20, groups=3),
-    Rule("2 against a control, 10 replicates", 10, groups=3, control=True),
-    Rule("2 against a control, 20 replicates", 20, groups=3, control=True),
-    Rule("all pairs of 3, anytime, to 40", 0, groups=3),
-)
-# Where equivalence is looked for while differences free alpha; with fewer than 15 replicates it is never claimed.
-EQUIVALENCE_RULES = (
-    Rule("all pairs of 3, 20 replicates", 20, groups=3),
-    Rule("all pairs of 4, 20 replicates", 20, groups=4),
-    Rule("all pairs of 6, 20 replicates", 20, groups=6),
-    Rule("2 against a control, 20 replicates", 20, groups=3, control=True),
-    Rule("3 against a control, 20 replicates", 20, groups=4, control=True),
-    Rule("5 against a control, 20 replicates", 20, groups=6, control=True),
-    Rule("all pairs of 3, anytime, to 40", 0, groups=3),
-)
-# All claims of all comparisons together, on the lattice of no difference, the margin and twice the margin
-CLAIM_RULES = (
-    Rule("20 pairs", 20),
-    Rule("all pairs of 3, 6 replicates", 6, groups=3),
-    Rule("all pairs of 3, 10 replicates", 10, groups=3),
-    *EQUIVALENCE_RULES[:-1],
-    Rule("11 against a control, 20 replicates", 20, groups=12, control=True),
-    Rule("all pairs of 12, 20 replicates", 20, groups=12),
-)
-COLLAPSE_RULES = (
-    Rule("15 pairs, one look", 15, looks=(15,)),
-    Rule("20 pairs", 20),
-    Rule("anytime, to 40", 0),
-    Rule("all pairs of 3, 20 replicates", 20, groups=3),
-)
 KEPT = 0.8
 STOP_RULES = (  # each as it is, and with stops for futility
     Rule("20 pairs", 20),
@@ -94,7 +61,7 @@ EVERY_RULE = tuple(
     {
         rule.name: rule
         for rule in (
-            *PAIR_RULES, *GROUP_RULES, *EQUIVALENCE_RULES, *CLAIM_RULES, *FUTILE_RULES.values(), *FREE_RULES,
+            *PAIR_RULES, *STOP_RULES, *FUTILE_RULES.values(), *FREE_RULES,
         )
     }.values()
 )  # fmt: skip

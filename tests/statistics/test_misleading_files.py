@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from esper_ab.contracts.errors import ConditionNotMet
+from esper_ab.contracts.errors import ConditionNotMet, UsageError
 from esper_ab.external.csv_file import read_csv
 from esper_ab.external.explore import explore
 from esper_ab.external.judge import judge
@@ -60,3 +60,27 @@ def test_no_group_is_better_whose_differences_drift():
     )
     (again,) = explore(ordered, scales_of(("",), 2.0), Rule()).comparisons
     assert str(again.comparison.verdict) == "INCONCLUSIVE"
+
+
+def compared(name, **asked):
+    (found,) = explore(read_csv(FILES / name), scales_of(("",), 2.0, unit="%"), Rule(), **asked).comparisons
+    return found.comparison
+
+
+def test_runs_of_which_one_group_has_few_and_no_seed_is_shared():
+    """Forty rows may be items; as runs they form no pairs with five others, which are too few for any claim."""
+    with pytest.raises(UsageError, match="--rows runs"):
+        compared("unequal.csv")
+    found = compared("unequal.csv", rows="runs")
+    assert (str(found.verdict), found.used) == ("NO INFERENCE", 5)
+    assert "5 and 40 runs" in found.sentence
+    assert f"interval {found.low:+.2f} to {found.high:+.2f}" in found.sentence
+
+
+def test_seeds_of_which_most_have_no_partner_leave_a_question():
+    for asked in ({}, {"rows": "runs"}):
+        with pytest.raises(UsageError, match=r"34 have no partner.*--paired.*--unpaired"):
+            compared("unequal2.csv", **asked)
+    unpaired = compared("unequal2.csv", rows="runs", paired=False)
+    assert unpaired.headline.endswith("; 6 training runs of new and 40 of old.")
+    assert "6 pairs" in compared("unequal2.csv", rows="runs", paired=True).sentence

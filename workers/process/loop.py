@@ -16,8 +16,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+import torch
+
 from esper_ab.contracts import catalog, messages
-from esper_ab.contracts.errors import NO_ROOM
+from esper_ab.contracts.errors import NO_ROOM, OutOfMemory
 from esper_ab.contracts.kinds import GROWTH, kind_of_task
 from esper_ab.contracts.records import Checkpoint
 from workers.process.files import Files, Wait
@@ -82,6 +84,18 @@ def serve(link: Link, order: messages.WorkerOrder, files: Files, log_to: Callabl
             except _Stopped as stop:
                 _say(f"stop: {stop}")
                 return makers.only_ours
+            except torch.OutOfMemoryError as error:
+                raise OutOfMemory(_how_much(spec)) from error
+
+
+def _how_much(spec: messages.RunSpec) -> str:
+    """Say how much of its GPU a run took that needs more, and what needs less."""
+    peak, total = max((
+        (torch.cuda.max_memory_allocated(gpu), torch.cuda.get_device_properties(gpu).total_memory)
+        for gpu in range(torch.cuda.device_count())
+    ), default=(0, 0))  # fmt: skip
+    remedy = "a smaller batch needs" if spec.trainer else "fewer --n-envs or a smaller growth.batch_size need"
+    return f"{spec.ref.lane}: the run took up to {peak / 2**30:.1f} GiB of {total / 2**30:.1f} GiB; {remedy} less"
 
 
 def _run(link: Link, files: Files, assigned: messages.Assign, makers: Makers) -> None:

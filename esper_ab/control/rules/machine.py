@@ -9,7 +9,6 @@ hold: where the present workers stand and what they owe.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
 from esper_ab.contracts import messages
 from esper_ab.contracts.errors import EsperError, Interrupted, WorkerFailed, WorkerHung
@@ -23,6 +22,7 @@ from esper_ab.control.rules.outbox import Outbox
 from esper_ab.control.rules.recovery import Deaths, any_complete, nothing_left
 from esper_ab.control.rules.transfers import Result
 from esper_ab.control.rules.validation import Rejected, Report, check_hello, milestone_of
+from esper_ab.control.rules.waiting import WaitingBlocks
 from esper_ab.control.rules.worker_state import Workers, WorkerState
 from esper_ab.journal.events import MilestoneReleased, PlanExtended
 from esper_ab.journal.fold import History, RunHistory
@@ -48,14 +48,14 @@ class ExperimentMachine:
         self._say_at = math.inf  # when to say whom the stop waits for
         self._files = WorkerFiles(history, self._workers)
         self._out = Outbox(history)
-        self._queue(block for block in history.blocks if not runs.begun(history, block))
+        self._waiting = WaitingBlocks(history)
 
     # --- where the experiment is ---
 
     @property
     def in_progress(self) -> bool:
         """Whether there is anything to wait for: after a stop, only what is at work."""
-        return bool(self._blocks.at_work() if self._stopped_by else self._blocks or self._to_start)
+        return bool(self._blocks.at_work() if self._stopped_by else self._blocks or self._waiting)
 
     def error_at_end(self) -> EsperError | None:
         """Return why the experiment is not complete although nothing is in progress."""
@@ -121,7 +121,7 @@ class ExperimentMachine:
                     self._liveness.pong(worker.identity, now)
                 case messages.Failed():
                     worker.fault = f"reported an error: {visible_line(message.summary, _SUMMARY_CHARS)}"
-                    worker.traceback = message.traceback
+                    worker.traceback, worker.hopeless = message.traceback, not message.again
         except Rejected as error:
             worker.fault = str(error)
         return self._out.taken()
@@ -213,11 +213,13 @@ class ExperimentMachine:
             failure = self._died_outside(lane, kind, account)
         elif run.evaluation is not None:
             worker.run = None
+        elif worker.hopeless and not any_complete(self._history):
+            failure = kind(account)
         else:
             self._blocks.died(run)
             if blameless:
                 failure = self._died_outside(lane, kind, account)
-            elif self._deaths.in_run(run.ref.name, run.recorded):
+            elif self._deaths.in_run(run.ref.name, run.recorded) or worker.hopeless:
                 failure = self._drop(run, how, kind(account))
         self._out.do(commands.RestartWorker(lane) if failure is None else commands.Fail(failure))
         return self._out.taken()
@@ -330,32 +332,19 @@ class ExperimentMachine:
         """Some block is complete or given up: record what the plan's rule says now."""
         for event in looks.due(self._history):
             self._out.record(event)
-            self._queue([*self._to_start, *(event.extension.blocks if isinstance(event, PlanExtended) else ())])
+            self._waiting.looked(event.extension.blocks if isinstance(event, PlanExtended) else ())
         self._out.do(commands.Sync())
 
     # --- blocks ---
 
-    def _queue(self, blocks: Iterable[Block]) -> None:
-        """Have `blocks` wait for their lanes, without the runs that are not to be started."""
-        left = (looks.remaining(self._history, block) for block in blocks)
-        self._to_start = [block for block in left if block.runs]
-        self._wanted = {spec.ref.lane for block in self._to_start for spec in block.runs}
-
     def _start_blocks(self, now: float) -> None:
-        """Start every block whose lanes are all free, in order; one that waits keeps its lanes from later ones."""
-        free = {worker.lane for worker in self._workers if worker.is_free} & self._wanted
-        for block in tuple(self._to_start) if free and not self._stopped_by else ():
-            if not free or not looks.may_start(self._history, block):
-                break
-            lanes = {spec.ref.lane for spec in block.runs}
-            if lanes <= free:
-                self._to_start.remove(block)
-                self._blocks.begin(block, self._history.plan)
-                for spec in block.runs:
-                    worker = self._workers.on_lane(spec.ref.lane)
-                    worker.run = spec
-                    self._assign(worker, spec, now)
-            free -= lanes
+        free = {worker.lane for worker in self._workers if worker.is_free}
+        for block in () if self._stopped_by else self._waiting.take(free):
+            self._blocks.begin(block, self._history.plan)
+            for spec in block.runs:
+                worker = self._workers.on_lane(spec.ref.lane)
+                worker.run = spec
+                self._assign(worker, spec, now)
 
     def _assign(self, worker: WorkerState, spec: messages.RunSpec, now: float) -> None:
         """Have the worker begin the run, or take it up where its records end."""
@@ -367,7 +356,8 @@ class ExperimentMachine:
 
     def _drop(self, run: RunHistory, what: str, error: WorkerFailed | WorkerHung) -> EsperError | None:
         """Give up the replicate of a run that keeps dying; return why the experiment ends, if it does."""
-        times = "once" if self._limits.deaths == 1 else f"{self._limits.deaths} times"
+        hopeless = self._workers.on_lane(run.ref.lane).hopeless
+        times = "once" if hopeless or self._limits.deaths == 1 else f"{self._limits.deaths} times"
         where = f"after milestone {run.recorded}" if run.recorded > runs.NOWHERE else "before milestone 0"
         block = next(block for block in self._history.blocks if block.replicate == run.ref.replicate)
         self._give_up(block, f"{run.ref.name} died {times} {where}: {what}", failed=run.ref.name)

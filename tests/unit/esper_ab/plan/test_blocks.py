@@ -210,7 +210,7 @@ def test_more_cpu_lanes_than_cores_are_time_sliced_aloud() -> None:
 @pytest.mark.parametrize(
     ("changes", "there", "words"),
     [
-        ({}, machine(gpus=1), "--placement share runs them side by side on 1"),
+        ({"placement": "spread"}, machine(gpus=1), "--placement share runs them side by side on 1"),
         ({"devices": ("cuda:5",)}, machine(gpus=1), "no 'cuda:5' here; there is cuda:0, cpu:0, cpu:1"),
         ({"devices": ("cuda",)}, machine(), "no 'cuda' here; there is cpu:0, cpu:1"),
         ({"devices": ("cpu:0", "cpu:0")}, machine(), "cpu:0 is there twice"),

@@ -8,12 +8,13 @@ import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from scipy import stats
+from scipy import special, stats
 from support.looks import AB, DULL, NOMINAL, anytime, design, made, situations, spread
 
 from esper_ab.design.design import Boundary, extended
 from esper_ab.stats.anytime_t import anytime_interval, log_evidence
 from esper_ab.stats.pair import Pair
+from esper_ab.stats.proportions import proportions
 from esper_ab.verdict.looks import follow
 
 
@@ -148,3 +149,41 @@ def test_a_crossed_look_excludes_zero_from_its_interval(situation):
                 assert look.low > 0.0 or look.high < 0.0
                 assert look.pairs >= 6
             assert not (look.crossed and look.equivalent)
+
+
+def binary(*counts, one=100.0):
+    """Pairs of which both came to `one`, a alone, b alone, neither."""
+    ends = [pair for pair, count in zip(((one, one), (one, 0.0), (0.0, one), (0.0, 0.0)), counts, strict=True)
+            for _ in range(count)]  # fmt: skip
+    return [Pair(replicate=r, a=a, b=b, position_a=r % 2, position_b=1 - r % 2) for r, (a, b) in enumerate(ends)]
+
+
+@pytest.mark.parametrize(("counts", "crossed"), [((2, 12, 1, 5), True), ((2, 6, 1, 11), False), ((2, 1, 12, 5), True)])
+def test_outcomes_that_are_0_or_1_need_the_exact_test_and_the_interval(counts, crossed):
+    (look,) = follow(design(looks=(20,)), {AB: binary(*counts)}, 20)[AB].looks
+    _, more, fewer, _ = counts
+    assert look.p == pytest.approx(stats.binomtest(more, more + fewer).pvalue)
+    assert (look.crossed, look.mean) == (crossed, pytest.approx(5.0 * (more - fewer)))
+    found = proportions(*zip(*((pair.a, pair.b) for pair in binary(*counts)), strict=True), 100.0, paired=True)
+    assert (look.low, look.high) == pytest.approx(found.interval(look.bound_p))
+    assert (look.equivalence_low, look.equivalence_high) == pytest.approx(found.interval(2.0 * look.bound_p))
+
+
+def test_after_every_pair_the_pairs_that_disagree_are_the_evidence():
+    """Twelve for a and none for b: the Beta(1/2, 1/2) mixture against 1/2; an interval even where no pair disagrees."""
+    course = follow(anytime(early_stop=False), {AB: binary(0, 12, 0, 8)}, 20)[AB]
+    twelfth, last = course.looks[11], course.looks[-1]
+    expected = special.beta(12.5, 0.5) / special.beta(0.5, 0.5) * 2.0**12
+    assert (twelfth.e, last.e) == pytest.approx((expected, expected))
+    assert course.decision == "crossed"
+    assert last.crossed == (last.low > 0.0)
+    alike = follow(anytime(margin=10.0), {AB: binary(20, 0, 0, 0)}, 20)[AB].looks[-1]
+    assert alike.low < -10.0 < 10.0 < alike.high
+    assert (alike.p, alike.e, alike.small, alike.equivalent) == (None, pytest.approx(1.0), False, False)
+
+
+@pytest.mark.parametrize("change", [{"a": 50.0}, {"a": 1.0}])
+def test_one_other_outcome_makes_it_a_t(change):
+    pairs = binary(2, 12, 1, 5)
+    (look,) = follow(design(looks=(20,)), {AB: [msgspec.structs.replace(pairs[0], **change), *pairs[1:]]}, 20)[AB].looks
+    assert look.p != pytest.approx(stats.binomtest(12, 13).pvalue)

@@ -13,10 +13,10 @@ from support.machine_world import World, limits_of
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.errors import Interrupted, WorkerFailed, WorkerHung
-from esper_ab.contracts.messages import Release
+from esper_ab.contracts.messages import Failed, Release
 from esper_ab.control.rules import commands
 from esper_ab.control.rules.machine import CTRL_C
-from esper_ab.control.rules.recovery import nothing_left
+from esper_ab.control.rules.recovery import any_complete, nothing_left
 from esper_ab.journal.events import (
     EpisodeRecorded,
     Ledger,
@@ -254,6 +254,21 @@ def test_nothing_counts_that_a_worker_says_after_it_has_failed():
     world.go_on(worker, Choices(b""))
     assert worker.said
     assert len(world.journal) == kept
+
+
+@pytest.mark.parametrize("complete", [False, True], ids=["the first replicate", "a later one"])
+def test_what_has_to_fail_again_is_not_started_again(complete):
+    """Before anything is complete nothing is given up, so that whoever mends it can resume; later one replicate is."""
+    world = World(PLANS["lockstep"])
+    while any_complete(world.recorded) != complete or not all(worker.working for worker in world.workers.values()):
+        world.in_peace()
+    worker = next(iter(world.workers.values()))
+    world.hear(worker, Failed(summary="OutOfMemory: 15.1 GiB of 16", traceback="", again=False))
+    world.to_the_end()
+    assert {run.ref.replicate for run in world.recorded.runs.values() if run.lost} == ({1} if complete else set())
+    assert [event.category for event in world.journal if isinstance(event, Ledger)].count("worker_death") == 1
+    assert (world.error is None) == complete
+    assert complete or "OutOfMemory: 15.1 GiB of 16" in str(world.error)
 
 
 def test_a_repeat_of_a_complete_run_whose_replicate_was_given_up_is_not_answered_by_a_release():
