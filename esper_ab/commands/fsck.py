@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json as json_module
+from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -27,7 +28,7 @@ from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.source_files import source_sha256
 from esper_ab.contracts.trainer import is_command
-from esper_ab.journal.events import AnyEvent, EpisodeRecorded, ExperimentStarted, RunEvaluated
+from esper_ab.journal.events import AnyEvent, EpisodeRecorded, RunEvaluated
 from esper_ab.journal.file import JOURNAL_NAME, OtherVersion, Reading, cut_off, read
 from esper_ab.journal.fold import History, RunHistory, fold
 from esper_ab.journal.line import event_of
@@ -95,14 +96,9 @@ def examine(experiment_dir: Path) -> Findings:
     path = experiment_dir / JOURNAL_NAME
     user = holder(experiment_dir)
     reading = read(path)
-    events, damage, repairable = _intact(reading)
-    if not events and not damage and not user:
+    history, damage, repairable = _intact(reading)
+    if not history and not damage and not user:
         damage = "no event was recorded: launch it anew, under the same name"
-    history = None
-    try:
-        history = fold(events) if events else None
-    except JournalError as error:
-        damage, repairable = damage or f"its lines are intact, but {error}: no journal of this tool", False
     runs = history.runs.values() if history else ()
     return Findings(
         experiment_dir=str(experiment_dir), in_use_by=str(user) if user else "",
@@ -142,9 +138,9 @@ def _repaired(experiment_dir: Path) -> tuple[str, ...]:
     """Repair `experiment_dir`, whose lock is held; what was done, a sentence each."""
     path = experiment_dir / JOURNAL_NAME
     reading = read(path)
-    events, _, repairable = _intact(reading)
+    history, _, repairable = _intact(reading)
     done = []
-    if events and (repairable or reading.torn_bytes):
+    if history and (repairable or reading.torn_bytes):
         size = path.stat().st_size - reading.intact_bytes
         kept = cut_off(experiment_dir, reading.intact_bytes, reading.lines)
         done.append(f"cut {size} bytes off the journal behind line {reading.lines}; they are in {kept.name}")
@@ -155,18 +151,25 @@ def _repaired(experiment_dir: Path) -> tuple[str, ...]:
     return tuple(done)
 
 
-def _intact(reading: Reading) -> tuple[list[AnyEvent], str, bool]:
-    """Events of a journal up to its first damage; the damage, "" for none; whether a cut there leaves a journal."""
-    events: list[AnyEvent] = []
+def _intact(reading: Reading) -> tuple[History | None, str, bool]:
+    """A journal up to its first damage, folded as it is read; the damage, "" for none; whether a cut there helps."""
+    damage: list[tuple[str, bool]] = []
+
+    def until_damaged() -> Iterator[AnyEvent]:
+        try:
+            yield from reading
+        except OtherVersion as error:
+            damage.append((str(error), False))
+        except JournalError as error:
+            damage.append((str(error).partition("; the ")[0], reading.lines > 0))
+
+    events = until_damaged()
     try:
-        events.extend(reading)
-    except OtherVersion as error:
-        return events, str(error), False
+        return fold(events, keeps_records=False), *next(iter(damage), ("", False))
     except JournalError as error:
-        return events, str(error).partition("; the ")[0], bool(events)
-    if events and not isinstance(events[0], ExperimentStarted):
-        return [], "it does not begin with experiment_started: no journal of this tool", False
-    return events, "", False
+        deque(events, maxlen=0)  # a damaged line further on is what is told
+        what = f"its lines are intact, but {error}: no journal of this tool" if reading.lines else ""
+        return None, next(iter(damage), (what, False))[0], False
 
 
 def _unfinished(reading: Reading) -> Behind | None:
@@ -195,7 +198,7 @@ def _lost_record(event: AnyEvent, history: History | None) -> Iterator[str]:
         return
     run = history.runs.get(event.record.run.name) if history else None
     if isinstance(event, EpisodeRecorded):
-        if run is None or event.record.episode not in run.episodes:
+        if run is None or event.record.episode not in run.columns.episodes:
             yield f"{event.record.run.name} episode {event.record.episode}"
     elif run is None or run.evaluation is None:
         yield f"{event.record.run.name} evaluation"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import tracemalloc
 from contextlib import closing, nullcontext
 
 import msgspec
@@ -272,13 +273,21 @@ def test_lines_that_were_appended_while_it_was_read_are_no_unfinished_line(stopp
 
     real = fsck_module.fold
 
-    def fold(events):
-        path.write_bytes(whole)  # as the coordinator does, just after the last line was read
-        return real(events)
+    def fold(events, **how):
+        return real(events, **how), path.write_bytes(whole)  # as the coordinator, just after the last line was read
 
-    monkeypatch.setattr(fsck_module, "fold", fold)
+    monkeypatch.setattr(fsck_module, "fold", lambda *events, **how: fold(*events, **how)[0])
     found = examine(stopped)
     assert (found.lines, found.behind, found.exit_status) == (len(lines) - 2, None, 0)
+
+
+def test_a_journal_is_not_kept_in_memory_while_it_is_read(tmp_path):
+    journals.write(tmp_path / "long", journals.Synthetic(replicates=1, episodes=150, n_envs=8).events())
+    tracemalloc.start()
+    found, peak = examine(tmp_path / "long"), tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.episodes == 300
+    assert peak < (tmp_path / "long" / JOURNAL_NAME).stat().st_size
 
 
 @pytest.mark.parametrize("held", [True, False])
