@@ -14,7 +14,9 @@ from esper_ab.analysis.trained_by import code_states, named, telling
 from esper_ab.commands._exit_status import epilog
 from esper_ab.contracts.endings import how_ended
 from esper_ab.contracts.errors import EsperError, UsageError
+from esper_ab.contracts.messages import FILE_LIMIT_BYTES
 from esper_ab.contracts.own_packages import child_command, child_environment
+from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.visible import visible_line
 from esper_ab.control import provenance
 from esper_ab.journal.load import load
@@ -64,7 +66,7 @@ def check_whole(policies: Sequence[str]) -> None:
             evaluation = runs[name].evaluation if name in runs else None
             if evaluation is None or not path.is_file():
                 continue
-            found = hashlib.sha256(path.read_bytes()).hexdigest()
+            found = hashlib.sha256(read_regular(path, FILE_LIMIT_BYTES)).hexdigest()
             if found != evaluation.policy_sha256:
                 raise UsageError(
                     f"{path} is not the policy that run {name} saved: its sha256 is {found[:12]}…, recorded was "

@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import TypeVar
 
 from esper_ab.contracts.below import remove_below
 from esper_ab.contracts.errors import NO_ROOM, DiskFull, JournalError, UsageError
-from esper_ab.contracts.regular_file import open_regular
+from esper_ab.contracts.regular_file import open_regular, open_to_read
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.journal.events import AnyEvent
@@ -318,6 +318,5 @@ def read(path: Path) -> Reading:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    file: BinaryIO
-    with path.open("rb") as file:
+    with open_to_read(path) as file:
         yield from file

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.regular_file import open_to_read
 from esper_ab.journal.file import Reading
 
 _CHUNK_BYTES = 1 << 20
@@ -28,7 +29,7 @@ class _Tail(Iterator[bytes]):
         return self._whole.popleft()
 
     def _read(self) -> None:
-        with self._path.open("rb") as file:
+        with open_to_read(self._path) as file:
             file.seek(self._offset)
             data = file.read(_CHUNK_BYTES)
             while b"\n" not in data and (more := file.read(_CHUNK_BYTES)):
