@@ -32,8 +32,13 @@ from esper_ab.journal.load import load
               "the run's own, which repeats it, on the kind of device it had]")
 @click.option("--device", default="cpu", show_default=True, metavar="NAME", help="For the hosts: cpu, or a GPU as "
               "plans name it.")
+@click.option("--import", "importable", multiple=True, metavar="MODULE", help="Let a policy for "
+              "gym:MODULE:ID import this installed module. No other code that a policy names is run.")
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
-def command(policies: tuple[str, ...], hosts: int | None, rng_seed: int | None, device: str, json: bool) -> int:
+def command(
+    policies: tuple[str, ...], hosts: int | None, rng_seed: int | None, device: str, importable: tuple[str, ...],
+    json: bool,
+) -> int:  # fmt: skip
     """Evaluate saved policies, frozen with their normalisers, on fresh hosts.
 
     POLICY is a file such as EXPERIMENT/policies/GROUP/REPLICATE.pt.
@@ -44,6 +49,7 @@ def command(policies: tuple[str, ...], hosts: int | None, rng_seed: int | None, 
     arguments = ["--device", device]
     arguments += [] if hosts is None else ["--hosts", str(hosts)]
     arguments += [] if rng_seed is None else ["--rng-seed", str(rng_seed)]
+    arguments += [f"--import={module}" for module in importable]
     arguments += ["--json"] if json else []
     child = child_command("workers.commands.evaluate", *arguments, "--", *policies)
     status = subprocess.run(child, check=False, env=child_environment(os.environ)).returncode

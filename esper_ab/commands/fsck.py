@@ -11,9 +11,9 @@ from __future__ import annotations
 import hashlib
 import json as json_module
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import click
 import msgspec
@@ -244,10 +244,11 @@ def _trainer_faults(experiment_dir: Path, runs: Iterable[RunHistory]) -> Iterato
 
 
 def _copy_faults(
-    experiment_dir: Path, folder: str, files: Iterable[str], sha256: str, reference: str
+    experiment_dir: Path, folder: str, files: Sequence[str], sha256: str, reference: str
 ) -> Iterator[Fault]:
+    outside = any({"..", "/"} & set(PurePath(folder, file).parts) for file in files)
     try:
-        intact = source_sha256(experiment_dir / folder, files) == sha256
+        intact = not outside and source_sha256(experiment_dir / folder, files) == sha256
     except OSError:
         intact = False
     if not intact:

@@ -25,6 +25,9 @@ _SAFE_PATH = "PYTHONSAFEPATH"
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 ORPHANED = 70  # exit status of a process that ends because the one that it works for has
 _WHOEVER = -1  # in the place of a parent's number: whoever starts the process
+# Programs that load code which the user names. `evaluate` is none: it reads files from anywhere, and so does not import
+# from a folder where they may have been unpacked.
+_RUN_USERS_CODE = tuple(f"workers.commands.{name}" for name in ("describe", "rewards", "try_trainer"))
 _CLAIMING = threading.Lock()  # workers may be threads of one process, and its module table is one
 
 
@@ -147,7 +150,7 @@ def _main(module: str) -> None:
     except ImportError as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)
-    if module.startswith("workers."):
+    if module in _RUN_USERS_CODE:
         add_working_directory()  # of the others, those that need it are spawned, and do the same by themselves
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 

@@ -60,10 +60,10 @@ def open_to_read(path: Path, buffer_bytes: int = io.DEFAULT_BUFFER_SIZE) -> io.B
 def read_regular(path: Path, most_bytes: int = LARGEST_BYTES) -> bytes:
     """Return the content of the regular file at `path`; OSError as `open_to_read`, and for more than `most_bytes`."""
     with open_to_read(path) as file:
-        content = file.read(most_bytes + 1)
-    if len(content) > most_bytes:
-        raise OSError(errno.EFBIG, f"is larger than {most_bytes >> 20} MiB", str(path))
-    return content
+        size = os.fstat(file.fileno()).st_size
+        if size > most_bytes:
+            raise OSError(errno.EFBIG, f"is larger than {most_bytes >> 20} MiB", str(path))
+        return file.read(size)  # not of the largest size, which Python would allocate at once
 
 
 def not_regular(path: Path, otherwise: str) -> NotRegular:

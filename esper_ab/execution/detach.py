@@ -21,7 +21,7 @@ from esper_ab.contracts.below import make_folder, remove_below
 from esper_ab.contracts.endings import how_ended
 from esper_ab.contracts.errors import EsperError, Interrupted
 from esper_ab.contracts.own_packages import child_command
-from esper_ab.contracts.regular_file import LARGEST_BYTES, open_regular, open_to_read
+from esper_ab.contracts.regular_file import open_regular, open_to_read
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.lock import holder
@@ -166,7 +166,7 @@ def _said(console: Path, begin: int) -> str:
     lines: list[str] = []
     with suppress(FileNotFoundError), open_to_read(console) as file:
         file.seek(begin)
-        lines = file.read(LARGEST_BYTES).decode(errors="replace").splitlines()
+        lines = file.read().decode(errors="replace").splitlines()
     errors = [index for index, line in enumerate(lines) if line.startswith("error: ")]
     kept = lines[errors[-1] :] if errors else lines[-_LAST_LINES:]
     return "\n".join(kept).removeprefix("error: ").strip()

@@ -273,6 +273,42 @@ def test_a_file_that_is_read_would_be_found() -> None:
         assert not _reads(source), source
 
 
+# Where a name becomes code, and why no received file can choose it. What follows from that: tests/security.
+IMPORTS_BY_NAME = {
+    "__init__.py": "names of the package itself", "commands/cli.py": "names of commands",
+    "report/build.py": "written out", "contracts/catalog.py": "only what is a file of that folder of ours",
+    "contracts/own_packages.py": "modules of ours, as our own code names them",
+    "api/files.py": "the file that `run` is called with",
+    "workers/user_rewards/user_code.py": "what the user names; `resume` and `extend`: the copies of a hash",
+    "workers/gymnasium_task/making.py": "likewise; `evaluate`: only what --import names",
+    "workers/user_rewards/declared.py": "annotations of that code",
+    "workers/trainer/standin/wandb.py": "written out", "journal/fast/pool.py": "what a child of ours answers",
+}
+_IMPORTS = re.compile(
+    r"(importlib\.)?import_module|__import__|exec|eval|.*\.exec_module|.*\.load_module|runpy\.\w+|gymnasium\.make(_vec)?"
+    r"|load_module|SourceFileLoader|pickle\.loads?|.*\.Unpickler|.*EntryPoint.*|pkgutil\.\w+"
+)
+
+
+def _imports_by_name(source: str) -> list[str]:
+    """Calls that execute code by a name or from data."""
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    return [ast.unparse(call) for call in calls if _IMPORTS.fullmatch(ast.unparse(call.func))
+            or "import_module" in map(ast.unparse, call.args)]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_name_becomes_code_in_known_places(path: Path) -> None:
+    assert bool(_imports_by_name(path.read_text())) == (_short(path) in IMPORTS_BY_NAME), "say why no file chooses it"
+
+
+def test_a_name_that_becomes_code_would_be_found() -> None:
+    for source in ("importlib.import_module(task)", "exec(text)", "loader.exec_module(module)", "pickle.loads(data)",
+                   "runpy.run_path(file)", "gymnasium.make(name)", "aside.submit(import_module, name)"):  # fmt: skip
+        assert _imports_by_name(source), source
+    assert not _imports_by_name("torch.load(file, weights_only=True)")
+
+
 def test_no_class_name_is_defined_twice():
     """One name, one meaning, in both packages together; a script or a test may have a class of its own."""
     defined: dict[str, list[str]] = {}
