@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
+from typing import BinaryIO
 
 _ROOT = Path(__file__).absolute().parents[2]
 _SAFE_PATH = "PYTHONSAFEPATH"
@@ -116,6 +117,13 @@ def add_working_directory() -> None:
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)
+
+
+def take_output() -> BinaryIO:
+    """Return standard output for the answer of this process; what anybody prints goes to standard error from now on."""
+    answer = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return answer
 
 
 def _claim(package: str) -> None:

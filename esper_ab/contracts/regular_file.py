@@ -12,7 +12,7 @@ import os
 import stat
 from pathlib import Path
 
-LARGEST_BYTES = 64 << 20  # of a file that is read at once, unless its reader expects more
+LARGEST_BYTES = 1 << 30  # of a file that is read at once, unless its reader knows better
 
 _IN_PLACE_OF_A_FILE = frozenset({errno.ELOOP, errno.EISDIR, errno.ENXIO})  # a link, a folder; a pipe, socket or device
 

@@ -33,11 +33,10 @@ class AppraisalFiles:
 
 def appraise(question: AppraisalQuestion) -> Appraisal:
     """Play and score in a child process; UsageError, in one line, when it refuses."""
-    lines = answer_of(_MODULE, msgspec.json.encode(question).decode()).strip().splitlines()
+    code = ", ".join(one.settings.mode for one in question.rewards if ":" in one.settings.mode)
     try:
-        # A user's reward may print: the answer is the last line.
-        answer = _decode_answer(lines[-1])
-    except (*UNREADABLE, IndexError) as error:
+        answer = _decode_answer(answer_of(_MODULE, line=msgspec.json.encode(question), code=code))
+    except UNREADABLE as error:
         raise EsperError(f"{_MODULE} answered something else: {error}") from None
     code = sources()
     made_from = (

@@ -270,6 +270,8 @@ class Reading(Iterator[AnyEvent]):
         if not data.endswith(b"\n"):
             if lost_newline(data):
                 raise self._damage("its last byte is not the newline that was written")
+            if not self.lines and b"\0" in data:
+                raise self._damage("it has zero bytes, as after a power cut")
             self.torn_bytes = len(data)
             raise StopIteration
         line = self._verified(data)

@@ -112,6 +112,7 @@ def _played(questions: Questions, code: tuple[UserReward, ...], folder: Path) ->
         observation_width=codec.spaces.observation_width, action_bounds=codec.bounds,
     )
     problems = {group: look.reward_problems[group] for group in questions.rewards if group in look.reward_problems}
+    code = tuple(msgspec.structs.replace(one, repeats=one.reference not in look.impure) for one in code)
     return Probed(tasks=(task,), code=code, reward_problems=problems)
 
 
@@ -124,6 +125,7 @@ class _Look:
         self.unusable = ""  # the first observation that is not finite: no policy can use it
         self.reward_problems: dict[str, str] = {}  # by group, why its reward cannot be computed, or used
         self._rewards: dict[str, tuple[str, Callable[[GymFacts], Floats]]] = {}  # those without a problem so far
+        self.impure: set[str] = set()  # modes that give other values for the same facts
         self._steps = 0
         for group, settings in questions.rewards.items():
             try:
@@ -143,6 +145,8 @@ class _Look:
         for group, (mode, function) in list(self._rewards.items()):
             try:
                 values = function(facts)
+                if self._steps == 1 and not np.array_equal(values, function(facts)):
+                    self.impure.add(mode)
                 if wrong := flaw(values):
                     raise ValueError(f"reward mode {mode!r} {wrong} at step {self._steps}: {values.tolist()}")
             except ValueError as error:

@@ -17,7 +17,6 @@ from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.trainer import OutcomeSource
 
 WANDB_FILE = "wandb-values.txt"  # below {out}; written by standin/wandb.py
-_MOST_BYTES = 1 << 30  # of a file with a row for every step
 _SHOWN = 12  # names in a message
 
 
@@ -26,7 +25,7 @@ def read_outcome(source: OutcomeSource, out: Path) -> float:
     if source.kind == "wandb":
         return _of_wandb(source.key, out / WANDB_FILE)
     try:
-        text = read_regular(out / source.path, _MOST_BYTES).decode("utf-8-sig")
+        text = read_regular(out / source.path).decode("utf-8-sig")
     except FileNotFoundError:
         there = sorted(path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file())
         raise ValueError(f"the script left no {source.path} in {{out}}; it left {_list(there)}") from None
@@ -73,7 +72,7 @@ def _of_csv(source: OutcomeSource, text: str) -> str:
 
 def _of_wandb(key: str, file: Path) -> float:
     try:
-        return float(read_regular(file, _MOST_BYTES).split()[-1])
+        return float(read_regular(file).split()[-1])
     except FileNotFoundError:
         raise ValueError(
             f"the script gave no number as {key!r} to wandb.log; does it need a flag for that, as CleanRL's --track?"
