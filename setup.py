@@ -46,10 +46,12 @@ class BuildKernel(build_ext):
 
 
 class PlatformWheel(bdist_wheel):
-    """A wheel for any Python 3 on this platform: libraries know no Python, but a processor."""
+    """A wheel for any Python 3 on this platform: libraries know no Python, but a processor. Without any, for all."""
 
     def get_tag(self) -> tuple[str, str, str]:
-        return "py3", "none", super().get_tag()[2]
+        built = Path(self.get_finalized_command("build").build_lib, NATIVE)
+        kernel = any((built / recipe.library(width)).is_file() for width in recipe.built_here())
+        return "py3", "none", super().get_tag()[2] if kernel else "any"
 
 
 setup(

@@ -79,7 +79,7 @@ PRODUCTS = {
     "records": _bench("records", "esper_ab/journal", "esper_ab/query", "esper_ab/report"),
     "statistics": Product(
         files=tuple(
-            f"docs/benchmarks/{name}.json" for name in ("statistics", "claims", "equivalence", "stops", "families")
+            f"docs/benchmarks/{name}.json" for name in ("statistics", "stops", "families")
         ),
         code=_STATISTICS, command=("scripts/validate_statistics",),
     ),

@@ -8,11 +8,9 @@ broken.
 
     scripts/validate_statistics              writes docs/benchmarks/statistics.json and the tables of docs/statistics.md
     scripts/validate_statistics --quick      few experiments, writes nothing; a limit is broken only when surely so
-    scripts/validate_statistics --equivalence    only false EQUIVALENT among several groups: its table and data
-    scripts/validate_statistics --claims         only all claims together, lost runs, rare collapses: table and data
-    scripts/validate_statistics --families       only several tasks with their mean, and clusters: likewise
-    scripts/validate_statistics --stops          only stops for futility, and positions that cannot matter: likewise
-    scripts/validate_statistics --sentences      only whether words, numbers and requirements contradict one another
+    scripts/validate_statistics --families   only several tasks with their mean, and clusters: table and data
+    scripts/validate_statistics --stops      only stops for futility, and positions that cannot matter: likewise
+    scripts/validate_statistics --sentences  only whether words, numbers and requirements contradict one another
 """
 
 from __future__ import annotations
@@ -41,9 +39,7 @@ from esper_ab.health.processor import name_of_processor
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, DATA = ROOT / "docs" / "statistics.md", ROOT / "docs" / "benchmarks" / "statistics.json"
 MARK = "statistics table"
-EQUIVALENCE_MARK, EQUIVALENCE_DATA = "equivalence table", ROOT / "docs" / "benchmarks" / "equivalence.json"
 STOPS_MARK, STOPS_DATA = "stops table", ROOT / "docs" / "benchmarks" / "stops.json"
-CLAIMS_MARK, CLAIMS_DATA = "claims table", ROOT / "docs" / "benchmarks" / "claims.json"
 FAMILIES_MARK, FAMILIES_DATA = "families table", ROOT / "docs" / "benchmarks" / "families.json"
 RNG_SEED = 20_260_000
 WORKERS = min(2, len(os.sched_getaffinity(0)))
@@ -54,14 +50,7 @@ class Scale:
     """Experiments per law and correlation, by part; compared ones per rule."""
 
     pairs: int
-    beyond: int  # of laws for which nothing is promised
-    groups: int
     naive: int
-    equivalence: int
-    claims: int  # of the normal law; several groups of a part of them
-    claims_beside: int  # of every other law, of one pattern and two spreads
-    collapse: int
-    lost: int
     stops: int
     families: int
     positions: int
@@ -71,13 +60,11 @@ class Scale:
 
 
 FULL = Scale(
-    pairs=100_000, beyond=20_000, groups=100_000, naive=10_000, equivalence=20_000, claims=10_000, claims_beside=20_000,
-    collapse=20_000, lost=20_000, stops=20_000, families=20_000, positions=100_000, sentences=100_000, compared=1_000,
-    engine=200,
+    pairs=50_000, naive=5_000, stops=20_000, families=20_000, positions=50_000, sentences=20_000, compared=300,
+    engine=100,
 )  # fmt: skip
 QUICK = Scale(
-    pairs=2_000, beyond=1_000, groups=2_000, naive=500, equivalence=1_000, claims=500, claims_beside=200,
-    collapse=2_000, lost=200, stops=1_000, families=300, positions=2_000, sentences=1_000, compared=50, engine=10,
+    pairs=2_000, naive=500, stops=1_000, families=300, positions=2_000, sentences=1_000, compared=50, engine=10,
 )  # fmt: skip
 
 
@@ -111,24 +98,7 @@ def simulate(scale: Scale, pool: ProcessPoolExecutor) -> list[Row]:
     """All parts, all laws."""
     return _done(pool, [
         *tasks("pairs", laws.LAWS, scale.pairs, RNG_SEED),
-        *tasks("pairs", laws.ONE_SIDED, scale.beyond, RNG_SEED),
-        *tasks("groups", laws.LAWS, scale.groups, RNG_SEED),
         *tasks("naive", (*laws.LAWS, laws.FIXED_LANES), scale.naive, RNG_SEED),
-    ])  # fmt: skip
-
-
-def equivalence(scale: Scale, pool: ProcessPoolExecutor) -> list[Row]:
-    """False EQUIVALENT among several groups."""
-    return _done(pool, list(tasks("equivalence", laws.LAWS[:1], scale.equivalence, RNG_SEED, rhos=(0.0,))))
-
-
-def claims(scale: Scale, pool: ProcessPoolExecutor) -> list[Row]:
-    """All claims of all comparisons together, with lost runs, and where a difference lies in rare collapses."""
-    return _done(pool, [
-        *tasks("claims", laws.LAWS[:1], scale.claims, RNG_SEED, rhos=(0.0,)),
-        *tasks("claims", (*laws.LAWS[1:], *laws.SHAPES, *laws.SERIAL), scale.claims_beside, RNG_SEED, rhos=(0.3,)),
-        *tasks("collapse", (laws.COLLAPSE,), scale.collapse, RNG_SEED, rhos=(0.0,)),
-        *tasks("lost", laws.LAWS[:1], scale.lost, RNG_SEED, rhos=(0.0,)),
     ])  # fmt: skip
 
 
@@ -208,8 +178,6 @@ def of_one(
     return len(limits), broken
 
 
-of_equivalence = partial(of_one, equivalence, table.equivalence, (EQUIVALENCE_DATA, EQUIVALENCE_MARK))
-of_claims = partial(of_one, claims, table.claims, (CLAIMS_DATA, CLAIMS_MARK))
 of_families = partial(of_one, of_several_tasks, table.of_families, (FAMILIES_DATA, FAMILIES_MARK))
 of_stops = partial(of_one, stops, table.stops, (STOPS_DATA, STOPS_MARK))
 
@@ -235,16 +203,13 @@ def main() -> None:
     """Parse the command line and go."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="few experiments, for trying; writes nothing")
-    parser.add_argument("--equivalence", action="store_true", help="only false EQUIVALENT among several groups")
-    parser.add_argument("--claims", action="store_true", help="only all claims of all comparisons together")
     parser.add_argument("--families", action="store_true", help="only several tasks with their mean, and clusters")
     parser.add_argument("--stops", action="store_true", help="only stops for futility, and free positions")
     parser.add_argument("--sentences", action="store_true", help="only contradictions in words and numbers")
     asked = parser.parse_args()
     scale = QUICK if asked.quick else FULL
     only: dict[Callable[..., tuple[int, list[str]]], bool] = {
-        of_equivalence: asked.equivalence, of_claims: asked.claims, of_families: asked.families, of_stops: asked.stops,
-        of_sentences: asked.sentences,
+        of_families: asked.families, of_stops: asked.stops, of_sentences: asked.sentences,
     }  # fmt: skip
     parts = [part for part, chosen in only.items() if chosen] or [of_the_rest, *only]
     with ProcessPoolExecutor(WORKERS) as pool:

@@ -5,16 +5,22 @@ They are read when a library is imported, or first used. It imports no torch: a 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
 from esper_ab.contracts.settings import ProcessArithmetic
 
+_ALLOCATOR = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")  # torch reads the first since 2.0, the other since 2.9
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
 def variables(uuids: Iterable[str], arithmetic: ProcessArithmetic) -> dict[str, str]:
-    """Return what a process that owns these GPUs finds in its environment; "" is a device that is no GPU."""
+    """Return what a process that owns these GPUs finds in its environment; "" is a device that is no GPU.
+
+    What its allocator is told by the user already stays: tensors of a run change their sizes with every seed.
+    """
     return {
+        **({} if any(name in os.environ for name in _ALLOCATOR) else {_ALLOCATOR[0]: "expandable_segments:True"}),
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(filter(None, uuids)),
         **dict.fromkeys(_THREADS, str(arithmetic.threads)), **determinism(arithmetic),
     }  # fmt: skip

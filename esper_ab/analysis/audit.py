@@ -150,8 +150,6 @@ def _remedy(history: History, contrast: Contrast, places: Sequence[Place]) -> st
     names, more = [group.name for group in experiment.groups], list(places)
     if experiment.order == "fixed":
         return "An experiment with `--order balanced` would tell them apart; more replicates would not."
-    if history.design.test == "rank":
-        return "An experiment with `--order balanced`, or more replicates than these, would tell them apart."
     for replicate in range(history.replicates, history.replicates + 2 * len(names) * n_sets):
         lanes = history.plan.lanes[replicate % n_sets * len(names) :]
         for place, group in enumerate(positions(experiment, replicate, n_sets)):
@@ -165,8 +163,7 @@ def _remedy(history: History, contrast: Contrast, places: Sequence[Place]) -> st
 
 def _position_balance(history: History, contrast: Contrast, places: Sequence[Place]) -> Iterator[Finding]:
     """Report unequal start positions, only without adjustment: then their effects cancel by balance or not at all."""
-    adjusted = history.design.adjusted and history.design.test == "t"  # rank tests never adjust
-    unneeded = adjusted or history.design.positions_drawn or not history.design.positions_matter
+    unneeded = history.design.adjusted or history.design.positions_drawn or not history.design.positions_matter
     if unneeded or len(places) < 4:  # with one pair there is nothing to balance
         return
     excess: Counter[int] = Counter()

@@ -70,7 +70,7 @@ def _counted(df: int, correlations: NDArray[np.float64]) -> int:
 
 def residual_sd(design: Design, pairs: Sequence[Pair]) -> tuple[float, int]:
     """SD of the pairs' differences as the design's test sees them, and its degrees of freedom; 0.0, 0: none."""
-    positions = design.positions if design.adjusted and design.test == "t" else 1
+    positions = design.positions if design.adjusted else 1
     sides = [(pair.position_a, pair.position_b) for pair in pairs]
     found = adjusted_difference([pair.a for pair in pairs], [pair.b for pair in pairs], sides, positions)
-    return (0.0, 0) if found is None or found.sd is None else (found.sd, found.df)
+    return (0.0, 0) if found is None or found.sd is None else (found.sd, int(found.df))

@@ -15,13 +15,16 @@ Pairs = Mapping[Contrast, tuple[Pair, ...]]
 
 
 def complete_replicates(history: History) -> int:
-    """Count the leading replicates that are final: every run evaluated, left out or lost."""
-    count = 0
-    for block in history.blocks:
-        if any(history.runs[spec.ref.name].expected for spec in block.runs):
-            break
-        count += 1
-    return count
+    """Count the leading replicates that are final: every run evaluated, left out or lost.
+
+    Each is counted once: what is final stays so, and the history keeps the count for the next call.
+    """
+    runs, blocks = history.runs, history.blocks
+    while history.complete < len(blocks) and not any(
+        runs[spec.ref.name].expected for spec in blocks[history.complete].runs
+    ):
+        history.complete += 1
+    return history.complete
 
 
 def pairs_of(history: History, contrast: Contrast) -> tuple[Pair, ...]:

@@ -27,7 +27,6 @@ class DeclaredExperiment:
     """Declaration of a file or a program, checked as far as possible without the machine."""
 
     asked: AskedExperiment
-    placed: bool  # whether it says itself how runs are placed on devices
     about: dict[str, Any]  # what its author says of it
     tracking: Tracking
     launcher: AskedLauncher = UNSAID
@@ -36,8 +35,7 @@ class DeclaredExperiment:
 def parse_declaration(experiment: Experiment, folder: Path) -> DeclaredExperiment:
     """Read everything that `experiment` says; UsageError as `parse_experiment`."""
     return DeclaredExperiment(
-        asked=parse_experiment(experiment, folder), placed="placement" in dotted(experiment.base_config),
-        about=about(experiment), tracking=tracking_of(experiment),
+        asked=parse_experiment(experiment, folder), about=about(experiment), tracking=tracking_of(experiment),
     )
 
 

@@ -62,8 +62,8 @@ class RuleOptions(TypedDict, total=False):
     better: Told  # "higher", "lower"; one, or one per task
     unit: Told
     label: str
+    worst: Told  # stands for lost runs of a group that is called better; one, or one per task
     control: str
-    test: Literal["t", "rank"]
     alpha: float
 
 
@@ -71,6 +71,8 @@ class EndpointOptions(RuleOptions, total=False):
     """Options of `compare_endpoints`, as the flags of `esper-ab compare --csv`."""
 
     scores: Told  # "WORST..TARGET" of the endpoint, for profiles; one, or one per task
+    rows: str  # "runs": every row is a training run, however many there are
+    paired: bool  # whether runs of one seed form a pair; by default as the seeds show
 
 
 class DesignOptions(RuleOptions, total=False):
@@ -89,14 +91,18 @@ def compare_endpoints(
 ) -> EndpointVerdicts:
     """Compare the groups of `data`, exploratory: nothing was declared before the runs.
 
-    `data`: a CSV file; a data frame or mapping with the columns group, seed (or pair), endpoint[, task][, cluster]; or
-    a mapping of groups to endpoints [pairs]. `margin`: the smallest difference worth acting on, one, or one per task.
-    UsageError, in one line, for what cannot be read.
+    `data`: a CSV file; a data frame or mapping with the columns group, seed (or pair, or run, which pairs nothing),
+    endpoint[, task][, cluster]; or a mapping of groups to endpoints [pairs]. `margin`: the smallest difference worth
+    acting on, one, or one per task. UsageError, in one line, for what cannot be read.
     """
     asked = _known("compare_endpoints", options, EndpointOptions)
     with _python_errors():
         endpoints = _endpoints(data, columns)
-        found = explore(endpoints, _scales(endpoints.tasks, margin, asked), _rule(asked))
+        found = explore(
+            endpoints, _scales(endpoints.tasks, margin, asked), _rule(asked),
+            paired=_typed("paired", asked.get("paired"), bool | None),
+            rows=_typed("rows", asked.get("rows"), Literal["runs"] | None),
+        )  # fmt: skip
         return _with_profiles(found, asked.get("scores", ""))
 
 
@@ -149,7 +155,7 @@ def _with_profiles(found: ExternalResult, scores: Told) -> EndpointVerdicts:
 def _python_errors() -> Iterator[None]:
     """Name settings as Python does, and have what the system refuses end in one line, as a command tells it."""
     try:
-        with spelled(in_python({})):
+        with spelled(in_python({"paired": "paired=True", "unpaired": "paired=False"})):
             yield
     except OSError as error:
         raise refused(error, f"{error.filename}: {error.strerror}") from None

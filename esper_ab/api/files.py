@@ -68,8 +68,7 @@ def _load_toml(path: Path) -> DeclaredExperiment:
     if not asked.name:
         check_name(path.stem, f"{path}: name the experiment in it, as in name = \"rates\"; the file's own name")
         asked = msgspec.structs.replace(asked, name=path.stem)
-    placed = any(assignment.key == "placement" for assignment in file.common)
-    return DeclaredExperiment(asked=asked, placed=placed, about={}, tracking=Tracking(), launcher=file.launcher)
+    return DeclaredExperiment(asked=asked, about={}, tracking=Tracking(), launcher=file.launcher)
 
 
 @contextmanager
@@ -203,7 +202,7 @@ def _choose(path: Path, found: list[_Found], name: str) -> DeclaredExperiment:
     for one in found:
         if name in ("", one.symbol, one.experiment.name):
             what = one.what
-            different.setdefault(msgspec.json.encode((what.asked, what.placed, what.about, what.tracking)), one)
+            different.setdefault(msgspec.json.encode((what.asked, what.about, what.tracking)), one)
     if len(different) == 1:
         return next(iter(different.values())).what
     there = ", ".join(f"{one.symbol} ({one.experiment.name})" for one in (different.values() if different else found))

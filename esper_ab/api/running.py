@@ -41,7 +41,6 @@ _ARGUMENTS = (
     *AskedLauncher.__struct_fields__,
 )
 READING: ContextVar[str] = ContextVar("reading", default="")  # the file that is being read for its experiment
-_IN_TURN = ("alternate", "sequence")
 
 
 class More(TypedDict, total=False):
@@ -212,6 +211,6 @@ def _schedule(what: DeclaredExperiment, runner: Runner) -> AskedExperiment:
     most = runner.max_parallel_runs if runner.parallel_runs else 1
     if most is None:
         return asked
-    if most < len(asked.groups) and asked.placement not in _IN_TURN and not what.placed:
+    if most < len(asked.groups) and asked.placement == "auto":
         asked = msgspec.structs.replace(asked, placement="sequence")
     return msgspec.structs.replace(asked, max_parallel=most)

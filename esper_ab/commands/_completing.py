@@ -19,7 +19,7 @@ from click.shell_completion import CompletionItem
 from esper_ab.contracts import catalog
 from esper_ab.contracts.run_files import LOGS, RUNS
 from esper_ab.joint.directory import is_joint, refuse_joint
-from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.settings.assignments import EXPERIMENT_KEYS, GROUP_KEYS, SHORT
 from esper_ab.trackers.subject import NAMES
 
@@ -132,7 +132,7 @@ def devices(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
     gpus = len(list(_GPUS.iterdir())) if _GPUS.is_dir() else 0
     if pool is not None:
         gpus = min(gpus, len([one for one in pool.split(",") if one not in ("", "-1")]))
-    kinds = {"cuda": gpus, "cpu": len(os.sched_getaffinity(0))}
+    kinds = {"cuda": gpus, "cpu": os.cpu_count() or 0}
     names = [name for kind, count in kinds.items() if count for name in (kind, *(f"{kind}:{i}" for i in range(count)))]
     return _not_yet(names, ctx, param, incomplete)
 

@@ -8,6 +8,7 @@ click's own handling would make Ctrl-C a 1 and print other words. The exit statu
 
 from __future__ import annotations
 
+import atexit
 import errno
 import io
 import json
@@ -133,13 +134,19 @@ def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
 
 
 def leaving(status: int) -> int:
-    """Return `status`, for sys.exit; end this process at once where a thread that was given up computes in a library.
+    """End this process with `status` before Python takes its libraries apart, which takes up to a second.
+
+    Return `status`, for sys.exit, where more is left to do: code of the user's that may hold open files, output that
+    cannot be written. A thread that was given up computes in a library, which may not be taken apart at all.
     """
     inline = sys.modules.get("esper_ab.launchers.inline")
-    if inline is not None and inline.any_given_up():  # by now the journal is closed
+    if inline is None or not inline.any_given_up():  # by now the journal is closed
+        if inline is not None or "esper_ab.api.files" in sys.modules:
+            return status
+        atexit._run_exitfuncs()
+    with suppress(OSError, ValueError):
         for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError, ValueError):
-                stream.flush()
+            stream.flush()
         os._exit(status)
     return status
 

@@ -29,12 +29,17 @@ _OPTIONS = {
         "--unit", metavar="UNIT", default="", help="Unit of the endpoint; of several tasks also TASK=UNIT,TASK=UNIT."),
     "label": click.option(
         "--label", metavar="WORDS", default="endpoint", show_default=True, help="What the endpoint is, in words."),
+    "worst": click.option(
+        "--worst", metavar="VALUE", default="", help="The worst possible endpoint. It stands for lost runs of a group "
+        "that is called better; without it a group that lost runs never is. Of several tasks also TASK=VALUE,…."),
     "control": click.option("--control", metavar="NAME", default="", help="Compare the others with this group. "
                             "[default: all pairs]"),
-    "test": click.option("--test", type=click.Choice(("t", "rank")), default="t", show_default=True,
-                         help="rank: where more than one run in ten collapses."),
     "alpha": click.option("--alpha", type=float, default=0.05, show_default=True, metavar="P", help="Error rate of all "
                           "comparisons together."),
+    "rows": click.option("--rows", type=click.Choice(("runs",)), metavar="runs", help="Every row is a "
+                         "training run; has to be said of more than 30 per group and task without a column run."),
+    "paired": click.option("--paired/--unpaired", default=None, help="Whether the runs of one seed form a pair. "
+                           "[default: as the seeds show]"),
     "scores": click.option(
         "--scores", metavar="WORST..TARGET", default="", help="Endpoints that are scores of 0 and of 1, for "
         "performance profiles and the optimality gap beside the verdict; of several tasks TASK=WORST..TARGET,…"),
@@ -43,7 +48,7 @@ _OPTIONS = {
     "columns": click.option("--columns", metavar="OURS=THEIRS,…", default="", help="Columns that have other names, as "
                             "in group=algorithm,endpoint=return."),
 }  # fmt: skip
-RULE = ("margin", "better", "unit", "label", "control", "test", "alpha")
+RULE = ("margin", "better", "unit", "label", "worst", "control", "alpha")
 
 
 def external_options(*names: str) -> Decorator:

@@ -72,7 +72,7 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "replicates": _takes("N|auto", "Repetitions; 6 are the least that can carry a verdict. auto: as many as it takes, "
                          "up to --max. [default: 6]"),
     "max": _takes("N", "With --replicates auto: the most.", type=click.IntRange(min=1)),
-    "looks": _takes("N,N,…", "Replicates at the interim looks. [default: 6,10 of 10; 6,10,14,20 of 20; one below 10]"),
+    "looks": _takes("N,N,…", "Replicates at the interim looks. [default: 10,14,20 of 20; one below 16]"),
     "no_early_stop": _switch("Go on with a comparison that is decided."),
     "futility": _takes("POWER", "Stop a comparison at an interim look that makes a difference of the margin unlikely. "
                        "Of such differences POWER (0.8) at least are not stopped. [default: off]", type=float),
@@ -81,18 +81,18 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "exam": _switch("Judge every group that learns against one that does not, to continue, revise or stop. [groups: "
                     "heuristic, random, wait, shaped, simplified, sparse, where none are named]"),
     "endpoint": _takes("evaluation|last-tenth|curve-mean", "What one run comes to. [default: evaluation]"),
-    "test": _takes("t|rank", "rank: for tasks where more than one run in ten collapses. [default: t]"),
     "alpha": _takes("P", "Error rate of the whole experiment. [default: 0.05]", type=float),
     "eval_hosts": _takes("N|auto", "Hosts that each trained policy is evaluated on; auto: by a calibration, the number "
                          "with the least variance x cost. [default: auto]"),
     "margin": _takes("SIZE", f"{_MARGIN}; of several tasks also TASK=SIZE,…. {_MARGIN_DEFAULT}", type=Margin()),
     "rng_seed": _takes("N", "Root of all randomness. [default: 0]", type=int),
     "unpaired": _switch("Own randomness per group, for calibration."),
-    "devices": _takes("A B …", "cuda:0, cpu:1, or cuda, cpu for all. [default: all GPUs, or cores]"),
+    "devices": _takes("A B …", "cuda:0, cpu:1, or cuda, cpu for all. [default: GPUs or cores, by an estimate of both]"),
     "devices_per_run": _takes("N", "Devices of one run. [default: 1]", type=int),
     "max_parallel": _takes("N", "Runs that train at the same time, at most.", type=click.IntRange(min=1)),
-    "placement": _takes("spread|share|alternate|sequence", "One run per device; or on one device a block's runs side "
-                        "by side, in turn by episode, or one whole run after the other. [default: spread]"),
+    "placement": _takes("auto|spread|share|alternate|sequence", "One run per device; or on one device a block's runs "
+                        "side by side, in turn by episode, or one whole run after the other. [default: spread where "
+                        "there are enough devices, else share]"),
     "order": _takes("balanced|fixed|shuffled", "Which group takes which lane and place in the start order of a block. "
                     "[default: balanced]"),
     "sync": _takes("lockstep|independent", "Whether runs wait for each other after every episode. [default: lockstep]"),
@@ -147,7 +147,7 @@ _SECTIONS = {
         "trainer", "outcome", "outcome_better", "outcome_unit", "outcome_range", "rehearsal",
     ),
     "What is compared, and by which rule": (
-        "max", "looks", "no_early_stop", "futility", "control", "untested", "exam", "endpoint", "test", "alpha",
+        "max", "looks", "no_early_stop", "futility", "control", "untested", "exam", "endpoint", "alpha",
         "grid", "scores", "eval_hosts", "unpaired", "calibration", "appraisal", "fail_unless",
     ),
     "Where it runs": (

@@ -20,9 +20,9 @@ from esper_ab.contracts.errors import UsageError
 ))
 @click.argument("folders", metavar="[EXPERIMENT EXPERIMENT…]", nargs=-1, type=ExperimentDirectory())
 @click.option("--csv", "file", type=click.Path(path_type=Path), metavar="FILE", help="Endpoints of runs made "
-              "elsewhere: a header with group, seed (or pair), endpoint, and where there are several task and cluster; "
-              "a row per run.")
-@external_options(*RULE, "scores", "columns", "figure")
+              "elsewhere: a header with group, seed (or pair, or run), endpoint, and where there are several task and "
+              "cluster; a row per run.")
+@external_options(*RULE, "rows", "paired", "scores", "columns", "figure")
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
 @click.pass_context
 def command(
@@ -34,8 +34,9 @@ def command(
     not is named, with exit status 2. Groups with equal settings are one condition, and it is checked that their records
     are equal. Different ones are paired by replicate, without a verdict.
 
-    Of a CSV file the runs with one seed form a pair, in each task; pairs that share a cluster count as one. All other
-    flags but --json are about it.
+    Of a CSV file the runs with one seed form a pair, in each task; pairs that share a cluster count as one. Where no
+    seed is in two groups, or a column run stands in its place, runs form no pairs. All other flags but --json are about
+    it.
     """
     if (file is None) == (not folders):
         raise UsageError("compare takes two experiment directories or more, or --csv FILE: one of the two")
@@ -63,7 +64,8 @@ def _of_file(file: Path, rule: dict[str, Any], *, json: bool) -> str:
     endpoints = read_csv(file, columns_of(rule["columns"]))
     scales = scales_of(
         endpoints.tasks, margin, better=told_by_task(rule["better"]), unit=told_by_task(rule["unit"]),
-        label=rule["label"],
+        label=rule["label"], worst=told_by_task(rule["worst"]),
     )  # fmt: skip
-    found = explore(endpoints, scales, Rule(control=rule["control"], test=rule["test"], alpha=rule["alpha"]))
+    declared = Rule(control=rule["control"], alpha=rule["alpha"])
+    found = explore(endpoints, scales, declared, paired=rule["paired"], rows=rule["rows"])
     return printed(found, scores=rule["scores"], figure=rule["figure"], json=json)

@@ -30,8 +30,8 @@ from esper_ab.contracts.plain_values import whole_number
 @click.option("--choose", type=click.IntRange(0, MOST_REPLICATES), default=0, metavar="N", help="Seeds, the first "
               "ones, on which cells are chosen; on top of --replicates.")
 @external_options(*RULE)
-@click.option("--looks", metavar="N,N,…", help="Replicates at the interim looks. [default: 6,10 of 10; 6,10,14,20 of "
-              "20; one below 10]")
+@click.option("--looks", metavar="N,N,…", help="Replicates at the interim looks. [default: 10,14,20 of 20; "
+              "one below 16]")
 @click.option("--no-early-stop", is_flag=True, help="Go on with a comparison that is decided.")
 @click.option("--futility", type=float, default=0.0, metavar="POWER", help="Stop a comparison at an interim look that "
               "makes a difference of the margin unlikely. [default: off]")
@@ -53,9 +53,10 @@ def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
     scales = scales_of(
         names_of(asked["tasks"]) if asked["tasks"] else ("",), told_by_task(margin),
         better=told_by_task(asked["better"]), unit=told_by_task(asked["unit"]), label=asked["label"],
+        worst=told_by_task(asked["worst"]),
     )  # fmt: skip
     rule = Rule(
-        control=asked["control"], test=asked["test"], alpha=asked["alpha"], looks=_looks(asked["looks"]),
+        control=asked["control"], alpha=asked["alpha"], looks=_looks(asked["looks"]),
         early_stop=not asked["no_early_stop"], futility=asked["futility"],
     )  # fmt: skip
     plan = make_external_plan(
@@ -87,5 +88,5 @@ def _looks(text: str | None) -> tuple[int, ...]:
         return ()
     found = [whole_number(part) for part in names_of(text)]
     if None in found:
-        raise UsageError(f"--looks {text}: numbers of replicates, as in 6,10,14,20")
+        raise UsageError(f"--looks {text}: numbers of replicates, as in 10,14,20")
     return tuple(one for one in found if one is not None)

@@ -55,7 +55,7 @@ def diagnose_machine(out: Path) -> Iterator[Diagnosis]:
     yield from system.package_diagnoses("esper-ab", also=_NAMED)
     machine = _machine()
     if isinstance(machine, str):
-        yield problem("preflight", machine, "`python -P -c 'import workers.commands.describe'` shows what fails")
+        yield problem("preflight", machine, "put right what it says: a launch begins with it")
     else:
         yield from devices.device_diagnoses(machine)
         yield processor.kernel(machine.kernels, *lacking_kernel(machine))
@@ -102,7 +102,7 @@ def _examine_nodes(out: Path, options: dict[str, Any]) -> Iterator[Diagnosis]:
 
 def _questions() -> Questions:
     usual = AskedExperiment(groups=())
-    return Questions(task=usual.task, data_dir=usual.data_dir, user_rewards=())
+    return Questions(task=usual.task, data_dir=usual.data_dir, user_rewards=(), gpus=("cuda",))
 
 
 def _machine() -> Machine | str:

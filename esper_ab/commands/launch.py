@@ -11,29 +11,17 @@ import click
 
 from esper_ab.commands import _completing as completing
 from esper_ab.commands._exit_status import epilog, invoke, leaving
-from esper_ab.commands._joint import launch_joint
-from esper_ab.commands._launcher import launcher_of
 from esper_ab.commands._options import ARGUMENTS, ExperimentCommand, experiment_options
 from esper_ab.contracts.errors import UsageError
-from esper_ab.control.chaos import Chaos, plan_faults
-from esper_ab.control.preflight import check_launcher
-from esper_ab.execution import experiment as execution
-from esper_ab.execution.affordable import confirm
-from esper_ab.execution.appraisal import load_appraisal
-from esper_ab.execution.detach import detach, reserve
-from esper_ab.execution.notify import parse_notify
-from esper_ab.launchers import Launcher
-from esper_ab.live.console import outlive_terminal
-from esper_ab.report.build import printed
 from esper_ab.settings.assignments import split_commas
-from esper_ab.settings.flags import parse_flags
-from esper_ab.settings.parts import parse_parts
-from esper_ab.trackers.settings import Tracking, check_tracking, wandb_mode
 from esper_ab.trackers.subject import NAMES
-from esper_ab.verdict.requirement import parse_requirement, require
 
 if TYPE_CHECKING:
+    from esper_ab.control.chaos import Chaos
     from esper_ab.design.calibration_file import Calibration
+    from esper_ab.execution import experiment as execution
+    from esper_ab.launchers import Launcher
+    from esper_ab.trackers.settings import Tracking
 
 
 @click.command(
@@ -75,9 +63,23 @@ def command(**options: Any) -> None:
 
     The groups of a replicate train at the same time.
     """
+    # Here, so that --help and completion wait for no plan.
+    from esper_ab.commands._launcher import launcher_of
+    from esper_ab.control.preflight import check_launcher
+    from esper_ab.execution import experiment as execution
+    from esper_ab.execution.affordable import confirm
+    from esper_ab.execution.notify import parse_notify
+    from esper_ab.live.console import outlive_terminal
+    from esper_ab.report.build import printed
+    from esper_ab.settings.flags import parse_flags
+    from esper_ab.settings.parts import parse_parts
+    from esper_ab.verdict.requirement import parse_requirement, require
+
     if options["detach"] and options["fail_unless"]:
         raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
     if (several := parse_parts(options)) is not None:
+        from esper_ab.commands._joint import launch_joint  # with plans of several
+
         launch_joint(several, options, tracking_of(options))
         return
     known, tracking, notify = load_known(options), tracking_of(options), parse_notify(options["notify"])
@@ -110,6 +112,9 @@ def command(**options: Any) -> None:
 
 def _detach(planned: execution.PlannedExperiment, *, as_json: bool) -> None:
     """Start this command again under the name of `planned`, without this terminal."""
+    from esper_ab.execution import experiment as execution  # as in `command`
+    from esper_ab.execution.detach import detach, reserve
+
     planned = execution.claim_directory(planned, reserve)
     typed = [arg for arg in click.get_current_context().meta[ARGUMENTS] if arg not in ("--detach", "--yes")]
     folder = planned.experiment_dir
@@ -119,6 +124,9 @@ def _detach(planned: execution.PlannedExperiment, *, as_json: bool) -> None:
 
 def load_known(options: dict[str, Any]) -> execution.Beforehand:
     """What the files that are named say; nothing without a file."""
+    from esper_ab.execution import experiment as execution  # as in `command`
+    from esper_ab.execution.appraisal import load_appraisal
+
     path = options["appraisal"]
     return execution.Beforehand(
         calibration=_load_calibration(options["calibration"]), appraisal=None if path is None else load_appraisal(path)
@@ -139,11 +147,15 @@ def _plan_chaos(options: dict[str, Any], planned: execution.PlannedExperiment, l
         return None
     if not launcher.child_processes:
         raise UsageError("--chaos kills worker processes, and this launcher has none")
+    from esper_ab.control.chaos import Chaos, plan_faults  # as in `command`
+
     return Chaos(plan_faults(options["chaos"], [spec for block in planned.plan.blocks for spec in block.runs]))
 
 
 def _announce(planned: execution.PlannedExperiment, options: dict[str, Any]) -> None:
     """Print the plan: as text before it is carried out, as JSON when it is all that was asked for."""
+    from esper_ab.execution import experiment as execution  # as in `command`
+
     if options["json"] and options["dry_run"]:
         click.echo(execution.encode_plan(planned))
     elif not options["json"]:
@@ -162,6 +174,8 @@ def _power(planned: execution.PlannedExperiment, calibration: Calibration) -> st
 
 def tracking_of(options: dict[str, Any]) -> Tracking:
     """The trackers that the flags ask for; UsageError, before anything starts, for what cannot be tracked with."""
+    from esper_ab.trackers.settings import Tracking, check_tracking, wandb_mode  # as in `command`
+
     names = split_commas(options["track"], "--track") if options["track"] is not None else []
     unknown = [name for name in names if name not in NAMES]
     if unknown:

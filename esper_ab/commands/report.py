@@ -8,7 +8,6 @@ import click
 
 from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._joint import report_joint
 from esper_ab.commands._options import shared_options
 from esper_ab.execution.experiment import write_report
 from esper_ab.joint.directory import is_joint
@@ -32,6 +31,8 @@ def command(experiment_dir: Path, json: bool, form: str | None, requirements: tu
     if json and form not in (None, "json"):
         raise click.UsageError(f"--json and --format {form} exclude each other")
     if is_joint(experiment_dir):
+        from esper_ab.commands._joint import report_joint  # with the launchers
+
         report_joint(experiment_dir, "json" if json else form or "text", requirements)
         return
     paths = write_report(experiment_dir)

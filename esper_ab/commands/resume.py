@@ -10,7 +10,6 @@ import click
 from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._going_on import allow_changed_code, detach_command, detach_flag
-from esper_ab.commands._joint import resume_all_parts
 from esper_ab.commands._launcher import launcher_of
 from esper_ab.commands._options import LAUNCHER_FLAGS, shared_options
 from esper_ab.execution.experiment import write_report
@@ -43,6 +42,8 @@ def command(experiment_dir: Path, requirements: tuple[str, ...], detach: bool, *
     if detach and requirements:
         raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
     if is_joint(experiment_dir):
+        from esper_ab.commands._joint import resume_all_parts  # with plans of all parts
+
         resume_all_parts(experiment_dir, requirements, detach=detach, options=options)
         return
     history = unfinished(experiment_dir, allow_changed_code=allowed)

@@ -8,7 +8,6 @@ import click
 
 from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._joint import status_joint
 from esper_ab.commands._options import shared_options
 from esper_ab.joint.directory import is_joint
 from esper_ab.live.status import status_json, status_text
@@ -21,6 +20,8 @@ from esper_ab.trackers.now import tracking_now, tracking_text
 def command(experiment_dir: Path, json: bool) -> None:
     """Show how far EXPERIMENT is, from its journal, and what became of its trackers."""
     if is_joint(experiment_dir):
+        from esper_ab.commands._joint import status_joint  # with execution and its plans
+
         status_joint(experiment_dir, json=json)
         return
     trackers = tracking_now(experiment_dir)

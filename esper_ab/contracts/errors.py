@@ -22,6 +22,10 @@ NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})  # errno values of an OSError 
 USER_FAULTS = (Exception, SystemExit)  # what a user's code may raise; sys.exit() in it ends no process of ours
 
 
+class OutOfMemory(RuntimeError):
+    """A worker's run does not fit its GPUs, and would not after another start."""
+
+
 @dataclass(frozen=True)
 class Setting:
     """A setting that a message names, so that each front end can spell it as its users write it.

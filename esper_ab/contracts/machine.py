@@ -39,6 +39,9 @@ class Questions(Settings, frozen=True, kw_only=True):
     # Of kind trainer:
     trainer: TrainerQuestion | None = None
     trainer_outcome: Measure | None = None
+    gpus: tuple[str, ...] = ()  # to try, by name, or "cuda", which is all; the others are left alone
+    hosts: int = 0  # of growth, that a GPU is timed with; 0: it is not timed
+    batch_size: int = 1
     # Of a node:
     shared_file: str = ""  # absolute path of a file that has to be visible; "": none
 
@@ -52,6 +55,7 @@ class Device(Settings, frozen=True, kw_only=True):
     memory_bytes: int  # of the device; of the whole machine for a core
     capability: str = ""  # compute capability of a GPU, "9.0"
     node: str = ""  # that it belongs to, by its name at the launcher; "": this machine
+    step_s: float = 0.0  # measured: an optimiser step of a GPU's hosts with a seed in every slot; 0: not measured
 
 
 class TaskFacts(Settings, frozen=True, kw_only=True):
@@ -108,7 +112,7 @@ class Machine(Settings, frozen=True, kw_only=True):
     tasks: tuple[TaskFacts, ...]
     kernels: tuple[Kernel, ...] = ()  # the widest first
     native_blueprints: tuple[str, ...] = ()  # of the blueprints, those that a native kernel trains
-    multiply_adds_per_s: float  # measured: training a small grouped convolution, one thread or the first GPU
+    multiply_adds_per_s: float  # measured: training a small grouped convolution by one thread of the CPU
     sources: str = ""  # hash of the code (contracts/installed_code.py)
     sees_shared_file: bool = True
     start_s: float = 0.0  # measured: from the start of the child until it had imported torch
@@ -118,7 +122,8 @@ class Machine(Settings, frozen=True, kw_only=True):
     controller_problems: dict[str, str] = msgspec.field(default_factory=dict)  # group -> why it cannot be made
     reward_problems: dict[str, str] = msgspec.field(default_factory=dict)  # group -> why its reward cannot be computed
     task_problem: str  # why the task's data cannot be read; "" when they can
-    gpu_problem: str  # why torch cannot use a GPU that exists; "" when it can, or there is none
+    gpu_problem: str  # why torch cannot use a GPU that exists; "" when it can use one, or there is none
+    unusable_gpus: str = ""  # of those that were tried, how many can be used and why the others cannot; "": all can
 
     def names(self, kind: str) -> tuple[str, ...]:
         """Return the names of the devices of a kind: "cuda" or "cpu"."""

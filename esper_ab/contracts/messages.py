@@ -15,7 +15,7 @@ from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationReco
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
 from esper_ab.contracts.trainer import TrainerOrder
 
-PROTOCOL = 13
+PROTOCOL = 14
 PIECE_BYTES = 256 << 10  # of a file, in one message
 FILE_LIMIT_BYTES = 4 << 30
 LOG_BYTES = 64 << 10  # of console output, in one upload: it is held in memory until it is appended
@@ -171,6 +171,7 @@ class Failed(Message, frozen=True, kw_only=True, tag="Failed"):
 
     summary: str
     traceback: str
+    again: bool = True  # whether it may fare better when it is started again as it was
 
 
 class Pong(Message, frozen=True, kw_only=True, tag="Pong"):

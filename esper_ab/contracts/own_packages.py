@@ -39,8 +39,13 @@ class ForeignPackage(ImportError):
 def folder(package: str) -> Path:
     """Where `package` ("workers.rewards") lies, without importing or looking for it; ModuleNotFoundError if nowhere."""
     path = _ROOT.joinpath(*package.split("."))
-    if not (path / "__init__.py").is_file():
-        raise ModuleNotFoundError(f"no package {package!r} in {_ROOT}, beside esper_ab; install esper-ab again")
+    if not (path / "__init__.py").is_file() or (
+        package == "workers" and b"data plane of esper_ab" not in (path / "__init__.py").read_bytes()
+    ):
+        raise ModuleNotFoundError(
+            f"no package {package!r} of esper-ab in {_ROOT}: another distribution may have a package of that name, and "
+            "have written over it or taken it away; `pip install --force-reinstall --no-deps esper-ab` puts it back"
+        )
     return path
 
 

@@ -1,10 +1,16 @@
-"""When processes of this machine were started, as Linux says it."""
+"""When processes of this machine were started, as Linux says it, and how many cores this one may use."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 _STARTED_FIELD = 19  # starttime in /proc/PID/stat, counted from the field after the name: proc(5)
+
+
+def usable_cores() -> int:
+    """Return the cores that this process may use; all that there are, where the system does not say."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def process_started(pid: int) -> int | None:

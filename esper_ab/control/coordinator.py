@@ -7,10 +7,12 @@ asks for the record, then for the sync, then for the message.
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Iterable
 
+from esper_ab.contracts.errors import NO_ROOM
 from esper_ab.contracts.messages import FileMessage, Hello
 from esper_ab.control.crowding import crowding
 from esper_ab.control.event_sink import EventSink
@@ -131,7 +133,9 @@ class Coordinator:
         """Tell the machine how a worker has ended, with the end of its log, which is complete now."""
         asked, how = self._endings.pop(handle.order.lane.name)
         log = self._fleet.log_end(handle, LAST_WORDS_LINES if asked.hung else LOG_LINES, asked.run_log)
-        self._perform(self._machine.lost(asked.lane, how, log, hung=asked.hung))
+        no_room = any(os.strerror(number) in log for number in NO_ROOM)
+        blameless = no_room or bool(handle.worker.ended_how)
+        self._perform(self._machine.lost(asked.lane, how, log, hung=asked.hung, blameless=blameless))
 
     def _report_start(self, handle: WorkerHandle) -> None:
         if handle.waits:

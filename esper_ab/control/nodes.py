@@ -43,12 +43,18 @@ def examine_nodes(machine: Machine, questions: Questions, launcher: Launcher, sh
             raise UsageError(f"node {name}: {problem}")
         found[name] = there
     check_alike(found)
-    return msgspec.structs.replace(machine, devices=pool(launcher.nodes, list(found.values())))
+    return msgspec.structs.replace(
+        machine, devices=pool(launcher.nodes, list(found.values())), gpu_problem="",
+        unusable_gpus="; ".join(f"{node}: {one.unusable_gpus}" for node, one in found.items() if one.unusable_gpus),
+    )  # fmt: skip
 
 
 def ask_nodes(questions: Questions, launcher: Launcher, shared: Path) -> dict[str, Machine | EsperError]:
     """What every node of `launcher` answers, or why it gave no answer, by its name."""
-    of_node = msgspec.structs.replace(questions, trainer=None, trainer_outcome=None)
+    of_node = msgspec.structs.replace(
+        questions, trainer=None, trainer_outcome=None,
+        gpus=("cuda",) * any(name.startswith("cuda") for name in questions.gpus),  # a name is a place in the whole pool
+    )  # fmt: skip
     if launcher.shares_files:
         with tempfile.NamedTemporaryFile(prefix=".seen-by-all-nodes-", dir=_existing(shared)) as seen:
             return _ask_all(msgspec.structs.replace(of_node, shared_file=seen.name), launcher)

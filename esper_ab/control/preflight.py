@@ -146,6 +146,11 @@ def check_launcher(launcher: Launcher, lanes: Sequence[Lane], devices: Sequence[
 
     `devices`: what lanes stand for from now on; without any, what the plan was made on.
     """
+    if not hasattr(os, "pidfd_open"):
+        raise UsageError(
+            f"training needs Linux (epoll, eventfd and pidfd_open), and this is {sys.platform}; comparing, judging, "
+            "planning and reporting work here"
+        )
     launcher.use(devices)
     launcher.check_lanes(lanes)
     descriptors.check(len(lanes), launcher.descriptors, launcher.own_descriptors)

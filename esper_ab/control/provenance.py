@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import subprocess
 from pathlib import Path
 
 from esper_ab.contracts.installed_code import sources
+from esper_ab.contracts.process_start import usable_cores
 from esper_ab.health.processor import name_of_processor
 
 _GIT_TIMEOUT_S = 10.0
@@ -17,7 +17,7 @@ def machine() -> dict[str, str]:
     """Describe the coordinator's machine as text by key: host, system, processor, usable cores, Python version."""
     return {
         "host": platform.node(), "system": platform.platform(), "processor": name_of_processor(),
-        "cores": str(len(os.sched_getaffinity(0))), "python": platform.python_version(),
+        "cores": str(usable_cores()), "python": platform.python_version(),
     }
 
 

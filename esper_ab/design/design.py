@@ -6,7 +6,7 @@ It is hashed with the plan. Its boundaries are computed by `design/boundaries.py
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations, count
+from itertools import combinations
 from typing import Literal, Protocol
 
 import msgspec
@@ -16,12 +16,12 @@ from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.settings import Positive, Settings
 from esper_ab.design.counterbalance import draws_positions, orders_estimable
 from esper_ab.settings.experiment import ExperimentSettings, ResolvedExperiment
-from esper_ab.stats.least_pairs import LEAST_PAIRS, smallest_p
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS
 from esper_ab.stats.text import counted, digits_for, signed
 
 LEAST_KEPT = 0.5  # power that a stop for futility may be asked to keep
 LEAST_RUNS = 4  # of a calibration, for a spread with limits
-SEVERAL_LOOKS_FROM = 10  # replicates; below, one look at the end
+SEVERAL_LOOKS_FROM = 16  # replicates; below, one look at the end
 _LEAST_DF = 4  # residual degrees of freedom that an adjustment for positions must leave at the first look
 EXTENSION_STRICTNESS = 5.0  # evidence beyond the declared maximum, as a multiple of 1/alpha: e >= 100 at 5 %
 
@@ -53,7 +53,7 @@ class Design(Settings, frozen=True, kw_only=True):
     """What an experiment compares, with which test, at which looks and bounds."""
 
     endpoint: Literal["evaluation", "last-tenth", "curve-mean", "given"]  # given: of runs that were made elsewhere
-    test: Literal["t", "rank"]
+    test: Literal["t", "welch"]  # welch: of runs that form no pairs, made elsewhere and not planned
     alpha: float  # of the whole experiment
     margin: Positive  # in the unit of differences of the outcome
     measures: TaskMeasures  # what is measured; the endpoints are of its outcome
@@ -68,6 +68,7 @@ class Design(Settings, frozen=True, kw_only=True):
     positions_drawn: bool = False  # by lot for this experiment: their effects are noise in every comparison
     positions_matter: bool = True  # False: records are a function of rng paths, whatever the lane and start order
     futility: Futility | None = None  # None: no look stops for futility
+    worst: float | None = None  # declared: stands for lost runs of a group that is called better
 
     @property
     def outcome(self) -> Measure:
@@ -101,6 +102,15 @@ class Design(Settings, frozen=True, kw_only=True):
         """Whether the first look has too few replicates for an adjustment for positions."""
         return (self.looks[0] if self.looks else LEAST_PAIRS) - self.positions < _LEAST_DF
 
+    def least_small(self, replicates: int) -> int | None:
+        """Return how many pairs a look needs to say that a difference is smaller than the margin; None: it never may.
+
+        Interim looks may not: a group that collapses rarely looks small until a run has collapsed.
+        """
+        if replicates not in self.looks:
+            return LEAST_OPEN_ENDED_PAIRS
+        return LEAST_EQUIVALENCE_PAIRS if replicates == self.looks[-1] else None
+
     def boundary(self, n_open: int) -> Boundary:
         """Return the boundary that holds while `n_open` comparisons are undecided."""
         return next(boundary for boundary in self.boundaries if boundary.open == n_open)
@@ -119,10 +129,13 @@ class FindBounds(Protocol):
 
 
 def default_looks(replicates: int) -> tuple[int, ...]:
-    """Return the replicates of the looks: one below 10; 6, 10 of 10; 6, 10, 14, 20 of 20; else at like shares."""
+    """Return the replicates of the looks: one below 16; 12, 16 of 16; 10, 14, 20 of 20; else at like shares.
+
+    A look at six pairs would find only what has hardly any spread, mostly because nothing has gone wrong yet.
+    """
     if replicates < SEVERAL_LOOKS_FROM:
         return (replicates,)
-    shares = (0.6,) if replicates < 16 else (0.4, 0.7) if replicates < 20 else (0.3, 0.5, 0.7)
+    shares = (0.7,) if replicates < 20 else (0.5, 0.7)
     even = {max(LEAST_PAIRS, 2 * round(share * replicates / 2)) for share in shares}
     return (*sorted(even), replicates)
 
@@ -157,11 +170,6 @@ def check_design(experiment: ExperimentSettings) -> None:
 
 
 def _check_looks(experiment: ExperimentSettings) -> None:
-    if experiment.test == "rank" and experiment.open_ended:
-        raise UsageError(
-            Setting("test", "rank"), " has no rule that is valid at any time: name a number of replicates, or ",
-            Setting("test", "t"),
-        )  # fmt: skip
     looks = experiment.looks
     if looks and experiment.open_ended:
         raise UsageError(
@@ -211,11 +219,12 @@ def adjusts(orders: Sequence[tuple[int, ...]], first_look: int) -> bool:
 
 def make_design(
     experiment: ResolvedExperiment, orders: Sequence[tuple[str, ...]], find_bounds: FindBounds, *,
-    measures: TaskMeasures, positions_matter: bool = True,
+    measures: TaskMeasures, positions_matter: bool = True, worst: float | None = None,
 ) -> Design:  # fmt: skip
     """Make the design of `experiment`, whose block of replicate r runs the groups `orders[r]` in start order.
 
-    `positions_matter`: whether a record may depend on its lane or start order; else nothing is adjusted for.
+    `positions_matter`: whether a record may depend on its lane or start order; else nothing is adjusted for. `worst`:
+    the worst outcome, if one is declared.
     """
     check_design(experiment)
     contrasts, positions = comparisons(experiment), len(experiment.groups)
@@ -232,12 +241,11 @@ def make_design(
     if bounded and experiment.futility:
         futility = futility_of(experiment.futility, sides, columns, looks, find_bounds)
     boundaries = boundaries_of(experiment.alpha, len(contrasts), sides, columns, looks, find_bounds) if bounded else ()
-    check_reach(experiment.test, boundaries, len(orders))
     return Design(
         endpoint=experiment.endpoint, test=experiment.test, alpha=experiment.alpha, margin=experiment.margin,
         measures=measures, comparisons=contrasts, positions=positions, adjusted=adjusted,
         early_stop=experiment.early_stop, looks=looks, boundaries=boundaries, anytime_after=0 if open_ended else None,
-        evidence=1.0 / experiment.alpha, positions_matter=positions_matter, futility=futility,
+        evidence=1.0 / experiment.alpha, positions_matter=positions_matter, futility=futility, worst=worst,
         positions_drawn=experiment.order == "balanced" and draws_positions(positions),
     )  # fmt: skip
 
@@ -254,24 +262,6 @@ def boundaries_of(
         Boundary(open=n_open, alpha=share, nominal_p=nominal)
         for n_open, share, nominal in zip(counts, alphas, found, strict=True)
     )
-
-
-def check_reach(test: str, boundaries: Sequence[Boundary], replicates: int) -> None:
-    """Raise UsageError where complete agreement of so many pairs does not reach the bound of the last look by ranks."""
-    if test != "rank" or not boundaries or smallest_p(replicates) <= boundaries[0].nominal_p[-1]:
-        return
-    first = boundaries[0]
-    least = next(n for n in count(replicates + 1) if smallest_p(n) <= _last_share(n) * first.alpha)
-    raise UsageError(
-        Setting("test", "rank"), f": of {replicates} pairs no p is smaller than {smallest_p(replicates):.2g}, and "
-        f"{counted(first.open, 'comparison')} at alpha {first.open * first.alpha:g} ask for {first.nominal_p[-1]:.2g}, "
-        f"so that no claim could follow: at least {least} replicates, or ", Setting("test", "t"),
-    )  # fmt: skip
-
-
-def _last_share(replicates: int) -> float:
-    """Return what the last look leaves of alpha at least: interim looks take a part."""
-    return 1.0 if replicates < SEVERAL_LOOKS_FROM else 0.75
 
 
 def futility_of(
@@ -304,8 +294,8 @@ def rule(design: Design) -> str:
     kind = f"adjusted for {design.positions} positions" if design.adjusted else "not adjusted for positions"
     kind = kind if design.positions_matter else "not adjusted for positions, which cannot matter here"
     kind = f", {kind}" if design.endpoint != "given" else ""  # of runs made elsewhere no position is known
-    statistic = f"paired t{kind}" if design.test == "t" else "signed-rank test on pairs"
-    return f"{statistic}; {'; '.join(said)}"
+    test = f"paired t{kind}" if design.test == "t" else "Welch's t"
+    return f"{test}; {'; '.join(said)}"
 
 
 def _at_looks(design: Design) -> str:
@@ -327,4 +317,5 @@ def _at_looks(design: Design) -> str:
             f"true differences of the margin at most {100.0 * (1.0 - design.futility.power):.3g} %; no other bound "
             "relies on it"
         )
-    return f"{plural} {bounds}{shared}{stops}"
+    looks = f"{plural} {bounds}" if design.test == "t" else f"one look at all runs (p <= {first.nominal_p[-1]:.2g})"
+    return f"{looks}{shared}{stops}"

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
+from esper_ab.stats.distributions import t_isf
 from esper_ab.stats.pair import ROUNDING
 
 SPLITS = 10_000
@@ -97,6 +97,8 @@ def _mann_whitney(a: Array, b: Array) -> NDArray[np.bool_]:
     varied = both.max(axis=1) > both.min(axis=1)  # of equal numbers there is no p
     claims = np.zeros(a.shape[0], dtype=np.bool_)
     if varied.any():
+        from scipy import stats  # slow to import, and only here
+
         found = stats.mannwhitneyu(flat_a[varied], flat_b[varied], axis=1, method="asymptotic")
         claims[varied] = found.pvalue <= 0.05
     return claims
@@ -121,6 +123,6 @@ def _looks(d: Array, bounds: Sequence[tuple[int, float]]) -> NDArray[np.bool_]:
             continue
         seen = d[:, :pairs]
         se = seen.std(axis=1, ddof=1) / math.sqrt(pairs)
-        bound = float(stats.t.isf(nominal_p / 2.0, pairs - 1))
+        bound = float(t_isf(nominal_p / 2.0, pairs - 1))
         crossed |= (se > 0.0) & (np.abs(seen.mean(axis=1)) > bound * se)
     return crossed

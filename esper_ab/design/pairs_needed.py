@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable
 
 import msgspec
-from scipy import optimize, stats
 
+from esper_ab.stats.distributions import chi2_ppf, nct_sf, t_isf
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.sd_limits import sd_limits
 
@@ -41,9 +41,9 @@ def power(sd: float, margin: float, pairs: int, alpha: float, columns: int = 1) 
     df = pairs - columns
     if df < 1 or alpha <= 0.0:
         return 0.0
-    bound, shift = float(stats.t.isf(alpha / 2.0, df)), margin * math.sqrt(pairs) / sd
+    bound, shift = float(t_isf(alpha / 2.0, df)), margin * math.sqrt(pairs) / sd
     # The far tail is left out: where it matters, it would add rejections in the wrong direction.
-    return float(stats.nct.sf(bound, df, shift))
+    return float(nct_sf(bound, df, shift))
 
 
 def pairs_needed(sd: float, df: int, margin: float, p_bound: PBound = 0.05, columns: int = 1) -> PairsNeeded:
@@ -63,9 +63,11 @@ def smallest_resolvable(sd: float, pairs: int, alpha: float, columns: int = 1) -
     """
     if pairs - columns < 1 or alpha <= 0.0:
         return None
+    from scipy import optimize  # slow to import, and only here
+
     df = pairs - columns
     # With this noncentrality the power is above 0.92: P(chi above its 95 % point) + P(normal below -2) < 0.08.
-    shift = float(stats.t.isf(alpha / 2.0, df)) * math.sqrt(float(stats.chi2.ppf(0.95, df)) / df) + 2.0
+    shift = float(t_isf(alpha / 2.0, df)) * math.sqrt(float(chi2_ppf(0.95, df)) / df) + 2.0
     most = shift / math.sqrt(pairs)
     return sd * float(optimize.brentq(lambda size: power(1.0, size, pairs, alpha, columns) - POWER, 0.0, most))
 

@@ -14,12 +14,12 @@ from functools import cached_property
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from esper_ab.design.counterbalance import cycle, order
 from esper_ab.design.design import FindBounds, adjusts, default_looks, futility_of
 from esper_ab.design.pairs_needed import MOST_NAMED, POWER, SD_LIMITS
 from esper_ab.design.t_process import Draws, TProcess, draw, t_process, t_values
+from esper_ab.stats.distributions import nct_sf, t_isf
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.sd_limits import sd_limits
 
@@ -188,7 +188,7 @@ class Simulation:
         assert self._draws is not None
         process = self.scheme.process
         crossed, _, t = self._beyond(effect, self._draws)
-        reach = stats.t.isf(np.asarray(self.scheme.futility_p), process.df)[:, None]
+        reach = t_isf(np.asarray(self.scheme.futility_p), process.df)[:, None]
         below, above = (t_values(process, self._draws, effect + side) for side in (-margin, margin))
         ends = crossed | ((below <= -reach) & (above >= reach))
         first = np.argmax(ends, axis=0)
@@ -221,7 +221,7 @@ class Simulation:
     ) -> tuple[NDArray[np.bool_], NDArray[np.intp], NDArray[np.float64]]:
         """Whether each path is beyond its bound at each look, the index of its first crossing, and t [looks, paths]."""
         t = t_values(self.scheme.process, draws, effect)
-        bounds = stats.t.isf(np.asarray(self.scheme.nominal_p) / 2.0, self.scheme.process.df)
+        bounds = t_isf(np.asarray(self.scheme.nominal_p) / 2.0, self.scheme.process.df)
         beyond = np.abs(t) >= bounds[:, None]
         return beyond, np.argmax(beyond, axis=0), t
 
@@ -339,5 +339,5 @@ def _first(holds: Callable[[int], bool], start: int, most: int) -> int | None:
 def _single_look(scheme: Scheme, effect: float) -> float:
     """Noncentral t; the tail of the wrong direction is no power."""
     process = scheme.process
-    bound = float(stats.t.isf(scheme.nominal_p[0] / 2.0, process.df[0]))
-    return float(stats.nct.sf(bound, process.df[0], effect * math.sqrt(process.information[0])))
+    bound = float(t_isf(scheme.nominal_p[0] / 2.0, process.df[0]))
+    return float(nct_sf(bound, process.df[0], effect * math.sqrt(process.information[0])))

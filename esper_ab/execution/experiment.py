@@ -19,9 +19,10 @@ import msgspec
 
 from esper_ab.contracts.appraisal import Appraisal
 from esper_ab.contracts.below import make_folder, removed_on_failure
-from esper_ab.contracts.errors import DiskFull, JournalError, Setting, refused
+from esper_ab.contracts.errors import DiskFull, JournalError, Setting, UsageError, refused
 from esper_ab.contracts.evaluation import greedy_hosts
-from esper_ab.contracts.machine import Machine, Questions
+from esper_ab.contracts.kinds import GROWTH, kind_of_task
+from esper_ab.contracts.machine import Machine
 from esper_ab.control import provenance
 from esper_ab.control.chaos import LIMITS, Chaos
 from esper_ab.control.nodes import examine_nodes
@@ -49,7 +50,7 @@ from esper_ab.plan.appraised import belonging
 from esper_ab.plan.blocks import Plan, make_plan
 from esper_ab.plan.estimate import estimate
 from esper_ab.plan.experiment_directory import check_name, claim_new, make_experiment_directory
-from esper_ab.plan.text import WIDTH, plan_text
+from esper_ab.plan.text import WIDTH, duration, plan_text
 from esper_ab.report.build import ReportPaths, build_report
 from esper_ab.settings.eval_hosts import choose_hosts
 from esper_ab.settings.experiment import AskedExperiment
@@ -116,7 +117,8 @@ def plan_experiment(
 
 def look_around(asked: AskedExperiment, out: Path, launcher: Launcher, *, only_plan: bool) -> Machine:
     """Ask this machine and the launcher's nodes what the experiment needs to know; as `plan_experiment` does."""
-    machine = examine_machine(asked, examine if only_plan else partial(examine, meanwhile=_import_control))
+    with waiting("looking at this machine"):
+        machine = examine(collect_questions(asked), (lambda: None) if only_plan else _import_control)
     if launcher.nodes:
         with waiting(f"looking at {counted(len(launcher.nodes), 'node')}"):
             machine = examine_nodes(machine, collect_questions(asked), launcher, out)
@@ -124,11 +126,9 @@ def look_around(asked: AskedExperiment, out: Path, launcher: Launcher, *, only_p
 
 
 def _import_control() -> None:
-    """Import what carries an experiment out, torch included, while the preflight does the same in its process."""
+    """Import what carries an experiment out, while the preflight imports torch in its process."""
     from esper_ab.control import experiment_run  # noqa: F401
-    from esper_ab.launchers.local import spawn_context
-
-    spawn_context()
+    from esper_ab.launchers import local  # noqa: F401
 
 
 def choose_name(asked: AskedExperiment, pattern: str) -> str:
@@ -157,14 +157,28 @@ def check_free(experiment_dir: Path, needed_bytes: int) -> None:
     check_experiment_dir(experiment_dir, needed_bytes, taken_over=is_leftover(experiment_dir))
 
 
-def examine_machine(asked: AskedExperiment, examine: Callable[[Questions], Machine]) -> Machine:
-    """Ask `examine` all that the experiment needs to know of this machine, which takes some seconds."""
-    with waiting("looking at this machine"):
-        return examine(collect_questions(asked))
-
-
 def plan_on(machine: Machine, asked: AskedExperiment, name: str, known: Beforehand = Beforehand()) -> Plan:
-    """Resolve and plan; UsageError for what the machine does not have, and for what is known of something else."""
+    """Resolve and plan; UsageError for what the machine does not have, and for what is known of something else.
+
+    Growing networks are trained on GPUs or on the CPU, where nobody said which: where it is estimated to end sooner.
+    """
+    if asked.devices or not machine.names("cuda") or kind_of_task(asked.task) != GROWTH:
+        return _plan_on(machine, asked, name, known)
+    plans: dict[str, Plan] = {}
+    for kind in ("cpu", "cuda"):
+        with suppress(UsageError):
+            plans[kind] = _plan_on(machine, msgspec.structs.replace(asked, devices=(kind,)), name, known)
+    if not plans:
+        return _plan_on(machine, asked, name, known)  # which says why not
+    costs = {kind: estimate(plan.experiment, plan.lanes, machine).duration_s for kind, plan in plans.items()}
+    best = min(plans, key=costs.__getitem__)
+    cpu, cuda = (f"{duration(costs[kind])} on" if kind in costs else "refused on" for kind in ("cpu", "cuda"))
+    note = f"Trained on {best}, by an estimate of both: {cpu} cpu, {cuda} cuda; --devices cpu or cuda decides it."
+    return msgspec.structs.replace(plans[best], notes=(*plans[best].notes, note))
+
+
+def _plan_on(machine: Machine, asked: AskedExperiment, name: str, known: Beforehand) -> Plan:
+    """Resolve and plan on the devices that were asked for, or all of the first kind that there is."""
     noise = known.calibration.noise if known.calibration else None
     experiment = resolve(asked, machine, name, noise)
     remarks: tuple[str, ...] = ()

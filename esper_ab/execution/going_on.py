@@ -65,7 +65,9 @@ def _check_here(history: History, launcher: Launcher, experiment_dir: Path) -> N
     if not (own_kernel or placed):
         reserve_lanes(launcher, lanes)
         return
-    questions = Questions(task=experiment.task, data_dir=experiment.data_dir, user_rewards=())
+    questions = Questions(
+        task=experiment.task, data_dir=experiment.data_dir, user_rewards=(), gpus=experiment.devices
+    )
     with waiting("looking at this machine"):
         machine = examine_nodes(examine(questions), questions, launcher, experiment_dir)
     if own_kernel:
@@ -78,8 +80,6 @@ def extension(experiment_dir: Path, history: History, replicates: int) -> Extens
     if not history.finished:
         word = history.ended.status if history.ended else "not finished"
         raise UsageError(f"{experiment_dir}: the experiment is {word}; only a finished one can be extended")
-    if history.design.test == "rank":
-        raise UsageError(f"{experiment_dir}: --test rank has no rule beyond the planned replicates; plan more anew")
     if replicates <= history.replicates:
         there = f"{experiment_dir} has {history.replicates} already"
         raise UsageError(f"--replicates {replicates}: {there}; name how many it is to have in all")

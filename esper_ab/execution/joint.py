@@ -66,12 +66,12 @@ def plan_joint(asked: Parts, out: Path, launcher: Launcher, *, only_plan: bool =
             names[one.plan.digest] = part.name
     first = parts[0].plan.experiment
     scales = tuple(
-        Scale(task=part.name, outcome=one.plan.design.outcome, margin=one.plan.design.margin)
-        for part, one in zip(asked.parts, parts, strict=True)
+        Scale(task=part.name, outcome=design.outcome, margin=design.margin, worst=design.worst)
+        for part, design in zip(asked.parts, (one.plan.design for one in parts), strict=True)
     )
     plan = plan_of(
         tuple(group.name for group in first.groups), tuple(map(str, range(first.replicates))), scales,
-        Rule(control=first.control, test=first.test, alpha=asked.alpha, looks=first.looks),
+        Rule(control=first.control, alpha=asked.alpha, looks=first.looks),
     )  # fmt: skip
     joint = Joint(
         parts=tuple(

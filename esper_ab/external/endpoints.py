@@ -1,7 +1,8 @@
 """Endpoints of runs that were made elsewhere: one row per run, from a CSV file, a data frame or arrays. Pure.
 
-A row names its group, the pair that it belongs to (a random seed, say), its endpoint, and where there are several the
-task and the cluster. A run without an endpoint is lost: it was planned and failed. Every refusal names row and column.
+A row names its group, the pair that it belongs to (a random seed, say) or only its run, its endpoint, and where there
+are several the task and the cluster. A run without an endpoint is lost: it was planned and failed. Every refusal names
+row and column.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
 from esper_ab.contracts.visible import visible_line
 
 PAIR_COLUMNS = ("seed", "pair", "replicate")  # one of them says which runs belong together
-COLUMNS = ("group", *PAIR_COLUMNS, "endpoint", "task", "cluster")
+COLUMNS = ("group", *PAIR_COLUMNS, "run", "endpoint", "task", "cluster", "order")
+ITEMS = "one row per item, as a prompt or a scene, is not judged yet: it is evidence about these two checkpoints only"
 MEAN = "mean over tasks"
 _ALSO = {"group_id": "group", "cell": "task"}  # of `esper-ab export`; a cell of a grid is what a task is
 _NOTHING = ("", "nan", "<na>", "na", "n/a", "null", "none")  # an endpoint or a cluster that is not there
@@ -30,19 +32,21 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """One run."""
 
     group: str
-    replicate: str  # the seed or pair, as it is written
+    replicate: str  # the seed or pair, as it is written; where the source has neither, the run
     task: str  # "": the source has no tasks
     cluster: str  # "": in none
     value: float | None  # None: the run was lost
     row: int
     cancelled: bool = False  # lost because a run of another group failed in its replicate, not by a failure of its own
+    run: str = ""  # its name; "": the source has none
+    order: int | None = None  # when it was made, among the others; None: not known
 
 
 class Endpoints(msgspec.Struct, frozen=True, kw_only=True):
     """All runs of one source, in its order; every group has at most one per replicate and task."""
 
     source: str  # a file's name, or what stands for it in messages
-    pair_column: str  # which of PAIR_COLUMNS it has
+    pair_column: str  # which of PAIR_COLUMNS it has; "": none, so that no runs belong together
     rows: tuple[Endpoint, ...]
 
     @property
@@ -56,15 +60,20 @@ class Endpoints(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(row.task for row in self.rows))
 
     @property
+    def numbered(self) -> bool:
+        """Whether all seeds are whole numbers."""
+        return all(_is_integer(row.replicate) for row in self.rows)
+
+    @property
     def replicates(self) -> tuple[str, ...]:
         """By number where all are integers, else in the order of their first rows."""
         found = tuple(dict.fromkeys(row.replicate for row in self.rows))
-        return tuple(sorted(found, key=int)) if all(map(_is_integer, found)) else found
+        return tuple(sorted(found, key=int)) if self.numbered else found
 
     @property
     def rng_seed(self) -> int:
         """Of the bootstraps: from the endpoints themselves, so that equal ones give equal bytes."""
-        told = sorted((row.group, row.replicate, row.task, row.cluster, row.value) for row in _comparable(self.rows))
+        told = sorted((row.group, row.replicate, row.task, row.cluster, row.value) for row in self.rows)
         return int.from_bytes(hashlib.sha256(msgspec.json.encode(told)).digest()[:16], "big")
 
 
@@ -77,21 +86,29 @@ def endpoints_of(
     `row_numbers`: what a message calls each row. `names`: ours -> the source's, where a column has another name.
     """
     used = _columns(source, columns, names or {})
-    pair_column = next(column for column in PAIR_COLUMNS if column in used)
+    pair_column = next((column for column in PAIR_COLUMNS if column in used), "")
     rows = []
     for index, number in enumerate(row_numbers):
         cells = {ours: columns[theirs][index] for ours, theirs in used.items()}
-        rows.append(_endpoint(source, used, cells, pair_column, number))
+        rows.append(_endpoint(source, used, cells, pair_column or "run", number))
     if not rows:
-        raise UsageError(f"{source} has no rows: it needs one per run, with {_wanted()}")
-    _check_once(source, rows, used[pair_column])
+        raise UsageError(
+            f"{source} has no rows: it needs one per run, with the columns group, seed (or pair, or run) and endpoint, "
+            "and where there are several task and cluster"
+        )
+    if "run" in used:
+        why = f"{ITEMS}; give each run one row, as the mean of its items"
+        _check_once(source, rows, [row.run for row in rows], used["run"], why)
+    if pair_column:
+        _check_once(source, rows, [row.replicate for row in rows], used[pair_column], "one row per run")
     return Endpoints(source=source, pair_column=pair_column, rows=tuple(rows))
 
 
 def _columns(source: str, columns: Mapping[str, Sequence[object]], names: Mapping[str, str]) -> dict[str, str]:
     """Our name -> the source's, of the columns that are used."""
     named = _named(names)
-    used = _ours(source, [theirs for theirs in columns if _meaning(theirs) not in named]) | named
+    others = [theirs for theirs in columns if _meaning(theirs) not in named and theirs not in named.values()]
+    used = _ours(source, others) | named
     has = f"its columns are {visible_line(', '.join(columns), 200)}"
     for ours, theirs in used.items():
         if theirs not in columns:
@@ -100,10 +117,10 @@ def _columns(source: str, columns: Mapping[str, Sequence[object]], names: Mappin
         if needed not in used:
             raise UsageError(f"{source} has no column {needed!r}; {has}; --columns {needed}=NAME says which it is")
     pairs = [column for column in PAIR_COLUMNS if column in used]
-    if not pairs:
+    if not pairs and "run" not in used:
         raise UsageError(
-            f"{source} has no column that says which runs belong together: seed, pair or replicate; {has}; "
-            "--columns seed=NAME says which it is"
+            f"{source} has no column that says which runs belong together (seed, pair or replicate) and no column run, "
+            f"which names runs that do not; {has}; --columns seed=NAME says which it is"
         )
     if len(pairs) > 1:
         chosen = [column for column in pairs if column in named]
@@ -152,7 +169,7 @@ def _endpoint(source: str, used: Mapping[str, str], cells: dict[str, object], pa
     def name(column: str) -> str:
         text = cell_text(cells.get(column, ""))
         where = f"{source}, row {row}, column {used.get(column, column)}"
-        if not text and column in used and column != "cluster":
+        if not text and column in used and column not in ("cluster", "order"):
             raise UsageError(f"{where}: it is empty; every run needs one")
         if len(text) > LONGEST_NAME or not text.isprintable():
             shown = visible_line(text, LONGEST_NAME)
@@ -162,12 +179,14 @@ def _endpoint(source: str, used: Mapping[str, str], cells: dict[str, object], pa
     task = name("task")
     if task == MEAN:
         raise UsageError(f"{source}, row {row}, column {used['task']}: no task can be called {MEAN!r}")
-    cluster = name("cluster")
+    cluster, order = ("" if text.lower() in _NOTHING else text for text in (name("cluster"), name("order")))
+    if order and not _is_integer(order):
+        raise UsageError(f"{source}, row {row}, column {used['order']}: {order!r} is no whole number")
     where = f"{source}, row {row}, column {used['endpoint']}"
     return Endpoint(
         group=name("group"), replicate=name(pair_column), task=task,
-        cluster="" if cluster.lower() in _NOTHING else cluster,
-        value=_number(cells["endpoint"], where), row=row,
+        cluster=cluster, run=name("run"), value=_number(cells["endpoint"], where), row=row,
+        order=int(order) if order else None,
     )  # fmt: skip
 
 
@@ -197,26 +216,18 @@ def cell_text(cell: object) -> str:
     return str(cell).strip()
 
 
-def _check_once(source: str, rows: Sequence[Endpoint], pair_name: str) -> None:
+def _check_once(source: str, rows: Sequence[Endpoint], names: Sequence[str], column: str, why: str) -> None:
+    """UsageError for two rows of one group and task that have one of `names` in the column."""
     seen: dict[tuple[str, str, str], int] = {}
-    for row in rows:
-        first = seen.setdefault((row.group, row.replicate, row.task), row.row)
+    for row, name in zip(rows, names, strict=True):
+        first = seen.setdefault((row.group, name, row.task), row.row)
         if first != row.row:
             of_task = f" and task {row.task}" if row.task else ""
             raise UsageError(
-                f"{source}, row {row.row}, column {pair_name}: group {row.group} has {pair_name} {row.replicate}"
-                f"{of_task} in row {first} already; one row per run"
+                f"{source}, row {row.row}, column {column}: group {row.group} has {column} {name}{of_task} in row "
+                f"{first} already; {why}"
             )
-
-
-def _comparable(rows: Sequence[Endpoint]) -> list[Endpoint]:
-    """Rows whose endpoints can be ordered: a lost run as the least one."""
-    return [row if row.value is not None else msgspec.structs.replace(row, value=-math.inf) for row in rows]
 
 
 def _is_integer(text: str) -> bool:
     return text.removeprefix("-").isdecimal() and text.isascii()
-
-
-def _wanted() -> str:
-    return "the columns group, seed (or pair) and endpoint, and where there are several task and cluster"

@@ -14,7 +14,7 @@ _SOURCE = "the data"
 def read_data(data: Any, names: Mapping[str, str] | None = None) -> Endpoints:
     """Take `data` for endpoints; UsageError for what is none. Rows are counted from 0.
 
-    A data frame (pandas, polars, pyarrow), or a mapping of columns, has group, seed or pair, endpoint[, task][,
+    A data frame (pandas, polars, pyarrow), or a mapping of columns, has group, seed or pair or run, endpoint[, task][,
     cluster]. A mapping of groups to arrays [pairs] has endpoints alone: those at one place form a pair, NaN is a lost
     run.
     """

@@ -10,7 +10,7 @@ import msgspec
 from esper_ab.contracts.errors import UsageError
 from esper_ab.design.design import Contrast
 from esper_ab.external.endpoints import MEAN, Endpoint, Endpoints
-from esper_ab.external.explore import listed_short, scope_of
+from esper_ab.external.explore import drift_of, listed_short, scope_of
 from esper_ab.external.pairing import Cells, Pairing, cells_of, pair_up, runs_of
 from esper_ab.external.plan import ExternalPlan
 from esper_ab.external.result import ExternalComparison, ExternalResult
@@ -43,6 +43,8 @@ def judge(plan: ExternalPlan, endpoints: Endpoints, known: Mapping[str, AuditedT
     """
     if known is not None:
         return _judged(plan, endpoints, known=known)
+    if not endpoints.pair_column:
+        raise UsageError(f"{endpoints.source}: a plan pairs runs by seed: a column seed, pair or replicate is needed")
     tasks, order = plan.cells or plan.tasks, (*plan.choosing, *plan.replicates)
     if not any(row.group in plan.groups and row.task in tasks and row.replicate in order for row in endpoints.rows):
         named = f", the {'cells' if plan.cells else 'tasks'} {', '.join(tasks)}" if tasks != ("",) else ", no tasks"
@@ -86,7 +88,11 @@ def _judged(
         compared = compare(
             question, one.pairs, courses[contrast], lost=one.lost,
             same_records=_everywhere(plan, contrast, {task: one.same_records for task, one in records.items()}),
-            findings=(*_dependent(endpoints, contrast, one), *_audited(plan, contrast, records)),
+            findings=(
+                *_dependent(endpoints, contrast, one),
+                *(drift_of(planned, question.design, contrast, one.pairs, order, in_turn=True) if known is None
+                  else _audited(plan, contrast, records)),
+            ),
         )  # fmt: skip
         found.append(ExternalComparison(task=contrast.task, comparison=compared))
     capped = [finding.sentence for one in found for finding in one.comparison.findings if finding.kind == _CLUSTERS]

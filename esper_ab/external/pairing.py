@@ -1,4 +1,4 @@
-"""Endpoints -> the pairs of one comparison, the losses, and which pairs are not independent. Pure.
+"""Endpoints -> the pairs of one comparison, or its runs where they form none, the losses, and what depends. Pure.
 
 Pairs that share a cluster (a machine, a pretrained start, a data set), directly or through others, vary together. Their
 mean counts as one pair: the clusters are then the units, equally weighted, and independent of one another.
@@ -13,7 +13,7 @@ from math import fsum
 from esper_ab.design.design import Contrast
 from esper_ab.external.endpoints import MEAN, Endpoint, Endpoints
 from esper_ab.external.scales import Scale
-from esper_ab.stats.pair import Pair
+from esper_ab.stats.pair import Pair, Samples
 from esper_ab.verdict.question import HalfPair, Lost
 
 Cells = Mapping[tuple[str, str, str], Endpoint]  # by group, task, replicate
@@ -23,15 +23,10 @@ Cells = Mapping[tuple[str, str, str], Endpoint]  # by group, task, replicate
 class Pairing:
     """What the endpoints give for one comparison. Replicates are counted by their place in the order asked for."""
 
-    pairs: tuple[Pair, ...]  # one per independent unit
+    pairs: tuple[Pair, ...] | Samples  # one per independent unit
     lost: Lost
     single: tuple[str, ...]  # replicates of which one group has runs and the other none
     clusters: tuple[tuple[str, ...], ...]  # replicates of each unit that has several
-
-    @property
-    def clustered(self) -> bool:
-        """Whether some pairs are not independent of others."""
-        return bool(self.clusters)
 
 
 def cells_of(endpoints: Endpoints) -> Cells:
@@ -68,6 +63,25 @@ def pair_up(
         pairs=tuple(map(_joined, units)) if join else tuple(pairs), lost=Lost(replicates=tuple(halves)),
         single=tuple(single),
         clusters=tuple(tuple(order[pair.replicate] for pair in unit) for unit in units if len(unit) > 1),
+    )  # fmt: skip
+
+
+def sampled(cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str]) -> Pairing:
+    """Take the runs of `contrast` as two groups that share nothing."""
+    a, b = (
+        [_value(runs, contrast.task, scales) for runs in all_runs if runs]
+        for all_runs in (
+            [runs_of(cells, group, contrast.task, scales, name) for name in order] for group in (contrast.a, contrast.b)
+        )
+    )
+    lost = [(True, False)] * a.count(None) + [(False, True)] * b.count(None)
+    return Pairing(
+        pairs=Samples(a=tuple(x for x in a if x is not None), b=tuple(x for x in b if x is not None)),
+        lost=Lost(paired=False, replicates=tuple(
+            HalfPair(replicate=0, a=None, b=None, failed_a=of_a, failed_b=of_b, position_a=0, position_b=1)
+            for of_a, of_b in lost
+        )),
+        single=(), clusters=(),
     )  # fmt: skip
 
 

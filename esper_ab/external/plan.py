@@ -10,6 +10,7 @@ import hashlib
 import os
 from collections.abc import Sequence
 from functools import cached_property
+from math import fsum
 from pathlib import Path
 from typing import Literal
 
@@ -29,7 +30,6 @@ from esper_ab.design.design import (
     Design,
     boundaries_of,
     check_looks,
-    check_reach,
     default_looks,
     futility_of,
 )
@@ -44,7 +44,6 @@ class Rule(Settings, frozen=True, kw_only=True):
     """The rule by which comparisons are decided; its fields are named as the settings of a launch."""
 
     control: str = ""  # the group that all others are compared with; "": all pairs
-    test: Literal["t", "rank"] = "t"
     alpha: float = 0.05
     looks: tuple[int, ...] = ()  # (): the default ones
     early_stop: bool = True
@@ -120,7 +119,6 @@ def plan_of(
 ) -> ExternalPlan:  # fmt: skip
     """Make a plan over names that are known to be good; UsageError for a rule that does not go with them."""
     design = make_external_design(groups, len(replicates), scales, rule)
-    check_reach(design.test, design.boundaries, len(replicates))
     return ExternalPlan(
         groups=tuple(groups), replicates=tuple(replicates), scales=tuple(scales), design=design, cells=tuple(cells),
         choosing=tuple(choosing),
@@ -141,17 +139,24 @@ def make_external_design(groups: Sequence[str], replicates: int, scales: Sequenc
     bounded, whole = replicates >= LEAST_PAIRS, scales[0] if len(scales) == 1 else OF_MEAN
     futility = futility_of(rule.futility, sides, 1, looks, find_bounds) if bounded and rule.futility else None
     return Design(
-        endpoint="given", test=rule.test, alpha=rule.alpha, margin=whole.margin, measures=whole.measures,
+        endpoint="given", test="t", alpha=rule.alpha, margin=whole.margin, measures=whole.measures,
         comparisons=contrasts, positions=1, adjusted=False, early_stop=rule.early_stop, looks=looks,
         boundaries=boundaries_of(rule.alpha, len(contrasts), sides, 1, looks, find_bounds) if bounded else (),
-        anytime_after=None, evidence=1.0 / rule.alpha, futility=futility,
+        anytime_after=None, evidence=1.0 / rule.alpha, futility=futility, worst=whole.worst,
     )  # fmt: skip
 
 
 def own_design(design: Design, scales: Sequence[Scale], contrast: Contrast) -> Design:
-    """Return `design` with margin and outcome of the task of `contrast`."""
+    """Return `design` with margin, outcome and worst outcome of the task of `contrast`."""
     scale = next((scale for scale in scales if scale.task == contrast.task), OF_MEAN)
-    return msgspec.structs.replace(design, margin=scale.margin, measures=scale.measures)
+    worst = _worst_mean(scales) if scale is OF_MEAN else scale.worst
+    return msgspec.structs.replace(design, margin=scale.margin, measures=scale.measures, worst=worst)
+
+
+def _worst_mean(scales: Sequence[Scale]) -> float | None:
+    """Return the mean of all worst outcomes, each in margins of its task; None where one is not declared."""
+    each = [scale.outcome.sign * scale.worst / scale.margin for scale in scales if scale.worst is not None]
+    return fsum(each) / len(each) if len(each) == len(scales) else None
 
 
 def write_plan(plan: ExternalPlan) -> bytes:
@@ -177,6 +182,11 @@ def read_plan(path: Path) -> ExternalPlan:
         plan = _decode_plan(file.plan)
         written = msgspec.json.format(bytes(file.plan), indent=-1)
     except UNREADABLE as error:
+        if "'rank'" in str(error):
+            raise UsageError(
+                f"{path} decides by ranks, which do not test a mean and decide nothing any more: write a new plan with "
+                "`esper-ab design`"
+            ) from None
         raise UsageError(f"{path} is no plan of `esper-ab design`: {error}") from None
     if file.sha256 != _sha256(written):
         raise UsageError(f"{path} was changed after it was written: its sha256 is not that of its content")
@@ -208,8 +218,6 @@ def _check_rule(groups: Sequence[str], replicates: int, rule: Rule) -> None:
         raise UsageError(Setting("control", rule.control), f": no such group; the groups are {', '.join(groups)}")
     if not 0.0 < rule.alpha < 0.5:
         raise UsageError(Setting("alpha", rule.alpha), ": above 0 and below 0.5")
-    if rule.test not in ("t", "rank"):
-        raise UsageError(Setting("test", rule.test), ": t or rank")
     check_looks(rule.looks, replicates)
     if not rule.futility:
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
@@ -23,6 +24,7 @@ class Scale(Settings, frozen=True, kw_only=True):
     task: str  # "": there are no tasks
     outcome: Measure
     margin: Margin  # in the unit of a difference
+    worst: float | None = None  # outcome that stands for a lost run; None: none is declared
 
     @property
     def measures(self) -> TaskMeasures:
@@ -38,12 +40,14 @@ OF_MEAN = Scale(
 
 
 def scales_of(
-    tasks: Sequence[str], margin: Told, *, better: Told = "higher", unit: Told = "", label: str = "endpoint"
-) -> tuple[Scale, ...]:
+    tasks: Sequence[str], margin: Told, *, better: Told = "higher", unit: Told = "", label: str = "endpoint",
+    worst: Told = "",
+) -> tuple[Scale, ...]:  # fmt: skip
     """One per task. UsageError where a task is left out, unknown, or has a value that means nothing."""
     margins = _by_task("margin", tasks, margin, _size)
     directions = _by_task("better", tasks, better, _direction, otherwise="higher")
     units = _by_task("unit", tasks, unit, _unit, otherwise="")
+    worsts = _by_task("worst", tasks, worst, _worst) if worst != "" else {}
     found = []
     for task in tasks:
         told = {"name": "endpoint", "label": label, "unit": units[task], "better": directions[task]}
@@ -53,7 +57,7 @@ def scales_of(
             outcome = msgspec.convert(told, Measure)
         except msgspec.ValidationError as error:
             raise UsageError(f"unit {units[task]!r}, label {label!r}: {error}") from None
-        found.append(Scale(task=task, outcome=outcome, margin=margins[task]))
+        found.append(Scale(task=task, outcome=outcome, margin=margins[task], worst=worsts.get(task)))
     return tuple(found)
 
 
@@ -111,6 +115,16 @@ def _size(value: str | float) -> float:
         found = 0.0
     if not SMALLEST_MARGIN <= found <= LARGEST_OUTCOME:
         raise UsageError(f"margin {value}: a positive number, the smallest difference worth acting on")
+    return found
+
+
+def _worst(value: str | float) -> float:
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        found = math.inf
+    if not countable(found):
+        raise UsageError(f"worst {value}: a number, the outcome that stands for a lost run")
     return found
 
 

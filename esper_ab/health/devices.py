@@ -17,9 +17,8 @@ from esper_ab.health.diagnosis import Diagnosis, ok, problem, warning
 from esper_ab.health.system_file import text_of
 
 _DRIVER_FILE = Path("/proc/driver/nvidia/version")
-_FIELDS = "name,driver_version,compute_cap,mig.mode.current"
+_FIELDS = "name,driver_version,mig.mode.current"
 _TIMEOUT_S = 20.0
-_BF16 = 8.0  # compute capability of Ampere, the first with bf16 arithmetic
 
 
 class Driver(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +26,7 @@ class Driver(msgspec.Struct, frozen=True, kw_only=True):
 
     version: str = ""
     cuda: str = ""  # the newest CUDA it supports
-    gpus: tuple[tuple[str, str, str], ...] = ()  # name, compute capability, MIG mode
+    gpus: tuple[tuple[str, str], ...] = ()  # name, MIG mode
 
 
 def device_diagnoses(machine: Machine) -> Iterator[Diagnosis]:
@@ -42,11 +41,11 @@ def ask_driver() -> Driver:
 
 def parse_driver(table: str, screen: str, version_file: str) -> Driver:
     """Parse nvidia-smi's CSV of `_FIELDS` (`table`), its plain output (`screen`) and the /proc file of the driver."""
-    rows = [[cell.strip() for cell in row] for row in csv.reader(table.splitlines()) if len(row) == 4]
+    rows = [[cell.strip() for cell in row] for row in csv.reader(table.splitlines()) if len(row) == 3]
     cuda = re.search(r"CUDA Version:\s*([0-9.]+)", screen)
     loaded = re.search(r"Kernel Module\D*([0-9.]+)", version_file)
     version = rows[0][1] if rows else loaded[1] if loaded else ""
-    return Driver(version=version, cuda=cuda[1] if cuda else "", gpus=tuple((row[0], row[2], row[3]) for row in rows))
+    return Driver(version=version, cuda=cuda[1] if cuda else "", gpus=tuple((row[0], row[2]) for row in rows))
 
 
 def gpu_diagnoses(machine: Machine, driver: Driver, pool: str | None) -> Iterator[Diagnosis]:
@@ -63,6 +62,8 @@ def gpu_diagnoses(machine: Machine, driver: Driver, pool: str | None) -> Iterato
     else:
         emptied = " (CUDA_VISIBLE_DEVICES is empty)" if pool in ("", "-1") else ""
         yield ok("gpu", f"none{emptied}: experiments run on CPU lanes")
+    if gpus and machine.unusable_gpus:
+        yield warning("gpu", machine.unusable_gpus, "the others are used; --devices names those that are to be")
     yield _against(build, machine.cuda_build, driver)
     if len({gpu.title for gpu in gpus}) > 1:
         yield warning("gpu", "unlike GPUs in one pool", "name alike ones with --devices; lanes are counterbalanced")
@@ -82,20 +83,11 @@ def _against(build: str, cuda_build: str, driver: Driver) -> Diagnosis:
 
 
 def _abilities(driver: Driver) -> Iterator[Diagnosis]:
-    if any(mig.lower() == "enabled" for _, _, mig in driver.gpus):
+    if any(mig.lower() == "enabled" for _, mig in driver.gpus):
         yield warning(
             "mig", "MIG is on: a process sees one instance, and torch counts it as one GPU",
             "one instance per experiment: CUDA_VISIBLE_DEVICES=MIG-… with --placement share; or switch MIG off",
         )  # fmt: skip
-    slow = [name for name, capability, _ in driver.gpus if _number(capability) < _BF16]
-    if slow:
-        yield warning("bf16", f"{slow[0]} has no bf16 arithmetic", "leave growth.amp off there")
-    elif driver.gpus:
-        yield ok("bf16", "every GPU has it")
-
-
-def _number(text: str) -> float:
-    return float(text) if re.fullmatch(r"\d+(\.\d+)?", text) else _BF16
 
 
 def _smi(*arguments: str) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.process_start import usable_cores
 from esper_ab.health import control_groups
 from esper_ab.health.control_groups import Allowance
 from esper_ab.health.memory import LOADING
@@ -64,7 +65,7 @@ def blas_threads(environment: Mapping[str, str]) -> int:
     """Threads that OpenBLAS starts beside the one that loads it."""
     asked = (environment.get(name, "") for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"))
     limits = [int(text) for text in asked if text.isdigit() and int(text)]
-    return min(len(os.sched_getaffinity(0)), _MOST_BLAS, *limits[:1]) - 1
+    return min(usable_cores(), _MOST_BLAS, *limits[:1]) - 1
 
 
 def needed(name: str) -> int:

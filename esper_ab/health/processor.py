@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from esper_ab.contracts.machine import Kernel
+from esper_ab.contracts.process_start import usable_cores
 from esper_ab.health import control_groups
 from esper_ab.health.control_groups import Allowance
 from esper_ab.health.diagnosis import Diagnosis, ok, warning
@@ -21,7 +22,7 @@ _LITTLE_BYTES = 2 << 30  # for two workers and the report
 
 def processor_diagnoses() -> Iterator[Diagnosis]:
     """Check this process's CPU and memory; its workers inherit the limits."""
-    usable, there = len(os.sched_getaffinity(0)), os.cpu_count() or 1
+    usable, there = usable_cores(), os.cpu_count() or 1
     yield cores(usable, there)
     groups = control_groups.folders()
     yield quota(cpu_quota(groups), usable)

@@ -127,7 +127,7 @@ def _sync_s(descriptor: int) -> list[float]:
     for _ in range(_SYNCS):
         os.write(descriptor, b"x" * 4096)
         begin = time.perf_counter()
-        os.fdatasync(descriptor)
+        getattr(os, "fdatasync", os.fsync)(descriptor)
         taken.append(time.perf_counter() - begin)
     return taken
 

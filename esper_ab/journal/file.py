@@ -139,7 +139,7 @@ class Journal:
         """Write every appended line and force it to disk with one fdatasync. DiskFull or JournalError on failure."""
         self.write()
         try:
-            os.fdatasync(self._file)
+            getattr(os, "fdatasync", os.fsync)(self._file)  # not every system has the quicker one
         except OSError as error:
             self._doubtful = True
             raise self._cannot_write(error) from error

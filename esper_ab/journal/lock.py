@@ -101,6 +101,8 @@ class Lock:
 
     def hold_journal(self) -> None:
         """Lock the journal, too, now that there is one; UsageError when somebody writes to it."""
+        if not hasattr(fcntl, "F_OFD_SETLK"):
+            return  # of this system's locks one ends with any descriptor of the file: `.lock` is what holds there
         journal = open_regular(self._experiment_dir / JOURNAL_NAME, os.O_RDWR)
         self._held.append(journal)
         try:
@@ -201,7 +203,7 @@ def _unnamed_holder(experiment_dir: Path) -> Holder | None:
         return None
     try:
         return _UNKNOWN if _is_written_to(journal) else None
-    except OSError:  # there are no locks here, so nobody has one
+    except (OSError, AttributeError):  # there are no locks here, or this system has none of the kind
         return None
     finally:
         os.close(journal)

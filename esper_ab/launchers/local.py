@@ -1,4 +1,4 @@
-"""Launcher of workers as local processes: torch.multiprocessing's spawn context, one Process each.
+"""Launcher of workers as local processes: multiprocessing's spawn context, one Process each.
 
 Not `torch.multiprocessing.spawn`: on the first failure that ends the siblings, while here the barrier decides what a
 death means. The child sets its own environment before it imports torch; nothing is inherited by fork.
@@ -6,11 +6,11 @@ death means. The child sets its own environment before it imports torch; nothing
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import socket
 from multiprocessing import resource_tracker
-from multiprocessing.context import SpawnContext
 from multiprocessing.process import BaseProcess
 
 from esper_ab.contracts.messages import WorkerOrder
@@ -21,14 +21,6 @@ from esper_ab.launchers._places import LanePlaces
 from esper_ab.launchers._sentinel import wait_for
 
 DEFAULT_ENTRY = "workers.process.entry:main"
-
-
-def spawn_context() -> SpawnContext:
-    """Return torch.multiprocessing's spawn context; the first call imports torch, which takes two seconds."""
-    import torch.multiprocessing
-
-    context: SpawnContext = torch.multiprocessing.get_context("spawn")
-    return context
 
 
 class LocalWorker:
@@ -97,7 +89,7 @@ class LocalLauncher(LanePlaces):
     def start(self, order: WorkerOrder) -> LocalWorker:
         ours, theirs = socket.socketpair() if order.server_key else (None, None)
         try:
-            process = spawn_context().Process(
+            process = multiprocessing.get_context("spawn").Process(
                 target=call_in_process, args=(self._entry, order, theirs), name=order.identity, daemon=False
             )
             self._spawn(process)

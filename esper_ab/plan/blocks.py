@@ -96,6 +96,7 @@ def make_plan(
     lanes = tuple(lane for lane_set in sets for lane in lane_set)
     used = {device for lane in lanes for device in lane.devices}
     idle = tuple(device for device in experiment.devices if device not in used)
+    chance = 100.0 / task.classes if task.classes else None
     return Plan(
         experiment=experiment,
         digest=digest,
@@ -105,13 +106,13 @@ def make_plan(
         differences=differences(experiment.groups),
         design=make_design(
             experiment, [_names(block) for block in blocks], find_bounds, measures=task.measures,
-            positions_matter=matter,
+            positions_matter=matter, worst=chance if chance is not None else worst_outcome(experiment),
         ),
         kind=task.kind,
         estimand=estimand(experiment, machine),
         notes=(*notes(experiment, machine, lanes, idle, len(sets)), *remarks),
         step_s=estimate(experiment, lanes, machine).step_s,
-        chance=100.0 / task.classes if task.classes else None,
+        chance=chance,
         run_sd=run_sd,
         trainer=machine.trainer,
         appraisal=appraisal,

@@ -4,12 +4,12 @@
     work           = n_envs · (3 · train + validated · validation) · (multiply-adds + value · values)
 
 Small hosts are bound by reading and writing activations, not by multiplying: so a value of an activation counts as
-`value` multiply-adds. Before the first epoch torch is loaded twice: by whoever starts the workers, then by all of them
-at the same time, on the cores that there are; how long that takes is measured with the speed. Multiply-adds and values
-are those of one forward pass of one bare host. The rates are fitted to docs/benchmarks/hosts.json by scripts/scaling,
-which shows in docs/scaling.md how far off they are. An estimate, not a promise: the cost of a grown
-host depends on what a policy grafts. Expect it to be right within a factor of two or three on a CPU; the live view
-knows better after one episode.
+`value` multiply-adds. Before the first epoch all workers load torch at the same time, on the cores that there are; how
+long that takes is measured with the speed. On a GPU a step takes as long as the preflight measured it there.
+Multiply-adds and values are those of one forward pass of one bare host. The rates are fitted to
+docs/benchmarks/hosts.json by scripts/scaling, which shows in docs/scaling.md how far off they are. An estimate, not a
+promise: the cost of a grown host depends on what a policy grafts. Expect it to be right within a factor of two or
+three; the live view knows better after one episode.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from esper_ab.plan.gpu_memory import ENV_BYTES, FLOAT_BYTES
 from esper_ab.settings.experiment import ResolvedExperiment
 
 _PASSES = 3  # forward, and a backward pass that costs about two
+_PASSES_OF_GPU = 4 / 3  # a minibatch of a validation with counterfactuals, in minibatches of training
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +44,6 @@ class Rates:
 
 NATIVE = Rates(value=30, validated=0.5, step_s=0.5e-3)
 TORCH = Rates(value=150, validated=4.0, step_s=15e-3)
-GPU = Rates(value=150, validated=4.0, step_s=20e-3)  # hundreds of launches per step; never measured
 _WORKER_BYTES = 400 << 20  # Python, torch, its threads
 _COPIES = 7  # of all observations of a rollout, at most, in a worker that learns from them
 # Matrices of hidden x hidden in a policy: of three groups of heads, of the critic, and eight of the LSTM. At its peak a
@@ -83,17 +83,16 @@ def estimate(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Mac
     batch = min(group.settings.growth.batch_size for group in experiment.groups)
     on_gpu = any(device.startswith("cuda") for lane in lanes for device in lane.devices)
     speed, devices = machine.multiply_adds_per_s, experiment.devices_per_run
-    if on_gpu:  # the devices of a run work at the same time
-        host_epoch_s = epoch_s(task, math.ceil(experiment.n_envs / devices), batch, speed, GPU)
-    else:  # they take turns
+    basis = f"rough: {speed / 1e9:.1f} billion multiply-adds per second measured, hosts taken as bare"
+    if on_gpu:
+        step_s = devices * max(device.step_s for device in machine.devices)  # one interpreter launches for all
+        host_epoch_s = step_s * (math.ceil(task.sizes[0] / batch) + _PASSES_OF_GPU * task.sizes[1] / batch)
+        basis = f"rough: {1e3 * step_s:.1f} ms measured for a minibatch on a GPU, with a seed in every slot"
+    else:  # the devices of a run take turns
         rates = TORCH if experiment.arithmetic.kernel == "torch" else NATIVE
         rates = replace(rates, step_s=devices * rates.step_s)
         host_epoch_s = epoch_s(task, experiment.n_envs, batch, speed, rates)
     data = sum(task.sizes) * task.sample_values * FLOAT_BYTES
-    basis = (
-        f"rough: {speed / 1e9:.1f} billion multiply-adds per second measured, hosts taken as bare"
-        f"{', and steps on a GPU as never measured' if on_gpu else ''}"
-    )
     each = _WORKER_BYTES + _policy_bytes(experiment) + data + experiment.n_envs * ENV_BYTES
     return _whole(experiment, lanes, machine, host_epoch_s, len(lanes) * each, basis)
 
@@ -162,8 +161,8 @@ def _of_trainer(
 
 
 def _start_up_s(lanes: Sequence[Lane], machine: Machine) -> float:
-    """Return the seconds until the workers of all lanes have loaded torch, after whoever starts them."""
-    return machine.start_s * (1 + max(1.0, len(lanes) / max(1, len(machine.names("cpu")))))
+    """Return the seconds until the workers of all lanes have loaded torch."""
+    return machine.start_s * max(1.0, len(lanes) / max(1, len(machine.names("cpu"))))
 
 
 def _queue(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine) -> float:

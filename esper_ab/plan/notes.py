@@ -79,8 +79,8 @@ def _on_inference(experiment: ResolvedExperiment, blocks_at_once: int, *, matter
         yield f"{replicates} replicates cannot carry a verdict: at least {LEAST_PAIRS} are needed (--replicates)."
     elif replicates < LEAST_EQUIVALENCE_PAIRS and not experiment.open_ended:
         yield (
-            f"{replicates} replicates can show no EQUIVALENT, nor that a difference is smaller than the margin: that "
-            f"takes {LEAST_EQUIVALENCE_PAIRS}, for among fewer runs a failure that strikes few is often not seen."
+            f"With {replicates} replicates this plan can find a difference but cannot show that there is none: that "
+            f"takes {LEAST_EQUIVALENCE_PAIRS}."
         )
     yield from _on_order(experiment, full) if matter else _on_positions(experiment)
     if experiment.placement == "sequence":
@@ -234,18 +234,27 @@ def _on_devices(
 ) -> Iterator[str]:
     cpu_lanes = [lane for lane in lanes if lane.devices[0].startswith("cpu:")]
     threads, cores = experiment.arithmetic.threads, len(machine.names("cpu"))
-    if cpu_lanes and not machine.names("cuda"):
-        yield f"No GPU: {counted(len(cpu_lanes), 'CPU lane')}, {counted(threads, 'thread')} each."
+    if cpu_lanes:
+        yield (
+            f"{'GPUs stay unused' if machine.names('cuda') else 'No GPU'}: {counted(len(cpu_lanes), 'CPU lane')}, "
+            f"{counted(threads, 'thread')} each."
+        )
+    elif experiment.placement == "share":
+        yield "Workers share a GPU in time slices; NVIDIA's MPS lets them use it at the same time (docs/scaling.md)."
+    if machine.unusable_gpus:
+        yield f"{machine.unusable_gpus}."
     busy = threads * len(cpu_lanes)
     if busy > cores:
         yield f"{busy} threads share {cores} cores in turn: results stay the same, time does not."
     if experiment.devices_per_run > 1:
         yield (
             f"{experiment.devices_per_run} devices per run: environments are spread over them; the policy stays on the "
-            "CPU, as on every lane."
-        )
-        if cpu_lanes:
-            yield "The CPU devices of a run take turns: that tries the path out and saves no time."
+            "CPU, as on every lane. " + (
+                "The CPU devices of a run take turns: that tries the path out and saves no time." if cpu_lanes else
+                "One process launches the kernels of all GPUs, in turn: that saves time only where kernels take longer "
+                "than their launch, with large networks or hundreds of environments."
+            )
+        )  # fmt: skip
     if not experiment.arithmetic.deterministic and any(any(lane.uuids) for lane in lanes):
         yield (
             "not deterministic: on a GPU groups with equal settings may differ in their last digits, and a resumed run "

@@ -79,8 +79,10 @@ def _design(plan: Plan) -> Iterator[str]:
     pairs = ", ".join(f"{one.a} - {one.b}" for one in design.comparisons)
     better = f"{design.outcome.label}, {design.outcome.better} is better"
     endpoint = f"endpoint {design.endpoint} ({better})"
-    yield f"comparisons: {pairs}; {endpoint}, test {design.test}, margin {design.margin_words}"
+    yield f"comparisons: {pairs}; {endpoint}, margin {design.margin_words}"
     yield f"rule: {rule(design)}"
+    if design.worst is not None:
+        yield f"lost runs of a group that is called better count as {design.value(design.worst)}"
 
 
 def _sentence(text: str, width: int) -> str:

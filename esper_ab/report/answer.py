@@ -139,14 +139,17 @@ def _more_pairs(content: Content) -> Iterator[Step]:
             command=_anew(content, "whole", "--replicates", str(replicates), "--futility", "0"),
         )
         return
-    if few := [item.used for item in open_ones if item.too_few_for_equivalence]:
-        replicates = content.history.replicates + LEAST_EQUIVALENCE_PAIRS - min(few)  # as many may be lost again
+    if few := [item.used for item in open_ones if item.small_from]:
+        # As many may be lost again.
+        replicates = content.history.replicates + max(0, LEAST_EQUIVALENCE_PAIRS - min(few))
         yield Step(
-            sentence=f"From {LEAST_EQUIVALENCE_PAIRS} pairs on it may be said that a difference is smaller than the "
-            "margin.", command=_anew(content, "larger", "--replicates", str(replicates)),
-        )  # fmt: skip
+            sentence=f"With {LEAST_EQUIVALENCE_PAIRS} pairs a difference may be called smaller than the margin.",
+            command=_anew(content, "larger", "--replicates", str(replicates)),
+        )
         return
-    if any(item.degenerate for item in open_ones):
+    if constant := next((item.constant for item in open_ones if item.constant), ""):
+        yield Step(sentence=f"Every pair differs by {constant}: check that seeds reach what is random in training.")
+    elif any(item.degenerate for item in open_ones):
         yield from _more_spread(content)
     needed = [pairs for item in open_ones if (pairs := _pairs(item)) is not None]
     if not needed:

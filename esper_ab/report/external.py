@@ -25,7 +25,7 @@ from esper_ab.verdict.sentences import rule_sentence
 
 EXPLORATORY = (
     "EXPLORATORY. Nothing was declared before these runs: the verdicts below are what a plan with one look at these "
-    "pairs would have said. Who chose groups, margin or number of runs after seeing endpoints errs more often than "
+    "runs would have said. Who chose groups, margin or number of runs after seeing endpoints errs more often than "
     "alpha says. To decide: `esper-ab design`, then fresh runs, then `esper-ab judge`."
 )
 SCHEMA = 1
@@ -99,7 +99,10 @@ def render_plan(plan: ExternalPlan, file: str) -> str:
         ))  # fmt: skip
     if tasks:
         parts.append(paragraph(f"Tasks: {', '.join(tasks)}, and their mean in units of each margin.", ""))
-    parts.append(paragraph(f"Margin: {margins}.", ""))
+    worsts = [f"{scale.outcome.value(f'{scale.worst:g}')}{f' in {scale.task}' if scale.task else ''}"
+              for scale in plan.scales if scale.worst is not None]  # fmt: skip
+    lost = f" Lost runs of a group that is called better count as {', '.join(worsts)}." if worsts else ""
+    parts.append(paragraph(f"Margin: {margins}.{lost}", ""))
     parts.append(paragraph(rule_sentence(design), ""))
     if design.boundaries:
         parts.append(render_table(_looks_to_come(plan)))

@@ -15,10 +15,10 @@ from esper_ab.verdict.comparison import Comparison
 
 VERDICT_SCHEMA = 5
 # Keys that are fields of a Comparison, before and behind the descriptive statistics.
-_FIRST = ("used", "same_records", "estimate", "low", "high", "level", "effect", "plain", "rank")
+_FIRST = ("used", "same_records", "estimate", "low", "high", "level", "test", "effect", "plain", "rank")
 _LAST = (
-    "equivalence", "pairs_needed", "pairs_anew", "most_pairs", "smallest_resolvable", "lost", "imputed", "findings",
-    "capped_by", "unseen", "inconclusive", "unaudited",
+    "equivalence", "pairs_needed", "pairs_anew", "most_pairs", "smallest_resolvable", "lost", "imputed",
+    "limits_with_losses", "findings", "capped_by", "unseen", "inconclusive", "unaudited",
 )  # fmt: skip
 
 
@@ -86,5 +86,5 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         **{key: getattr(comparison, key) for key in _FIRST}, "level": str(comparison.level),
         "simultaneous_low": comparison.simultaneous[0], "simultaneous_high": comparison.simultaneous[1],
         **comparison.descriptive, **{key: getattr(comparison, key) for key in _LAST},
-        "looks": course.looks, "pairs": comparison.pairs,
+        "looks": course.looks, "pairs": comparison.pairs, "samples": comparison.samples,
     }

@@ -57,14 +57,14 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     devices: tuple[str, ...]  # the pool: "cpu:0", "cuda:1"
     devices_per_run: PositiveInt = 1
     max_parallel: NonNegativeInt = 0  # runs that train at the same time, at most; 0: as many as the devices carry
-    placement: Literal["spread", "share", "alternate", "sequence"] = "spread"
+    placement: Literal["auto", "spread", "share", "alternate", "sequence"]
     order: Literal["balanced", "fixed", "shuffled"] = "balanced"  # which group takes which position in a block
     sync: Literal["lockstep", "independent"] = "lockstep"
     unpaired: bool = False
     share_observation_norm: bool = False  # learners of a block normalise by the moments of all of them; a coupling
     telemetry: bool = True
     endpoint: Literal["evaluation", "last-tenth", "curve-mean"] = "evaluation"  # what one run comes to
-    test: Literal["t", "rank"] = "t"  # rank: for tasks where more than one run in ten collapses
+    test: Literal["t"] = "t"  # the only one; a plan may name it
     alpha: ErrorRate = 0.05  # of the whole experiment, shared by its comparisons
     margin: Margin | None
     looks: tuple[PositiveInt, ...] = ()  # complete replicates at the looks; empty: design.default_looks
@@ -89,7 +89,8 @@ class AskedExperiment(ExperimentSettings, frozen=True, kw_only=True):
     eval_hosts: PositiveInt | Literal["auto"] = "auto"  # auto: by a calibration (settings/eval_hosts.py)
     slots: tuple[str, ...] = ()  # empty: all that the task has
     margin: Margin | None = None  # None: that of the task, where it declares one
-    devices: tuple[str, ...] = ()  # empty: all GPUs, or cores; "cuda" and "cpu" are all of a kind
+    devices: tuple[str, ...] = ()  # empty: GPUs or cores, by an estimate; "cuda" and "cpu" are all of a kind
+    placement: Literal["auto", "spread", "share", "alternate", "sequence"] = "auto"  # spread, or share on few devices
     arithmetic: AskedArithmetic = AskedArithmetic()
 
 
@@ -98,4 +99,5 @@ class ResolvedExperiment(ExperimentSettings, frozen=True, kw_only=True):
 
     margin: Margin
     eval_hosts: PositiveInt  # grown by each trained policy's sampled actions; the same for every group
+    placement: Literal["spread", "share", "alternate", "sequence"] = "spread"
     arithmetic: Arithmetic = Arithmetic()

@@ -1,7 +1,7 @@
 """What trains the hosts: what `auto` and `native` mean on a machine, and what cannot be had there. Pure.
 
-Chosen once per experiment, before anything starts, from what was asked and what the machine is, never from a timing:
-its bits are an arithmetic of their own, which is the same for every group and every worker.
+Chosen once per experiment, before anything starts, from what was asked and what the devices are, never from a timing
+of its own: its bits are an arithmetic of their own, which is the same for every group and every worker.
 """
 
 from __future__ import annotations
@@ -32,9 +32,8 @@ def resolve_kernel(
 
 
 def kernel_notes(asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:
-    """Tell what `auto` and `native` came to, in one sentence; of GPUs nothing, for which there is no kernel."""
-    on_cores = any(name.startswith("cpu") for name in resolved.devices)
-    if asked.arithmetic.kernel not in ("auto", "native") or not on_cores or kind_of_task(resolved.task) != GROWTH:
+    """Tell what `auto` and `native` came to, in one sentence."""
+    if asked.arithmetic.kernel not in ("auto", "native") or kind_of_task(resolved.task) != GROWTH:
         return ()
     arithmetic = resolved.arithmetic
     built = arithmetic.kernel_build.partition(";")[0]

@@ -30,6 +30,7 @@ def collect_questions(experiment: AskedExperiment) -> Questions:
     modes = {group.settings.reward.mode for group in experiment.groups}
     gymnasium = kind_of_task(experiment.task) == GYMNASIUM
     low, high = read_range(experiment.outcome_range)
+    gpus = tuple(name for name in experiment.devices or ("cuda",) if not name.startswith("cpu"))
     return Questions(
         outcome=experiment.outcome,
         outcome_better=experiment.outcome_better or "higher",
@@ -41,7 +42,10 @@ def collect_questions(experiment: AskedExperiment) -> Questions:
         data_dir=experiment.data_dir,
         slots=experiment.slots,
         user_rewards=tuple(sorted(mode for mode in modes if is_user_reward(mode))),
-        trainer=_ask_of_trainer(experiment) if experiment.trainer else None,
+        gpus=() if gymnasium else gpus,
+        hosts=-(-experiment.n_envs // experiment.devices_per_run) if kind_of_task(experiment.task) == GROWTH else 0,
+        batch_size=min(group.settings.growth.batch_size for group in experiment.groups),
+        trainer=_ask_of_trainer(experiment, gpus) if experiment.trainer else None,
         trainer_outcome=outcome_measure(experiment) if experiment.trainer else None,
         controllers=() if experiment.trainer else tuple(
             ControllerQuestion(
@@ -52,7 +56,7 @@ def collect_questions(experiment: AskedExperiment) -> Questions:
     )
 
 
-def _ask_of_trainer(experiment: AskedExperiment) -> TrainerQuestion:
+def _ask_of_trainer(experiment: AskedExperiment, gpus: tuple[str, ...]) -> TrainerQuestion:
     return TrainerQuestion(
         reference=experiment.trainer, directory=experiment.trainer_folder,
         outcome=experiment.outcome or DEFAULT_OUTCOME,
@@ -60,7 +64,7 @@ def _ask_of_trainer(experiment: AskedExperiment) -> TrainerQuestion:
         rehearsal=read_rehearsal(experiment.rehearsal), points=experiment.episodes,
         evaluations=0 if experiment.eval_hosts == "auto" else experiment.eval_hosts, rng_seed=experiment.rng_seed,
         threads=experiment.arithmetic.threads, deterministic=experiment.arithmetic.deterministic,
-        gpu=next((name for name in experiment.devices or ("cuda",) if not name.startswith("cpu")), ""),
+        gpu=next(iter(gpus), ""),
     )  # fmt: skip
 
 
@@ -201,8 +205,11 @@ def _resolve_devices(experiment: AskedExperiment, machine: Machine) -> tuple[str
         named = machine.names(name) if name in ("cpu", "cuda") else (name,)
         missing = [one for one in named if one not in there] or ([] if named else [name])
         if missing:
-            because = machine.gpu_problem or "no GPU is visible: `esper-ab doctor` looks for the reason"
-            because = f" ({because})" if name.startswith("cuda") and not machine.names("cuda") else ""
+            because = (
+                machine.unusable_gpus or machine.gpu_problem
+                or (not machine.names("cuda") and "no GPU is visible: `esper-ab doctor` looks for the reason")
+            )
+            because = f" ({because})" if name.startswith("cuda") and because else ""
             raise UsageError(
                 Setting("devices"), f": no {missing[0]!r} here; there is {', '.join(there)}{because}"
             )
@@ -229,11 +236,21 @@ def _with_trainer(
         for group in experiment.groups
     )  # fmt: skip
     arithmetic = Arithmetic(**msgspec.structs.asdict(experiment.arithmetic) | {"kernel": "torch"})
-    found = {
-        "name": name, "groups": groups, "slots": (), "devices": _resolve_devices(experiment, machine),
-        "arithmetic": arithmetic, "eval_hosts": facts.evaluations, "margin": _resolve_margin(experiment, task),
-    }
-    return ResolvedExperiment(**msgspec.structs.asdict(experiment) | found)
+    return _resolved(
+        experiment, task, name=name, groups=groups, slots=(), devices=_resolve_devices(experiment, machine),
+        arithmetic=arithmetic, eval_hosts=facts.evaluations,
+    )  # fmt: skip
+
+
+def _resolved(
+    experiment: AskedExperiment, task: TaskFacts, *, devices: tuple[str, ...], **found: object
+) -> ResolvedExperiment:
+    """Fill in what was `found`, with the margin, and the placement with which a block fits its devices."""
+    fits = len(devices) >= len(experiment.groups) * experiment.devices_per_run
+    return ResolvedExperiment(**msgspec.structs.asdict(experiment) | found | {
+        "devices": devices, "margin": _resolve_margin(experiment, task),
+        "placement": experiment.placement.replace("auto", "spread" if fits else "share"),
+    })
 
 
 def resolve(
@@ -265,8 +282,7 @@ def resolve(
     if task.kind != GROWTH:  # there are no hosts that a kernel could train
         asked = msgspec.structs.replace(asked, kernel="torch")
     arithmetic = resolve_kernel(asked, groups, devices, machine)
-    found = {
-        "name": name, "groups": groups, "slots": slots, "devices": devices, "arithmetic": arithmetic,
-        "eval_hosts": choose_hosts(experiment, noise).hosts, "margin": _resolve_margin(experiment, task),
-    }
-    return ResolvedExperiment(**msgspec.structs.asdict(experiment) | found)
+    return _resolved(
+        experiment, task, name=name, groups=groups, slots=slots, devices=devices, arithmetic=arithmetic,
+        eval_hosts=choose_hosts(experiment, noise).hosts,
+    )  # fmt: skip

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from esper_ab.stats.anytime_t import anytime_interval, log_evidence
 from esper_ab.stats.distributions import t_isf, t_sf
 from esper_ab.stats.pair import degenerate, resolution
 
@@ -30,20 +31,21 @@ class PositionEffect(msgspec.Struct, frozen=True, kw_only=True):
 class AdjustedDifference(msgspec.Struct, frozen=True, kw_only=True):
     """Estimate of tau with its t-test; fields that need a deviation are None where it is zero or not estimable."""
 
-    pairs: int
+    pairs: int  # of Welch's t the runs of the smaller group
     mean: float  # tau
     sd: float | None  # of the residuals, per pair; 0.0 if nothing varies; with sd and without t, see `degenerate`
     se: float | None  # of tau
     t: float | None
-    df: int  # pairs - columns of the design; 0 with too few pairs
+    df: float  # pairs - columns of the design; 0 with too few pairs; of Welch's t those of Satterthwaite
     p: float | None  # two-sided
     information: float  # sd^2 / se^2: as many pairs of a balanced plan; the number of pairs when balanced
     positions: tuple[PositionEffect, ...]  # empty when not adjusted, or nothing varies
+    name: str = ""  # "Welch's t"; "": a t of pairs
 
     @property
     def degenerate(self) -> bool:
-        """Several pairs whose differences are no sample for a t: see `pair.degenerate`."""
-        return self.sd is not None and self.t is None
+        """Several pairs whose differences are no sample for a t, see `pair.degenerate`, or runs, see `welch`."""
+        return (self.sd is not None or self.name != "") and self.t is None
 
     def interval(self, p: float) -> tuple[float, float] | None:
         """The values of tau that the t-test does not reject at two-sided `p`; None without a t."""
@@ -51,6 +53,15 @@ class AdjustedDifference(msgspec.Struct, frozen=True, kw_only=True):
             return None
         half = float(t_isf(p / 2.0, self.df)) * self.se
         return self.mean - half, self.mean + half
+
+    def log_evidence(self) -> float | None:
+        """Return the natural log of the e-value of the anytime-valid t; None without a t."""
+        return None if self.t is None else log_evidence(self.t, self.df, self.information)
+
+    def anytime_interval(self, evidence: float) -> tuple[float, float] | None:
+        """Return the differences against which that e-value stays below `evidence`; None where it is unbounded."""
+        se = self.se
+        return None if se is None else anytime_interval(self.mean, se, self.df, self.information, evidence)
 
 
 def design_matrix(sides: Sequence[tuple[int, int]], positions: int) -> NDArray[np.float64]:

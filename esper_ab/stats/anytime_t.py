@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 
 
-def log_evidence(t: float, df: int, information: float, g: float = 1.0) -> float:
+def log_evidence(t: float, df: float, information: float, g: float = 1.0) -> float:
     """Return the natural log of the e-value of t with `df` >= 1; `information` > 0 as in AdjustedDifference."""
     r = g / (g + information)
     return 0.5 * math.log(r) + (df + 1) / 2.0 * (math.log1p(t * t / df) - math.log1p(r * t * t / df))
 
 
 def anytime_interval(
-    mean: float, se: float, df: int, information: float, evidence: float, *, g: float = 1.0
+    mean: float, se: float, df: float, information: float, evidence: float, *, g: float = 1.0
 ) -> tuple[float, float] | None:
     """Return the differences against which the e-value stays below `evidence` > 1. `se`: of the mean.
 

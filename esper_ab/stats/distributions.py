@@ -1,7 +1,8 @@
-"""Student's t, normal, chi-squared and F: distribution functions, upper tails, and their inverses.
+"""Student's t, central and not, normal, chi-squared and F: distribution functions, upper tails, and their inverses.
 
-The numbers are those of scipy.stats, to the bit, from scipy.special alone: scipy.stats takes a second to import, which
-every launch would wait for. scipy.special is imported by the first call, or beforehand by `load`.
+The numbers are those of scipy.stats, to the bit (noncentral: to 1e-12), from scipy.special alone: scipy.stats takes a
+second to import, which every launch would wait for. scipy.special is imported by the first call, or beforehand by
+`load`.
 """
 
 from __future__ import annotations
@@ -37,6 +38,14 @@ def t_isf(p: ArrayLike, df: ArrayLike) -> Any:
     return _ends(-_special().stdtrit(df, p), p, math.inf, -math.inf)
 
 
+def nct_sf(x: ArrayLike, df: ArrayLike, shift: ArrayLike) -> Any:
+    """P(T > x); T has the noncentral t distribution with noncentrality `shift`."""
+    import numpy as np
+
+    below = _special().nctdtr(df, shift, x)  # nan where it is too small for a float
+    return np.where(np.isnan(below) & (_array(shift) > _array(x)), 1.0, 1.0 - below)
+
+
 def norm_sf(x: ArrayLike) -> Any:
     """P(Z > x); Z is standard normal."""
     return _special().ndtr(-_array(x))
@@ -45,6 +54,11 @@ def norm_sf(x: ArrayLike) -> Any:
 def norm_isf(p: ArrayLike) -> Any:
     """The x with P(Z > x) = p."""
     return -_special().ndtri(p)
+
+
+def chi2_ppf(p: ArrayLike, df: float) -> Any:
+    """The x with P(X <= x) = p; X is chi-squared with `df` degrees of freedom."""
+    return 2.0 * _special().gammaincinv(df / 2.0, p)
 
 
 def chi2_isf(p: ArrayLike, df: float) -> Any:

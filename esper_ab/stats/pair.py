@@ -1,6 +1,8 @@
-"""One pair of runs: the endpoints of two groups in one replicate. The unit of every test here."""
+"""One pair of runs, the endpoints of two groups in one replicate: the unit of every test but those of unpaired runs."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
@@ -20,6 +22,33 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     b: float
     position_a: int
     position_b: int
+
+
+class Samples(msgspec.Struct, frozen=True, kw_only=True):
+    """Endpoints of two groups whose runs form no pairs; as long as the smaller group."""
+
+    a: tuple[float, ...]
+    b: tuple[float, ...]
+
+    def __len__(self) -> int:
+        return min(len(self.a), len(self.b))
+
+
+Data = Sequence[Pair] | Samples  # of one comparison; `verdict.look.effect_of` alone decides by which test
+
+
+def before(data: Data, replicates: int) -> tuple[Pair, ...] | Samples:
+    """Return the pairs of the first `replicates`, in order; of runs that form no pairs, all."""
+    return data if isinstance(data, Samples) else tuple(
+        sorted((pair for pair in data if pair.replicate < replicates), key=lambda pair: pair.replicate)
+    )  # fmt: skip
+
+
+def endpoints(data: Data) -> tuple[list[float], list[float]]:
+    """Return the endpoints of both groups."""
+    return (list(data.a), list(data.b)) if isinstance(data, Samples) else (
+        [pair.a for pair in data], [pair.b for pair in data]
+    )  # fmt: skip
 
 
 def resolution(*endpoints: ArrayLike) -> float:

@@ -1,7 +1,7 @@
-"""Wilcoxon signed-rank test of paired differences, with the Hodges-Lehmann estimate and its interval.
+"""Wilcoxon signed-rank test of paired differences, with the Hodges-Lehmann estimate; it decides nothing.
 
-Wilcoxon (1945); Hodges & Lehmann (1963): the estimate is the median of the Walsh averages (d_i + d_j) / 2, i <= j, and
-the interval is the set of shifts that the test does not reject. Assumes differences that are symmetric about one
+Wilcoxon (1945); Hodges & Lehmann (1963): the estimate is the median of the Walsh averages (d_i + d_j) / 2, i <= j.
+Assumes differences that are symmetric about one
 value, not that they are normal. Zero differences are dropped before ranking, as Wilcoxon did; equal |d| share the mean
 of their ranks, and the p stays exact: the distribution of the rank sum over all sign patterns is enumerated for the
 ranks that occurred.
@@ -55,25 +55,6 @@ def _normal_p(smaller: float, ranks: NDArray[np.float64]) -> float:
     return min(1.0, 2.0 * float(norm_sf((ranks.sum() / 2.0 - smaller) / (np.sqrt(np.square(ranks).sum()) / 2.0))))
 
 
-def hodges_lehmann_interval(a: ArrayLike, b: ArrayLike, p: float) -> tuple[float, float] | None:
-    """Return the shifts that the exact test does not reject at two-sided `p`; a, b [pairs], with zeros and ties.
-
-    None when even complete agreement of so many pairs does not reach `p`: then no shift is rejected. With ties the
-    interval of untied ranks is returned, as is usual; test and interval may then differ at the edge.
-    """
-    if np.size(a) == 0:
-        return None
-    values = _rounded(differences(a, b), resolution(a, b))
-    n = int(values.size)
-    averages = np.sort(_walsh_averages(values))
-    below = 2.0 * np.cumsum(_untied_law(n))  # two-sided p of a rank sum of 0, 1, 2, ...
-    rejected = int(np.searchsorted(below, p * (1.0 + 1e-12), side="right"))  # rank sums 0 .. rejected - 1
-    if rejected == 0:
-        return None
-    rejected = min(rejected, (averages.size + 1) // 2)
-    return float(averages[rejected - 1]), float(averages[averages.size - rejected])
-
-
 def _rounded(d: NDArray[np.float64], within: float) -> NDArray[np.float64]:
     """Round d [pairs] to a hundredth of `within`, so that differences equal but for rounding errors are ties."""
     return np.round(d, min(_MOST_DECIMALS, 2 - math.ceil(math.log10(within)))) if within else d
@@ -82,11 +63,6 @@ def _rounded(d: NDArray[np.float64], within: float) -> NDArray[np.float64]:
 def _walsh_averages(d: NDArray[np.floating]) -> NDArray[np.float64]:
     rows, columns = np.triu_indices(d.size)
     return np.asarray((d[rows] + d[columns]) / 2.0)
-
-
-def _untied_law(n: int) -> NDArray[np.float64]:
-    """Return P(rank sum = 0, 1, ...) of ranks 1 .. n."""
-    return _law(tuple(range(2, 2 * n + 1, 2)))[::2]
 
 
 @lru_cache(maxsize=256)

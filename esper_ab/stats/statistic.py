@@ -21,6 +21,7 @@ class Beside:
     b: str
     pairs: int
     alpha: float  # that the comparison holds
+    bound: float  # p that the last look asked for; alpha where it asked for an e-value
     claimed: bool  # the verdict claims a difference, by a t-test
     undecided: bool  # INCONCLUSIVE, and neither audit nor losses are the reason
     unit: str = ""  # of a difference; "": none
@@ -40,9 +41,12 @@ class Statistic(Generic[Result]):
     place: int  # among those of its kind, ascending
     compute: Callable[[Sequence[float], Sequence[float], np.random.Generator], Result | None]  # of a, b [pairs >= 2]
     show: Callable[[Result, Beside], str]  # its value with interval, in words; "": no row
-    caveats: Callable[[Result, Beside], Iterable[str]] = lambda *_: ()  # sentences
+    caveats: Callable[[Result, Beside], Iterable[str]] = lambda *_: ()  # sentences beside its value
+    contradicts: Callable[[Result, Beside], str] = lambda *_: ""  # a sentence beside the verdict, which it questions
     orders: bool = False  # it asks how often a is better: where lower is better, it is computed of -a and -b
     of_equal: bool = False  # whether it means anything where a and b are equal in every pair
+    of_unpaired: bool = False  # ... where runs form no pairs, and the groups may differ in number
+    of_binary: bool = True  # ... where every outcome is 0 or 1
 
     def of(self, a: Sequence[float], b: Sequence[float], rng_seed: int, *, lower: bool = False) -> Result | None:
         """Compute it from endpoints a, b [pairs]; None where they do not allow it. `lower`: lower ones are better.

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
 
-from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_difference
 from esper_ab.stats.equivalence import equivalence
-from esper_ab.stats.pair import Pair
+from esper_ab.stats.pair import Data, Pair, Samples, before, endpoints
 from esper_ab.stats.paired_difference import PairedDifference, paired_difference
-from esper_ab.stats.signed_rank import SignedRank, hodges_lehmann_interval, signed_rank
+from esper_ab.stats.proportions import Proportions
+from esper_ab.stats.signed_rank import signed_rank
 from esper_ab.verdict import headline, sentences
 from esper_ab.verdict.decision import Grounds, decide, decided
 from esper_ab.verdict.descriptive import describe
 from esper_ab.verdict.evidence import Assessment, DifferenceInterval, Evidence, Kind, Level, Numbers
 from esper_ab.verdict.finding import Finding
-from esper_ab.verdict.imputation import imputed
+from esper_ab.verdict.imputation import imputed, limits_with_losses
+from esper_ab.verdict.look import Effect, effect_of
 from esper_ab.verdict.looks import Course
 from esper_ab.verdict.question import Lost, Question
 from esper_ab.verdict.sample_size import needed_anew, needed_here, smallest_difference, spread
@@ -52,39 +54,40 @@ class Comparison(Evidence):
 
 
 def compare(
-    question: Question, pairs: Sequence[Pair], course: Course, *, same_records: bool, lost: Lost,
+    question: Question, data: Data, course: Course, *, same_records: bool, lost: Lost,
     findings: Sequence[Finding],
 ) -> Comparison:  # fmt: skip
-    """Compute the numbers of the complete `pairs`, in any order, and judge them.
+    """Compute the numbers of the complete pairs, in any order, or of runs that form none, and judge them.
 
     `course`: of this comparison, as `follow` gives it, which alone decides it; `same_records`: whether the digests of
     both runs agree in every pair; `findings`: of the whole audit.
     """
-    numbers = _numbers(question, tuple(sorted(pairs, key=lambda pair: pair.replicate)), course)
+    numbers = _numbers(question, before(data, sys.maxsize), course)
     touching = tuple(finding for finding in findings if finding.touches(question.a, question.b))
     return Comparison(**vars(numbers), **vars(_judge(numbers, same_records, lost, touching)))
 
 
-def _numbers(question: Question, pairs: tuple[Pair, ...], course: Course) -> Numbers:
-    """Compute all that follows from the pairs and the looks."""
+def _numbers(question: Question, data: tuple[Pair, ...] | Samples, course: Course) -> Numbers:
+    """Compute all that follows from the runs and the looks."""
     design, last = question.design, course.looks[-1] if course.looks else None
-    used = pairs if last is None else tuple(pair for pair in pairs if pair.replicate < last.replicates)
-    a, b = [pair.a for pair in used], [pair.b for pair in used]
-    sides = [(pair.position_a, pair.position_b) for pair in used]
-    effect = adjusted_difference(a, b, sides, design.positions if design.adjusted else 1)
-    plain = paired_difference(a, b, 1.0 - (last.alpha if last else question.alpha)) if used else None
-    several = len(used) > 1 and a != b
-    rank = signed_rank(a, b) if several or (used and design.test == "rank") else None
+    used = data if last is None else before(data, last.replicates)
+    effect, (a, b), paired = effect_of(design, used), endpoints(used), not isinstance(used, Samples)
+    t, several = None if isinstance(effect, Proportions) else effect, len(used) > 1 and a != b
+    level = 1.0 - (last.alpha if last else question.alpha)
+    plain = paired_difference(a, b, level) if used and paired and t is effect else None
     bound = last.equivalence_p if last else None
-    # Under the rank test equivalence is read off its own interval; the p of two t-tests would be another test's.
-    tost = equivalence(effect, design.margin, bound) if effect and bound and several and design.test == "t" else None
-    found = spread(design.test, effect, plain) if several else None
+    tost = equivalence(t, design.margin, bound) if t and bound and several else None
+    found = spread(effect) if several else None
     return Numbers(
-        question=question, course=course, pairs=pairs, used=len(used), effect=effect, plain=plain, rank=rank,
-        estimate=_estimate(course, effect, plain, rank if design.test == "rank" else None),
-        at_look=_interval(question, course, effect, used), simultaneous=_simultaneous(question, course),
-        futility=_futility(course), descriptive=describe(a, b, question.rng_seed, lower=question.sign < 0.0),
-        equivalence=tost, pairs_needed=needed_here(question, course, found) if found else None,
+        question=question, course=course, pairs=() if isinstance(data, Samples) else data,
+        samples=data if isinstance(data, Samples) else None, used=len(used), effect=effect, plain=plain,
+        rank=signed_rank(a, b) if several and paired else None, estimate=_estimate(course, effect, plain),
+        at_look=_interval(question, course, effect), simultaneous=_simultaneous(question, course),
+        futility=_futility(course), equivalence=tost,
+        descriptive=describe(
+            a, b, question.rng_seed, lower=question.sign < 0.0, paired=paired, binary=t is not effect
+        ),
+        pairs_needed=needed_here(question, course, found) if found else None,
         pairs_anew=needed_anew(question, course, found) if found else None,
     )  # fmt: skip
 
@@ -92,15 +95,15 @@ def _numbers(question: Question, pairs: tuple[Pair, ...], course: Course) -> Num
 def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Finding, ...]) -> Assessment:
     """Weigh losses and audit against the numbers."""
     question, course, pairs = numbers.question, numbers.course, numbers.pairs
-    again = imputed(question.design, pairs, course, lost)
+    again = imputed(question.design, numbers.data, course, lost)
     caps = [finding.sentence for finding in findings if finding.weight == "caps"]
     floors = [finding.sentence for finding in findings if finding.weight == "caps equivalence"]
     if again is not None and not again.survives:
-        caps.append(losses_cap(question, again))
+        caps.append(losses_cap(question, again, small=course.decision == "equivalent"))
     # Equal endpoints of differing records are what a coarse or saturated outcome gives: they show no equality.
     equal = bool(pairs) and all(pair.a == pair.b for pair in pairs)
     grounds = Grounds(
-        pairs=len(pairs), blocked=any(finding.weight == "blocks" for finding in findings),
+        pairs=len(numbers.data), blocked=any(finding.weight == "blocks" for finding in findings),
         identical=equal and same_records, decision=course.standing, direction=course.direction * question.sign,
         below_margin=numbers.last_look is not None and numbers.last_look.small, capped=False,
     )  # fmt: skip
@@ -111,49 +114,47 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
     verdict = decide(msgspec.structs.replace(grounds, capped=bool(caps), below_margin=below))
     on_equivalence = verdict is Verdict.EQUIVALENT
     low, high, level = _equivalence_interval(question, course) if on_equivalence else numbers.at_look
-    most = None if question.open_ended else max(len(pairs), question.planned - len(lost.replicates))
-    found = spread(question.design.test, numbers.effect, numbers.plain)
+    most = None if question.open_ended else max(len(numbers.data), question.planned - len(lost.replicates))
+    found = spread(numbers.effect)
     smallest = smallest_difference(question, course, found, most) if found and most is not None else None
     undecided = verdict is Verdict.INCONCLUSIVE and not caps and course.finished
     return Assessment(
         same_records=same_records, low=low, high=high, level=level, most_pairs=most, smallest_resolvable=smallest,
         lost=lost, imputed=again, findings=findings, capped_by=tuple(caps),
-        unseen=unseen(question.design, pairs, course) if verdict in CLAIMS else None,
-        inconclusive=_kind(numbers, low, smallest) if undecided else None, unaudited=unaudited, verdict=verdict,
+        limits_with_losses=limits_with_losses(question.design, numbers.data, course, lost),
+        unseen=None if verdict not in CLAIMS or numbers.proportions else unseen(question.design, numbers.data, course),
+        inconclusive=_kind(numbers, low, high, smallest) if undecided else None, unaudited=unaudited,
+        verdict=verdict,
     )  # fmt: skip
 
 
-def _kind(numbers: Numbers, low: float | None, smallest: float | None) -> Kind:
-    """Return which kind of INCONCLUSIVE it is: stopped, or whether the margin was within the plan's reach."""
+def _kind(numbers: Numbers, low: float | None, high: float | None, smallest: float | None) -> Kind | None:
+    """Return which kind of INCONCLUSIVE it is: stopped, or whether the margin was within reach; None: not known."""
     if numbers.course.standing == "futile":
         return "futile"
-    reached = smallest is not None and smallest <= numbers.question.design.margin
-    return "bounded" if low is not None and reached else "uninformative"
+    margin = numbers.question.design.margin
+    within = low is not None and high is not None and max(-low, high) < margin
+    reached = low is not None and smallest is not None and smallest <= margin
+    beyond: Kind | None = "uninformative" if numbers.pairs_needed is not None else None
+    return "bounded" if within or reached else beyond
 
 
 def _estimate(
-    course: Course, effect: AdjustedDifference | None, plain: PairedDifference | None, rank: SignedRank | None
+    course: Course, effect: Effect | None, plain: PairedDifference | None
 ) -> float | None:
     if course.looks and course.looks[-1].mean is not None:
         return course.looks[-1].mean
-    if rank is not None:
-        return rank.estimate
     if effect is not None:
         return effect.mean
     return plain.mean if plain is not None else None
 
 
-def _interval(
-    question: Question, course: Course, effect: AdjustedDifference | None, used: Sequence[Pair]
-) -> DifferenceInterval:
+def _interval(question: Question, course: Course, effect: Effect | None) -> DifferenceInterval:
     """Return the interval of the last look; where no look with a bound was taken, one that no boundary corrects."""
     design, last = question.design, course.looks[-1] if course.looks else None
     if last is not None and (last.bound_p is not None or last.bound_e is not None):
         return last.low, last.high, _level(question, course, last.alpha)
-    if design.test == "rank":
-        found = hodges_lehmann_interval([pair.a for pair in used], [pair.b for pair in used], question.alpha)
-    else:
-        found = effect.interval(question.alpha) if effect is not None else None
+    found = effect.interval(question.alpha) if effect is not None else None
     early = not course.finished and (len(design.looks) > 1 or question.open_ended)
     return *(found or (None, None)), Level(confidence=1.0 - question.alpha, early=early)
 

@@ -19,6 +19,16 @@ def statistics() -> Mapping[str, Statistic[Any]]:
     return dict(sorted(found.items(), key=lambda item: (item[1].kind == "effect", item[1].place, item[0])))
 
 
-def describe(a: Sequence[float], b: Sequence[float], rng_seed: int, *, lower: bool = False) -> dict[str, Any]:
-    """Compute every statistic of endpoints a, b [pairs] by name, None where there is none. `lower` is better or not."""
-    return {name: statistic.of(a, b, rng_seed, lower=lower) for name, statistic in statistics().items()}
+def describe(
+    a: Sequence[float], b: Sequence[float], rng_seed: int, *, lower: bool = False, paired: bool = True,
+    binary: bool = False,
+) -> dict[str, Any]:  # fmt: skip
+    """Compute every statistic of endpoints a, b [pairs] by name, None where there is none. `lower` is better or not.
+
+    Of runs that form no pairs, and of those that came to 0 or 1, only what means something there.
+    """
+    return {
+        name: statistic.of(a, b, rng_seed, lower=lower)
+        if (paired or statistic.of_unpaired) and (statistic.of_binary or not binary) else None
+        for name, statistic in statistics().items()
+    }  # fmt: skip

@@ -9,16 +9,16 @@ from typing import Any, Literal
 import msgspec
 
 from esper_ab.design.pairs_needed import PairsNeeded
-from esper_ab.stats.adjusted_difference import AdjustedDifference
 from esper_ab.stats.equivalence import Equivalence
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
-from esper_ab.stats.pair import Pair, commonest, resolution
+from esper_ab.stats.pair import Pair, Samples, commonest, endpoints, resolution
 from esper_ab.stats.paired_difference import PairedDifference
+from esper_ab.stats.proportions import Proportions
 from esper_ab.stats.signed_rank import SignedRank
-from esper_ab.stats.text import percent
+from esper_ab.stats.text import n_pairs, percent
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.imputation import Imputed
-from esper_ab.verdict.look import Look
+from esper_ab.verdict.look import Effect, Look
 from esper_ab.verdict.looks import Course
 from esper_ab.verdict.question import Lost, Question
 from esper_ab.verdict.sample_size import extendable
@@ -47,33 +47,66 @@ DifferenceInterval = tuple[float | None, float | None, Level]
 
 @dataclass(frozen=True, kw_only=True)
 class Numbers:
-    """What pairs and looks say about a - b. A statistic is None where the data do not allow it.
+    """What runs and looks say about a - b. A statistic is None where the data do not allow it.
 
-    Statistics are of the `used` pairs: those before the last look taken, all pairs while none was taken.
+    Statistics are of the `used` pairs: those before the last look taken, all pairs while none was taken. Of runs that
+    form no pairs all are used, and counted are those of the smaller group.
     """
 
     question: Question
     course: Course
-    pairs: tuple[Pair, ...]  # all, by replicate
+    pairs: tuple[Pair, ...]  # all, by replicate; of runs that form none, ()
+    samples: Samples | None  # the runs of both groups where they form no pairs
     used: int  # pairs, the first of them
     estimate: float | None  # of the deciding analysis; the plain mean while positions cannot be told apart
     at_look: DifferenceInterval  # the repeated interval of the last look; before any, an uncorrected one
     simultaneous: DifferenceInterval  # at the last look: those of all comparisons hold at once; before any, no limits
     futility: DifferenceInterval  # that a stop for futility rests on, at the last look; where none can: no limits
-    effect: AdjustedDifference | None  # adjusted as declared; None where positions cannot be told apart
-    plain: PairedDifference | None  # not adjusted, at the level 1 - alpha of the comparison
+    effect: Effect | None  # of pairs adjusted as declared; None where positions cannot be told apart
+    plain: PairedDifference | None  # t of pairs, not adjusted, at the level 1 - alpha of the comparison
     rank: SignedRank | None
     descriptive: Mapping[str, Any]  # results of the descriptive statistics, by name
-    equivalence: Equivalence | None  # at the last planned look, against its bound; of the t-test only
+    equivalence: Equivalence | None  # at the last planned look, against its bound
     pairs_needed: PairsNeeded | None  # in this plan; beyond it at the price of an extension
     pairs_anew: PairsNeeded | None  # in a new plan with about the last bound of this one
 
     @property
+    def data(self) -> tuple[Pair, ...] | Samples:
+        """All pairs, or all runs where they form none."""
+        return self.pairs if self.samples is None else self.samples
+
+    @property
+    def proportions(self) -> Proportions | None:
+        """The effect where every outcome is 0 or 1, so that an exact test decides; else None."""
+        return self.effect if isinstance(self.effect, Proportions) else None
+
+    @property
+    def test(self) -> str:
+        """The deciding test of a planned look, in words."""
+        adjusted = "adjusted " if self.question.design.adjusted else ""
+        return (self.effect and self.effect.name) or f"{adjusted}paired t"
+
+    def counted(self, pairs: int) -> str:
+        """Write "8 pairs"; where the runs form none "5 and 40 runs", which are all."""
+        return n_pairs(pairs) if self.samples is None else f"{len(self.samples.a)} and {len(self.samples.b)} runs"
+
+    def worded(self, text: str) -> str:
+        """Write a text without names about pairs for runs that form none."""
+        return text.replace("pairs", "runs") if self.samples is not None else text
+
+    @property
     def degenerate(self) -> bool:
         """Whether the differences used are no sample that the deciding test may be applied to."""
-        if self.question.design.test == "rank" or self.effect is None:
+        if self.effect is None:
             return self.plain is not None and self.plain.degenerate
         return self.effect.degenerate
+
+    @property
+    def constant(self) -> str:
+        """The difference of every pair used where it is one and the same and not 0, in words; else ""."""
+        plain = self.plain
+        same = plain is not None and plain.sd == 0.0 and plain.mean != 0.0 and self.proportions is None
+        return self.question.design.difference(plain.mean) if plain is not None and same else ""
 
     @property
     def extendable(self) -> bool:
@@ -81,32 +114,25 @@ class Numbers:
         return extendable(self.question, self.course)
 
     @property
-    def stuck(self) -> tuple[int, float] | None:
-        """How many runs of the pairs used came to one and the same endpoint, and to which; None unless most did."""
-        endpoints = [value for pair in self.pairs[: self.used] for value in (pair.a, pair.b)]
-        count, value = commonest(endpoints, resolution(endpoints)) if endpoints else (0, 0.0)
-        return (count, value) if 2 * count > len(endpoints) else None
+    def stuck(self) -> tuple[int, int, float] | None:
+        """How many of the runs used came to one and the same endpoint, and to which; None unless most did."""
+        runs = [value for side in endpoints(self.samples or self.pairs[: self.used]) for value in side]
+        count, value = commonest(runs, resolution(runs)) if runs else (0, 0.0)
+        return (count, len(runs), value) if 2 * count > len(runs) else None
 
     @property
-    def too_few_for_equivalence(self) -> bool:
-        """Whether the number of pairs alone rules out the claim that the difference is smaller than the margin."""
-        look, margin = self.last_look, self.question.design.margin
-        if look is None or look.pairs >= LEAST_EQUIVALENCE_PAIRS:
-            return False
-        low, high = look.equivalence_low, look.equivalence_high
-        return low is not None and high is not None and -margin < low and high < margin
-
-    @property
-    def mean_contradicts(self) -> bool:
-        """Whether ranks would decide at the last look, were it not for the mean difference."""
-        look, plain, margin = self.last_look, self.plain, self.question.design.margin
-        if self.question.design.test != "rank" or look is None or plain is None or look.low is None:
-            return False
-        if look.low > 0.0 or (look.high is not None and look.high < 0.0):
-            return plain.mean * look.low <= 0.0
-        low, high = look.equivalence_low, look.equivalence_high
-        inside = low is not None and high is not None and -margin < low and high < margin
-        return inside and abs(plain.mean) >= margin
+    def small_from(self) -> str:
+        """From when on the look could say that the difference is smaller than the margin: "15 pairs"; "": it may."""
+        look, design = self.last_look, self.question.design
+        if look is None or look.equivalence_low is None or look.equivalence_high is None:
+            return ""
+        if not -design.margin < look.equivalence_low <= look.equivalence_high < design.margin:
+            return ""
+        least = design.least_small(look.replicates)
+        if least is None and design.looks[-1] >= LEAST_EQUIVALENCE_PAIRS:
+            return "the last planned look"
+        least = least or LEAST_EQUIVALENCE_PAIRS
+        return "" if look.pairs >= least else self.worded(n_pairs(least))
 
     @property
     def last_look(self) -> Look | None:
@@ -126,6 +152,7 @@ class Assessment:
     smallest_resolvable: float | None  # difference, with `most_pairs` pairs and 80 % power at the observed SD
     lost: Lost
     imputed: Imputed | None  # only where a decision could hang on losses
+    limits_with_losses: tuple[float | None, float | None]  # of the repeated interval, whatever was lost; else None
     findings: tuple[Finding, ...]  # of the audit, those that touch this comparison
     capped_by: tuple[str, ...]  # why at most INCONCLUSIVE, one sentence each
     unseen: Unseen | None  # what a claim could not have seen; None where nothing is claimed

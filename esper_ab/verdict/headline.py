@@ -11,8 +11,10 @@ from enum import StrEnum
 
 from esper_ab.design.pairs_needed import MOST_NAMED
 from esper_ab.settings.differences import capital, named
-from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
-from esper_ab.stats.text import digits_apart, n_pairs, percent
+from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.stats.pair import endpoints
+from esper_ab.stats.text import counted, digits_apart, n_pairs, percent
+from esper_ab.verdict.drifting import DRIFT
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.word import CLAIMS, DIFFERENT, Verdict
 
@@ -21,23 +23,35 @@ class Why(StrEnum):
     """Why a comparison is not decided, as the end of "Not decided: ..., but ..."; `_why` chooses one."""
 
     AUDIT = "the audit allows no verdict"
+    DRIFT = "the differences drift from pair to pair"
     LOST = "the runs that were lost could turn it"
     NO_PAIR = "no pair was complete at the last look"
     FEW = f"a verdict needs at least {LEAST_PAIRS} pairs"
     FLOOR = "they do not stand clear of what a group comes to that learns nothing"
     FUTILE = "it was stopped for futility: a difference of the margin had become unlikely"
     WITHDRAWN = "what an earlier look decided the last one does not show"
-    MEAN = "the mean difference contradicts what most pairs show"
     NO_SPREAD = "too little varies between the pairs for any test"
     NO_INTERVAL = "these pairs give no interval"
-    EARLY = f"that a difference is smaller than the margin is not said before {LEAST_EQUIVALENCE_PAIRS} pairs"
+    EARLY = "it is too early to call the difference smaller than the margin"
     NO_LOOK = "the first planned look is still to come"
     ZERO = "the interval includes 0"
     BOUND = "the test has not reached its bound"
 
 
 def headline(evidence: Evidence) -> str:
-    """Write the answer in one plain sentence: how the first group stands to the second, how large, how sure."""
+    """Write the answer in one plain sentence: how the first group stands to the second, how large, how sure.
+
+    Of numbers from elsewhere it ends with what was counted, for nobody but their maker knows that they are runs.
+    """
+    said, unit = _answer(evidence), evidence.question.unit
+    if not unit or not evidence.used:
+        return said
+    a, b = map(len, endpoints(evidence.samples or evidence.pairs[: evidence.used]))
+    each = f"of {evidence.question.a} and {b} of {evidence.question.b}" if a != b else "per group"
+    return f"{said.removesuffix('.')}; {counted(a, unit)} {each}."
+
+
+def _answer(evidence: Evidence) -> str:
     verdict, question = evidence.verdict, evidence.question
     a, b = question.a, question.b
     if verdict is Verdict.INCONCLUSIVE:
@@ -64,8 +78,8 @@ def headline_of(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> str:
     if verdict is Verdict.BLOCKED:
         return f"No answer for {them}: the audit forbids a comparison{'' if one else '; its table says why'}."
     if verdict is Verdict.NO_INFERENCE:
-        few = len(evidence.pairs) > 0
-        why = f"fewer than {LEAST_PAIRS} pairs show nothing" if few else "no pair is complete"
+        none = "no pair is complete" if evidence.samples is None else "one has no run"
+        why = f"fewer than {LEAST_PAIRS} pairs show nothing" if evidence.data else none
         return f"Nothing can be said of {them}: {why}."
     if verdict is Verdict.IDENTICAL:
         them = them if one else capital(them)
@@ -96,18 +110,20 @@ def _open(evidence: Evidence) -> str:
     why = _why(evidence)
     if evidence.estimate is None:
         return f"Not decided{_yet(evidence)}: {why}."
-    reason: str = why
+    reason = evidence.worded(why)
     if why is Why.ZERO:
         reason = f"the {_interval(evidence)}, {_span(evidence)}, includes 0"
+    if why is Why.EARLY:
+        reason = f"calling the difference smaller than the margin takes {evidence.small_from}"
+    if evidence.constant:
+        answer = f"every pair differs by {evidence.constant}; this is the answer for these seeds"
+        return f"Not decided{_yet(evidence)}: {answer}."
     if why is Why.NO_SPREAD and evidence.stuck is not None:
-        reason = f"{_stuck(evidence, *evidence.stuck)}, which leaves too little spread for any test"
+        count, runs, value = evidence.stuck
+        stuck = f"{count} of {runs} runs came to {evidence.question.design.value(value)}"
+        reason = f"{stuck}, which leaves too little spread for any test"
     said = f"{_looks(evidence)}{_wins(evidence)}, but {reason}{_would_decide(evidence, why)}"
     return f"Not decided{_yet(evidence)}: {said}."
-
-
-def _stuck(evidence: Evidence, count: int, value: float) -> str:
-    """Write "10 of 12 runs came to 100.00 %"."""
-    return f"{count} of {2 * evidence.used} runs came to {evidence.question.design.value(value)}"
 
 
 def _would_decide(evidence: Evidence, why: Why) -> str:
@@ -122,8 +138,8 @@ def _would_decide(evidence: Evidence, why: Why) -> str:
 
 def _why(evidence: Evidence) -> Why:
     if evidence.capped_by:
-        if any(finding.weight == "caps" for finding in evidence.findings):
-            return Why.AUDIT
+        if caps := {finding.kind for finding in evidence.findings if finding.weight == "caps"}:
+            return Why.DRIFT if caps == {DRIFT} else Why.AUDIT
         return Why.LOST if evidence.imputed is not None and not evidence.imputed.survives else Why.FLOOR
     if evidence.estimate is None:
         return Why.NO_PAIR
@@ -133,7 +149,7 @@ def _why(evidence: Evidence) -> Why:
         return Why.FUTILE
     if evidence.course.decision != evidence.course.standing:
         return Why.WITHDRAWN
-    return Why.MEAN if evidence.mean_contradicts else _why_open(evidence)
+    return _why_open(evidence)
 
 
 def _why_open(evidence: Evidence) -> Why:
@@ -141,7 +157,7 @@ def _why_open(evidence: Evidence) -> Why:
     low, high = evidence.low, evidence.high
     if low is None or high is None:
         return Why.NO_SPREAD if evidence.degenerate else Why.NO_INTERVAL
-    if evidence.too_few_for_equivalence and low <= 0.0 <= high:
+    if evidence.small_from and low <= 0.0 <= high:
         return Why.EARLY
     if low <= 0.0 <= high:
         return Why.ZERO
@@ -149,7 +165,8 @@ def _why_open(evidence: Evidence) -> Why:
 
 
 def _few(evidence: Evidence) -> str:
-    return "one pair: in it" if len(evidence.pairs) == 1 else f"fewer than {LEAST_PAIRS} pairs: in these"
+    few = evidence.worded(f"fewer than {LEAST_PAIRS} pairs: in these")
+    return "one pair: in it" if len(evidence.pairs) == 1 else few
 
 
 def _yet(evidence: Evidence) -> str:
@@ -205,11 +222,13 @@ def _size(evidence: Evidence, value: float | None = None) -> str:
 
 
 def _wins(evidence: Evidence) -> str:
-    """Write ", in 5 of 6 pairs": those in which the difference has the direction of the estimate."""
+    """Write ", in 5 of 6 pairs": those in which the difference has the direction of the estimate, and how many tie."""
     estimate, used = evidence.estimate, evidence.pairs[: evidence.used]
     if len(used) < 2 or estimate is None or _equal(evidence):
         return ""
-    return f", in {sum(pair.a > pair.b if estimate > 0 else pair.a < pair.b for pair in used)} of {n_pairs(len(used))}"
+    ahead = sum(pair.a > pair.b if estimate > 0 else pair.a < pair.b for pair in used)
+    ties = sum(pair.a == pair.b for pair in used)
+    return f", in {ahead} of {n_pairs(len(used))}{f' ({ties} tied)' if ties else ''}"
 
 
 def _bracketed(evidence: Evidence) -> str:

@@ -1,10 +1,11 @@
-"""Sensitivity of a decision to lost runs: imputation against the claim. Pure.
+"""Sensitivity of a claim to lost runs: imputation against it. Pure.
 
-Runs need not be lost at random: a group may lose its bad ones, or its good ones. So the runs that failed get, of all
-endpoints observed in either group, the one that speaks most against the claim: the worst where the claim is that their
-group is better, the best where it is that it is worse; for a claim that the difference is small, both directions are
-tried. Runs that were cancelled with them get the mean of their group. Then the last look is taken again at its own
-bound. A decision that survives does not depend on the losses.
+Runs need not be lost at random: a crash may replace a collapse, so that no observed endpoint bounds what was lost. For
+a claim that a group is better, each of its lost runs counts as the declared worst outcome, each of the other group's as
+the best outcome seen, and the last look is taken again at its own bound. Without a declared worst a group that lost a
+run is not called better. That a difference is small is claimed only where both groups lost equally many runs, at most
+one each, and the look still shows it with either group's lost run as the worst one. Runs that were cancelled because
+another run of their replicate failed get the mean of their group.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from collections.abc import Sequence
 import msgspec
 
 from esper_ab.design.design import Design
-from esper_ab.stats.pair import Pair
+from esper_ab.stats.pair import Data, Pair, Samples, before, endpoints
+from esper_ab.verdict.look import Look
 from esper_ab.verdict.looks import Course, retake
 from esper_ab.verdict.question import HalfPair, Lost
 
@@ -23,17 +25,17 @@ _RECURS = 2  # replicates that failed by one group's run and none by the other's
 
 
 class Imputed(msgspec.Struct, frozen=True, kw_only=True):
-    """The last look with lost runs imputed; of two directions, the one that speaks more against the decision."""
+    """A claim with lost runs imputed; of two directions, the one that speaks more against it."""
 
     lost_a: int  # replicates given up because of a's run, before that look
     lost_b: int
-    given_a: float | None  # what failed runs of a got; None: none failed
+    given_a: float | None  # what failed runs of a got; None: none failed, or nothing can be imputed
     given_b: float | None
     pairs: int  # observed and imputed ones
-    mean: float | None  # of the differences
+    mean: float | None  # of the differences; None: nothing can be imputed
     p: float | None  # of the design's test
     e: float | None  # of the anytime-valid rule
-    survives: bool  # the same decision in the same direction
+    survives: bool  # the same claim in the same direction
     small: bool  # in both directions the look still shows that the difference is smaller than the margin
 
 
@@ -44,41 +46,48 @@ def recurs_in(a: str, b: str, lost: Lost) -> str | None:
     return b if lost.b >= _RECURS and lost.a == 0 else None
 
 
-def completed(pairs: Sequence[Pair], halves: Sequence[HalfPair], against: int) -> tuple[tuple[Pair, ...], float, float]:
-    """Return all pairs, half pairs completed, and what a failed run of a and of b gets.
+def completed(
+    design: Design, data: Data, halves: Sequence[HalfPair], *, against_a: bool
+) -> tuple[Data, float | None, float]:
+    """Return all runs, half pairs completed against one group, and what its failed runs and the other's get.
 
-    `against`: +1 speaks against a lying above b (the lowest endpoint to a, the highest to b), -1 against a lying below.
-    So a group that is said to be better gets the worst, whichever direction is better. A cancelled run gets its
-    group's mean. A replicate in which neither of the two failed, but a third group's run, stays out.
-    ValueError without any endpoint.
+    The group gets the declared worst outcome, or a worse one that was seen (None: none is declared, and none of its
+    runs failed); the other the best one seen; a cancelled run the mean of its group. A replicate in which neither of
+    the two failed, but a third group's run, stays out. ValueError without any endpoint.
     """
-    seen_a = [value for value in (*(pair.a for pair in pairs), *(half.a for half in halves)) if value is not None]
-    seen_b = [value for value in (*(pair.b for pair in pairs), *(half.b for half in halves)) if value is not None]
-    if not seen_a and not seen_b:
+    ends_a, ends_b = endpoints(data)
+    seen_a = [*ends_a, *(half.a for half in halves if half.a is not None)]
+    seen_b = [*ends_b, *(half.b for half in halves if half.b is not None)]
+    seen = (*seen_a, *seen_b)
+    if not seen:
         raise ValueError("no endpoint was observed")
-    lowest, highest = min((*seen_a, *seen_b)), max((*seen_a, *seen_b))
-    given_a, given_b = (lowest, highest) if against > 0 else (highest, lowest)
+    best = min(seen) if design.outcome.sign < 0.0 else max(seen)
+    worst = None if design.worst is None else design.outcome.worst((design.worst, *seen))
+    given_a, given_b = (worst, best) if against_a else (best, worst)
 
-    def complete(value: float | None, failed: bool, given: float, seen: list[float]) -> float:
+    def complete(value: float | None, failed: bool, given: float | None, own: list[float]) -> float:
         if value is not None:
             return value
-        return given if failed or not seen else math.fsum(seen) / len(seen)
+        if failed and given is None:
+            raise ValueError("no worst outcome is declared")
+        return given if given is not None and (failed or not own) else math.fsum(own) / len(own)
 
     found = tuple(
         Pair(
-            replicate=half.replicate,
-            a=complete(half.a, half.failed_a, given_a, seen_a),
-            b=complete(half.b, half.failed_b, given_b, seen_b),
-            position_a=half.position_a,
-            position_b=half.position_b,
+            replicate=half.replicate, a=complete(half.a, half.failed_a, given_a, seen_a),
+            b=complete(half.b, half.failed_b, given_b, seen_b), position_a=half.position_a, position_b=half.position_b,
         )
         for half in halves
         if half.failed_a or half.failed_b
-    )
-    return tuple(sorted((*pairs, *found), key=lambda pair: pair.replicate)), given_a, given_b
+    )  # fmt: skip
+    if not isinstance(data, Samples):
+        return (*data, *found), worst, best
+    both = list(zip(found, halves, strict=True))  # of which one half is a lost run, and the other none
+    more_a, more_b = (pair.a for pair, half in both if half.failed_a), (pair.b for pair, half in both if half.failed_b)
+    return Samples(a=(*data.a, *more_a), b=(*data.b, *more_b)), worst, best
 
 
-def imputed(design: Design, pairs: Sequence[Pair], course: Course, lost: Lost) -> Imputed | None:
+def imputed(design: Design, data: Data, course: Course, lost: Lost) -> Imputed | None:
     """Take the look that the verdict rests on again with lost runs imputed; None without a claim or a failed run.
 
     That is the last look: the deciding one where the design stops early, else a later one, whose numbers are reported.
@@ -86,26 +95,58 @@ def imputed(design: Design, pairs: Sequence[Pair], course: Course, lost: Lost) -
     if not course.claimed:
         return None
     look = course.looks[-1]
-    lost = lost.before(look.replicates)
+    lost, seen = lost.before(look.replicates), before(data, look.replicates)
     if not lost.a and not lost.b:
         return None
-    before = [pair for pair in pairs if pair.replicate < look.replicates]
-    both = [_again(design, course, before, lost, against) for against in (1, -1)]
-    small = all(one.small for one in both)
-    if course.decision == "crossed":
-        found = both[0] if course.direction > 0 else both[1]
-    else:
-        found = min(both, key=lambda one: (one.survives, -abs(one.mean or 0.0)))
-    return msgspec.structs.replace(found, small=small)
-
-
-def _again(design: Design, course: Course, pairs: Sequence[Pair], lost: Lost, against: int) -> Imputed:
-    """Take the last look again with the failed runs imputed in one direction."""
-    full, given_a, given_b = completed(pairs, lost.replicates, against)
-    again = retake(design, course.looks[-1], full)
-    agree = again.mean is not None and again.mean * course.direction > 0.0
-    return Imputed(
-        lost_a=lost.a, lost_b=lost.b, given_a=given_a if lost.a else None, given_b=given_b if lost.b else None,
-        pairs=again.pairs, mean=again.mean, p=again.p, e=again.e, small=again.small,
-        survives=again.equivalent if course.decision == "equivalent" else again.crossed and agree,
+    both = _both(design, look, seen, lost)
+    small = both is not None and all(one.small for one, _, _ in both)
+    favours_a = course.direction * design.outcome.sign > 0.0
+    none = Imputed(
+        lost_a=lost.a, lost_b=lost.b, given_a=None, given_b=None, pairs=look.pairs, mean=None, p=None, e=None,
+        survives=False, small=small,
     )  # fmt: skip
+    if course.decision == "equivalent":
+        if both is None:
+            return none
+        again, given_a, given_b = min(both, key=lambda one: (one[0].equivalent, -abs(one[0].mean or 0.0)))
+        survives = again.equivalent
+    else:
+        if design.worst is None and (lost.a if favours_a else lost.b):
+            return none
+        again, given_a, given_b = _again(design, look, seen, lost, against_a=favours_a)
+        survives = again.crossed and again.mean is not None and again.mean * course.direction > 0.0
+    return msgspec.structs.replace(
+        none, given_a=given_a if lost.a else None, given_b=given_b if lost.b else None, pairs=again.pairs,
+        mean=again.mean, p=again.p, e=again.e, survives=survives,
+    )  # fmt: skip
+
+
+def limits_with_losses(design: Design, data: Data, course: Course, lost: Lost) -> tuple[float | None, float | None]:
+    """Return limits of the last look's repeated interval that hold whatever its lost runs would have come to.
+
+    (None, None) where that cannot be said: losses that are unequal or several, no declared worst, no interval.
+    """
+    if not course.looks:
+        return None, None
+    look = course.looks[-1]
+    lost, seen = lost.before(look.replicates), before(data, look.replicates)
+    both = ((look, None, None),) if not lost.a and not lost.b else _both(design, look, seen, lost)
+    if both is None or any(one.low is None or one.high is None for one, _, _ in both):
+        return None, None
+    return min(one.low or 0.0 for one, _, _ in both), max(one.high or 0.0 for one, _, _ in both)
+
+
+_Again = tuple[Look, float | None, float | None]  # a look taken again, and what failed runs of a and of b got
+
+
+def _both(design: Design, look: Look, data: Data, lost: Lost) -> tuple[_Again, _Again] | None:
+    """Take the look again against either group; None where losses leave no claim that a difference is small."""
+    if design.worst is None or lost.a != lost.b or lost.a > 1:
+        return None
+    first, second = (_again(design, look, data, lost, against_a=against_a) for against_a in (True, False))
+    return first, second
+
+
+def _again(design: Design, look: Look, data: Data, lost: Lost, *, against_a: bool) -> _Again:
+    full, worst, best = completed(design, data, lost.replicates, against_a=against_a)
+    return (retake(design, look, full), *((worst, best) if against_a else (best, worst)))

@@ -6,7 +6,7 @@ Knows one comparison and one look; how the comparisons of an experiment share al
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 import msgspec
@@ -14,26 +14,27 @@ import msgspec
 from esper_ab.design.counterbalance import told_apart
 from esper_ab.design.design import Design
 from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_difference
-from esper_ab.stats.anytime_t import anytime_interval, log_evidence
-from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
-from esper_ab.stats.pair import Pair, degenerate
-from esper_ab.stats.signed_rank import hodges_lehmann_interval, signed_rank
+from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.stats.pair import Data, Samples, before, endpoints
+from esper_ab.stats.proportions import Proportions, proportions
+from esper_ab.stats.welch import welch
 
 _LARGEST_LOG = 700.0  # exp() of more is no float; an e-value beyond it says no more
 Interval = tuple[float, float] | None
+Effect = AdjustedDifference | Proportions
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
     """One comparison at one look. What the pairs cannot give is None."""
 
     replicates: int
-    pairs: int  # of these replicates, lost ones not among them
+    pairs: int  # of these replicates, lost ones not among them; of runs that form none, those of the smaller group
     alpha: float  # that the comparison holds here
     bound_p: float | None  # nominal two-sided p; None at a look of the anytime-valid rule, or without any boundary
     bound_e: float | None  # e-value asked for; None at a planned look
     p: float | None  # of the design's test; None at a look of the anytime-valid rule
     e: float | None
-    mean: float | None  # Hodges-Lehmann estimate when the test is "rank"
+    mean: float | None
     low: float | None  # repeated interval: the differences that this look's bound does not reject
     high: float | None
     simultaneous_low: float | None  # interval at the share held first: those of all comparisons hold at once
@@ -52,44 +53,48 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class LookData:
-    """Estimate and test of the pairs of one look, before any bound."""
+    """Estimate and test of the runs of one look, before any bound."""
 
     pairs: int
-    effect: AdjustedDifference | None
-    a: tuple[float, ...]  # endpoints
-    b: tuple[float, ...]
+    effect: Effect | None
     p: float | None
-    mean: float | None  # what the test estimates
-    average: float | None  # what is to be estimated; differs from `mean` under the rank test only
-    of_average: AdjustedDifference | None  # unadjusted t of `average`: must agree under the rank test on what is small
+    mean: float | None
 
 
-def look_data(design: Design, replicates: int, pairs: Sequence[Pair]) -> LookData:
-    """Estimate and test the pairs of the first `replicates`; p and means are None where nothing can be tested."""
-    used = [pair for pair in pairs if pair.replicate < replicates]
-    a, b = tuple(pair.a for pair in used), tuple(pair.b for pair in used)
-    sides = [(pair.position_a, pair.position_b) for pair in used]
-    if len(used) >= LEAST_PAIRS and mixed_up(design, sides):  # as lost replicates can leave them: a later look decides
-        return LookData(
-            pairs=len(used), effect=None, a=a, b=b, p=None, mean=None, average=None, of_average=None
-        )
-    if design.test == "rank" and used and not _anytime(design, replicates):
-        rank = signed_rank(a, b)
-        p = None if degenerate(a, b) or not rank.n else rank.p
-        average = math.fsum(x - y for x, y in zip(a, b, strict=True)) / len(a)
-        return LookData(
-            pairs=len(used), effect=None, a=a, b=b, p=p, mean=rank.estimate, average=average,
-            of_average=adjusted_difference(a, b, sides, 1),
-        )  # fmt: skip
-    effect = adjusted_difference(a, b, sides, design.positions if design.adjusted else 1)
-    if effect is None:
-        return LookData(
-            pairs=len(used), effect=None, a=a, b=b, p=None, mean=None, average=None, of_average=None
-        )
-    return LookData(
-        pairs=len(used), effect=effect, a=a, b=b, p=effect.p, mean=effect.mean, average=effect.mean,
-        of_average=None,
-    )  # fmt: skip
+def effect_of(design: Design, data: Data) -> Effect | None:
+    """Estimate and test the difference of two groups; None where it cannot be estimated.
+
+    This alone decides the test: whether the runs form pairs, and whether all of them came to 0 or 1.
+    """
+    a, b = endpoints(data)
+    one = _one(design, {*a, *b})
+    if one is not None and data:
+        return proportions(a, b, one, paired=not isinstance(data, Samples))
+    if isinstance(data, Samples):
+        return welch(a, b)
+    sides = [(pair.position_a, pair.position_b) for pair in data]
+    return adjusted_difference(a, b, sides, design.positions if design.adjusted else 1)
+
+
+def _one(design: Design, seen: Set[float]) -> float | None:
+    """Return what a success counts where every outcome is a success or 0: 1, or 100 in percent; else None.
+
+    Where all outcomes are equal, a margin as large as that shows that they are numbers of another kind.
+    """
+    outcome, ones = design.outcome, (100.0, 1.0) if design.outcome.unit == "%" else (1.0,)
+    likely = (one for one in ones if outcome.high in (None, one) and (len(seen) > 1 or design.margin < one))
+    return next((one for one in likely if seen <= {0.0, one}), None)
+
+
+def look_data(design: Design, replicates: int, data: Data) -> LookData:
+    """Estimate and test the pairs of the first `replicates`; p and mean are None where nothing can be tested."""
+    used = before(data, replicates)
+    sides = [] if isinstance(used, Samples) else [(pair.position_a, pair.position_b) for pair in used]
+    # As lost replicates can leave them: a later look decides.
+    apart = len(used) < LEAST_PAIRS or not mixed_up(design, sides)
+    effect = effect_of(design, used) if apart else None
+    p, mean = (effect.p, effect.mean) if effect is not None else (None, None)
+    return LookData(pairs=len(used), effect=effect, p=p, mean=mean)
 
 
 def mixed_up(design: Design, sides: Sequence[tuple[int, int]]) -> bool:
@@ -111,14 +116,15 @@ def take_look(design: Design, replicates: int, data: LookData, n_open: int) -> L
         at = design.looks.index(replicates)
         bound, first = (design.boundary(n).nominal_p[at] for n in (n_open, len(design.comparisons)))
         twice = 2.0 * first  # two one-sided tests at `first`
-    interval, simultaneous, equal = (_interval(design, data, p) for p in (bound, first, twice))
+    interval, simultaneous, equal = (_interval(data, p) for p in (bound, first, twice))
     reached = data.p is not None and bound is not None and bound > 0.0 and data.p <= bound
     crossed = reached and _crosses(data, interval)
-    equivalent = not reached and _small(data, equal, design.margin, twice)
+    least = design.least_small(replicates)
+    equivalent = not reached and _small(data, equal, design.margin, least)
     look = Look(
         replicates=replicates, pairs=data.pairs, alpha=design.alpha / n_open, bound_p=bound, bound_e=None,
         p=data.p, e=None, mean=data.mean, **_limits(interval, simultaneous, equal), equivalence_p=first,
-        crossed=crossed, small=_small(data, simultaneous, design.margin, first), equivalent=equivalent, futile=False,
+        crossed=crossed, small=_small(data, simultaneous, design.margin, least), equivalent=equivalent, futile=False,
     )  # fmt: skip
     stop = design.futility.nominal_p[design.looks.index(replicates)] if design.futility is not None else 0.0
     return _with_futility(look, data, stop, design) if stop else look
@@ -126,9 +132,9 @@ def take_look(design: Design, replicates: int, data: LookData, n_open: int) -> L
 
 def _with_futility(look: Look, data: LookData, stop: float, design: Design) -> Look:
     """Return the look with its interval at twice `stop`, and whether that stops a comparison that is not decided."""
-    interval = _interval(design, data, 2.0 * stop)
+    interval = _interval(data, 2.0 * stop)
     low, high = interval or (None, None)
-    unlikely = _small(data, interval, design.margin, 2.0 * stop, LEAST_PAIRS)
+    unlikely = _small(data, interval, design.margin, LEAST_PAIRS)
     futile = unlikely and not look.crossed and not look.equivalent
     return msgspec.structs.replace(look, futility_p=stop, futility_low=low, futility_high=high, futile=futile)
 
@@ -140,61 +146,37 @@ def _limits(interval: Interval, simultaneous: Interval, equal: Interval) -> dict
     return low | {f"{name}high": found[1] if found else None for name, found in named}
 
 
-def _interval(design: Design, data: LookData, p: float | None) -> Interval:
-    """Return the differences that the design's test does not reject at two-sided `p`."""
-    if not p or data.p is None:
-        return None
-    if design.test == "rank":
-        return hodges_lehmann_interval(data.a, data.b, p)
-    return data.effect.interval(p) if data.effect else None
+def _interval(data: LookData, p: float | None) -> Interval:
+    """Return the differences that the test does not reject at two-sided `p`."""
+    return data.effect.interval(p) if p and data.p is not None and data.effect else None
 
 
 def _anytime_look(design: Design, replicates: int, data: LookData, n_open: int) -> Look:
     bound, first = design.evidence * n_open, design.evidence * len(design.comparisons)
-    effect, log_e = data.effect, None
-    interval: Interval = None
-    simultaneous: Interval = None
-    equal: Interval = None
-    if effect is not None and effect.t is not None and effect.se is not None:
-        log_e = log_evidence(effect.t, effect.df, effect.information)
-        interval, simultaneous, equal = (
-            anytime_interval(effect.mean, effect.se, effect.df, effect.information, e)
-            for e in (bound, first, first / 2.0)
-        )
-    reached = log_e is not None and log_e >= math.log(bound)
+    effect = data.effect
+    log_e = effect.log_evidence() if effect is not None else None
+    interval, simultaneous, equal = (
+        effect.anytime_interval(e) if effect is not None else None for e in (bound, first, first / 2.0)
+    )
+    reached, least = log_e is not None and log_e >= math.log(bound), design.least_small(replicates)
     return Look(
         replicates=replicates, pairs=data.pairs, alpha=design.alpha / n_open, bound_p=None, bound_e=bound, p=None,
         e=None if log_e is None else math.exp(min(log_e, _LARGEST_LOG)), mean=data.mean,
         **_limits(interval, simultaneous, equal), equivalence_p=None,
-        crossed=reached and _crosses(data, interval), small=_small(data, simultaneous, design.margin),
-        equivalent=not reached and _small(data, equal, design.margin), futile=False,
+        crossed=reached and _crosses(data, interval), small=_small(data, simultaneous, design.margin, least),
+        equivalent=not reached and _small(data, equal, design.margin, least), futile=False,
     )  # fmt: skip
 
 
 def _crosses(data: LookData, interval: Interval) -> bool:
-    """Return whether a test that reached its bound may claim a difference: pairs, estimate, mean, interval agree.
-
-    With ties a rank test can reject at an estimate of 0 or beside an interval that holds 0; and what most pairs show
-    the mean may contradict.
-    """
-    if data.pairs < LEAST_PAIRS or not data.mean or data.average is None or interval is None:
+    """Return whether a test that reached its bound may claim a difference: pairs enough, and interval on one side."""
+    if data.pairs < LEAST_PAIRS or not data.mean or interval is None:
         return False
-    above = data.mean > 0.0
-    return (interval[0] > 0.0 and data.average > 0.0) if above else (interval[1] < 0.0 and data.average < 0.0)
+    return interval[0] > 0.0 if data.mean > 0.0 else interval[1] < 0.0
 
 
-def _small(
-    data: LookData, interval: Interval, margin: float, p: float | None = None, least: int = LEAST_EQUIVALENCE_PAIRS
-) -> bool:
-    """Return whether there are `least` pairs, and the interval and the mean lie within the margin.
-
-    Ranks hardly see rare collapses, in which all of a mean difference can lie: under the rank test the interval of the
-    mean at two-sided `p` must lie there, too.
-    """
-    if data.pairs < least or data.average is None or interval is None:
+def _small(data: LookData, interval: Interval, margin: float, least: int | None) -> bool:
+    """Return whether there are `least` pairs (None: there never are), and the interval lies within the margin."""
+    if least is None or data.pairs < least or interval is None:
         return False
-    if data.of_average is not None:
-        also = data.of_average.interval(p) if p else None
-        if also is None or not -margin < also[0] <= also[1] < margin:
-            return False
-    return -margin < interval[0] and interval[1] < margin and abs(data.average) < margin
+    return -margin < interval[0] and interval[1] < margin

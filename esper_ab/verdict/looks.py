@@ -12,14 +12,14 @@ the anytime-valid t.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 import msgspec
 
 from esper_ab.design.design import Contrast, Design
-from esper_ab.stats.pair import Pair
+from esper_ab.stats.pair import Data
 from esper_ab.verdict.look import Look, look_data, take_look
 
 LookDecision = Literal["open", "crossed", "equivalent", "futile"]
@@ -58,7 +58,7 @@ class _Track:
     """State of one comparison between two looks."""
 
     design: Design  # of the experiment, with the margin and the outcome of this comparison
-    pairs: list[Pair]  # by replicate
+    data: Data
     looks: list[Look] = field(default_factory=list)
     decision: LookDecision = "open"
     decided_at: int | None = None
@@ -68,20 +68,17 @@ class _Track:
 
 
 def follow(
-    design: Design, pairs: Mapping[Contrast, Sequence[Pair]], complete: int,
+    design: Design, pairs: Mapping[Contrast, Data], complete: int,
     own: Mapping[Contrast, Design] | None = None,
 ) -> dict[Contrast, Course]:  # fmt: skip
     """Return the course of every comparison of the design after its first `complete` replicates.
 
-    `complete`: leading replicates whose runs are all finished or lost. `pairs`: in any order; those of later replicates
-    are ignored. Replicates count from 0. `own`: the design with margin and outcome of each comparison, where they
-    differ.
+    `complete`: leading replicates whose runs are all finished or lost. `pairs`: in any order, those of later replicates
+    are ignored; or runs that form none, at which there is one look. Replicates count from 0. `own`: the design with
+    margin and outcome of each comparison, where they differ.
     """
     tracks = {
-        contrast: _Track(
-            design=own[contrast] if own else design,
-            pairs=sorted(pairs.get(contrast, ()), key=lambda pair: pair.replicate),
-        )
+        contrast: _Track(design=own[contrast] if own else design, data=pairs.get(contrast, ()))
         for contrast in design.comparisons
     }
     for replicates in _looks(design, complete):
@@ -97,10 +94,10 @@ def follow(
     }
 
 
-def retake(design: Design, look: Look, pairs: Sequence[Pair]) -> Look:
-    """Take `look` again with other pairs, at the bounds that held there."""
-    data = look_data(design, look.replicates, pairs)
-    return take_look(design, look.replicates, data, round(design.alpha / look.alpha))
+def retake(design: Design, look: Look, data: Data) -> Look:
+    """Take `look` again with other runs, at the bounds that held there."""
+    found = look_data(design, look.replicates, data)
+    return take_look(design, look.replicates, found, round(design.alpha / look.alpha))
 
 
 def _looks(design: Design, complete: int) -> Iterator[int]:
@@ -114,10 +111,10 @@ def _take(design: Design, replicates: int, tracks: list[_Track]) -> None:
     n_open = sum(not track.passed_on for track in tracks)
     decided = [] if design.early_stop else [track for track in tracks if track.decision != "open"]
     for track in decided:
-        data = look_data(track.design, replicates, track.pairs)
+        data = look_data(track.design, replicates, track.data)
         track.looks.append(take_look(track.design, replicates, data, track.held))
     undecided = [
-        (track, look_data(track.design, replicates, track.pairs)) for track in tracks if track.decision == "open"
+        (track, look_data(track.design, replicates, track.data)) for track in tracks if track.decision == "open"
     ]
     while True:
         seen = [(track, data, take_look(track.design, replicates, data, n_open)) for track, data in undecided]

@@ -20,6 +20,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     recorded: bool = True  # False: of runs that were made elsewhere, of which endpoints alone are known
     same_settings: bool = False  # no setting differs that one of the groups reads: equal records were certain
     declared: bool = True  # False: asked after the runs, so that what is found is exploratory
+    unit: str = ""  # what of each group is counted, in the headline of numbers from elsewhere: "training run"
     rng_seed: int = 0  # of the bootstraps: from the plan's digest, so that the same plan gives the same bytes
 
     @property
@@ -57,6 +58,7 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True):
     """The replicates that give no pair: a run was lost to a failure, not to divergence (that is an outcome)."""
 
     replicates: tuple[HalfPair, ...] = ()
+    paired: bool = True  # False: one lost run each, whose partner there never was
 
     @property
     def a(self) -> int:
@@ -71,9 +73,10 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def cancelled(self) -> tuple[int, int]:
         """Runs of a and of b that did not fail themselves: they were cancelled, or are without a partner."""
-        either = [half for half in self.replicates if half.failed_a or half.failed_b]
+        either = [half for half in self.replicates if self.paired and (half.failed_a or half.failed_b)]
         return sum(not half.failed_a for half in either), sum(not half.failed_b for half in either)
 
     def before(self, replicate: int) -> Lost:
         """Return the losses among the replicates below `replicate`."""
-        return Lost(replicates=tuple(half for half in self.replicates if half.replicate < replicate))
+        earlier = tuple(half for half in self.replicates if half.replicate < replicate)
+        return msgspec.structs.replace(self, replicates=earlier)

@@ -9,29 +9,25 @@ from esper_ab.design.pairs_needed import PairsNeeded, PBound, pairs_needed, smal
 from esper_ab.stats.adjusted_difference import AdjustedDifference
 from esper_ab.stats.anytime_t import anytime_interval
 from esper_ab.stats.distributions import t_sf
-from esper_ab.stats.least_pairs import LEAST_PAIRS, smallest_p
-from esper_ab.stats.paired_difference import PairedDifference
+from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.verdict.look import Effect
 from esper_ab.verdict.looks import Course
 from esper_ab.verdict.question import Question
 
 
-def spread(
-    test: str, effect: AdjustedDifference | None, plain: PairedDifference | None
-) -> tuple[float, int, int] | None:
+def spread(effect: Effect | None) -> tuple[float, int, int] | None:
     """Return the SD of a pair of a balanced plan, its degrees of freedom, and the columns of the design.
 
-    `test`: the design's, "t" or "rank". None where nothing varies.
+    None where nothing varies, and of what is no t of pairs.
     """
-    if test == "rank":
-        return (plain.sd, plain.df, 1) if plain is not None and plain.se is not None and plain.sd else None
-    if effect is None or effect.se is None:
+    if not isinstance(effect, AdjustedDifference) or effect.se is None or effect.name:
         return None
-    return effect.se * math.sqrt(effect.pairs), effect.df, effect.pairs - effect.df
+    return effect.se * math.sqrt(effect.pairs), int(effect.df), effect.pairs - int(effect.df)
 
 
 def extendable(question: Question, course: Course) -> bool:
-    """Whether `esper-ab extend` could decide it: an open comparison by t, in an experiment of our own."""
-    return question.recorded and question.design.test == "t" and course.decision == "open"
+    """Whether `esper-ab extend` could decide it: an open comparison, in an experiment of our own."""
+    return question.recorded and course.decision == "open"
 
 
 def needed_here(question: Question, course: Course, found: tuple[float, int, int]) -> PairsNeeded:
@@ -47,13 +43,12 @@ def needed_here(question: Question, course: Course, found: tuple[float, int, int
 def needed_anew(question: Question, course: Course, found: tuple[float, int, int]) -> PairsNeeded | None:
     """Compute the pairs that the margin takes in a new plan, at about the last bound of this one.
 
-    None unless the plan has looks and a t-test, which alone can be extended.
+    None unless the plan has looks.
     """
-    design = question.design
-    if design.test == "rank" or not design.boundaries:
+    if not question.design.boundaries:
         return None
     sd, df, columns = found
-    return pairs_needed(sd, df, design.margin, _planned_bound(question, course), columns)
+    return pairs_needed(sd, df, question.design.margin, _planned_bound(question, course), columns)
 
 
 def smallest_difference(question: Question, course: Course, found: tuple[float, int, int], most: int) -> float | None:
@@ -65,14 +60,10 @@ def smallest_difference(question: Question, course: Course, found: tuple[float, 
 
 
 def _bound(question: Question, course: Course) -> PBound:
-    """Return the p that decides at the end of the plan.
-
-    It depends on the pairs by the anytime-valid rule, and by ranks, of which few have no p as small: then it is 0.
-    """
+    """Return the p that decides at the end of the plan; by the anytime-valid rule it depends on the pairs."""
     design = question.design
     if design.anytime_after is None:
-        bound = _planned_bound(question, course)
-        return (lambda pairs: bound if smallest_p(pairs) <= bound else 0.0) if design.test == "rank" else bound
+        return _planned_bound(question, course)
     evidence = design.evidence * design.alpha / _held(question, course)
     return lambda pairs: _anytime_p(pairs, evidence)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from esper_ab.design.design import Design, rule
 from esper_ab.design.pairs_needed import MOST_NAMED, PairsNeeded
-from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS, smallest_p
-from esper_ab.stats.pair import alike
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS, smallest_p
+from esper_ab.stats.pair import alike, endpoints
 from esper_ab.stats.statistic import Beside
 from esper_ab.stats.text import digits_apart, n_pairs, p_beside, p_text, percent, signed
 from esper_ab.verdict.descriptive import statistics
@@ -14,7 +16,7 @@ from esper_ab.verdict.question import Question
 from esper_ab.verdict.sentences_on_losses import on_collapse, on_losses
 from esper_ab.verdict.word import CLAIMS, DIFFERENT, Verdict
 
-_TOO_FEW = f"That it is smaller than the margin is not claimed before {LEAST_EQUIVALENCE_PAIRS} pairs."
+_FEW = 10  # runs, from which on an unequal number costs little
 _CAPPED = ("The audit and lost runs can block or cap it.", "Lost runs can cap it.")
 
 
@@ -37,21 +39,34 @@ def rule_sentence(design: Design) -> str:
     if not design.boundaries and design.anytime_after is None:
         return f"No claim can follow from this plan: a verdict needs at least {LEAST_PAIRS} replicates."
     return (
-        f"{rule(design)}. BETTER or WORSE where that boundary is crossed; from {LEAST_EQUIVALENCE_PAIRS} pairs on "
-        f"BELOW MARGIN with the interval inside +-{design.margin_words}, and EQUIVALENT where both one-sided tests "
-        f"at the margin reach the bound of the first share; otherwise INCONCLUSIVE. "
+        f"{rule(design)}. BETTER or WORSE if that bound is reached. EQUIVALENT, or BELOW MARGIN beside BETTER or "
+        f"WORSE, if {_when_small(design)} the interval lies within +-{design.margin_words}. Otherwise INCONCLUSIVE. "
         f"{_CAPPED[design.endpoint == 'given']}"
     )
+
+
+def _when_small(design: Design) -> str:
+    """Write at which looks a difference may be called smaller than the margin: "at the last look, with ..."."""
+    later = "" if design.anytime_after is None else f"from {LEAST_OPEN_ENDED_PAIRS} pairs on"
+    of = "pairs" if design.test == "t" else "runs per group"
+    planned = f"with {LEAST_EQUIVALENCE_PAIRS} {of} or more" if design.looks else ""
+    planned = f"at the last look, {planned}," if len(design.looks) > 1 else planned
+    return " or ".join(part for part in (planned, later) if part)
+
+
+def _early(evidence: Evidence) -> str:
+    """Say that the difference may be smaller than the margin, and from when on that could be claimed."""
+    return f"Calling it smaller than the margin takes {evidence.small_from}." if evidence.small_from else ""
 
 
 def sentence(evidence: Evidence) -> str:
     """Write the verdict and the numbers that it rests on; `headline` is the plain version."""
     verdict, question = evidence.verdict, evidence.question
-    a, b, n = question.a, question.b, n_pairs(len(evidence.pairs))
+    a, b, n = question.a, question.b, evidence.counted(len(evidence.pairs))
     if verdict is Verdict.BLOCKED:
         why = " ".join(finding.sentence for finding in evidence.findings if finding.weight == "blocks")
         return f"BLOCKED ({n}). {why} No verdict on {a} and {b} can be given."
-    if verdict is Verdict.NO_INFERENCE and len(evidence.pairs) < 2:
+    if verdict is Verdict.NO_INFERENCE and len(evidence.data) < 2 and (evidence.pairs or evidence.estimate is None):
         return _no_inference(evidence)
     if verdict is Verdict.IDENTICAL:
         return f"IDENTICAL ({n}). All records of {a} and {b} agree: {_identical(question)} No test applies."
@@ -82,7 +97,8 @@ def _no_inference(evidence: Evidence) -> str:
     a, b = evidence.question.a, evidence.question.b
     if evidence.estimate is None:
         yet = " yet" if len(evidence.lost.replicates) < evidence.question.planned else ""
-        return f"NO INFERENCE (no complete pair{yet}). Nothing can be said about {a} and {b}."
+        none = f"no complete pair{yet}" if evidence.question.design.test == "t" else "a group without runs"
+        return f"NO INFERENCE ({none}). Nothing can be said about {a} and {b}."
     sd, design = evidence.question.run_sd, evidence.question.design
     how = f" (--replicates {LEAST_PAIRS})" if evidence.question.recorded else ""
     spread = (
@@ -97,38 +113,31 @@ def _no_inference(evidence: Evidence) -> str:
 
 
 def _decided(evidence: Evidence) -> str:
-    question, n = evidence.question, n_pairs(evidence.used)
+    question, n = evidence.question, evidence.counted(evidence.used)
     margin = question.design.margin_words
     numbers = f"{_head(evidence)}, {interval(evidence)}, {_test(evidence)}{_when(evidence)}{_of_last(evidence)}."
     if evidence.verdict is Verdict.EQUIVALENT:
         tost = f" (TOST p {p_text(evidence.equivalence.p)})" if evidence.equivalence else ""
         return (
             f"EQUIVALENT within +-{margin} ({n}). {numbers} A difference of the margin or more is rejected in "
-            f"both directions{tost}.{_also_of_the_mean(evidence)}"
+            f"both directions{tost}."
         )
     said = f"{evidence.verdict} ({n}). {numbers}"
     if evidence.verdict in (Verdict.BETTER, Verdict.WORSE):
-        return f"{said} {_TOO_FEW}" if evidence.too_few_for_equivalence else said
+        return f"{said} {early}" if (early := _early(evidence)) else said
     at_once = ""
     if len(question.design.comparisons) > 1:
         at_once = f" ({limits_text(evidence.simultaneous, question.design)})"
     return f"{said} There is a difference, smaller than the margin of {margin}{at_once}."
 
 
-def _also_of_the_mean(evidence: Evidence) -> str:
-    return " The paired t rejects it of the mean, too." if _by_ranks(evidence) else ""
-
-
 def _test(evidence: Evidence) -> str:
     """Write the deciding statistic of the last look, with its bound."""
-    look, design = evidence.last_look, evidence.question.design
+    look, kind = evidence.last_look, evidence.test
     if look is not None and look.bound_e is not None:
         reached = "no e-value" if look.e is None else f"e-value {look.e:.3g}"
         return f"{reached} ({look.bound_e:g} asked for)"
-    kind = "signed-rank" if design.test == "rank" else "adjusted paired t" if design.adjusted else "paired t"
-    p = look.p if look is not None else evidence.effect.p if evidence.effect and design.test == "t" else None
-    if look is None and design.test == "rank" and evidence.rank is not None:
-        p = evidence.rank.p
+    p = look.p if look is not None else evidence.effect.p if evidence.effect else None
     if p is None:
         return f"no {kind}"
     if look is None or look.bound_p is None:
@@ -163,30 +172,27 @@ def _undecided(evidence: Evidence) -> str:
     finished = evidence.course.finished
     planned = "" if finished or evidence.most_pairs is None else f" of {evidence.question.planned}"
     so_far = "" if finished else " so far"
-    pairs = f"{len(evidence.pairs)}{planned} {'pair' if len(evidence.pairs) == 1 else 'pairs'}"
-    said = f"{evidence.verdict}{so_far} ({pairs}). "
+    there = f"{len(evidence.pairs)}{planned} pairs" if planned else evidence.counted(len(evidence.pairs))
+    said = f"{evidence.verdict}{so_far} ({there}). "
     if evidence.estimate is None:
         said += "At the last look no pair was complete."
     else:
-        at = "" if evidence.used == len(evidence.pairs) else f"At the last look, with {n_pairs(evidence.used)}: "
+        at = "" if evidence.used == len(evidence.data) else f"At the last look, with {n_pairs(evidence.used)}: "
         said += f"{at}{_head(evidence)}{_shown(evidence)}"
     if evidence.unaudited not in (Verdict.NO_INFERENCE, Verdict.INCONCLUSIVE) and evidence.capped_by:
-        return f"{said} The pairs alone would say {evidence.unaudited}, but: {' '.join(evidence.capped_by)}"
-    too_few = _TOO_FEW if evidence.too_few_for_equivalence else ""
-    parts = (said, _withdrawn(evidence), _ruled_out(evidence), too_few, _next_look(evidence), _more(evidence))
+        alone = f"The {evidence.worded('pairs')} alone would say {evidence.unaudited}"
+        return f"{said} {alone}, but: {' '.join(evidence.capped_by)}"
+    parts = (said, _withdrawn(evidence), _ruled_out(evidence), _early(evidence), _next_look(evidence), _more(evidence))
     return " ".join(part for part in parts if part)
 
 
 def _withdrawn(evidence: Evidence) -> str:
-    """Explain an open comparison whose boundary was reached: at an earlier look, or by ranks against the mean."""
-    course, plain = evidence.course, evidence.plain
-    if course.decision != course.standing:
-        what = "The boundary was crossed" if course.decision == "crossed" else "Equivalence was shown"
-        return f"{what}{_when(evidence).removeprefix(', decided')}, but the last look does not show it any more."
-    if plain is None or not evidence.mean_contradicts:
+    """Explain an open comparison whose boundary was reached at an earlier look."""
+    course = evidence.course
+    if course.decision == course.standing:
         return ""
-    mean = evidence.question.design.difference(plain.mean)
-    return f"The mean difference, {mean}, contradicts what most pairs show: no verdict."
+    what = "The boundary was crossed" if course.decision == "crossed" else "Equivalence was shown"
+    return f"{what}{_when(evidence).removeprefix(', decided')}, but the last look does not show it any more."
 
 
 def _ruled_out(evidence: Evidence) -> str:
@@ -214,30 +220,36 @@ def _stopped(evidence: Evidence, beyond: str) -> str:
 
 
 def _shown(evidence: Evidence) -> str:
-    """Write what the pairs of an open comparison show, and what too few of them cannot show."""
-    n, same = n_pairs(evidence.used), _alike(evidence)
+    """Write what the runs of an open comparison show, and what too few of them cannot show."""
+    n, same = evidence.counted(evidence.used), _alike(evidence)
     constant = evidence.degenerate and same == evidence.used
     if evidence.used < LEAST_PAIRS:
         shown = f". If the differences are normal, {interval(evidence)}; this assumption cannot be checked with {n}."
         if evidence.low is None:
             shown = f" in every one of the {n}: without any spread there is no interval." if constant else "."
-        alpha, least = evidence.question.design.alpha, smallest_p(evidence.used)
+        elif evidence.plain is None:
+            shown = f", {interval(evidence)}, {_test(evidence)}."
+        alpha, least = evidence.question.design.alpha, smallest_p(max(1, evidence.used))
         so = f", so no verdict at {percent(alpha)} can be given" if least > alpha else ""
-        return (
-            f"{shown} The strongest exact result possible with {n} is p = {least:.2g}{so}. A verdict needs at least "
-            f"{LEAST_PAIRS} pairs."
-        )
+        exact = f" The strongest exact result possible with {n} is p = {least:.2g}{so}." if evidence.pairs else ""
+        return shown + exact + evidence.worded(f" A verdict needs at least {LEAST_PAIRS} pairs.")
     lacking = "no test, no interval and no verdict"
+    if evidence.constant:
+        return (
+            f": every pair differs by {evidence.constant}; no test of a mean applies to a constant; this is the answer "
+            "for these seeds."
+        )
     if constant:
         return f" in every pair: without any spread there is {lacking}."
     if evidence.degenerate and evidence.plain is not None and evidence.plain.degenerate:
         few = f"fewer than {LEAST_PAIRS} by another"
         return f". {same} of {n} differ by the same amount and {few}: there is {lacking}."
     last = evidence.last_look
-    if (last.mean is None) if last is not None else (evidence.effect is None and not _by_ranks(evidence)):
+    if (last.mean is None) if last is not None else evidence.effect is None:
         return ", not adjusted: group and position cannot be told apart in these pairs, so the look decides nothing."
-    if not _by_ranks(evidence) and evidence.effect is not None and evidence.effect.degenerate:
-        return f": beside the positions nothing varies between pairs, so there is {lacking}."
+    if evidence.effect is not None and evidence.effect.degenerate:
+        little = "beside the positions nothing varies between pairs" if evidence.pairs else "too little varies"
+        return f": {little}, so there is {lacking}."
     if evidence.low is None:
         return f", {_test(evidence)}; at this bound {n} give no interval."
     return f", {interval(evidence)}, {_test(evidence)}."
@@ -247,12 +259,6 @@ def _alike(evidence: Evidence) -> int:
     """Return the size of the largest set of used pairs with equal differences."""
     used = evidence.pairs[: evidence.used]
     return alike([pair.a for pair in used], [pair.b for pair in used])
-
-
-def _by_ranks(evidence: Evidence) -> bool:
-    """Return whether the signed-rank test decides; after the declared maximum the anytime-valid t does."""
-    look = evidence.last_look
-    return evidence.question.design.test == "rank" and (look is None or look.bound_e is None)
 
 
 def _next_look(evidence: Evidence) -> str:
@@ -316,11 +322,11 @@ def _about(needed: PairsNeeded, there: int) -> tuple[str, str]:
 
 def caveats(evidence: Evidence) -> tuple[str, ...]:
     """Write what a careful reader must know besides the verdict, a sentence or two each."""
-    if not evidence.pairs:
+    if not evidence.data:
         return (*_on_progress(evidence), *on_losses(evidence))
     return (
-        *_on_progress(evidence), *on_losses(evidence), *on_collapse(evidence), *_on_design(evidence),
-        *_on_numbers(evidence),
+        *_on_progress(evidence), *on_losses(evidence), *on_collapse(evidence), *_on_data(evidence),
+        *_on_design(evidence), *_on_numbers(evidence),
     )  # fmt: skip
 
 
@@ -337,6 +343,21 @@ def _on_progress(evidence: Evidence) -> list[str]:
     ]
 
 
+def _on_data(evidence: Evidence) -> Iterator[str]:
+    """Say what another test than the paired t goes by."""
+    if evidence.proportions is not None:
+        adjusted = ", not adjusted for lane and start order" if evidence.question.design.adjusted else ""
+        one = f"{evidence.proportions.one:g}"
+        yield f"Every outcome is 0 or {one}: an exact test and Newcombe's interval decide{adjusted}."
+    if evidence.samples is not None:
+        few, many = sorted((len(evidence.samples.a), len(evidence.samples.b)))
+        if 1 < few < _FEW and 2 * few < many:
+            yield (
+                f"Unequal groups: the spread of {few} runs decides. More runs of the other group hardly "
+                "narrow the interval, and one odd run of the few can make it miss."
+            )
+
+
 def _on_design(evidence: Evidence) -> list[str]:
     question, course = evidence.question, evidence.course
     design, found = question.design, []
@@ -344,9 +365,7 @@ def _on_design(evidence: Evidence) -> list[str]:
         found.append("Unpaired: the runs of a replicate share no randomness; which runs form a pair means nothing.")
     if not design.early_stop:
         found.append("No early stop: pairs after the deciding look are in the numbers, not in the decision.")
-    if design.positions > 1 and _by_ranks(evidence) and design.positions_matter:
-        found.append("The signed-rank test is not adjusted for lane and start order; it relies on their balance.")
-    elif not design.positions_matter:
+    if not design.positions_matter:
         found.append("Not adjusted for lane and start order: no record can depend on them here.")
     elif design.positions > 1 and not design.adjusted and evidence.used > 1:
         why = "too few pairs at the first look" if design.too_few_to_adjust else "not estimable in this order"
@@ -366,10 +385,12 @@ def beside(evidence: Evidence) -> Beside:
     """Return what a descriptive statistic may know of the comparison that it is shown beside."""
     question, verdict = evidence.question, evidence.verdict
     return Beside(
-        a=question.a, b=question.b, pairs=evidence.used, claimed=verdict in DIFFERENT and question.design.test == "t",
+        a=question.a, b=question.b, claimed=verdict in DIFFERENT,
         alpha=evidence.last_look.alpha if evidence.last_look else question.alpha,
-        undecided=verdict is Verdict.INCONCLUSIVE and not evidence.capped_by, unit=question.design.outcome.apart,
-        digits=question.design.digits,
+        bound=(evidence.last_look and evidence.last_look.bound_p) or question.alpha,
+        undecided=verdict is Verdict.INCONCLUSIVE and not evidence.capped_by and not evidence.proportions,
+        unit=question.design.outcome.apart, digits=question.design.digits,
+        pairs=max(map(len, endpoints(evidence.data))) if evidence.samples else evidence.used,
     )  # fmt: skip
 
 
@@ -378,7 +399,7 @@ def _on_numbers(evidence: Evidence) -> list[str]:
     found, there = [_coarse(evidence)] if constant and not evidence.same_records else [], beside(evidence)
     for name, statistic in statistics().items():
         if (result := evidence.descriptive[name]) is not None:
-            found += statistic.caveats(result, there)
+            found += [*filter(None, [statistic.contradicts(result, there)]), *statistic.caveats(result, there)]
     return found
 
 
@@ -388,7 +409,7 @@ def _coarse(evidence: Evidence) -> str:
     though = ", though their records differ" if evidence.question.recorded else ""
     used = evidence.pairs[: evidence.used]
     if any(pair.a != pair.b for pair in used):
-        return f"The difference is the same in every pair: {look}."
+        return "Every pair differs by the same amount: check that the seed reaches what is random in these runs."
     if len({pair.a for pair in used}) == 1:
         every = evidence.question.design.value(used[0].a)
         return f"Every endpoint of {a} and {b} is {every}{though}: {look}."

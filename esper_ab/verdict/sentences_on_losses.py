@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from esper_ab.stats.text import counted, n_pairs, percent
+from esper_ab.stats.text import counted, percent
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.imputation import Imputed, recurs_in
 from esper_ab.verdict.question import Lost, Question
 
 
-def losses_cap(question: Question, again: Imputed) -> str:
-    """Explain why lost runs leave no decision."""
-    return f"{_losses(question, again.lost_a, again.lost_b)}; {_imputation(question, again)} overturns the decision."
+def losses_cap(question: Question, again: Imputed, *, small: bool) -> str:
+    """Explain why lost runs leave no decision. `small`: that the difference is, was the claim."""
+    said = _losses(question, again.lost_a, again.lost_b)
+    if again.mean is not None:
+        return f"{said}; {_imputation(question, again)} overturns the decision."
+    if small and not again.lost_a == again.lost_b == 1:
+        return f"{said}; a difference is called small only where both groups lost as many, and at most one each."
+    how = "--outcome-range" if question.recorded else "--worst"
+    return f"{said}, and no worst outcome is declared that could stand for them ({how})."
 
 
 def _losses(question: Question, lost_a: int, lost_b: int) -> str:
@@ -24,7 +30,7 @@ def _losses(question: Question, lost_a: int, lost_b: int) -> str:
 def _imputation(question: Question, again: Imputed) -> str:
     given = ((question.a, again.given_a), (question.b, again.given_b))
     each = " and ".join(f"of {name} {question.design.value(value)}" for name, value in given if value is not None)
-    return f"giving the lost runs {each}, the observed endpoint that speaks most against it,"
+    return f"giving the lost runs {each}, which speaks most against it,"
 
 
 def _cancelled(question: Question, lost: Lost) -> str:
@@ -45,7 +51,7 @@ def on_losses(evidence: Evidence) -> list[str]:
     cause = recurs_in(question.a, question.b, lost)
     if cause is not None:
         said += f" Losses that recur in one group only count as caused by it: {cause}."
-    if evidence.imputed is not None:
+    if evidence.imputed is not None and evidence.imputed.mean is not None:
         outcome = "leaves the decision standing" if evidence.imputed.survives else "overturns the decision"
         imputation = _imputation(question, evidence.imputed)
         said += f" {imputation[0].upper()}{imputation[1:]} {outcome}."
@@ -54,12 +60,13 @@ def on_losses(evidence: Evidence) -> list[str]:
 
 def on_collapse(evidence: Evidence) -> list[str]:
     """Say what a claim could not have seen."""
-    unseen, n = evidence.unseen, n_pairs(evidence.used)
+    unseen, n = evidence.unseen, evidence.counted(evidence.used)
     if unseen is None:
         return []
-    stands = "would still be made" if unseen.survives else "would not be made"
+    stands = "would" if unseen.survives else "would not"
     worst = evidence.question.design.value(unseen.worst)
     return [
-        f"{n} need not show a collapse that strikes up to {percent(unseen.rate)} of a group's runs. With one more "
-        f"pair that contradicts the claim, by a run at the worst endpoint seen ({worst}), it {stands}."
+        f"With {n}, a failure that hits up to {percent(round(unseen.rate, 2))} of a group's runs may have gone unseen. "
+        f"The verdict {stands} survive one more {'run' if evidence.samples else 'pair with such a run,'} at the worst "
+        f"endpoint seen ({worst})."
     ]

@@ -7,12 +7,11 @@ it leans on has the worst endpoint that was seen in either group, and the other 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import msgspec
 
 from esper_ab.design.design import Design
-from esper_ab.stats.pair import Pair
+from esper_ab.stats.pair import Data, Pair, Samples, before, endpoints
 from esper_ab.verdict.looks import Course, retake
 
 _MISSED = 0.05  # chance that a collapse which strikes each run at `Unseen.rate` strikes none of them
@@ -23,30 +22,35 @@ class Unseen(msgspec.Struct, frozen=True, kw_only=True):
 
     rate: float  # share of a group's runs: at a larger one, some run would have shown it with a chance of 95 %
     worst: float  # the endpoint that a collapsed run is given
-    survives: bool  # the claim is still made with one further pair of this kind
+    survives: bool  # the claim is still made with one further pair, or run, of this kind
 
 
-def unseen(design: Design, pairs: Sequence[Pair], course: Course) -> Unseen | None:
-    """Take the last look again with one collapsed run more; None without a claim. `pairs`: no fewer than the look's."""
+def unseen(design: Design, data: Data, course: Course) -> Unseen | None:
+    """Take the last look again with one collapsed run more; None without a claim. `data`: no fewer than the look's."""
     if course.standing not in ("crossed", "equivalent"):
         return None
     look = course.looks[-1]
-    used = [pair for pair in pairs if pair.replicate < look.replicates]
-    worst = design.outcome.worst([value for pair in used for value in (pair.a, pair.b)])
+    used = before(data, look.replicates)
+    worst = design.outcome.worst([value for side in endpoints(used) for value in side])
     ahead = course.direction * design.outcome.sign
     of_a = (True, False) if not ahead else (ahead > 0.0,)
-    survives = all(_stands(design, course, [*used, _collapsed(used, worst, of_a=one)]) for one in of_a)
+    survives = all(_stands(design, course, _collapsed(used, worst, of_a=one)) for one in of_a)
     return Unseen(rate=1.0 - _MISSED ** (1.0 / len(used)), worst=worst, survives=survives)
 
 
-def _collapsed(used: Sequence[Pair], worst: float, *, of_a: bool) -> Pair:
-    """Return a further pair: the worst endpoint for one group, the other group's mean endpoint for the other."""
+def _collapsed(used: tuple[Pair, ...] | Samples, worst: float, *, of_a: bool) -> Data:
+    """Add a further pair: the worst endpoint for one group, the other group's mean endpoint for the other.
+
+    Where runs form no pairs it is a further run of the first.
+    """
+    if isinstance(used, Samples):
+        return Samples(a=(*used.a, worst), b=used.b) if of_a else Samples(a=used.a, b=(*used.b, worst))
     mean = math.fsum(pair.b if of_a else pair.a for pair in used) / len(used)
-    return msgspec.structs.replace(used[0], a=worst if of_a else mean, b=mean if of_a else worst)
+    return *used, msgspec.structs.replace(used[0], a=worst if of_a else mean, b=mean if of_a else worst)
 
 
-def _stands(design: Design, course: Course, pairs: Sequence[Pair]) -> bool:
-    again = retake(design, course.looks[-1], pairs)
+def _stands(design: Design, course: Course, data: Data) -> bool:
+    again = retake(design, course.looks[-1], data)
     if course.decision == "equivalent":
         return again.equivalent
     return again.crossed and again.mean is not None and again.mean * course.direction > 0.0

@@ -44,7 +44,7 @@ class Law:
     lanes: Literal["none", "alternate", "fixed"] = "none"  # the device effect, and who gets it
     limited: bool = True
     # of endpoints that are drawn without curves
-    shape: Literal["", "t3", "lognormal", "ties", "ceiling", "lane AR", "group AR", "3:1"] = ""
+    shape: Literal["", "t3", "lognormal", "ties", "ceiling"] = ""
 
 
 LAWS = (
@@ -54,13 +54,8 @@ LAWS = (
     Law("twice the SD", "B has twice the SD of A", twice=True),
     Law("device", "one lane gives 2 points more, sides alternate", lanes="alternate"),
 )
-# Outside of what is promised: how far it bends. Only B's runs collapse; the means are equal nevertheless.
-ONE_SIDED = tuple(
-    Law(f"B collapses by {depth:g}", f"{depth:g} points", collapsing="last", depth=depth, limited=False)
-    for depth in (5.0, 10.0, 15.0, 20.0)
-)
 FIXED_LANES = Law("A on lane 0", "one lane gives 2 points more, B always has it", lanes="fixed", limited=False)
-EVERY = (*LAWS, *ONE_SIDED, FIXED_LANES)
+EVERY = (*LAWS, FIXED_LANES)
 # Endpoints only: of heavy tails, skewed, on the grid of 389 test images, and cut off half an SD above their middle
 SHAPES = (
     Law("t3", "Student's t with 3 degrees of freedom", shape="t3"),
@@ -68,15 +63,7 @@ SHAPES = (
     Law("ties", "normal, on a grid of 100/389 points", shape="ties"),
     Law("ceiling", "normal, cut off half an SD above the mean", shape="ceiling"),
 )
-# The mean of the last group is 3 points lower than others, all in 15 % of its runs; pairs are tight
-# What lasts from replicate to replicate, and unequal variances. The second is what independent rng seeds exclude.
-SERIAL = (
-    Law("lane AR", "half of the variance is an AR(1) series (0.8) of each lane", shape="lane AR"),
-    Law("group AR", "all of it is an AR(1) series (0.6) of each group", shape="group AR", limited=False),
-    Law("3:1", "B has three times the variance of A", shape="3:1"),
-)
-COLLAPSE = Law("unseen collapse", "15 % of B's runs collapse by 20 points", limited=False)
-NAMED = {law.name: law for law in (*EVERY, *SHAPES, COLLAPSE, *SERIAL)}
+NAMED = {law.name: law for law in (*EVERY, *SHAPES)}
 
 
 def law_named(name: str) -> Law:
@@ -118,34 +105,8 @@ def _shaped(law: Law, rho: float, size: Size, rng: np.random.Generator) -> Array
         z = (np.exp(z) - math.exp(0.5)) / math.sqrt(math.exp(2.0) - math.exp(1.0))
     if law.shape == "ceiling":
         z = np.minimum(z, 0.5)
-    if law.shape == "3:1":
-        z[:, -1] *= math.sqrt(3.0)
-    if law.shape == "group AR":
-        z = _series(shape, 0.6, rng)
-    if law.shape == "lane AR":
-        lanes = _series(shape, 0.8, rng)
-        for replicate, order in enumerate(orders(size.groups, size.replicates)):
-            z[:, list(order), replicate] += lanes[:, :, replicate]
-        z *= math.sqrt(0.5)
     values = TREND[-TAIL:].mean() + ENDPOINT_SD * z
     return np.asarray(np.round(values * 3.89) / 3.89 if law.shape == "ties" else values)
-
-
-def _series(shape: tuple[int, int, int], phi: float, rng: np.random.Generator) -> Array:
-    """Stationary AR(1) series along the last axis, SD 1."""
-    found = rng.standard_normal(shape)
-    for replicate in range(1, shape[2]):
-        found[..., replicate] *= math.sqrt(1.0 - phi**2)
-        found[..., replicate] += phi * found[..., replicate - 1]
-    return found
-
-
-def tight_collapses(size: Size, rng: np.random.Generator) -> Array:
-    """Endpoints with an SD of 1 and a correlation of 0.9, of which the last group loses DEPTH in COLLAPSES of runs."""
-    values = math.sqrt(0.9) * rng.standard_normal((size.experiments, 1, size.replicates))
-    values = values + math.sqrt(0.1) * rng.standard_normal((size.experiments, size.groups, size.replicates))
-    values[:, -1] -= DEPTH * (rng.random((size.experiments, size.replicates)) < COLLAPSES)
-    return np.asarray(values)
 
 
 def curves(law: Law, rho: float, size: Size, rng: np.random.Generator, episodes: int = EPISODES) -> Array:

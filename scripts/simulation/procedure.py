@@ -9,14 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 from esper_ab.design.design import Design
-from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
+from esper_ab.stats.least_pairs import LEAST_PAIRS
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -55,6 +54,7 @@ class Look:
     replicates: int
     anytime: bool
     p: tuple[float, ...]  # by open - 1; of the anytime-valid rule 1 / evidence
+    least_small: int | None  # pairs from which a difference may be called small; None: it may not
     stop: float = 0.0  # one-sided p at the margin that stops for futility; 0.0: none does
 
 
@@ -65,11 +65,11 @@ def looks(design: Design, horizon: int) -> Iterator[Look]:
         if LEAST_PAIRS <= replicates <= horizon:
             p = tuple(design.boundary(count).nominal_p[index] for count in counts)
             stop = design.futility.nominal_p[index] if design.futility is not None else 0.0
-            yield Look(replicates=replicates, anytime=False, p=p, stop=stop)
+            yield Look(replicates=replicates, anytime=False, p=p, least_small=design.least_small(replicates), stop=stop)
     if design.anytime_after is not None:
         for replicates in range(max(design.anytime_after + 1, LEAST_PAIRS), horizon + 1):
             p = tuple(1.0 / (design.evidence * count) for count in counts)
-            yield Look(replicates=replicates, anytime=True, p=p)
+            yield Look(replicates=replicates, anytime=True, p=p, least_small=design.least_small(replicates))
 
 
 def follow(
@@ -96,17 +96,14 @@ def follow(
         if len(there) < LEAST_PAIRS:
             continue
         seen = d[rows][:, :, there]
-        if design.test == "rank" and not look.anytime:
-            view: TView | RankView = RankView(seen, look)
-        else:
-            kept = [[of_one[replicate] for replicate in there] for of_one in sides]
-            view = TView(seen, kept, design.positions if design.adjusted else 1, look)
+        kept = [[of_one[replicate] for replicate in there] for of_one in sides]
+        view = TView(seen, kept, design.positions if design.adjusted else 1, look)
         _take(courses, rows, open_ones[rows], view, design.margin, equivalence=equivalence)
     return courses
 
 
 def _take(
-    courses: Courses, rows: NDArray[np.int64], left: Flags, view: TView | RankView, margin: float, *, equivalence: bool
+    courses: Courses, rows: NDArray[np.int64], left: Flags, view: TView, margin: float, *, equivalence: bool
 ) -> None:
     """One look at the comparisons `left` of the experiments `rows`, both as before the look.
 
@@ -119,7 +116,7 @@ def _take(
     used[left], mean[left] = view.replicates, view.mean[left]
     while True:
         share = np.broadcast_to((m - passed_on.sum(axis=1))[:, None], (count, m)).clip(1)
-        fresh = left & view.crosses(share)
+        fresh = left & view.reaches(share)
         settled = fresh if fresh.any() else left
         bounds = view.interval(share)
         low[settled], high[settled] = bounds[0][settled], bounds[1][settled]
@@ -135,21 +132,19 @@ def _take(
     low, high = view.interval(first)
     for kept, bound in ((courses.simultaneous_low, low), (courses.simultaneous_high, high)):
         kept[rows] = np.where(looked, bound, kept[rows])
-    if view.replicates >= LEAST_EQUIVALENCE_PAIRS:
-        near = np.abs(view.average) + view.mean_half(view.look.p[-1]) < margin
-        courses.small[rows] |= looked & ~left & near & (low > -margin) & (high < margin)
+    if view.look.least_small is not None and view.replicates >= view.look.least_small:
+        courses.small[rows] |= looked & ~left & (low > -margin) & (high < margin)
         if equivalence:
-            inside = _inside(view, 2.0 * view.look.p[-1], view.of_equivalence(first), margin)
+            inside = _inside(view.of_equivalence(first), margin)
             courses.equivalent[rows] |= left & inside & ~view.reaches(share)
     if view.look.stop:
-        inside = _inside(view, 2.0 * view.look.stop, view.of_futility(), margin)
+        inside = _inside(view.of_futility(), margin)
         courses.futile[rows] |= left & inside & ~courses.equivalent[rows]
 
 
-def _inside(view: TView | RankView, p: float, interval: tuple[Array, Array], margin: float) -> Flags:
-    """Whether the interval at two-sided `p` lies inside +-margin, and, where ranks decide, that of the mean, too."""
-    near = np.abs(view.average) + view.mean_half(p) < margin
-    return np.asarray(near & (interval[0] > -margin) & (interval[1] < margin))
+def _inside(interval: tuple[Array, Array], margin: float) -> Flags:
+    """Whether the interval lies inside +-margin."""
+    return np.asarray((interval[0] > -margin) & (interval[1] < margin))
 
 
 class TView:
@@ -162,14 +157,14 @@ class TView:
         self.df, self.information = np.empty(m), np.empty(m)
         for index in range(m):
             x = _matrix(sides[index], positions)
-            q, r = np.linalg.qr(x)
-            weights = np.linalg.solve(r, q.T)[0]  # tau = weights . d
-            self.df[index], self.information[index] = n - x.shape[1], 1.0 / (weights @ weights)
+            weights = np.linalg.pinv(x)[0]  # tau = weights . d
+            rank = np.linalg.matrix_rank(x)  # positions may be aliased with one another, never with tau
+            q = np.linalg.svd(x, full_matrices=False)[0][:, :rank]
+            self.df[index], self.information[index] = n - rank, 1.0 / (weights @ weights)
             values = d[:, index]
             rest = (values**2).sum(axis=1) - ((values @ q) ** 2).sum(axis=1)
             self.mean[:, index] = values @ weights
             self.se[:, index] = np.sqrt(rest / self.df[index] / self.information[index])
-        self.average = self.mean
         self.reach = self._half(look.p)  # [m, open]: half-width in standard errors
         self.reach_equivalence = self._half(tuple(2.0 * p for p in look.p))
 
@@ -190,13 +185,6 @@ class TView:
     def reaches(self, share: NDArray[np.int64]) -> Flags:
         low, high = self._around(self.reach, share)
         return np.asarray((low >= 0.0) | (high <= 0.0))
-
-    crosses = reaches
-
-    def mean_half(self, p: float) -> Array:
-        """What the rank test asks of the mean besides; here the interval is the mean's own."""
-        del p
-        return np.zeros_like(self.mean)
 
     def interval(self, share: NDArray[np.int64]) -> tuple[Array, Array]:
         return self._around(self.reach, share)
@@ -234,60 +222,3 @@ def _matrix(sides: Sequence[tuple[int, int]], positions: int) -> Array:
     """[n, columns]: ones, then +1 where a stands in position k and -1 where b does, k = 1, ..."""
     found = [[1.0, *(float(a == k) - float(b == k) for k in range(1, positions))] for a, b in sides]
     return np.array(found)
-
-
-class RankView:
-    """The signed-rank test of every comparison at one look. No ties: the laws are continuous."""
-
-    def __init__(self, d: Array, look: Look) -> None:
-        n = d.shape[2]
-        self.look, self.replicates = look, n
-        ranks = np.abs(d).argsort(axis=2).argsort(axis=2) + 1
-        above = (ranks * (d > 0)).sum(axis=2)
-        self.smaller = np.minimum(above, n * (n + 1) // 2 - above)
-        rows, columns = np.triu_indices(n)
-        self.walsh = np.sort((d[:, :, rows] + d[:, :, columns]) / 2.0, axis=2)
-        self.mean, self.average = np.median(self.walsh, axis=2), d.mean(axis=2)
-        self.se = d.std(axis=2, ddof=1) / math.sqrt(n)
-        self.two_sided = rank_p(n)  # p by the smaller rank sum
-
-    def mean_half(self, p: float) -> Array:
-        """Half the t-interval of the mean at two-sided `p`."""
-        return np.asarray(stats.t.isf(p / 2.0, self.replicates - 1) * self.se)
-
-    def reaches(self, share: NDArray[np.int64]) -> Flags:
-        return np.asarray(self.two_sided[self.smaller] <= np.array(self.look.p)[share - 1])
-
-    def crosses(self, share: NDArray[np.int64]) -> Flags:
-        """No claim is made against the mean."""
-        return np.asarray(self.reaches(share) & (self.mean * self.average > 0.0))
-
-    def _between(self, bounds: Sequence[float], share: NDArray[np.int64]) -> tuple[Array, Array]:
-        rejected = np.array([int((self.two_sided <= p).sum()) for p in bounds])[share - 1]  # rank sums 0, 1, ...
-        size = self.walsh.shape[2]
-        index = np.clip(rejected - 1, 0, None)[..., None]
-        low = np.take_along_axis(self.walsh, index, axis=2)[..., 0]
-        high = np.take_along_axis(self.walsh, size - 1 - index, axis=2)[..., 0]
-        return np.where(rejected == 0, -np.inf, low), np.where(rejected == 0, np.inf, high)
-
-    def interval(self, share: NDArray[np.int64]) -> tuple[Array, Array]:
-        return self._between(self.look.p, share)
-
-    def of_equivalence(self, share: NDArray[np.int64]) -> tuple[Array, Array]:
-        """At twice the p."""
-        return self._between([2.0 * p for p in self.look.p], share)
-
-    def of_futility(self) -> tuple[Array, Array]:
-        """At twice the p of a stop."""
-        return self._between([2.0 * self.look.stop], np.ones(self.mean.shape, np.int64))
-
-
-@lru_cache
-def rank_p(n: int) -> Array:
-    """Two-sided exact p of a smaller rank sum of 0, 1, ..., n (n + 1) / 4 rounded down: counting subsets of 1 .. n."""
-    ways = [1] + [0] * (n * (n + 1) // 2)
-    for rank in range(1, n + 1):
-        for total in range(len(ways) - 1, rank - 1, -1):
-            ways[total] += ways[total - rank]
-    below = np.cumsum(ways[: n * (n + 1) // 4 + 1])
-    return np.minimum(1.0, 2.0 * below / 2.0**n)

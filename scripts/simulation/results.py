@@ -12,7 +12,6 @@ from simulation import laws
 from simulation.rules import KEPT
 from simulation.tasks import NO_STOP, Tally
 
-COLLAPSE_LIMIT = 0.1  # of EQUIVALENT where a difference beyond the margin lies in rare collapses
 ERROR_LIMIT = 0.056  # the upper end of the 95 % interval of an error rate is at most this
 COVERAGE_LIMIT = 0.945  # the lower end of the 95 % interval of a coverage is at least this
 
@@ -122,30 +121,25 @@ def checks(found: list[Row]) -> list[Limit]:
 
 
 def _limits(row: Row) -> Iterator[Limit]:
-    if row.part == "collapse":
-        yield Limit(row, "falsely equivalent", "equivalence", COLLAPSE_LIMIT)
     if not row.limited or row.part == "naive":
-        return
-    if row.part == "equivalence":
-        yield Limit(row, "falsely equivalent", "equivalence", ERROR_LIMIT)
         return
     if row.part == "clusters":
         if row.rule.endswith(("means", "fresh seeds")):
             yield Limit(row, "wrong", "error", ERROR_LIMIT)
         return
-    if row.part in ("claims", "lost", "stops", "families"):
+    if row.part in ("stops", "families"):
         yield Limit(row, "false", "claims", ERROR_LIMIT)
-    if row.part in ("claims", "families"):
+    if row.part == "families":
         yield Limit(row, "missed at once", "all at once", 1.0 - COVERAGE_LIMIT)
     if row.part == "stops" and row.truth.startswith("margin") and row.rule.endswith("futility"):
         comparisons = 2 if "of 3" in row.rule else 1  # that differ by the margin, each with its own chance
         yield Limit(row, "stopped", "stopped", comparisons * (1.0 - KEPT))
-    if row.part not in ("claims", "stops", "families"):
+    if row.part not in ("stops", "families"):
         yield from _of_pairs(row)
 
 
 def _of_pairs(row: Row) -> Iterator[Limit]:
-    if row.part == "groups" or row.truth == NO_STOP:
+    if row.truth == NO_STOP:
         yield Limit(row, "wrong", "error", ERROR_LIMIT)
     yield Limit(row, row.missed, "coverage", 1.0 - COVERAGE_LIMIT)
     if row.truth == "margin":

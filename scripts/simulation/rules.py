@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
 
 import numpy as np
 
@@ -28,7 +27,6 @@ class Rule:
 
     name: str
     replicates: int
-    test: Literal["t", "rank"] = "t"
     extend: bool = False
     groups: int = 2
     control: bool = False  # the last group is the control; else all pairs
@@ -46,54 +44,13 @@ PAIR_RULES = (
     Rule("6 pairs", 6),
     Rule("10 pairs", 10),
     Rule("20 pairs", 20),
-    Rule("rank, 10 pairs", 10, test="rank"),
-    Rule("rank, 20 pairs", 20, test="rank"),
     Rule("anytime, to 40", 0),
     Rule("10 pairs, extended to 40", 10, extend=True),
     Rule("20 pairs, extended to 40", 20, extend=True),
 )
-GROUP_RULES = (
-    Rule("all pairs of 3, 6 replicates", 6, groups=3),
-    Rule("all pairs of 3, 10 replicates", 10, groups=3),
-    Rule("all pairs of 3, 20 replicates", 20, groups=3),
-    Rule("2 against a control, 10 replicates", 10, groups=3, control=True),
-    Rule("2 against a control, 20 replicates", 20, groups=3, control=True),
-    Rule("all pairs of 3, anytime, to 40", 0, groups=3),
-)
-# Where equivalence is looked for while differences free alpha; with fewer than 15 replicates it is never claimed.
-EQUIVALENCE_RULES = (
-    Rule("all pairs of 3, 20 replicates", 20, groups=3),
-    Rule("all pairs of 4, 20 replicates", 20, groups=4),
-    Rule("all pairs of 6, 20 replicates", 20, groups=6),
-    Rule("2 against a control, 20 replicates", 20, groups=3, control=True),
-    Rule("3 against a control, 20 replicates", 20, groups=4, control=True),
-    Rule("5 against a control, 20 replicates", 20, groups=6, control=True),
-    Rule("all pairs of 3, anytime, to 40", 0, groups=3),
-)
-# All claims of all comparisons together, on the lattice of no difference, the margin and twice the margin
-CLAIM_RULES = (
-    Rule("20 pairs", 20),
-    Rule("rank, 20 pairs", 20, test="rank"),
-    Rule("all pairs of 3, 6 replicates", 6, groups=3),
-    Rule("all pairs of 3, 10 replicates", 10, groups=3),
-    *EQUIVALENCE_RULES[:-1],
-    Rule("rank, all pairs of 3, 20 replicates", 20, groups=3, test="rank"),
-    Rule("rank, 2 against a control, 20 replicates", 20, groups=3, control=True, test="rank"),
-    Rule("11 against a control, 20 replicates", 20, groups=12, control=True),
-    Rule("all pairs of 12, 20 replicates", 20, groups=12),
-)
-COLLAPSE_RULES = (
-    Rule("15 pairs, one look", 15, looks=(15,)),
-    Rule("20 pairs", 20),
-    Rule("rank, 20 pairs", 20, test="rank"),
-    Rule("anytime, to 40", 0),
-    Rule("all pairs of 3, 20 replicates", 20, groups=3),
-)
 KEPT = 0.8
 STOP_RULES = (  # each as it is, and with stops for futility
-    Rule("10 pairs", 10),
     Rule("20 pairs", 20),
-    Rule("rank, 20 pairs", 20, test="rank"),
     Rule("all pairs of 3, 20 replicates", 20, groups=3),
 )
 FUTILE_RULES = {rule.name: replace(rule, name=f"{rule.name}, stops for futility", futility=KEPT) for rule in STOP_RULES}
@@ -104,7 +61,7 @@ EVERY_RULE = tuple(
     {
         rule.name: rule
         for rule in (
-            *PAIR_RULES, *GROUP_RULES, *EQUIVALENCE_RULES, *CLAIM_RULES, *FUTILE_RULES.values(), *FREE_RULES,
+            *PAIR_RULES, *STOP_RULES, *FUTILE_RULES.values(), *FREE_RULES,
         )
     }.values()
 )  # fmt: skip
@@ -121,7 +78,6 @@ def design(rule: Rule) -> Design:
         devices=("cpu:0",),
         replicates=rule.replicates or 6,
         eval_hosts=1,  # endpoints are drawn whole
-        test=rule.test,
         looks=rule.looks,
         margin=MARGIN,
         control=names[-1] if rule.control else "",

@@ -91,7 +91,7 @@ def _design(rng: np.random.Generator) -> Design:
     rule = _planned(looks, int(rng.choice([1, 3])))
     rule = msgspec.structs.replace(
         rule, early_stop=bool(rng.integers(2)), margin=float(rng.choice([0.5, 2.0, 6.0])),
-        adjusted=bool(rng.integers(2)), test=str(rng.choice(["t", "rank"])) if kind == "looks" else "t",
+        adjusted=bool(rng.integers(2)),
     )  # fmt: skip
     if rule.early_stop and len(looks) > 1 and rng.integers(2):
         bounds = Futility(power=0.8, nominal_p=(*_STOPS[: len(looks) - 1], 0.0))
@@ -163,23 +163,19 @@ def _of_the_stop(found: Comparison) -> Iterator[str]:
 
 def _of_numbers(found: Comparison) -> Iterator[str]:
     verdict, estimate, low, high = found.verdict, found.estimate, found.low, found.high
-    margin, by_ranks = found.question.design.margin, found.question.design.test == "rank"
+    margin = found.question.design.margin
     if None not in (estimate, low, high) and not low <= estimate <= high:
         yield f"the estimate {estimate} is outside of its interval {low} to {high}"
     if verdict in (*UP, *DOWN):
         sign = 1.0 if verdict in UP else -1.0
         if low is None or high is None or min(sign * low, sign * high) <= 0.0 or sign * estimate <= 0.0:
             yield f"{verdict} beside {estimate}, {low} to {high}"
-        if by_ranks and found.last_look.bound_e is None and sign * found.plain.mean <= 0.0:
-            yield f"{verdict} against a mean of {found.plain.mean}"
     if verdict in SMALL:
         kept = found.simultaneous if verdict in BELOW else (low, high, found.level)
         if kept[0] is None or not -margin < kept[0] <= kept[1] < margin:
             yield f"{verdict} within {margin} beside {kept[0]} to {kept[1]}"
         if found.used < LEAST_EQUIVALENCE_PAIRS or abs(estimate) >= margin:
             yield f"{verdict} with {found.used} pairs and {estimate}"
-        if by_ranks and found.last_look.bound_e is None and abs(found.plain.mean) >= margin:
-            yield f"{verdict} within {margin} with a mean of {found.plain.mean}"
     yield from _of_losses(found)
 
 

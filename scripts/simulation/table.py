@@ -6,18 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from simulation import families, laws, naive, rules
 from simulation.results import Limit, Row
-from simulation.tasks import (
-    LATTICE,
-    LOST,
-    LOST_RULES,
-    MULTIPLES,
-    NO_STOP,
-    PATTERNS,
-    RHOS,
-    SHIFTS,
-    SPREADS,
-    STOP_SPREADS,
-)
+from simulation.tasks import NO_STOP, RHOS, SHIFTS, SPREADS, STOP_SPREADS
 
 
 class Found:
@@ -39,10 +28,10 @@ class Found:
 
 def introduction(found: Sequence[Row], compared: int) -> str:
     """What all tables have in common; `compared` experiments of each rule were decided by both codes."""
-    sizes = {part: max(row.experiments for row in found if row.part == part) for part in ("pairs", "groups", "naive")}
+    sizes = {part: max(row.experiments for row in found if row.part == part) for part in ("pairs", "naive")}
     return (
-        f"Rates in percent over {sizes['pairs']:,} simulated experiments per law and correlation (three groups: "
-        f"{sizes['groups']:,}; naive rules: {sizes['naive']:,}). A cell is the worst of correlations 0, 0.3 and 0.6 "
+        f"Rates in percent over {sizes['pairs']:,} simulated experiments per law and correlation (naive "
+        f"rules: {sizes['naive']:,}). A cell is the worst of correlations 0, 0.3 and 0.6 "
         "within pairs; in brackets the end of its 95 % interval (Clopper-Pearson) that the limit is about. On "
         f"{compared:,} experiments of each rule the simulated procedure gave the decisions and intervals of "
         "`esper_ab.verdict.looks`."
@@ -87,19 +76,12 @@ def tables(found: Sequence[Row]) -> list[str]:
         f"**Power at d = 1** ({laws.ENDPOINT_SD:.2f} points), normal law; in brackets the mean number of pairs used. "
         "Last columns: equivalence found when nothing differs.",
         _power(tables),
-        f"Power of the t and of the rank test when 15 % of runs collapse by {laws.DEPTH:g} points, same difference:",
+        f"Power when 15 % of runs collapse by {laws.DEPTH:g} points, same difference:",
         _collapses(tables),
-        "**Three groups**: any false claim (a true null rejected, or the wrong sign), worst correlation; then the "
-        "worst coverage of one interval, and of all intervals at once. Limits as above; none for all at once.",
-        _groups(tables),
         "**Rules that are not used here**: claims when nothing differs, at a nominal 5 %, normal law without "
         "correlation; in brackets the worst law and correlation of those above. "
         f"The winner of the last episode is the wrong one, at d = 1, in {_wrong_winner(tables)}.",
         _naive(tables),
-        "**Beyond what is promised**: 15 % of B's runs collapse, A's never, and the means are equal nevertheless. "
-        "Differences are then skewed, and few pairs do not show it. False claims, worst correlation; the rank test "
-        "asks about the median, which does differ.",
-        _bent(tables),
     ]
 
 
@@ -160,44 +142,10 @@ def _power(found: Found) -> str:
 
 def _collapses(found: Found) -> str:
     body = []
-    for name in ("10 pairs", "rank, 10 pairs", "20 pairs", "rank, 20 pairs"):
+    for name in ("10 pairs", "20 pairs"):
         powers = [found.of("pairs", name, law="collapses", truth="d=1", rho=rho)[0].rate("claims") for rho in RHOS]
         body.append([name, *map(_percent, powers)])
     return _grid(["rule", *(f"correlation {rho:g}" for rho in RHOS)], body)
-
-
-def _groups(found: Found) -> str:
-    body = []
-    for rule in rules.GROUP_RULES:
-        line = [rule.name]
-        for pattern in PATTERNS:
-            rate, high = _worst(found.of("groups", rule.name, truth=pattern), "wrong")
-            line.append(f"{_precise(rate)} ({_precise(high)})")
-        every = found.of("groups", rule.name)
-        missed = max(every, key=lambda row: row.rate(row.missed))
-        line.append(f"{_precise(1 - missed.rate(missed.missed))} ({_precise(1 - missed.limits(missed.missed)[1])})")
-        line.append(_precise(1 - max(row.rate("missed any") for row in every)))
-        body.append(line)
-    return _grid(["rule", *PATTERNS, "coverage, each", "coverage, all at once"], body)
-
-
-def equivalence(found: Sequence[Row]) -> str:
-    """The table of false EQUIVALENT among several groups."""
-    tables, body = Found(found), []
-    for rule in rules.EQUIVALENCE_RULES:
-        line = [rule.name]
-        for pattern in MULTIPLES:
-            rows = [row for row in tables.of("equivalence", rule.name) if row.truth.startswith(pattern)]
-            rate, high = _worst(rows, "falsely equivalent")
-            line.append(f"{_precise(rate)} ({_precise(high)})")
-        body.append(line)
-    spreads = ", ".join(f"{sd:g}" for sd in SPREADS)
-    return (
-        "**Any false EQUIVALENT among several groups** (limit: upper end 5.6): every true difference is a multiple of "
-        f"the margin, and differences that are found free alpha. Rates in percent over {found[0].experiments:,} "
-        f"experiments, normal law without correlation; a cell is the worst of runs with an SD of {spreads} points.\n\n"
-        + _grid(["rule", *MULTIPLES], body)
-    )
 
 
 def stops(found: Sequence[Row]) -> str:
@@ -237,61 +185,12 @@ def stops(found: Sequence[Row]) -> str:
         "claims of any kind where nothing differs, with the upper end of the 95 % interval (limit 5.6); differences of "
         f"the margin that are found; stopped where nothing differs, and where one group is a margin higher (limit "
         f"{100 * (1 - rules.KEPT):.0f} for each comparison that differs; here: any); pairs used on average, without → "
-        "with stops, of the comparison that takes most. EQUIVALENT, which a stop gives up, stops the last looks of 20.",
+        "with stops, of the comparison that takes most.",
         _grid(head, body),
         f"**Plans in which positions cannot matter**, which adjust for nothing, beside those that adjust: false claims "
         f"where nothing differs (worst law without lanes and correlation), and power at d = 1, normal law, by "
         f"correlation within pairs; {experiments:,} experiments per law and correlation.",
         _grid(["rule", "false, adjusted", *powers, "false, not adjusted", *powers], free),
-    ])  # fmt: skip
-
-
-def claims(found: Sequence[Row]) -> str:
-    """The table of all claims together, of lost runs and of rare collapses."""
-    tables, body = Found(found), []
-    for rule in rules.CLAIM_RULES:
-        rows = tables.of("claims", rule.name)
-        normal, beside = [row for row in rows if row.law == "normal"], [row for row in rows if row.law != "normal"]
-        line = [rule.name, f"{normal[0].experiments:,} / {beside[0].experiments:,}"]
-        line += ["{} ({})".format(*map(_precise, _worst(part, "false"))) for part in (normal, beside)]
-        line += [_precise(1 - _worst(part, "missed at once")[0]) for part in (normal, beside)]
-        unlimited = tables.of("claims", rule.name, law=laws.SERIAL[1].name)
-        line.append(_precise(_worst(unlimited, "false")[0]))
-        body.append(line)
-    head = [
-        "rule", "experiments", "false, normal", "false, other laws", "at once, normal", "at once, other laws",
-        "false, group AR",
-    ]  # fmt: skip
-    spreads = ", ".join(f"{sd:g}" for sd in SPREADS[:-1])
-    others = "; ".join(law.title for law in (*laws.LAWS[1:], *laws.SHAPES, *laws.SERIAL) if law.limited)
-    lost = [
-        [rule.name, *(f"{_precise(row.rate('false'))} ({_precise(row.limits('false')[1])})" for row in rows)]
-        for rule in LOST_RULES
-        if (rows := tables.of("lost", rule.name))
-    ]
-    of_collapse = tables.of("collapse", rules.COLLAPSE_RULES[0].name, law=laws.COLLAPSE.name)[0].experiments
-    fallen = [
-        [rule.name, f"{_precise(row.rate('falsely equivalent'))} ({_precise(row.limits('falsely equivalent')[1])})"]
-        for rule in rules.COLLAPSE_RULES
-        for row in tables.of("collapse", rule.name, law=laws.COLLAPSE.name)
-    ]
-    return "\n\n".join([
-        "**Any false claim of any comparison**: a difference that is not there, the wrong sign, EQUIVALENT or BELOW "
-        "MARGIN of a difference of the margin or more (limit: upper end 5.6). True differences are 0, the margin and "
-        f"twice the margin: {'; '.join(LATTICE)}. A cell is the worst of these and of runs with an SD of {spreads} "
-        "points, in percent, with the upper end of its 95 % interval; then how often all simultaneous intervals hold. "
-        "Normal law without correlation; of other laws, with 0.3 within pairs, and of twelve groups the first pattern "
-        "and SDs of 1.6 and 2: "
-        f"{others}. Last column, beyond what is promised and without a limit: {laws.SERIAL[1].title}, which "
-        "independent rng seeds exclude; the audit looks for it.",
-        _grid(head, body),
-        f"**Replicates lost with a chance of {100 * LOST:.0f} %**, {tables.of('lost', lost[0][0])[0].experiments:,} "
-        "experiments: any false claim when nothing differs, and when one group is a margin higher (limit: upper end "
-        "5.6).",
-        _grid(["rule", "none", "margin"], lost),
-        "**EQUIVALENT where B is 3 points lower, all of it in 15 % of its runs**, which collapse by 20 (margin 2; runs "
-        f"have an SD of 1 and correlate by 0.9; {of_collapse:,} experiments; limit: upper end 10):",
-        _grid(["rule", "EQUIVALENT"], fallen),
     ])  # fmt: skip
 
 
@@ -356,12 +255,3 @@ def _naive(found: Found) -> str:
     ]
     body.append([f"the same, {laws.FIXED_LANES.title}", "", *(f"({share})" for share in worst_lane)])
     return _grid(["rule", *(f"{pairs} {'pair' if pairs == 1 else 'pairs'}" for pairs in counts)], body)
-
-
-def _bent(found: Found) -> str:
-    names = [rule.name for rule in rules.PAIR_RULES]
-    body = []
-    for law in laws.ONE_SIDED:
-        cells = [_worst(found.of("pairs", name, law=law.name, truth=NO_STOP), "wrong")[0] for name in names]
-        body.append([law.title, *map(_percent, cells)])
-    return _grid(["B's collapses cost", *names], body)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,34 +17,9 @@ CHUNK = 5_000  # experiments of one task
 SHIFTS = {"none": 0.0, "margin": MARGIN, "d=1": ENDPOINT_SD, "d=2": 2.0 * ENDPOINT_SD}
 # "none" is followed as it is used; here, no comparison stops for being equivalent, which would spare false claims
 NO_STOP = "none, no stop"
-# Of three groups: all equal; the first one higher by d = 1, by d = 2: a true null is left when the others are rejected
-PATTERNS = {
-    "all equal": (0.0, 0.0, 0.0),
-    "one higher, d=1": (ENDPOINT_SD, 0.0, 0.0),
-    "one higher, d=2": (2.0 * ENDPOINT_SD, 0.0, 0.0),
-}
-# Of several groups, in margins: every difference is a multiple of the margin, and EQUIVALENT false where it is not 0
-MULTIPLES: dict[str, Callable[[int], float]] = {
-    "a staircase of margins": lambda group: float(group),
-    "couples a margin apart": lambda group: 5.0 * (group // 2) + group % 2,
-    "all a margin from the last": lambda group: 1.0,
-    "a margin or five from the last": lambda group: (1.0, 5.0)[group % 2],
-}
-# Effects of the claims part, in margins, by group and number of groups
-LATTICE: dict[str, Callable[[int, int], float]] = {
-    "one a margin up": lambda group, groups: float(group == 0),
-    "all but two a margin up": lambda group, groups: float(group < groups - 2),
-    "0, 1, 2 in turn": lambda group, groups: float(group % 3),
-    "half two margins up, one a margin": lambda group, groups: 2.0 * (group < groups // 2) + (group == groups - 1),
-}
 STOP_SPREADS = (1.6, 2.0, 2.6)
 SPREADS = (1.2, 1.6, 2.0, 2.6, 3.5)  # SD of a run, points: of a smaller one nothing, of a larger one everything is open
-PARTS = (
-    "pairs", "groups", "naive", "equivalence", "claims", "collapse", "lost", "stops", "positions", "families",
-    "clusters",
-)  # fmt: skip
-LOST, BLOCK = 0.1, 100  # share of replicates lost, in the part of that name; experiments that lose the same ones
-LOST_RULES = (*rules.PAIR_RULES[1:5], rules.CLAIM_RULES[4])
+PARTS = ("pairs", "naive", "stops", "positions", "families", "clusters")
 Key = tuple[str, str, str, float, str]  # part, rule, law, rho, truth
 Tally = dict[Key, dict[str, float]]
 
@@ -81,9 +56,7 @@ def tasks(
 def work(task: Task) -> Tally:
     """Counts of one piece."""
     law = laws.law_named(task.law)
-    parts = (
-        _pairs, _groups, _naive, _equivalence, _claims, _collapse, _lost, _stops, _positions, _families, _clusters,
-    )  # fmt: skip
+    parts = (_pairs, _naive, _stops, _positions, _families, _clusters)
     return dict(zip(PARTS, parts, strict=True))[task.part](task, law)
 
 
@@ -94,73 +67,6 @@ def _pairs(task: Task, law: Law) -> Tally:
         for truth, shift in SHIFTS.items():
             tally[task.part, rule.name, task.law, task.rho, truth] = _count(rule, values, (shift, 0.0))
         tally[task.part, rule.name, task.law, task.rho, NO_STOP] = _count(rule, values, (0.0, 0.0), stop=False)
-    return tally
-
-
-def _groups(task: Task, law: Law) -> Tally:
-    values = laws.endpoints(law, task.rho, Size(task.experiments, rules.HORIZON, 3), task.rng())
-    tally: Tally = {}
-    for rule in rules.GROUP_RULES:
-        for truth, effects in PATTERNS.items():
-            tally[task.part, rule.name, task.law, task.rho, truth] = _count(rule, values, effects, stop=False)
-    return tally
-
-
-def _equivalence(task: Task, law: Law) -> Tally:
-    tally: Tally = {}
-    for rule in rules.EQUIVALENCE_RULES:
-        values = laws.endpoints(law, task.rho, Size(task.experiments, rule.horizon, rule.groups), task.rng())
-        for pattern, multiple in MULTIPLES.items():
-            effects = tuple(MARGIN * multiple(group) for group in range(rule.groups - 1))
-            last = 0.0 if pattern.endswith("the last") else MARGIN * multiple(rule.groups - 1)
-            for sd in SPREADS:
-                key = (task.part, rule.name, task.law, task.rho, f"{pattern}, SD {sd:g}")
-                tally[key] = _count(rule, values * (sd / ENDPOINT_SD), (*effects, last))
-    return tally
-
-
-def _claims(task: Task, law: Law) -> Tally:
-    tally: Tally = {}
-    for rule in rules.CLAIM_RULES:
-        # Of other laws than the normal one, and of twelve groups: where most claims are false
-        whole = law.name == "normal" and rule.groups < 12
-        patterns = LATTICE if whole else {"one a margin up": LATTICE["one a margin up"]}
-        share = {4: 2, 6: 2, 12: 1 if law.name == "normal" else 5}.get(rule.groups, 1)
-        count = -(-task.experiments // share)
-        values = laws.endpoints(law, task.rho, Size(count, rule.horizon, rule.groups), task.rng())
-        for pattern, multiple in patterns.items():
-            effects = tuple(MARGIN * multiple(group, rule.groups) for group in range(rule.groups))
-            if len(set(effects)) == 1:  # of two groups: in the part of pairs
-                continue
-            for sd in SPREADS[:-1] if whole else SPREADS[1:3]:
-                key = (task.part, rule.name, task.law, task.rho, f"{pattern}, SD {sd:g}")
-                tally[key] = _count(rule, values * (sd / ENDPOINT_SD), effects)
-    return tally
-
-
-def _collapse(task: Task, law: Law) -> Tally:
-    """A difference of 3 points that only rare collapses make: what is claimed to be smaller than 2."""
-    tally: Tally = {}
-    for rule in rules.COLLAPSE_RULES:
-        values = laws.tight_collapses(Size(task.experiments, rule.horizon, rule.groups), task.rng())
-        lower = laws.DEPTH * laws.COLLAPSES
-        effects = (*(0.0,) * (rule.groups - 1), -lower)
-        moved = values.copy()
-        moved[:, -1] += lower  # the effect is in the collapses already
-        tally[task.part, rule.name, task.law, task.rho, "B is 3 points lower"] = _count(rule, moved, effects)
-    return tally
-
-
-def _lost(task: Task, law: Law) -> Tally:
-    """Every replicate is lost with a chance of LOST, alike in BLOCK experiments; looks are taken all the same."""
-    rng, tally = task.rng(), Tally()
-    for rule in LOST_RULES:
-        for _ in range(-(-task.experiments // BLOCK)):
-            values = laws.endpoints(law, task.rho, Size(BLOCK, rule.horizon, rule.groups), rng)
-            lost = set(np.flatnonzero(rng.random(rule.horizon) < LOST).tolist())
-            for truth in ("none", "margin"):
-                key = (task.part, rule.name, task.law, task.rho, truth)
-                add(tally, {key: _count(rule, values, (SHIFTS[truth], *(0.0,) * (rule.groups - 1)), lost=lost)})
     return tally
 
 
@@ -219,7 +125,7 @@ def _clusters(task: Task, law: Law) -> Tally:
 
 
 def _count(
-    rule: Rule, values: Array, effects: tuple[float, ...], *, stop: bool = True, lost: Collection[int] = ()
+    rule: Rule, values: Array, effects: tuple[float, ...], *, stop: bool = True
 ) -> dict[str, float]:
     """Experiments with a claim (any comparison crossed) or none, a wrong one (a true null, or the wrong sign), an
     interval that misses (of each comparison; of any), equivalence declared (at any; at any that differs by the margin
@@ -230,7 +136,7 @@ def _count(
     truth = rules.truths(rule, effects)
     d = rules.differences(rule, values) + truth[:, None]
     return _counted(
-        procedure.follow(rules.design(rule), d, rules.sides(rule), rule.horizon, equivalence=stop, lost=lost), truth
+        procedure.follow(rules.design(rule), d, rules.sides(rule), rule.horizon, equivalence=stop), truth
     )
 
 

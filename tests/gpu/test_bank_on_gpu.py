@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from support.crowded import BATCH, ENVS, crowded
-from support.tensor_world import orders
+from support.tensor_world import env_path, orders
 
 from workers.datasets.task import Task
 from workers.growth.bank.bank import Bank
@@ -75,6 +75,8 @@ def test_no_step_waits_for_the_device(task: Task, amp: str) -> None:
     part = None if scale is None else scale.part(bank.host.values)
     torch.cuda.set_sync_debug_mode("error")
     try:
+        bank.germinate(ENVS - 1, 0, 0, env_path(0))
+        bank.open_gate(ENVS - 1, 0, 0, env_path(0))
         measured = bank._train_rows(table, ROWS, split, orders(ENVS, SAMPLES), part)
     finally:
         torch.cuda.set_sync_debug_mode("default")

@@ -116,13 +116,14 @@ def test_a_failed_run_gets_the_worst_value_in_the_declared_direction() -> None:
         Ledger(category="dropped_pair", run_name="calm/2", episode=3, detail="died twice"),
         Ledger(category="cancelled", run_name="wild/2", episode=3, detail="its block"),
     ]
-    (comparison,) = content(fold([*kept[:-1], *ledger, kept[-1]])).comparisons
-    worst = max(value for pair in comparison.pairs for value in (pair.a, pair.b))
+    plan = msgspec.structs.replace(kept[0].plan, design=msgspec.structs.replace(kept[0].plan.design, worst=-68.0))
+    begun = msgspec.structs.replace(kept[0], plan=plan)
+    (comparison,) = content(fold([begun, *kept[1:-1], *ledger, kept[-1]])).comparisons
     assert comparison.imputed is not None
-    assert comparison.imputed.given_a == worst
-    assert f"giving the lost runs of calm {worst:.2f} j" in " ".join(comparison.caveats).lower()
+    assert comparison.imputed.given_a == -68.0  # of an energy less is better, and none seen was as high
+    assert "giving the lost runs of calm -68.00 j" in " ".join(comparison.caveats).lower()
     assert comparison.unseen is not None
-    assert comparison.unseen.worst == worst
+    assert comparison.unseen.worst == max(value for pair in comparison.pairs for value in (pair.a, pair.b))
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from esper_ab.contracts import own_packages
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.own_packages import folder as home_of
 from esper_ab.journal.load import load
@@ -160,3 +163,19 @@ def test_an_interpreter_that_begins_with_another_package_of_the_name(tmp_path: P
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"error: this process has imported another package `workers`, from {tmp_path}/workers/")
     assert (done.returncode, done.stdout) == (2, "")
+
+
+@pytest.mark.parametrize("left", ["OF_ANOTHER = 1", "", None], ids=["written over", "written over, empty", "removed"])
+def test_a_distribution_that_writes_over_ours_is_noticed_with_a_remedy(tmp_path: Path, left: str | None) -> None:
+    """As in site-packages, where one installer writes over the files of another and takes them away."""
+    here = tmp_path / "esper_ab" / "contracts"
+    here.mkdir(parents=True)
+    (tmp_path / "esper_ab" / "__init__.py").touch()
+    shutil.copy(own_packages.__file__, here)
+    if left is not None:
+        (tmp_path / "workers").mkdir()
+        (tmp_path / "workers" / "__init__.py").write_text(left)
+    child = [sys.executable, "-P", str(here / "own_packages.py"), "0", "workers.commands.describe"]
+    done = subprocess.run(child, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert re.fullmatch(r"error: no package 'workers' of esper-ab in .*--force-reinstall.*\n", done.stderr)

@@ -31,8 +31,6 @@ examine(Questions(task="synthetic", data_dir="", user_rewards=(sys.argv[1] + "/h
 WORKER = """
 import signal, sys, time
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
-from support import stand_in
-stand_in.without_torch()
 from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.launchers.local import LocalLauncher

@@ -157,7 +157,7 @@ def test_a_death_after_a_resume_is_mended_as_before(stopped, monkeypatch):
 
 
 def test_a_look_that_was_due_when_the_coordinator_died_is_taken_before_anything_starts(tmp_path):
-    whole = run(tmp_path / "whole", fake_plans.plan(groups=("a", "b"), replicates=10, **UNPAIRED))
+    whole = run(tmp_path / "whole", fake_plans.plan(groups=("a", "b"), replicates=10, looks=(6, 10), **UNPAIRED))
     look = first(whole, LookTaken)
     for keep in range(look - 2, len(whole)):
         events = resume(cut(tmp_path / "whole", tmp_path / str(keep), keep))

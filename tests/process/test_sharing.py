@@ -123,7 +123,8 @@ def test_a_lost_replicate_and_a_group_that_left_do_not_stop_the_others(tmp_path,
     monkeypatch.delenv(FAULT_VARIABLE)
     # With noise of their own, a1 and a2 are an A/A that goes on, and z is decided at the first look.
     plan = fake_plans.plan(
-        cores=3, groups=("a1", "a2", "z"), replicates=10, episodes=1, margin=0.001, unpaired=True, **SHARED
+        cores=3, groups=("a1", "a2", "z"), replicates=10, looks=(6, 10), episodes=1, margin=0.001, unpaired=True,
+        **SHARED,
     )
     events = run(tmp_path / "left", plan)
     (look, *_) = of(LookTaken, events)

@@ -68,3 +68,11 @@ def test_the_section_says_what_there_is_and_what_is_broken() -> None:
     assert "known" not in text
     assert any("false claims" in one for one in broken)
     assert any("95 % intervals" in one for one in broken)
+
+
+def test_centred_pairs_err_as_often_as_alpha_where_they_are_normal_and_more_where_they_are_skewed() -> None:
+    assert script.centred(launches("treated", 20, effect=8.0), 6) == pytest.approx(0.05, abs=0.005)
+    skewed = launches("treated", 20, effect=0.0)
+    for one in skewed:
+        one.a[:] = (np.array(one.b) - np.random.default_rng(one.rng_seed).exponential(5.0, len(one.b))).tolist()
+    assert script.centred(skewed, 6) > 0.08

@@ -25,7 +25,9 @@ CATALOGUE = Catalogue(
 
 
 def machine(cores: int = 2, gpus: int = 0, **changes: object) -> Machine:
-    devices = [Device(name=f"cuda:{i}", title="H200", uuid=f"GPU-{i}", memory_bytes=1 << 37) for i in range(gpus)]
+    devices = [
+        Device(name=f"cuda:{i}", title="H200", uuid=f"GPU-{i}", memory_bytes=1 << 37, step_s=0.01) for i in range(gpus)
+    ]
     devices += [Device(name=f"cpu:{i}", title="", uuid="", memory_bytes=1 << 33) for i in range(cores)]
     found = Machine(
         torch_version="2.13", cuda_build="13.0" if gpus else "", devices=tuple(devices),

@@ -9,7 +9,7 @@ import numpy as np
 from esper_ab.external.endpoints import Endpoints, endpoints_of
 from esper_ab.external.scales import Scale, scales_of
 
-HEADER = ("group", "seed", "endpoint", "task", "cluster")
+HEADER = ("group", "seed", "run", "endpoint", "task", "cluster")
 
 
 def rows(a: Sequence[object], b: Sequence[object], *, task: str = "", first: int = 0) -> list[dict[str, object]]:

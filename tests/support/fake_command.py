@@ -33,7 +33,6 @@ def command(experiment_dir: Path, episodes: int, detach: bool, alone: bool) -> N
         return
     if not alone:
         stand_in.die_with_parent()
-    stand_in.without_torch()
     outlive_terminal(experiment_dir)
     experiment_dir.mkdir(exist_ok=True)
     settle_console(experiment_dir)

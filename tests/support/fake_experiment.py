@@ -16,7 +16,6 @@ from support import fake_plans, stand_in
 
 if __name__ == "__main__":
     stand_in.die_with_parent()
-    stand_in.without_torch()
     experiment_dir, launcher = Path(sys.argv[1]), LocalLauncher("support.fake_worker:main")
     try:
         if sys.argv[2] == "resume":

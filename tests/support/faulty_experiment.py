@@ -49,6 +49,4 @@ def main(experiment_dir: str, life: str, plan: str, entry: str, floor_s: str, st
 
 if __name__ == "__main__":
     stand_in.die_with_parent()
-    if "real" not in sys.argv[4]:
-        stand_in.without_torch()
     sys.exit(main(*sys.argv[1:]))

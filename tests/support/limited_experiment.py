@@ -79,7 +79,6 @@ if __name__ == "__main__":
 
     folder, soft, hard, n_lanes, by, over, *more = sys.argv[1:]
     stand_in.die_with_parent()
-    stand_in.without_torch()
     resource.setrlimit(resource.RLIMIT_NOFILE, (int(soft), int(hard)))
     try:
         main(Path(folder), int(n_lanes), by, over, next(iter(more), ""))

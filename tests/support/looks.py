@@ -67,8 +67,8 @@ def anytime(**changes):
 def situations(draw):
     """A design and pairs, some lost, some groups far apart."""
     comparisons = draw(st.sampled_from([(AB,), (AB, AC), (AB, AC, BC)]))
-    test, kind = draw(st.sampled_from(["t", "rank"])), draw(st.sampled_from(["looks", "open-ended", "extended"]))
-    known = design(comparisons, test=test, early_stop=draw(st.booleans()), adjusted=draw(st.booleans()))
+    kind = draw(st.sampled_from(["looks", "open-ended", "extended"]))
+    known = design(comparisons, early_stop=draw(st.booleans()), adjusted=draw(st.booleans()))
     if kind == "open-ended":
         known = msgspec.structs.replace(known, looks=(), boundaries=(), anytime_after=0)
     if kind == "extended":

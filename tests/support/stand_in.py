@@ -1,4 +1,4 @@
-"""For coordinators that a test starts with workers that need no torch. Imports nothing of ours."""
+"""For coordinators that a test starts. Imports nothing of ours."""
 
 from __future__ import annotations
 
@@ -8,19 +8,6 @@ import signal
 import sys
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
-
-
-def without_torch() -> None:
-    """Saves a second and 200 MB: workers have none either; with nothing shared its multiprocessing is the standard one.
-
-    That the launcher starts workers by torch.multiprocessing is shown by every test with real workers.
-    """
-    import multiprocessing
-    import types
-
-    torch = types.ModuleType("torch")
-    torch.multiprocessing, torch.Tensor = multiprocessing, type("Tensor", (), {})  # which scipy asks for
-    sys.modules |= {"torch": torch, "torch.multiprocessing": multiprocessing}
 
 
 def die_with_parent() -> None:

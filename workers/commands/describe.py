@@ -10,12 +10,14 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable
+import timeit
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
+import numpy as np
 import torch
 
 from esper_ab.contracts.below import folder_below
@@ -27,39 +29,78 @@ from esper_ab.contracts.machine import DOING, ControllerQuestion, Device, Machin
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.own_packages import take_output
-from esper_ab.contracts.process_start import process_started
-from esper_ab.contracts.settings import Arithmetic
+from esper_ab.contracts.process_start import process_started, usable_cores
+from esper_ab.contracts.rng import RngPath
+from esper_ab.contracts.settings import Arithmetic, GrowthSettings
 from esper_ab.contracts.source_files import copy_files
 from esper_ab.contracts.trainer import TrainerFacts
 from workers.commands.gymnasium_preflight import Probed, probe
-from workers.datasets.task import Task
+from workers.datasets.task import Split, Task
 from workers.gpus import seen_gpus
+from workers.growth.bank.bank import Bank
+from workers.growth.bank.split import DeviceSplit
 from workers.growth.measures import MEASURES
+from workers.growth.rules.seeds import SeedTable
 from workers.native import library
 from workers.native.chain import trains
 from workers.process import arithmetic
 from workers.trainer.rehearsal import rehearse as rehearse_trainer
 from workers.user_rewards.lookup import as_planned, user_function
 from workers.user_rewards.rehearsal import rehearse
+from workers.vocabulary import Stage
 
 _GPU_SIGNS = (Path("/proc/driver/nvidia/version"), Path("/dev/nvidia0"))
 _CPU_INFO = Path("/proc/cpuinfo")
 _ENVS, _CHANNELS, _SIDE, _BATCH, _KERNEL = 4, 16, 8, 64, 3  # sizes of the timed convolution
-_REPEATS = 8
+_REPEATS, _MINIBATCHES, _TRIED_SIDE = 8, 4, 512  # of the convolution; of a timed epoch on a GPU; of a matrix of one MiB
 
 
-def _devices(pool: str | None) -> tuple[Device, ...]:
-    """Return the GPUs that can be used, in the order of the pool (CUDA_VISIBLE_DEVICES, if set), then usable cores."""
-    gpus = [
-        Device(
+def find_gpus(questions: Questions, seen: Sequence[tuple[str, Any]]) -> tuple[list[Device], str]:
+    """Return the GPUs that are `seen`, in order, and a sentence on those that cannot be used, or "".
+
+    Those that `questions` name are tried, and are not returned when they fail. The first that works is timed, too.
+    """
+    gpus, tried, broken = list[Device](), 0, list[str]()
+    for index, (name, facts) in enumerate(seen):
+        gpu = Device(
             name=f"cuda:{index}", title=facts.name, uuid=name, memory_bytes=facts.total_memory,
             capability=f"{facts.major}.{facts.minor}",
-        )
-        for index, (name, facts) in enumerate(seen_gpus(pool))
-    ]  # fmt: skip
+        )  # fmt: skip
+        if gpu.name in questions.gpus or "cuda" in questions.gpus:
+            tried += 1
+            try:
+                square = torch.ones(_TRIED_SIDE, _TRIED_SIDE, device=gpu.name)
+                (square @ square).sum().item()  # waits for the GPU
+                if tried == 1 + len(broken) and questions.hosts and questions.task in names("workers.tasks"):
+                    gpu = msgspec.structs.replace(gpu, step_s=step_s(questions, torch.device(gpu.name)))
+            except (RuntimeError, AssertionError) as error:  # the other from a build without CUDA
+                broken.append(gpu.name + " (" + str(error).partition("\n")[0] + ")")
+                continue
+        gpus.append(gpu)
+    return gpus, f"GPUs requested: {tried}, usable: {tried - len(broken)}; not {', '.join(broken)}" if broken else ""
+
+
+def step_s(questions: Questions, device: torch.device) -> float:
+    """Time an optimiser step of hosts with a seed in every slot, whose blueprints differ, as those of a run do."""
+    task: Task = entry("workers.tasks", questions.task, "TASK")
+    images, rows = min(questions.batch_size, task.sizes[0]), np.arange(questions.hosts)
+    shown = Split(x=np.zeros((images, *task.image), np.float32), y=np.zeros(images, np.int64))
+    settings, split = GrowthSettings(batch_size=images), DeviceSplit.of(shown, device, torch.float32)
+    bank, table = Bank(task, task.slots, rows, settings, split.x), SeedTable.empty(len(rows), len(task.slots))
+    bank.begin_episode([RngPath(0) / int(row) for row in rows])
+    for row, slot in np.ndindex(table.stage.shape):
+        table.stage[row, slot], table.blueprint[row, slot] = Stage.TRAINING, (row + slot) % len(settings.blueprints)
+        bank.germinate(row, slot, (row + slot) % len(settings.blueprints), RngPath(0) / row / slot)
+    order = np.zeros((len(rows), images * _MINIBATCHES), np.int64)
+    # The first epoch warms up.
+    return timeit.repeat(lambda: bank.train_epoch(table, rows, split, order), repeat=2, number=1)[-1] / _MINIBATCHES
+
+
+def _cores() -> tuple[Device, ...]:
+    """Return the usable cores."""
     memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    cores = range(len(os.sched_getaffinity(0)))
-    return (*gpus, *(Device(name=f"cpu:{i}", title="", uuid="", memory_bytes=memory_bytes) for i in cores))
+    cores = range(usable_cores())
+    return tuple(Device(name=f"cpu:{i}", title="", uuid="", memory_bytes=memory_bytes) for i in cores)
 
 
 def cpu_bf16(flags: Iterable[str]) -> Literal["", "avx512_bf16", "amx_bf16"]:
@@ -82,7 +123,7 @@ def gpu_problem(gpu_there: bool, cuda_build: str | None, usable: int, pool: str 
     if not gpu_there or usable or pool in ("", "-1"):
         return ""
     if not cuda_build:
-        return f"this machine has an NVIDIA GPU, but torch {torch.__version__} is a build without CUDA"
+        return f"this machine has a GPU, but torch {torch.__version__} is a build without CUDA, and others are not used"
     if is_beyond_one_instance(pool):
         return (
             f"CUDA_VISIBLE_DEVICES={pool} names an instance of MIG beside others, and a process sees one instance "
@@ -118,21 +159,18 @@ def task_facts(task: Task) -> TaskFacts:
 
 
 def multiply_adds_per_s() -> float:
-    """Time forward and backward of a grouped convolution as banks train it: one thread, or the first GPU."""
+    """Time forward and backward of a grouped convolution as banks train it, by one thread."""
     arithmetic.pin(Arithmetic())
-    device = "cuda:0" if torch.cuda.is_available() else "cpu"
     width = _ENVS * _CHANNELS
-    x = torch.ones(_BATCH, width, _SIDE, _SIDE, device=device)
-    weight = torch.ones(width, _CHANNELS, _KERNEL, _KERNEL, device=device, requires_grad=True)
-    begin = 0.0
-    for repeat in range(2 * _REPEATS):
-        if repeat == _REPEATS:  # the first half warms up
-            begin = time.perf_counter()
+    x = torch.ones(_BATCH, width, _SIDE, _SIDE)
+    weight = torch.ones(width, _CHANNELS, _KERNEL, _KERNEL, requires_grad=True)
+
+    def pass_both_ways() -> None:
         loss = torch.nn.functional.conv2d(x, weight, padding=1, groups=_ENVS).sum()
         loss.backward()  # type: ignore[no-untyped-call]
-        loss.item()  # waits for a GPU
+
     forward = _BATCH * width * _CHANNELS * _KERNEL**2 * _SIDE**2
-    return 3 * forward * _REPEATS / (time.perf_counter() - begin)
+    return 3 * forward * _REPEATS / timeit.repeat(pass_both_ways, repeat=2, number=_REPEATS)[-1]
 
 
 def user_reward(reference: str, n_slots: int) -> UserReward:
@@ -217,10 +255,8 @@ def _age_s() -> float:
 
 def describe(questions: Questions) -> Machine:
     """Return everything that planning needs to know."""
-    gpu_there = any(sign.exists() for sign in _GPU_SIGNS)
+    gpu_there = any(sign.exists() for sign in _GPU_SIGNS) or bool(torch.version.hip and torch.cuda.device_count())
     pool = os.environ.get("CUDA_VISIBLE_DEVICES")
-    devices = _devices(pool)
-    usable = sum(device.name.startswith("cuda:") for device in devices)
     kind = kind_of_task(questions.task)
     found = probe(questions, _doing) if kind == GYMNASIUM else Probed()
     tasks = tuple(task_facts(entry("workers.tasks", name, "TASK")) for name in names("workers.tasks"))
@@ -232,10 +268,15 @@ def describe(questions: Questions) -> Machine:
     slots = questions.slots or next((task.slots for task in tasks if task.name == questions.task), ("",))
     code = found.code if kind == GYMNASIUM else tuple(user_reward(one, len(slots)) for one in questions.user_rewards)
     _doing("measuring this machine")  # and no code of the user's any more
+    arithmetic.pin(Arithmetic())  # before CUDA begins
+    try:
+        gpus, unusable = find_gpus(questions, seen_gpus(pool))  # now: a trainer's rehearsal had them to itself
+    except RuntimeError as error:
+        gpus, unusable = [], f"CUDA does not start: {error}"
     return Machine(
         torch_version=str(torch.__version__),
         cuda_build=torch.version.cuda or "",
-        devices=devices,
+        devices=(*gpus, *_cores()),
         rewards=REWARDS[kind] if kind in REWARDS else names("workers.rewards"),
         controllers=CONTROLLERS[kind] if kind in CONTROLLERS else names("workers.controllers"),
         blueprints=blueprints,
@@ -251,7 +292,8 @@ def describe(questions: Questions) -> Machine:
         controller_problems=controller_problems(questions),
         reward_problems=found.reward_problems,
         task_problem="" if own else found.problem or _task_problem(questions.task, questions.data_dir),
-        gpu_problem=gpu_problem(gpu_there, torch.version.cuda, usable, pool),
+        gpu_problem=gpu_problem(gpu_there, torch.version.cuda, len(gpus), pool) if gpus or not unusable else unusable,
+        unusable_gpus=unusable,
     )
 
 

@@ -101,7 +101,7 @@ def _without_code(settings: GroupSettings, *, gymnasium: bool) -> GroupSettings:
 
 def torch_device(name: str) -> torch.device:
     """Return the device that plans call `name`; ValueError when it is not on this machine."""
-    there = ("cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count())))
+    there = ("cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count() if torch.version.cuda else 0)))
     if name not in there:
         raise ValueError(f"no device {name!r} here; there is {', '.join(there)}")
     return torch.device(name)

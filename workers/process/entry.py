@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from esper_ab.contracts import link_keys
-from esper_ab.contracts.errors import USER_FAULTS
+from esper_ab.contracts.errors import USER_FAULTS, OutOfMemory
 from esper_ab.contracts.installed_code import sources_imported
 from esper_ab.contracts.messages import PROTOCOL, Failed, Hello, Lane, WorkerOrder
 from esper_ab.contracts.settings import Arithmetic
@@ -42,7 +42,9 @@ def main(order: WorkerOrder) -> None:
         process.set_environment(own.lane, own.arithmetic)
         process.keep_freed_memory()
         process.forked_children_end_with_it()
-        _serve(own, _pin_torch, process.redirect_output)
+        only_ours = _serve(own, _pin_torch, process.redirect_output)
+    if only_ours:
+        process.end()
 
 
 def main_in_thread(order: WorkerOrder) -> None:
@@ -53,8 +55,11 @@ def main_in_thread(order: WorkerOrder) -> None:
 
 def _serve(
     order: WorkerOrder, prepare: Callable[[Lane, Arithmetic], tuple[str, ...]], log_to: Callable[[Path, str], None]
-) -> None:
-    """Say Hello and serve runs until Stop; an error is reported to the coordinator, then raised for the log."""
+) -> bool:
+    """Say Hello and serve runs until Stop; return whether all code was ours.
+
+    An error is reported to the coordinator, then raised for the log.
+    """
     link = Link(
         order.endpoint, order.identity, keys=link_keys.take(order.identity), lost_after_s=order.lost_after_s,
         beat_s=order.beat_s,
@@ -71,8 +76,9 @@ def _serve(
             uuids=order.lane.uuids, torch_version=str(torch.__version__), sources=sources_imported(),
             host=platform.node(), titles=titles, driver=_driver() if any(titles) else "",
         ))
-        serve(link, order, files, log_to)
+        only_ours = serve(link, order, files, log_to)
         files.finish()
+        return only_ours
     except USER_FAULTS as error:
         files.finish(error)
         link.send(failure(error))
@@ -87,7 +93,7 @@ def failure(error: BaseException) -> Failed:
     """Build the report of an error: one line, and the end of the traceback."""
     summary = f"{type(error).__name__}: {error}".splitlines()[0][:_SUMMARY_CHARS]
     lines = "".join(traceback.format_exception(error))
-    return Failed(summary=summary, traceback=lines[-_TRACEBACK_CHARS:])
+    return Failed(summary=summary, traceback=lines[-_TRACEBACK_CHARS:], again=not isinstance(error, OutOfMemory))
 
 
 def _set_threads(lane: Lane, arithmetic: Arithmetic) -> tuple[str, ...]:

@@ -16,9 +16,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+import torch
+
 from esper_ab.contracts import catalog, messages
-from esper_ab.contracts.errors import NO_ROOM
-from esper_ab.contracts.kinds import kind_of_task
+from esper_ab.contracts.errors import NO_ROOM, OutOfMemory
+from esper_ab.contracts.kinds import GROWTH, kind_of_task
 from esper_ab.contracts.records import Checkpoint
 from workers.process.files import Files, Wait
 from workers.process.link import Link
@@ -49,10 +51,12 @@ class Makers:
         self.folder = Path(order.experiment_dir)
         self._lane = order.lane
         self._of_kind: dict[str, Any] = {}
+        self.only_ours = True  # whether nothing of the user's or of an environment's makers has run
 
     def session(self, spec: messages.RunSpec) -> AnySession:
         """Make a run by the entry of workers/kinds that its task names."""
         kind = kind_of_task(spec.task)
+        self.only_ours &= kind == GROWTH and not spec.reward_code
         if kind not in self._of_kind:
             runs = catalog.entry("workers.kinds", kind, "RUNS")
             self._of_kind[kind] = runs(self._lane, self.folder)
@@ -60,14 +64,14 @@ class Makers:
         return session
 
 
-def serve(link: Link, order: messages.WorkerOrder, files: Files, log_to: Callable[[Path, str], None]) -> None:
-    """Execute runs until Stop, each with a log of its own. Errors are raised, for the entry to report."""
+def serve(link: Link, order: messages.WorkerOrder, files: Files, log_to: Callable[[Path, str], None]) -> bool:
+    """Execute runs until Stop, each with a log of its own; return whether all code was ours. Errors are raised."""
     makers = Makers(order)
     while True:
         message = link.orders()
         if isinstance(message, messages.Stop):
             _say(f"stop: {message.reason}")
-            return
+            return makers.only_ours
         if isinstance(message, messages.Assign):
             spec = message.spec
             try:
@@ -79,7 +83,19 @@ def serve(link: Link, order: messages.WorkerOrder, files: Files, log_to: Callabl
                 _say(f"{spec.ref.name}: given up: {cancelled}")
             except _Stopped as stop:
                 _say(f"stop: {stop}")
-                return
+                return makers.only_ours
+            except torch.OutOfMemoryError as error:
+                raise OutOfMemory(_how_much(spec)) from error
+
+
+def _how_much(spec: messages.RunSpec) -> str:
+    """Say how much of its GPU a run took that needs more, and what needs less."""
+    peak, total = max((
+        (torch.cuda.max_memory_allocated(gpu), torch.cuda.get_device_properties(gpu).total_memory)
+        for gpu in range(torch.cuda.device_count())
+    ), default=(0, 0))  # fmt: skip
+    remedy = "a smaller batch needs" if spec.trainer else "fewer --n-envs or a smaller growth.batch_size need"
+    return f"{spec.ref.lane}: the run took up to {peak / 2**30:.1f} GiB of {total / 2**30:.1f} GiB; {remedy} less"
 
 
 def _run(link: Link, files: Files, assigned: messages.Assign, makers: Makers) -> None:

@@ -19,17 +19,17 @@ def remaining(history: History, block: Block) -> Block:
 
 
 def may_start(history: History, block: Block) -> bool:
-    """Whether no look that is still to be taken could make this block superfluous; what all groups left already is."""
-    if not history.design.early_stop or not remaining(history, block).runs:
-        return True
-    return all(block.replicate < look for look in history.design.looks if look > _looked_at(history))
+    """Whether no look that is still to be taken could make this block superfluous."""
+    ahead = (look for look in history.design.looks if look > _looked_at(history))
+    return not history.design.early_stop or all(block.replicate < look for look in ahead)
 
 
 def due(history: History) -> tuple[LookTaken | PlanExtended, ...]:
     """What is to be recorded now, after some block was completed: looks, then more blocks of an open-ended plan."""
     looks = _to_take(history)
     found: list[LookTaken | PlanExtended] = [*_taken(history, looks)] if looks else []
-    to_start = any(run.expected and not run.started for run in history.runs.values())
+    # From the end, where runs are that were not started: all of them at every look would be quadratic.
+    to_start = any(run.expected and not run.started for run in reversed(history.runs.values()))
     if history.plan.experiment.open_ended and not to_start and not all_settled(history):
         batch = history.plan.experiment.replicates
         found.append(PlanExtended(extension=extend(history.plan, history.design, history.replicates, batch)))

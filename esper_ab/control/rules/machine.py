@@ -22,6 +22,7 @@ from esper_ab.control.rules.outbox import Outbox
 from esper_ab.control.rules.recovery import Deaths, any_complete, nothing_left
 from esper_ab.control.rules.transfers import Result
 from esper_ab.control.rules.validation import Rejected, Report, check_hello, milestone_of
+from esper_ab.control.rules.waiting import WaitingBlocks
 from esper_ab.control.rules.worker_state import Workers, WorkerState
 from esper_ab.journal.events import MilestoneReleased, PlanExtended
 from esper_ab.journal.fold import History, RunHistory
@@ -43,18 +44,18 @@ class ExperimentMachine:
         self._deaths = Deaths(limits.deaths)
         self._workers = Workers()
         self._blocks = BlocksInProgress()
-        self._to_start = [block for block in history.blocks if not runs.begun(history, block)]
         self._stopped_by = ""  # the signal; "" while nobody wants to stop
         self._say_at = math.inf  # when to say whom the stop waits for
         self._files = WorkerFiles(history, self._workers)
         self._out = Outbox(history)
+        self._waiting = WaitingBlocks(history)
 
     # --- where the experiment is ---
 
     @property
     def in_progress(self) -> bool:
         """Whether there is anything to wait for: after a stop, only what is at work."""
-        return bool(self._blocks.at_work() if self._stopped_by else self._blocks or self._to_start)
+        return bool(self._blocks.at_work() if self._stopped_by else self._blocks or self._waiting)
 
     def error_at_end(self) -> EsperError | None:
         """Return why the experiment is not complete although nothing is in progress."""
@@ -120,7 +121,7 @@ class ExperimentMachine:
                     self._liveness.pong(worker.identity, now)
                 case messages.Failed():
                     worker.fault = f"reported an error: {visible_line(message.summary, _SUMMARY_CHARS)}"
-                    worker.traceback = message.traceback
+                    worker.traceback, worker.hopeless = message.traceback, not message.again
         except Rejected as error:
             worker.fault = str(error)
         return self._out.taken()
@@ -185,8 +186,12 @@ class ExperimentMachine:
         run_log = worker.run.log_file if worker.run else ""
         self._out.do(commands.EndWorker(worker.lane, reason=reason, hung=hung, run_log=run_log))
 
-    def lost(self, lane: str, how: str, log: str, *, hung: bool) -> tuple[Command, ...]:
-        """Take in `how` a worker ended, and the end of its `log` or "": its run goes on with another or is given up."""
+    def lost(self, lane: str, how: str, log: str, *, hung: bool, blameless: bool = False) -> tuple[Command, ...]:
+        """Take in `how` a worker ended, and the end of its `log` or "": its run goes on with another or is given up.
+
+        `blameless`: it ended with its node, could not be started there, or found no room on a disk, which is no death
+        of its run.
+        """
         worker = self._workers.on_lane(lane)
         run = self._run_of(worker)
         stands = self._blocks.stands(run) if run else runs.NOWHERE
@@ -205,16 +210,23 @@ class ExperimentMachine:
         kind = WorkerHung if hung else WorkerFailed
         failure: EsperError | None = None
         if run is None or not worker.greeted:
-            if self._deaths.outside(lane):
-                failure = kind(f"{account}\nthat was the third time in a row")
+            failure = self._died_outside(lane, kind, account)
         elif run.evaluation is not None:
             worker.run = None
+        elif worker.hopeless and not any_complete(self._history):
+            failure = kind(account)
         else:
             self._blocks.died(run)
-            if self._deaths.in_run(run.ref.name, run.recorded):
+            if blameless:
+                failure = self._died_outside(lane, kind, account)
+            elif self._deaths.in_run(run.ref.name, run.recorded) or worker.hopeless:
                 failure = self._drop(run, how, kind(account))
         self._out.do(commands.RestartWorker(lane) if failure is None else commands.Fail(failure))
         return self._out.taken()
+
+    def _died_outside(self, lane: str, kind: type[WorkerFailed | WorkerHung], account: str) -> EsperError | None:
+        """Count a death that no run is to blame for; return why the experiment ends, if it does."""
+        return kind(f"{account}\nthat was the third time in a row") if self._deaths.outside(lane) else None
 
     def end_round(self, now: float) -> tuple[Command, ...]:
         """Everything that came in is taken: release who may go on, and start the blocks whose lanes are free."""
@@ -320,30 +332,19 @@ class ExperimentMachine:
         """Some block is complete or given up: record what the plan's rule says now."""
         for event in looks.due(self._history):
             self._out.record(event)
-            if isinstance(event, PlanExtended):
-                self._to_start.extend(event.extension.blocks)
+            self._waiting.looked(event.extension.blocks if isinstance(event, PlanExtended) else ())
         self._out.do(commands.Sync())
 
     # --- blocks ---
 
     def _start_blocks(self, now: float) -> None:
-        """Start every block whose lanes are all free, in order."""
-        if self._stopped_by:
-            return
-        for planned in tuple(self._to_start):
-            if not looks.may_start(self._history, planned):
-                break
-            if not any(self._workers.on_lane(spec.ref.lane).is_free for spec in planned.runs):
-                continue
-            block = looks.remaining(self._history, planned)
-            workers = [self._workers.on_lane(spec.ref.lane) for spec in block.runs]
-            if all(worker.is_free for worker in workers):
-                self._to_start.remove(planned)
-                if block.runs:
-                    self._blocks.begin(block, self._history.plan)
-                for spec, worker in zip(block.runs, workers, strict=True):
-                    worker.run = spec
-                    self._assign(worker, spec, now)
+        free = {worker.lane for worker in self._workers if worker.is_free}
+        for block in () if self._stopped_by else self._waiting.take(free):
+            self._blocks.begin(block, self._history.plan)
+            for spec in block.runs:
+                worker = self._workers.on_lane(spec.ref.lane)
+                worker.run = spec
+                self._assign(worker, spec, now)
 
     def _assign(self, worker: WorkerState, spec: messages.RunSpec, now: float) -> None:
         """Have the worker begin the run, or take it up where its records end."""
@@ -355,7 +356,8 @@ class ExperimentMachine:
 
     def _drop(self, run: RunHistory, what: str, error: WorkerFailed | WorkerHung) -> EsperError | None:
         """Give up the replicate of a run that keeps dying; return why the experiment ends, if it does."""
-        times = "once" if self._limits.deaths == 1 else f"{self._limits.deaths} times"
+        hopeless = self._workers.on_lane(run.ref.lane).hopeless
+        times = "once" if hopeless or self._limits.deaths == 1 else f"{self._limits.deaths} times"
         where = f"after milestone {run.recorded}" if run.recorded > runs.NOWHERE else "before milestone 0"
         block = next(block for block in self._history.blocks if block.replicate == run.ref.replicate)
         self._give_up(block, f"{run.ref.name} died {times} {where}: {what}", failed=run.ref.name)

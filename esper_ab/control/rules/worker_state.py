@@ -20,6 +20,7 @@ class WorkerState:
     exited_at: float | None = None  # s, monotonic: when the worker was seen to have ended by itself
     fault: str = ""  # why it is to be ended; nothing that it says counts any more
     ending: bool = False  # it was told to end and is not gone yet; nothing that it says counts any more
+    hopeless: bool = False  # another start would fare no better
     traceback: str = ""  # as it reported it, in case it leaves no log
 
     @property

@@ -17,6 +17,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from esper_ab.contracts.own_packages import child_command
+from esper_ab.contracts.process_start import usable_cores
 from esper_ab.journal.fast.chunk import Stretch, read_stretch
 
 MOST_PROCESSES = 8  # more would wait for this one, and each takes a stretch's memory
@@ -24,7 +25,7 @@ MOST_PROCESSES = 8  # more would wait for this one, and each takes a stretch's m
 
 def read_all(path: Path, places: list[tuple[int, int]], measures: tuple[str, ...]) -> Iterator[Stretch]:
     """Read the stretches at `places` (from, to) and yield them in this order; the plan declares `measures`."""
-    count = min(len(places), len(os.sched_getaffinity(0)), MOST_PROCESSES)
+    count = min(len(places), usable_cores(), MOST_PROCESSES)
     with _readers(count if count > 1 else 0) as readers:
         idle: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
         for reader in readers:

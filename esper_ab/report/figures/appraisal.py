@@ -74,7 +74,7 @@ def _clouds(found: AppraisalFindings) -> Drawing:
     for index, (axes, reward) in enumerate(zip(panels, found.rewards, strict=True)):
         _cloud(axes, reward, found, random, style.colour(index))
     figure.supxlabel("return", fontsize=9, color=style.MUTED)
-    figure.supylabel("held-out accuracy, %", fontsize=9, color=style.MUTED)
+    figure.supylabel("held-out accuracy, %", x=0.004, fontsize=9, color=style.MUTED)
     told = "; ".join(
         f"{one.name}: pays most for {found.behaviours[one.favourite].name}, {found.outcomes[one.favourite]:.1f} %"
         for one in found.rewards

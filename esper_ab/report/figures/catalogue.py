@@ -57,6 +57,7 @@ def figure(name: str, content: Content) -> Figure | None:
         drawing = draws[name](content)
         if drawing is None:
             return None
+        style.arrange(drawing.figure)
         drawing.figure.draw_without_rendering()  # matplotlib creates ticks on drawing
     return on_white(drawing.figure)
 

@@ -94,7 +94,7 @@ def _curves(content: Content, words: Words, value: Value) -> Drawing | None:
     if not apart:
         group_legend(figure, shown, markers=False)
     figure.supxlabel("training episode", fontsize=9, color=style.MUTED)
-    figure.supylabel(words.label, fontsize=9, color=style.MUTED)
+    figure.supylabel(words.label, x=0.004, fontsize=9, color=style.MUTED)
     middles = {group: mean_curve(curves[index]) for index, group in shown}
     ends = (f"{group} from {found[0, 1]:.2f} to {found[-1, 1]:.2f}" for group, found in middles.items())
     return Drawing(
@@ -225,7 +225,7 @@ def panels(
         axes.set_ylim(*((-0.03, 1.03) if unit else (0, max(1.12 * axes.dataLim.ymax, 0.1))))
         axes.xaxis.set_major_locator(MaxNLocator(nbins=4, integer=True))
     figure.supxlabel("training episode", fontsize=9, color=style.MUTED)
-    figure.supylabel(words.label, fontsize=9, color=style.MUTED)
+    figure.supylabel(words.label, x=0.004, fontsize=9, color=style.MUTED)
     group_legend(figure, shown, markers=False)
     ends = []
     for index, group in shown:

@@ -36,6 +36,7 @@ def draw(result: ExternalResult) -> Figure:
         else:
             above = figure.subplots()
         _rows(above, shown, exploratory=result.exploratory)
+        style.arrange(figure)
         figure.draw_without_rendering()
         return figure
 

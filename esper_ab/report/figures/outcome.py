@@ -136,7 +136,7 @@ def pairs(content: Content) -> Drawing | None:
         axes.set_xlim(-0.35, 1.35)
         axes.grid(visible=False, axis="x")
     label = endpoint_label(content.history.design, content.history.outcome.unit)
-    figure.supylabel(label, fontsize=9, color=style.MUTED)
+    figure.supylabel(label, x=0.004, fontsize=9, color=style.MUTED)
     words = (
         f"{item.question.a} is above {item.question.b} in {sum(pair.a > pair.b for pair in item.pairs)} of "
         f"{len(item.pairs)}"

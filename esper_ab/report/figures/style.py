@@ -15,6 +15,7 @@ from typing import Any
 import matplotlib as mpl
 from markupsafe import escape
 from matplotlib.artist import Artist
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
 from esper_ab.contracts.visible import visible_line
@@ -32,6 +33,7 @@ LIGHT = {  # marker colour -> its light-mode colour in report.css, for figures o
     **{f"#a0000{i}": c for i, c in enumerate(("#0072b2", "#d55e00", "#009e73", "#b0548a", "#b07d00", "#3b8fc2"))},
     **{f"#c0000{i}": c for i, c in enumerate(("#e8ebee", "#c9d6e0", "#9db9cd", "#6a95b3", "#3a6c90", "#173d5c"))},
 }
+_PAD, _LINE = 6.0, 14.0  # points: an edge; a line of labels with its distance
 _TENTHS = re.compile(r"(\d\.\d)\d+")  # coordinates in points (1/72 inch), rounded to tenths
 ARROW_LEFT, ARROW_RIGHT = 4, 5  # matplotlib's markers whose tip is the point
 _MARK = "mark:"
@@ -42,7 +44,6 @@ _RC: Any = {  # matplotlib types its keys one by one
     "axes.axisbelow": True, "axes.edgecolor": GRID, "axes.grid": True,
     "axes.labelcolor": MUTED, "axes.labelsize": 9, "axes.spines.right": False, "axes.spines.top": False,
     "axes.titlecolor": INK, "axes.titlelocation": "left", "axes.titlesize": 9.5,
-    "figure.constrained_layout.h_pad": 0.07, "figure.constrained_layout.use": True,
     "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"],
     "grid.color": GRID, "grid.linewidth": 0.6, "lines.linewidth": 1.8,
     "legend.fontsize": 9, "legend.frameon": False, "legend.labelcolor": INK,
@@ -82,6 +83,39 @@ def look() -> Iterator[None]:
         yield
 
 
+def arrange(figure: Figure) -> None:
+    """Leave room around the panels of a figure for its labels and its legend. `svg` does it, too.
+
+    Reckoned from the number of letters: the page has another font than matplotlib, whose own layouts lay out everything
+    two or three times.
+    """
+    width, height = (72.0 * float(inches) for inches in figure.get_size_inches())  # all of this is in points
+    lefts = [_LINE * bool(one.get_ylabel()) + one.yaxis.get_tick_params()["labelleft"] * _widest(one.yaxis, 5.4)
+             for one in figure.axes]  # fmt: skip
+    above = _LINE * any(one.get_title("left") or one.yaxis.get_major_formatter().get_offset() for one in figure.axes)
+    below = _LINE * (1 + any(one.get_xlabel() for one in figure.axes))
+    right = max((_widest(beside.yaxis, 6.6) for one in figure.axes for beside in one.child_axes), default=0.0)
+    left, bottom = max(lefts) + _LINE * bool(figure.get_supylabel()), below + _LINE * bool(figure.get_supxlabel())
+    near, far = (left + _PAD) / width, 1.0 - (right + 2 * _PAD) / width
+    low, high = (bottom + _PAD) / height, 1.0 - (above + _PAD) / height - sum(
+        one.get_window_extent().height / figure.bbox.height for one in figure.legends
+    )
+    across, down = max(lefts[1:], default=0.0) + 3 * _PAD, above + below + _PAD  # between two panels
+    rows, columns = figure.axes[0].get_subplotspec().get_gridspec().get_geometry()  # type: ignore[union-attr]
+    figure.subplots_adjust(
+        left=near, right=far, bottom=low, top=high,
+        wspace=columns * across / (width * (far - near) - (columns - 1) * across),
+        hspace=rows * down / (height * (high - low) - (rows - 1) * down),
+    )
+
+
+def _widest(axis: Axis, letter: float) -> float:
+    """Return the width of an axis's longest label with its distance from the axis; `letter`: of one on average."""
+    return _PAD + letter * max(
+        map(len, axis.get_major_formatter().format_ticks(axis.get_majorticklocs().tolist())), default=0
+    )
+
+
 def mark(artists: Iterable[Artist], token: str) -> None:
     """Let the page know what `artists` show; `svg` writes `token` as their attribute data-mark."""
     for artist in artists:
@@ -93,6 +127,7 @@ def svg(figure: Figure, name: str, tips: Mapping[str, str]) -> str:
 
     `tips`: by token of `mark`, what a reader is told who points at it.
     """
+    arrange(figure)
     buffer = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": name}):
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})

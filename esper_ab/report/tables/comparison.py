@@ -9,6 +9,8 @@ from dataclasses import replace
 from esper_ab.design.design import Design
 from esper_ab.report.content import Content
 from esper_ab.report.tables.table import NONE, Table, number, signed, span
+from esper_ab.stats.adjusted_difference import AdjustedDifference
+from esper_ab.stats.proportions import Proportions
 from esper_ab.stats.text import digits_apart, n_pairs, p_beside, p_text, percent
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.descriptive import statistics
@@ -29,7 +31,7 @@ def overview_table(design: Design, comparisons: Sequence[Comparison]) -> Table:
         (
             f"{item.question.a} - {item.question.b}", str(item.verdict), signed(item.estimate, digits),
             _span(design, item.low, item.high), NONE if item.low is None else percent(item.level.confidence),
-            _span(design, *item.simultaneous[:2]), f"{item.used} of {len(item.pairs)}",
+            _span(design, *item.simultaneous[:2]), f"{item.used} of {len(item.data)}",
         )
         for item in comparisons
     )
@@ -59,9 +61,8 @@ def beside_tables(comparisons: Sequence[Comparison]) -> Iterator[Table]:
 
 
 def _beside_table(comparison: Comparison) -> Table:
-    by_rank = comparison.question.design.test == "rank"
     rows = (
-        *_plain(comparison), *_descriptive(comparison, "test"), *(() if by_rank else _ranks(comparison)),
+        *_plain(comparison), *_descriptive(comparison, "test"), *_ranks(comparison),
         *_descriptive(comparison, "effect"),
     )
     return Table(
@@ -88,26 +89,28 @@ def _deciding(comparison: Comparison) -> Iterator[Row]:
     if comparison.estimate is None:
         return
     lower = ", lower is better" if design.outcome.sign < 0.0 else ""
-    yield "effect (deciding)", f"{design.difference(comparison.estimate)}{lower}, {n_pairs(comparison.used)} used"
+    counted = comparison.counted(comparison.used)
+    yield "effect (deciding)", f"{design.difference(comparison.estimate)}{lower}, {counted} used"
     if comparison.low is not None and comparison.high is not None:
         yield str(comparison.level), _within(design, comparison.low, comparison.high)
     low, high, level = comparison.simultaneous
     if low is not None and high is not None and len(design.comparisons) > 1:
         yield str(level), f"{_within(design, low, high)}, with those of all comparisons at once"
     effect = comparison.effect
-    if effect is None:
+    if isinstance(effect, Proportions):
+        counts = f"{effect.ones_a} of {effect.runs_a} against {effect.ones_b} of {effect.runs_b} runs"
+        yield effect.name, f"{counts} at {effect.one:g}, p {p_text(effect.p)}"
+    elif effect is not None and effect.t is not None and effect.p is not None:
+        degrees = f"{round(effect.df, 1):g} degree{'' if effect.df == 1 else 's'} of freedom"
+        how = effect.name or f"t, {'adjusted for lane and order' if comparison.question.design.adjusted else 'paired'}"
+        yield how, f"t = {effect.t:.2f} with {degrees}, p {p_text(effect.p)}"
+    if not isinstance(effect, AdjustedDifference):
         return
-    if effect.t is not None and effect.p is not None:
-        how = "adjusted for lane and order" if effect.positions else "paired"
-        degrees = f"{effect.df} degree{'' if effect.df == 1 else 's'} of freedom"
-        yield f"t, {how}", f"t = {effect.t:.2f} with {degrees}, p {p_text(effect.p)}"
     if effect.sd is not None:
         yield "SD of the differences", design.size(effect.sd)
     for position in effect.positions:
         interval = f"95 % interval {span(position.low, position.high, design.digits)}"
         yield f"position {position.position} against 0", f"{design.difference(position.mean)}, {interval}"
-    if design.test == "rank":
-        yield from _ranks(comparison)
 
 
 def _within(design: Design, low: float, high: float) -> str:
@@ -140,9 +143,8 @@ def _ranks(comparison: Comparison) -> Iterator[Row]:
     rank = comparison.rank
     if rank is not None:
         kind = "exact" if rank.exact else "normal approximation"
-        name = "signed rank (deciding)" if comparison.question.design.test == "rank" else "signed rank"
         estimate = comparison.question.design.difference(rank.estimate)
-        yield name, f"p {p_text(rank.p)} ({kind}), Hodges-Lehmann {estimate}"
+        yield "signed rank", f"p {p_text(rank.p)} ({kind}), Hodges-Lehmann {estimate}"
 
 
 def _equivalence(comparison: Comparison) -> Iterator[Row]:
@@ -172,9 +174,9 @@ def _budget(comparison: Comparison) -> Iterator[Row]:
         yield "runs lost", f"{comparison.lost.a} of {a}, {comparison.lost.b} of {b}; without a partner: {without}"
     imputed = comparison.imputed
     if imputed is not None:
-        stands = "the decision stands" if imputed.survives else "the decision does not stand"
+        stands = "the claim stands" if imputed.survives else "the claim does not stand"
         mean = NONE if imputed.mean is None else design.difference(imputed.mean)
-        yield "lost runs at the endpoint against it", f"{mean}: {stands}"
+        yield "with lost runs counted against it", f"{mean}: {stands}"
     unseen = comparison.unseen
     if unseen is not None:
         stands = "the claim is still made" if unseen.survives else "the claim is not made"

@@ -32,6 +32,6 @@ def hedges_g(a: ArrayLike, b: ArrayLike) -> float | None:
 
 
 STATISTIC = Statistic[float](
-    label="Hedges' g", kind="effect", place=4, compute=lambda a, b, _: hedges_g(a, b),
+    label="Hedges' g", kind="effect", place=4, of_unpaired=True, compute=lambda a, b, _: hedges_g(a, b),
     show=lambda g, _: f"{g:+.2f} standard deviations of runs",
 )  # fmt: skip

@@ -8,7 +8,6 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from esper_ab.stats.statistic import Beside, Statistic
 from esper_ab.stats.text import p_text
@@ -25,7 +24,7 @@ class MannWhitney(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def mann_whitney(a: ArrayLike, b: ArrayLike) -> MannWhitney:
-    """Test a [n runs] against b [m runs]: exact without ties up to n m = 10,000, else the tie-corrected normal.
+    """Test a [n runs] against b [m runs]: exact without ties up to 100 runs each, else the tie-corrected normal.
 
     At 100 runs a side, where the approximation begins, the two differ by less than 0.001 in p.
     """
@@ -34,7 +33,9 @@ def mann_whitney(a: ArrayLike, b: ArrayLike) -> MannWhitney:
     distinct = np.unique(both).size
     if distinct == 1:
         return MannWhitney(u=x.size * y.size / 2.0, p=1.0, exact=True)
-    exact = bool(distinct == both.size) and x.size * y.size <= _EXACT_RUNS**2
+    from scipy import stats  # slow to import, and only here
+
+    exact = bool(distinct == both.size) and max(x.size, y.size) <= _EXACT_RUNS
     result = stats.mannwhitneyu(x, y, alternative="two-sided", method="exact" if exact else "asymptotic")
     return MannWhitney(u=float(result.statistic), p=float(result.pvalue), exact=exact)
 
@@ -46,5 +47,6 @@ def _show(test: MannWhitney, beside: Beside) -> str:
 
 
 STATISTIC = Statistic[MannWhitney](
-    label="Mann-Whitney U on runs", kind="test", place=2, compute=lambda a, b, _: mann_whitney(a, b), show=_show
-)
+    label="Mann-Whitney U on runs", kind="test", place=2, compute=lambda a, b, _: mann_whitney(a, b), show=_show,
+    of_unpaired=True,
+)  # fmt: skip

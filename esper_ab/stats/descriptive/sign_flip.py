@@ -51,11 +51,6 @@ def _show(flip: SignFlip, _: Beside) -> str:
 def _caveats(flip: SignFlip, beside: Beside) -> Iterator[str]:
     if flip.p is None:
         yield f"The sign-flip p is not enumerated for {flip.pairs} pairs."
-    elif beside.claimed and flip.p > beside.alpha:
-        yield (
-            f"The exact sign-flip test does not support this at {beside.alpha:.3g} (p {p_text(flip.p)}): the verdict "
-            "leans on normally distributed differences."
-        )
     elif beside.undecided and flip.p <= beside.alpha:
         yield (
             f"The exact sign-flip test alone would reject at {beside.alpha:.3g} (p {p_text(flip.p)}); it is not the "
@@ -63,6 +58,16 @@ def _caveats(flip: SignFlip, beside: Beside) -> Iterator[str]:
         )
 
 
+def _contradicts(flip: SignFlip, beside: Beside) -> str:
+    if flip.p is None or not beside.claimed or flip.p <= beside.alpha:
+        return ""
+    return (
+        f"The exact sign-flip test does not support this at {beside.alpha:.3g} (p {p_text(flip.p)}): the verdict leans "
+        "on normally distributed differences."
+    )
+
+
 STATISTIC = Statistic[SignFlip](
-    label="sign flip", kind="test", place=1, compute=lambda a, b, _: sign_flip(a, b), show=_show, caveats=_caveats
+    label="sign flip", kind="test", place=1, compute=lambda a, b, _: sign_flip(a, b), show=_show, caveats=_caveats,
+    contradicts=_contradicts,
 )

@@ -155,16 +155,18 @@ class Stack:
 
     def birth(self, row: int | slice, draws: NDArray[np.float64]) -> None:
         """Initialise row(s) from uniform draws in [0, 1), [P] or [rows, P], and zero their momentum."""
-        values = self._center + self._bound * (2.0 * draws - 1.0)
-        self.values[row] = torch.from_numpy(values).to(self.values)
+        self.values[row] = self._uploaded(self._center + self._bound * (2.0 * draws - 1.0))
         self.momentum[row] = 0.0
 
     def birth_tail(self, row: int, draws: NDArray[np.float64]) -> None:
         """Initialise only the last len(draws) parameters of a row; the rest keeps values and momentum."""
         tail = slice(self.width - len(draws), None)
-        values = self._center[tail] + self._bound[tail] * (2.0 * draws - 1.0)
-        self.values[row, tail] = torch.from_numpy(values).to(self.values)
+        self.values[row, tail] = self._uploaded(self._center[tail] + self._bound[tail] * (2.0 * draws - 1.0))
         self.momentum[row, tail] = 0.0
+
+    def _uploaded(self, values: NDArray[np.float64]) -> Tensor:
+        """On the device, in its precision. Cast before, so that half as much is copied; nobody waits for the copy."""
+        return torch.from_numpy(values).to(self.values.dtype).to(self.values.device, non_blocking=True)
 
     def clear(self, row: int) -> None:
         """Forget a row: a dropped module leaves nothing behind for the next one."""

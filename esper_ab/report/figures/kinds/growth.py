@@ -61,7 +61,7 @@ def lifecycle(content: Content) -> Drawing | None:
         _stack(axes, steps, bands)
         axes.set_title(shortened(group))
     figure.supxlabel("step", fontsize=9, color=style.MUTED)
-    figure.supylabel("slots, %", fontsize=9, color=style.MUTED)
+    figure.supylabel("slots, %", x=0.004, fontsize=9, color=style.MUTED)
     figure.legend(
         handles=[
             Patch(facecolor=style.stage(shade), edgecolor=style.MUTED, linewidth=0.5, hatch=hatch, label=word)

@@ -31,7 +31,7 @@ def own_reward(content: Content) -> Drawing | None:
         axes.set_title(shortened(one.group))
         axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     figure.supxlabel("training episode", fontsize=9, color=style.MUTED)
-    figure.supylabel("own reward", fontsize=9, color=style.MUTED)
+    figure.supylabel("own reward", x=0.004, fontsize=9, color=style.MUTED)
     ends = (f"{one.group} from {one.reward[0]:.2f} to {one.reward[1]:.2f}" for one in found if None not in one.reward)
     return Drawing(
         name="own-reward", title="The reward that each group learns by",

@@ -199,7 +199,7 @@ def test_machines_and_looks_are_said():
     moved = source("b", OTHER, plan={"machine": {"cpu": "another processor", "cores": "2"}})
     said = caveats([A, moved], across([A, moved]))
     assert any("cpu test processor in a, another processor in b" in text for text in said)
-    many = source("b", replace(OTHER, replicates=10))
+    many = source("b", replace(OTHER, replicates=16))
     assert any("b was looked at on the way" in text for text in caveats([A, many], across([A, many])))
     assert not any("looked at on the way" in text for text in caveats([A, B], across([A, B])))
 

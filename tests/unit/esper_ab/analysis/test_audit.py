@@ -109,16 +109,6 @@ def test_without_adjustment_unbalanced_positions_are_noted():
     assert "-1 at 1, +1 at 2" in sentence
 
 
-def test_the_rank_test_is_never_adjusted_so_its_unbalanced_positions_are_noted():
-    def by_ranks(plan):
-        return replace(plan, design=replace(plan.design, test="rank"))
-
-    assert planted_effect()[0].plan.design.adjusted
-    assert found(planned(planted_effect(), by_ranks)) == {}
-    lost = Ledger(category="dropped_pair", run_name="shaped/0", episode=None, detail="given up")
-    assert ("positions", "notes", ("shaped", "simplified")) in found([*planned(planted_effect(), by_ranks), lost])
-
-
 @given(st.integers(2, 4).flatmap(lambda n: st.lists(st.permutations(range(n)), min_size=1, max_size=7)))
 def test_all_groups_are_estimable_exactly_when_every_pair_is(orders):
     """Against the exact rank over all groups, where lane and order are one."""

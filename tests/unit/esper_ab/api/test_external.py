@@ -43,7 +43,7 @@ def _refused(call):
     ({"seeds": "0..7"}, "seeds='0..7'"), ({"seeds": 8.0}, "seeds=8.0"), ({"seeds": None}, "seeds=None"),
     ({"looks": 8}, "looks=8"), ({"looks": "68"}, "looks='68'"), ({"looks": [6.5]}, "looks=[6.5]"),
     ({"margin": None}, "margin None"), ({"alpha": "0.05"}, "alpha='0.05': expected float"), ({"alpha": None}, "alpha"),
-    ({"control": 1}, "control=1"), ({"test": "u"}, "test='u'"), ({"early_stop": "no"}, "early_stop='no'"),
+    ({"control": 1}, "control=1"), ({"early_stop": "no"}, "early_stop='no'"),
     ({"futility": "x"}, "futility='x'"),
     ({"alpha": 0.7}, "alpha=0.7: above 0"), ({"looks": [6, 9]}, "looks=[6, 9]"), ({"control": "z"}, "control=z"),
     ({"cells": ["a", "b"], "choose": "2"}, "choose='2'"), ({"unit": 3}, "unit 3"),
@@ -79,3 +79,30 @@ def test_columns_are_a_mapping_and_go_with_a_table(tmp_path):
     assert "columns are those of a table" in _refused(
         lambda: esper_ab.judge_endpoints(_plan(), tmp_path, columns={"group": "a"})
     )
+
+
+def test_rows_and_pairs_are_told_as_the_command_is(tmp_path):
+    many = {"new": [71.0 + place % 5 for place in range(40)], "old": [70.0 + place % 7 for place in range(31)]}
+    said = _refused(lambda: esper_ab.compare_endpoints(many, margin=2.0))
+    assert "paired=True leaves them out, paired=False compares" in said
+    assert "say rows=runs; one row per item" in _refused(
+        lambda: esper_ab.compare_endpoints(many, margin=2.0, paired=False)
+    )
+    assert "40 and 31 runs" in str(esper_ab.compare_endpoints(many, margin=2.0, paired=False, rows="runs"))
+    assert "31 pairs" in str(esper_ab.compare_endpoints(many, margin=2.0, paired=True, rows="runs"))
+    assert "paired='yes'" in _refused(lambda: esper_ab.compare_endpoints(RUNS, margin=2.0, paired="yes"))
+    assert "rows='items'" in _refused(lambda: esper_ab.compare_endpoints(RUNS, margin=2.0, rows="items"))
+
+
+def test_a_plan_pairs_by_seed_and_not_by_run():
+    runs = {"group": ["new", "old"], "run": ["0", "0"], "endpoint": [1.0, 2.0]}
+    assert "a plan pairs runs by seed" in _refused(lambda: esper_ab.judge_endpoints(_plan(), runs))
+
+
+def test_what_forms_no_pairs_and_what_is_0_or_1_is_in_the_document():
+    runs = {"group": ["new"] * 8 + ["old"] * 7, "run": list(range(15)), "endpoint": [1.0] * 7 + [0.0] * 8}
+    (one,) = esper_ab.compare_endpoints(runs, margin=0.1).as_dict()["comparisons"]
+    assert (one["pairs"], one["samples"]) == ([], {"a": [1.0] * 7 + [0.0], "b": [0.0] * 7})
+    assert (one["test"], one["effect"]["ones_a"], one["effect"]["runs_b"]) == ("Fisher's exact test", 7, 7)
+    assert (one["sign_flip"], one["plain"], one["rank"]) == (None, None, None)
+    assert esper_ab.compare_endpoints(runs, margin=0.1).figure is not None

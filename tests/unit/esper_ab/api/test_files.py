@@ -147,10 +147,10 @@ def test_what_is_no_experiment_file_is_refused(written, tmp_path: Path, name: st
 def test_a_toml_file_is_that_of_launch_and_names_the_experiment(written) -> None:
     text = 'groups = ["shaped", "wait"]\nepisodes = 2\n[group.fast]\nppo.lr = 0.1'
     what = load_declaration(written(text, "rates.toml"))
-    assert (what.asked.name, what.asked.episodes, what.placed) == ("rates", 2, False)
+    assert (what.asked.name, what.asked.episodes, what.asked.placement) == ("rates", 2, "auto")
     assert [group.name for group in what.asked.groups] == ["shaped", "wait", "fast"]
     named = load_declaration(written('name = "other"\nplacement = "share"\n' + text, "rates.toml"))
-    assert (named.asked.name, named.placed) == ("other", True)
+    assert (named.asked.name, named.asked.placement) == ("other", "share")
     with pytest.raises(UsageError, match="--experiment is for Python files"):
         load_declaration(written(text, "rates.toml"), "x")
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import click
+import pytest
 from support.children import environment
 
 from esper_ab.commands._exit_status import invoke
@@ -49,3 +50,21 @@ def test_what_a_stream_cannot_encode_is_escaped():
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, b"")
     assert rb"\u2026" in done.stdout
+
+
+BEFORE_THE_END = {
+    "": ["written", "registered"],
+    "import esper_ab.api.files": ["written", "registered", "torn"],  # it loads a file of the user's
+}
+
+
+@pytest.mark.parametrize("before", BEFORE_THE_END)
+def test_a_command_is_taken_apart_only_where_something_may_be_left_to_do(before):
+    code = (
+        "import atexit, sys\nfrom esper_ab.commands._exit_status import leaving\nclass Torn:\n"
+        "    def __del__(self): print('torn')\ntorn = Torn()\natexit.register(print, 'registered')\n"
+        f"print('written')\n{before}\nsys.exit(leaving(7))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.returncode == 7
+    assert sorted(done.stdout.splitlines()) == sorted(BEFORE_THE_END[before])

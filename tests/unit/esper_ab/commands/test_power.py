@@ -48,12 +48,12 @@ def test_correlation_and_replicates_buy_power() -> None:
 
 
 def test_words_say_what_the_tables_say() -> None:
-    found = table(Known(source="given", sd=3.5, df=19, rho=0.3), 10)
+    found = table(Known(source="given", sd=3.5, df=19, rho=0.3), 16)
     text = power_text(found)
     needed = found.tables[0].needed
     assert "Pair correlation 0.3 (known):" in text
     assert f"need about {needed.replicates} replicates (80 % range {needed.low} to {needed.high})" in text
-    assert "10 replicates (looks at 6, 10) find a difference of" in text
+    assert "16 replicates (looks at 12, 16) find a difference of" in text
     assert "cannot carry a verdict" in power_text(table(Known(source="given", sd=3.5), 4))
     assert "EQUIVALENT takes 15 pairs." in power_text(table(Known(source="given", sd=3.5), 10))
     assert "EQUIVALENT" not in power_text(table(Known(source="given", sd=3.5), 16))
@@ -63,9 +63,9 @@ def test_a_question_has_one_answer() -> None:
     """Its generator is its own: numbers that were told can be told again."""
     found = table(Known(source="given", sd=1.0, rho=0.1), 10)
     rows = [one.rows[0] for one in found.tables]
-    assert [row.power for row in rows] == pytest.approx([0.98114, 0.96923, 0.99566, 0.99998], rel=1e-9)
+    assert [row.power for row in rows] == pytest.approx([0.98371, 0.97328, 0.99624, 0.99998], abs=1e-5)
     assert [row.smallest for row in rows] == pytest.approx(
-        [1.378625168100242, 1.4531985236097573, 1.215833115322619, 0.9190834454001613], rel=1e-9
+        [1.3580386242387927, 1.4314984010253782, 1.1976774901853795, 0.9053590828258619], rel=1e-9
     )
 
 
@@ -90,7 +90,7 @@ def test_an_earlier_run_gives_its_spread_within_groups_and_that_of_its_pairs() -
     assert effect.df == 6
 
 
-@pytest.mark.parametrize(("groups", "replicates"), [(3, 6), (4, 10)])
+@pytest.mark.parametrize(("groups", "replicates"), [(3, 6), (4, 6)])
 def test_comparisons_that_share_runs_count_once(groups: int, replicates: int) -> None:
     """Of all pairs of G groups G - 1 are independent: as chi-square limits of the SD, so many cover."""
     names = "abcd"[:groups]

@@ -7,7 +7,8 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from support import fake_plans
+from msgspec.structs import replace
+from support import asking, fake_plans
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import GroupSettings, GrowthSettings
@@ -75,3 +76,27 @@ def test_what_cannot_be_made_is_refused(tmp_path):
 def test_a_plan_below_a_folder_that_is_no_utf_8_has_its_json(tmp_path):
     there = tmp_path / os.fsdecode(b"\xff") / "lab"
     assert json.loads(encode_plan(ready(there)))["experiment_dir"] == str(there)
+
+
+@pytest.mark.parametrize(("gpu_s", "sooner"), [(1e-5, "cuda"), (1.0, "cpu")])
+def test_without_devices_growing_networks_are_trained_where_it_is_estimated_to_end_sooner(gpu_s, sooner):
+    there = asking.machine(gpus=1)
+    there = replace(there, devices=tuple(replace(device, step_s=gpu_s) for device in there.devices))
+    found = plan_on(there, asking.experiment(), "x")
+    assert {device.partition(":")[0] for lane in found.lanes for device in lane.devices} == {sooner}
+    assert found.notes[-1].startswith(f"Trained on {sooner}, by an estimate of both: ")
+    for kind in ("cpu", "cuda"):  # asked for, it is had, and nothing is said of the other
+        forced = plan_on(there, asking.experiment(devices=(kind,)), "x")
+        assert forced.lanes[0].devices[0].startswith(kind)
+        assert not any("by an estimate of both" in note for note in forced.notes)
+    assert plan_on(there, asking.experiment(devices=(sooner,)), "x").digest == found.digest
+
+
+def test_what_one_kind_of_device_refuses_is_planned_on_the_other():
+    there = asking.machine(gpus=1)
+    halves = tuple(asking.group(name, growth=GrowthSettings(amp="fp16")) for name in "ab")
+    found = plan_on(there, asking.experiment(groups=halves), "x")
+    assert found.lanes[0].devices == ("cuda:0",)
+    assert "refused on cpu" in found.notes[-1]
+    with pytest.raises(UsageError, match="did you mean digits"):
+        plan_on(there, asking.experiment(task="digit"), "x")

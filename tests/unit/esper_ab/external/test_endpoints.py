@@ -30,6 +30,11 @@ TWO = {"group": ["a", "b"], "seed": ["0", "0"], "endpoint": ["1", "2"]}
     ({"task": ["t", ""]}, "row 3, column task: it is empty"),
     ({"task": ["t", MEAN]}, "row 3, column task"),
     ({"pair": ["0", "0"]}, "has the columns seed and pair"),
+    ({"order": ["1", "2.5"]}, "row 3, column order: '2.5' is no whole number"),
+    ({"run": ["7", ""]}, "row 3, column run: it is empty"),
+    ({"group": ["a", "a"], "seed": ["0", "1"], "run": ["7", "7"]}, "row 3, column run: group a has run 7 in row 2 "
+     "already; one row per item, as a prompt or a scene, is not judged yet: it is evidence about these two checkpoints "
+     "only"),
 ])  # fmt: skip
 def test_what_is_wrong_is_told_with_its_row_and_column(change, said):
     assert said in _refused(**TWO | change)
@@ -98,3 +103,14 @@ def test_the_bootstraps_seed_knows_the_endpoints_and_not_their_order():
     found = rows([1.0, 2.0], [3.0, 4.0])
     assert endpoints(found).rng_seed == endpoints(found[::-1]).rng_seed
     assert endpoints(found).rng_seed != endpoints([found[0] | {"endpoint": 1.5}, *found[1:]]).rng_seed
+
+
+def test_a_run_has_a_name_and_an_order_and_pairs_nothing():
+    named = {"group": ["a", "b"], "run": ["0", "0"], "endpoint": ["1", "2"], "order": ["-1", ""]}
+    found = endpoints_of("f", named, (2, 3))
+    assert found.pair_column == ""
+    assert [(row.run, row.order) for row in found.rows] == [("0", -1), ("0", None)]
+    both = endpoints_of("f", named | {"seed": ["4", "5"]}, (2, 3))
+    assert (both.pair_column, both.replicates) == ("seed", ("4", "5"))
+    seeds = endpoints_of("f", named, (2, 3), {"seed": "run"})
+    assert (seeds.pair_column, seeds.rows[0].run) == ("seed", "")

@@ -1,3 +1,6 @@
+import re
+
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -7,10 +10,31 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.external.endpoints import MEAN
 from esper_ab.external.explore import explore
 from esper_ab.external.plan import Rule
+from esper_ab.external.scales import scales_of
 
 
-def _found(rows_, these=None, **rule):
-    return explore(endpoints(rows_), these or scales(), Rule(**rule))
+def _found(rows_, these=None, *, paired=None, named="runs", **rule):
+    return explore(endpoints(rows_), these or scales(), Rule(**rule), paired=paired, rows=named)
+
+
+def _refused(*args, **asked):
+    with pytest.raises(UsageError) as raised:
+        _found(*args, **asked)
+    assert "\n" not in str(raised.value)
+    return str(raised.value)
+
+
+def _said(result):
+    (one,) = result.comparisons
+    return " ".join((one.comparison.headline, one.comparison.sentence, *one.comparison.caveats))
+
+
+def unpaired(a, b):
+    """Rows of runs that have names, and no seeds."""
+    return [
+        {"group": group, "run": f"{group}{place}", "endpoint": value}
+        for group, values in (("new", a), ("old", b)) for place, value in enumerate(values)
+    ]
 
 
 def _words(result):
@@ -87,7 +111,7 @@ def test_runs_without_a_partner_are_told():
 
 @pytest.mark.parametrize("found", [
     [row | {"group": "new"} for row in rows([1.0], [2.0])[:1]],
-    [{"group": "a", "seed": 0, "endpoint": 1.0}, {"group": "b", "seed": 1, "endpoint": 1.0}],
+    unpaired([1.0, 2.0], ["", ""]),
 ])  # fmt: skip
 def test_where_nothing_can_be_compared_it_is_refused(found):
     with pytest.raises(UsageError):
@@ -105,7 +129,111 @@ def test_only_pairs_that_exist_are_counted_on():
     """Neither rows of one cluster nor runs without a partner make a difference resolvable."""
     found = rows(*drawn(30, 0.5))
     clustered = _found([row | {"cluster": f"c{int(str(row['seed'])) % 6}"} for row in found], scales(1.0))
-    partners = _found([row for row in found if row["group"] == "new" or int(str(row["seed"])) < 7], scales(1.0))
+    partners = [row for row in found if row["group"] == "new" or int(str(row["seed"])) < 7]
+    partners = _found(partners, scales(1.0), paired=True)
     for result, pairs in ((clustered, 6), (partners, 7)):
         one = result.comparisons[0].comparison
         assert (len(one.pairs), one.most_pairs, one.inconclusive) == (pairs, pairs, "uninformative")
+
+
+def test_more_rows_than_anybody_trains_may_be_items():
+    """Prompts of one checkpoint are no training runs, and nothing but the user knows which these are."""
+    for found in (rows(*drawn(31, 1.0)), rows(*drawn(31, 1.0), task="one")):
+        said = _refused(found, scales(2.0, (str(found[0].get("task", "")),)), named=None)
+        assert "group new has 31 rows" in said
+        assert "--rows runs; one row per item" in said
+        assert "these two checkpoints only" in said
+    assert _words(_found(rows(*drawn(30, 5.0)), named=None)) == [("BETTER", "")]
+    named = [row | {"run": f"{row['group']}{row['seed']}"} for row in rows(*drawn(31, 5.0))]
+    assert _words(_found(named, named=None)) == [("BETTER", "")]
+
+
+def test_the_unit_stands_in_every_headline():
+    a, b = drawn(20, 5.0)
+    for found, unit in (
+        (rows(a, b), "20 training runs per group"), (rows(a[:3], b[:3]), "3 training runs per group"),
+        (unpaired(a, b[:8]), "20 training runs of new and 8 of old"), (unpaired(a, b), "20 training runs per group"),
+        ([row | {"cluster": f"c{int(row['seed']) // 2}"} for row in rows(a, b)], "10 independent units per group"),
+        (rows([1.0] * 9, [0.0] * 9), "9 training runs per group"),
+    ):
+        assert _found(found).comparisons[0].comparison.headline.endswith(f"; {unit}.")
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_the_order_of_rows_decides_nothing_where_no_seeds_are_shared(random):
+    a, b = drawn(9, 2.0)
+    found = unpaired(a, b[:7])
+    mixed = random.sample(found, len(found))
+    assert _numbers(_found(mixed, control="old"))[0] == pytest.approx(_numbers(_found(found))[0])
+
+
+def test_seeds_say_whether_runs_form_pairs():
+    """One row in ten may lack a partner; no seed in common: no pairs; between the two nothing but the user knows."""
+    a, b = drawn(20, 5.0)
+    found = rows(a, b)
+    assert "(19 pairs)" in _said(_found(found[:-1]))
+    foreign = [row if row["group"] == "new" else row | {"seed": row["seed"] + 100} for row in found]
+    assert "(20 and 20 runs)" in _said(_found(foreign))
+    some = [row for row in found if row["group"] == "new" or row["seed"] < 15]
+    said = _refused(some)
+    assert "of 35 rows of new and old 5 have no partner" in said
+    assert "--paired" in said
+    assert "--unpaired" in said
+    assert "(15 pairs)" in _said(_found(some, paired=True))
+    assert "(20 and 15 runs)" in _said(_found(some, paired=False))
+
+
+@pytest.mark.parametrize(("found", "paired", "said"), [
+    (unpaired([1.0, 2.0], [2.0, 3.0]), True, "run pairs nothing"),
+    ([row | {"cluster": "c"} for row in unpaired([1.0, 2.0], [2.0, 3.0])], None, "cannot share a cluster"),
+    ([row | {"cluster": "c"} for row in rows([1.0, 2.0], [2.0, 3.0])], False, "cannot share a cluster"),
+])  # fmt: skip
+def test_what_does_not_go_together_is_refused(found, paired, said):
+    assert said in _refused(found, paired=paired)
+
+
+@pytest.mark.parametrize(("runs", "words"), [
+    ((6, 40), "BETTER"), ((5, 40), "NO INFERENCE"), ((20, 20), "BETTER"), ((1, 9), "NO INFERENCE"),
+])  # fmt: skip
+def test_runs_that_form_no_pairs_are_never_called_pairs(runs, words):
+    a, b = drawn(40, 8.0)
+    result = _found(unpaired(a[: runs[0]], b[: runs[1]]))
+    assert _words(result) == [(words, "")]
+    assert not re.search(r"\bpairs?\b", f"{_said(result)} {result.comparisons[0].comparison.rule}")
+    unequal = 1 < runs[0] < 10
+    assert ("Unequal groups" in _said(result)) == unequal
+
+
+def test_lost_runs_that_form_no_pairs_count_against_the_claim():
+    a, b = drawn(20, 8.0)
+    found = unpaired([*a, "", ""], b)
+    for worst, word in (("", "INCONCLUSIVE"), (60.0, "BETTER"), (-400.0, "INCONCLUSIVE")):
+        result = _found(found, scales_of(("",), 2.0, worst=worst))
+        assert _words(result) == [(word, "")]
+        assert "2 runs of new and no run of old were lost." in _said(result)
+        assert "partner" not in _said(result)
+
+
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize(("a", "b", "word"), [
+    (48, 47, "INCONCLUSIVE"), (48, 10, "BETTER"), (10, 48, "WORSE"), (50, 50, "EQUIVALENT"),
+])  # fmt: skip
+def test_runs_that_are_0_or_1_get_an_interval_and_an_exact_test(a, b, word, paired):
+    mixed = np.random.default_rng(3)  # in no order, which would be a drift
+    found = rows(*(mixed.permutation([1] * count + [0] * (50 - count)).tolist() for count in (a, b)))
+    result = _found(found, scales(0.1), paired=paired)
+    one = result.comparisons[0].comparison
+    assert _words(result) == [(word, "")]
+    assert one.low < one.estimate < one.high
+    assert ("exact McNemar test" if paired else "Fisher's exact test") in one.sentence
+    assert "an exact test and Newcombe's interval decide" in _said(result)
+    percent = _found([row | {"endpoint": 100 * row["endpoint"]} for row in found], scales_of(("",), 10.0, unit="%"),
+                     paired=paired)  # fmt: skip
+    assert _words(percent) == [(word, "")]
+    assert percent.comparisons[0].comparison.low == pytest.approx(100.0 * one.low)
+
+
+def test_ties_are_counted_in_words():
+    found = _found(rows([1] * 48 + [0] * 2, [0] * 2 + [1] * 47 + [0]), scales(0.1))
+    assert "in 2 of 50 pairs (47 tied)" in _said(found)

@@ -12,7 +12,7 @@ SEEDS = tuple(map(str, range(10)))
 
 
 def _plan(groups=("new", "old"), tasks=("",), seeds=SEEDS, **rule):
-    return make_external_plan(groups, seeds, scales(tasks=tasks), Rule(**rule))
+    return make_external_plan(groups, seeds, scales(tasks=tasks), Rule(**{"looks": (6, 10)} | rule))
 
 
 PLAN = _plan()

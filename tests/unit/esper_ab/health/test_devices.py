@@ -16,7 +16,7 @@ _GPUS = msgspec.structs.replace(
     _CPU, cuda_build="12.8",
     devices=tuple(Device(name=f"cuda:{i}", title="NVIDIA H200", uuid="", memory_bytes=141 << 30) for i in range(2)),
 )  # fmt: skip
-_TABLE = "NVIDIA H200, 570.12, 9.0, Disabled\nNVIDIA H200, 570.12, 9.0, Disabled\n"
+_TABLE = "NVIDIA H200, 570.12, Disabled\nNVIDIA H200, 570.12, Disabled\n"
 _SCREEN = "| NVIDIA-SMI 570.12    Driver Version: 570.12    CUDA Version: 12.8 |"
 
 
@@ -43,10 +43,16 @@ def test_a_gpu_that_torch_cannot_use_is_a_problem() -> None:
     assert levels(newer, devices.parse_driver(_TABLE, _SCREEN, ""))["torch"] == "problem"
 
 
-def test_mig_and_old_gpus() -> None:
-    driver = devices.parse_driver("NVIDIA V100, 570.12, 7.0, [N/A]\nNVIDIA A100, 570.12, 8.0, Enabled\n", _SCREEN, "")
-    found = levels(_GPUS, driver)
-    assert (found["mig"], found["bf16"]) == ("warning", "warning")
+def test_mig() -> None:
+    driver = devices.parse_driver("NVIDIA V100, 570.12, [N/A]\nNVIDIA A100, 570.12, Enabled\n", _SCREEN, "")
+    assert levels(_GPUS, driver)["mig"] == "warning"
+
+
+def test_a_gpu_that_was_tried_in_vain_is_a_warning_beside_those_that_work() -> None:
+    machine = msgspec.structs.replace(_GPUS, unusable_gpus="GPUs requested: 3, usable: 2; not cuda:2 (out of memory)")
+    driver = devices.parse_driver(_TABLE, _SCREEN, "")
+    (told,) = [one for one in devices.gpu_diagnoses(machine, driver, None) if one.level == "warning"]
+    assert told.what == machine.unusable_gpus
 
 
 def test_of_several_instances_one_is_to_be_named() -> None:

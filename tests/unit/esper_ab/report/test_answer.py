@@ -128,7 +128,7 @@ def test_settings_that_no_group_reads_make_no_difference():
 
 
 RULES = {
-    "t": {}, "rank": {"test": "rank", "margin": 1.0}, "looks": {"looks": (8, 20)}, "one look": {"looks": (20,)},
+    "t": {}, "looks": {"looks": (8, 20)}, "one look": {"looks": (20,)},
     "futility": {"futility": 0.8, "margin": 1.3}, "futility, looks": {"futility": 0.8, "looks": (8, 14, 20)},
     "no early stop": {"early_stop": False}, "three groups": {"alpha": 0.01},
 }  # fmt: skip

@@ -145,7 +145,6 @@ JOURNALS = {
     "lost runs": lost_run,
     "left out": left_out,
     "exam": exam,
-    "rank test": lambda: planned_anew(planted_effect(), test="rank"),
     "no maximum": lambda: planned_anew(planted_effect(), open_ended=True),
     "last tenth, unpaired": lambda: planned_anew(
         planted_effect(), endpoint="last-tenth", unpaired=True, order="shuffled"

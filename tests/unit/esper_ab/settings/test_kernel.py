@@ -86,7 +86,8 @@ def test_the_plan_says_what_it_came_to_and_what_would_help() -> None:
     assert notes(wanting("auto"), having(WIDE)) == ("--kernel auto: native-avx512 (built by g++ 12).",)
     assert notes(wanting("auto"), having(UNBUILT)) == ("--kernel auto: torch (it has not been built; build it).",)
     assert notes(wanting("torch"), having(UNBUILT)) == ()
-    assert notes(wanting("auto"), having(WIDE, gpus=2)) == ()  # nobody with GPUs asks for a CPU's kernel
+    (on_gpus,) = notes(wanting("auto"), having(WIDE, gpus=2))
+    assert on_gpus.startswith("--kernel auto: torch (on cuda:0 hosts are trained by torch")
     assert lacking_kernel(having(UNBUILT)) == (UNBUILT.problem, UNBUILT.remedy)
     assert lacking_kernel(having(UNBUILT, NARROW)) == ("", "")
 

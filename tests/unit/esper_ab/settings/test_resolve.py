@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from support.asking import experiment, machine
+from support.asking import experiment, machine, planned
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.settings.resolve import resolve
+from esper_ab.settings.resolve import collect_questions, resolve
 
 GROUPS = ("a", "b", "c")
 
@@ -23,6 +23,40 @@ def test_the_lanes_of_a_plan_can_be_given_back(per_run: int) -> None:
     assert devices(2, devices=planned, devices_per_run=per_run) == planned
     again = msgspec.structs.replace(experiment(GROUPS, devices_per_run=per_run), devices=planned)
     assert resolve(again, machine(cores=2, gpus=1), "x").devices == planned  # a GPU that came later changes nothing
+
+
+@pytest.mark.parametrize("devices", [(), ("cuda",), ("cuda:0",)], ids=str)
+def test_fewer_gpus_than_a_block_needs_are_shared_unless_another_placement_is_asked_for(
+    devices: tuple[str, ...],
+) -> None:
+    plan = planned(experiment(devices=devices), machine(gpus=1))
+    assert plan.experiment.placement == "share"
+    assert [lane.name for lane in plan.lanes] == ["cuda:0/0", "cuda:0/1"]
+    assert any("MPS" in note for note in plan.notes)
+    asked = experiment(devices=devices, placement="sequence")
+    assert planned(asked, machine(gpus=1)).experiment.placement == "sequence"
+    assert planned(experiment(), machine(gpus=2)).experiment.placement == "spread"
+
+
+def test_gpus_that_were_tried_in_vain_are_named_and_those_that_stay_unused_are_mentioned() -> None:
+    told = "GPUs requested: 3, usable: 2; not cuda:2 (CUDA error: uncorrectable ECC error)"
+    there = machine(gpus=2, unusable_gpus=told)
+    assert f"{told}." in planned(experiment(), there).notes
+    assert "GPUs stay unused: 2 CPU lanes, 1 thread each." in planned(experiment(devices=("cpu",)), there).notes
+    with pytest.raises(UsageError) as caught:
+        resolve(experiment(devices=("cuda:0", "cuda:2")), there, "x")
+    assert str(caught.value).endswith(f"({told})")
+
+
+@pytest.mark.parametrize(("asked", "tried"), [
+    ((), ("cuda",)), (("cuda",), ("cuda",)), (("cpu:0", "cuda:1"), ("cuda:1",)), (("cpu",), ()),
+])  # fmt: skip
+def test_the_preflight_tries_the_gpus_that_are_asked_for_and_no_others(
+    asked: tuple[str, ...], tried: tuple[str, ...]
+) -> None:
+    found = collect_questions(experiment(devices=asked, n_envs=9, devices_per_run=2))
+    assert (found.gpus, found.hosts) == (tried, 5)
+    assert collect_questions(experiment(devices=asked, task="gym:CartPole-v1")).gpus == ()  # environments are on cores
 
 
 @pytest.mark.parametrize(

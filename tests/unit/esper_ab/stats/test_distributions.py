@@ -35,6 +35,13 @@ def test_normal_is_scipys_to_the_bit(x: float, p: float) -> None:
 @given(p=P, df=DF)
 def test_chi_squared_is_scipys_to_the_bit(p: float, df: int) -> None:
     assert same(distributions.chi2_isf(p, df), stats.chi2.isf(p, df))
+    assert same(distributions.chi2_ppf(p, df), stats.chi2.ppf(p, df))
+
+
+@given(p=st.floats(1e-8, 0.5), df=DF, shift=st.floats(0.0, 100.0))
+def test_noncentral_student_is_scipys(p: float, df: int, shift: float) -> None:
+    bound = stats.t.isf(p, df)
+    assert distributions.nct_sf(bound, df, shift) == pytest.approx(stats.nct.sf(bound, df, shift), abs=1e-12)
 
 
 @given(p=P, above=DF, below=DF)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from esper_ab.stats.adjusted_difference import adjusted_difference
 from esper_ab.stats.pair import alike, commonest, degenerate, resolution
 from esper_ab.stats.paired_difference import paired_difference
-from esper_ab.stats.signed_rank import hodges_lehmann_interval, signed_rank
+from esper_ab.stats.signed_rank import signed_rank
 
 A = np.array([71.0, 70.2, 74.4, 69.9, 72.3, 70.8, 73.1])
 B = np.array([68.0, 69.1, 70.0, 68.7, 69.7, 70.2, 69.4])
@@ -24,8 +24,6 @@ def test_no_unit_is_too_small_or_too_large_for_a_test(scale):
     found, plain = adjusted_difference(a, b, [(0, 1)] * 7, 1), paired_difference(a, b)
     assert (found.t, plain.t) == pytest.approx((paired_difference(A, B).t,) * 2, rel=1e-6)
     assert signed_rank(a, b).p == signed_rank(A, B).p
-    low, high = hodges_lehmann_interval(a, b, 0.05)
-    assert (low / scale, high / scale) == pytest.approx(hodges_lehmann_interval(A, B, 0.05), rel=1e-6)
 
 
 @given(SCALES, st.floats(-5.0, 5.0))

@@ -44,8 +44,8 @@ ALIASED = Finding(kind="aliased", weight="blocks", groups=(), sentence="Device a
         (LOW, LOW, {}, "Not decided: shaped and simplified look level, but too little varies between the pairs for "
                        "any test."),
         ((100.0,) * 6, (*(100.0,) * 5, 98.0), {}, "Not decided: shaped looks 0.33 points better than simplified, in 1 "
-                                                  "of 6 pairs, but 11 of 12 runs came to 100.00 %, which leaves too "
-                                                  "little spread for any test."),
+                                                  "of 6 pairs (5 tied), but 11 of 12 runs came to 100.00 %, which "
+                                                  "leaves too little spread for any test."),
         (HIGH, LOW, {"findings": (exploded(),)}, "Not decided: shaped looks 4.5 points better than simplified, in 6 of "
                                                  "6 pairs, but the audit allows no verdict."),
         (HIGH, LOW, {"findings": (ALIASED,)}, "No answer for shaped and simplified: the audit forbids a comparison."),

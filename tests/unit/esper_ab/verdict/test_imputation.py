@@ -1,7 +1,8 @@
-"""Lost runs replaced by the worst that was seen: what is put in, what is left out, and what it can overturn."""
+"""Lost runs replaced by the declared worst: what is put in, what is left out, and what it can overturn."""
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,9 +10,10 @@ from hypothesis import strategies as st
 from support.comparing import design, pairs_of
 
 from esper_ab.design.design import Boundary
-from esper_ab.verdict.imputation import completed, imputed, recurs_in
+from esper_ab.verdict.imputation import completed, imputed, limits_with_losses, recurs_in
 from esper_ab.verdict.looks import follow
 from esper_ab.verdict.question import HalfPair, Lost
+from workers.growth.measures import MEASURES
 
 
 def half(replicate, a, b, failed="ab"):
@@ -31,23 +33,36 @@ def course_of(rule, pairs, complete):
     return follow(rule, {rule.comparisons[0]: pairs}, complete)[rule.comparisons[0]]
 
 
-def test_what_failed_gets_what_speaks_against_the_claim_and_what_was_cancelled_the_mean_of_its_own():
-    pairs = pairs_of([70.0, 72.0], [66.0, 70.0])
+def test_what_failed_gets_the_declared_worst_or_the_best_seen_and_what_was_cancelled_the_mean_of_its_own():
+    rule, pairs = design(6, worst=10.0), pairs_of([70.0, 72.0], [66.0, 70.0])
     halves = (half(2, None, 80.0), half(3, 60.0, None), half(4, None, None, failed="a"), half(5, None, None, failed=""))
-    full, given_a, given_b = completed(pairs, halves, 1)
-    assert (given_a, given_b) == (60.0, 80.0)
+    full, worst, best = completed(rule, pairs, halves, against_a=True)
+    assert (worst, best) == (10.0, 80.0)
     assert [(pair.replicate, pair.a, pair.b) for pair in full] == [
         (0, 70.0, 66.0),
         (1, 72.0, 70.0),
-        (2, 60.0, 80.0),
+        (2, 10.0, 80.0),
         (3, 60.0, 80.0),
-        (4, 60.0, 72.0),
+        (4, 10.0, 72.0),
     ]  # a third group's failure, replicate 5, says nothing about these two
-    full, given_a, given_b = completed(pairs, halves, -1)
-    assert (given_a, given_b) == (80.0, 60.0)
-    assert [(pair.a, pair.b) for pair in full[2:]] == [(80.0, 80.0), (60.0, 60.0), (80.0, 72.0)]
+    full, _, _ = completed(rule, pairs, halves, against_a=False)
+    assert [(pair.a, pair.b) for pair in full[2:]] == [(80.0, 80.0), (60.0, 10.0), (80.0, 72.0)]
     with pytest.raises(ValueError, match="no endpoint"):
-        completed((), (half(0, None, None),), 1)
+        completed(rule, (), (half(0, None, None),), against_a=True)
+    with pytest.raises(ValueError, match="no worst outcome is declared"):
+        completed(design(6), pairs, halves, against_a=True)
+
+
+def test_a_worse_endpoint_than_the_declared_worst_takes_its_place():
+    seen = pairs_of([70.0, 5.0], [66.0, 70.0])
+    assert completed(design(6, worst=10.0), seen, (), against_a=True)[1] == 5.0
+
+
+def test_where_lower_is_better_the_worst_is_high_and_the_best_low():
+    outcome = msgspec.structs.replace(MEASURES.outcome, better="lower")
+    rule = design(6, worst=99.0, measures=msgspec.structs.replace(MEASURES, outcome=outcome))
+    full, _, _ = completed(rule, pairs_of([70.0], [66.0]), (half(1, None, None, failed="ab"),), against_a=True)
+    assert (full[1].a, full[1].b) == (99.0, 66.0)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +90,7 @@ def test_losses_after_the_deciding_look_do_not_count():
 
 def test_without_early_stop_losses_up_to_the_last_look_count():
     """The numbers and the verdict are those of the last look, and so are the losses that could overturn them."""
-    rule = design(10, early_stop=False)
+    rule = design(10, early_stop=False, worst=0.0)
     pairs = pairs_of(75.0 + np.arange(7) * 0.1, 70.0 + np.arange(7) * 0.2)
     course = course_of(rule, pairs, 10)
     assert (course.decided_at, course.looks[-1].replicates) == (6, 10)
@@ -86,10 +101,11 @@ def test_without_early_stop_losses_up_to_the_last_look_count():
 
 def test_it_is_asked_with_the_bound_that_decided():
     """The same lost run leaves a decision at 0.05 and overturns one at 0.0076."""
+    worst = {"worst": 70.0}
     pairs = pairs_of([75.0, 76.2, 74.1, 75.7, 76.0, 74.4], [70.1, 72.0, 70.3, 70.0, 71.7, 70.4])
     lost = Lost(replicates=(half(6, None, 73.0),))
-    strict = design(8, boundaries=(Boundary(open=1, alpha=0.05, nominal_p=(0.0076,)),))
-    lenient, stern = (imputed(rule, pairs, course_of(rule, pairs, 8), lost) for rule in (design(8), strict))
+    strict = design(8, **worst, boundaries=(Boundary(open=1, alpha=0.05, nominal_p=(0.0076,)),))
+    lenient, stern = (imputed(rule, pairs, course_of(rule, pairs, 8), lost) for rule in (design(8, **worst), strict))
     assert lenient.p == stern.p
     assert 0.0076 < lenient.p < 0.05
     assert (lenient.survives, stern.survives) == (True, False)
@@ -102,7 +118,7 @@ def test_it_is_asked_with_the_bound_that_decided():
 )
 def test_imputation_never_favours_the_claim_it_tests(noise, survivors, effect):
     """Whichever group lost its runs, and as many in both: no value it may have had speaks more against the claim."""
-    rule = design(8, looks=(9,))
+    rule = design(8, looks=(9,), worst=50.0)
     pairs = pairs_of(np.full(6, 70.0 + effect), 70.0 + np.array(noise))
     course = course_of(rule, pairs, 9)
     lost = Lost(replicates=tuple(
@@ -114,7 +130,7 @@ def test_imputation_never_favours_the_claim_it_tests(noise, survivors, effect):
         assert again is None
         return
     assert (again.pairs, again.lost_a + again.lost_b) == (6 + len(survivors), len(survivors))
-    seen = [value for pair in pairs for value in (pair.a, pair.b)] + [value for value, _ in survivors]
+    seen = [50.0, *(value for pair in pairs for value in (pair.a, pair.b)), *(value for value, _ in survivors)]
     for given_value in seen:
         other = [
             (given_value if half.a is None else half.a) - (given_value if half.b is None else half.b)
@@ -124,16 +140,47 @@ def test_imputation_never_favours_the_claim_it_tests(noise, survivors, effect):
         assert course.direction * again.mean <= course.direction * mean + 1e-9
 
 
-def test_an_equivalence_is_asked_in_both_directions():
-    noise = np.array([0.3, -0.2, 0.1, -0.4, 0.2, -0.1, 0.05, -0.25, 0.35, -0.15, 0.25, -0.3, 0.15, -0.05, 0.4, -0.35])
+NOISE = np.array([0.3, -0.2, 0.1, -0.4, 0.2, -0.1, 0.05, -0.25, 0.35, -0.15, 0.25, -0.3, 0.15, -0.05, 0.4, -0.35])
+
+
+def equal(worst, halves):
     base = 70.0 + 3.0 * np.sin(np.arange(16))  # runs differ by more than the groups do
-    pairs = pairs_of(base + noise, base)
-    rule = design(20)
+    rule, pairs, gone = design(20, worst=worst), pairs_of(base + NOISE, base), Lost(replicates=halves)
     course = course_of(rule, pairs, 20)
     assert course.decision == "equivalent"
-    for halves in ((half(16, None, 72.9),), (half(16, None, 67.1),), (half(16, 67.1, None), half(17, None, 72.9))):
-        again = imputed(rule, pairs, course, Lost(replicates=halves))
-        assert not again.small or again.survives
-        values = [completed(pairs, halves, against)[0] for against in (1, -1)]
-        means = [np.mean([pair.a - pair.b for pair in full]) for full in values]
-        assert abs(again.mean) == pytest.approx(max(map(abs, means)))
+    return imputed(rule, pairs, course, gone), limits_with_losses(rule, pairs, course, gone), course
+
+
+@pytest.mark.parametrize(
+    ("worst", "halves", "survives"),
+    [
+        (66.0, (half(16, None, None),), True),  # one replicate in which both failed
+        (66.0, (half(16, None, 70.0), half(17, 70.0, None)), True),
+        (30.0, (half(16, None, 70.0), half(17, 70.0, None)), False),
+        (66.0, (half(16, None, 70.0),), False),  # in one group only
+        (66.0, tuple(half(r, None, None) for r in (16, 17)), False),  # two in each
+        (None, (half(16, None, None),), False),
+    ],
+)
+def test_a_small_difference_survives_equal_losses_of_one_run_in_both_directions(worst, halves, survives):
+    again, limits, _ = equal(worst, halves)
+    assert (again.survives, again.small) == (survives, survives)
+    assert (limits[0] is not None and -2.0 < limits[0] <= limits[1] < 2.0) == survives
+
+
+def test_without_losses_the_limits_are_those_of_the_look():
+    again, limits, course = equal(None, ())
+    assert again is None
+    assert limits == (course.looks[-1].low, course.looks[-1].high)
+
+
+@pytest.mark.parametrize(("direction", "failed"), [(1.0, "a"), (-1.0, "b")])
+def test_no_group_that_lost_a_run_is_better_without_a_declared_worst(direction, failed):
+    pairs = pairs_of(70.0 + direction * (10.0 + NOISE[:7]), np.full(7, 70.0))
+    for rule, survives in ((design(8), False), (design(8, worst=65.0), True)):
+        course = course_of(rule, pairs, 8)
+        own = half(7, None, 70.0) if failed == "a" else half(7, 70.0, None)
+        other = half(7, 70.0, None) if failed == "a" else half(7, None, 70.0)
+        again = imputed(rule, pairs, course, Lost(replicates=(own,)))
+        assert (again.survives, again.mean is None) == (survives, not survives)
+        assert imputed(rule, pairs, course, Lost(replicates=(other,))).survives  # the best that was seen is none better

@@ -8,12 +8,13 @@ import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from scipy import stats
+from scipy import special, stats
 from support.looks import AB, DULL, NOMINAL, anytime, design, made, situations, spread
 
 from esper_ab.design.design import Boundary, extended
 from esper_ab.stats.anytime_t import anytime_interval, log_evidence
 from esper_ab.stats.pair import Pair
+from esper_ab.stats.proportions import proportions
 from esper_ab.verdict.looks import follow
 
 
@@ -56,35 +57,17 @@ SAME = {
 }
 
 
-@pytest.mark.parametrize("kind", ["t", "rank", "anytime"])
+@pytest.mark.parametrize("kind", ["t", "anytime"])
 @pytest.mark.parametrize("name", SAME)
 def test_degenerate_differences_have_one_rule(name, kind):
     """No test, no e-value, no interval and no decision, by any test."""
-    if name == "beside the sides" and kind == "rank":
-        return  # ranks are not adjusted: these are two values
-    rule = anytime(looks=()) if kind == "anytime" else design(test=kind, looks=(20,))
+    rule = anytime(looks=()) if kind == "anytime" else design(looks=(20,))
     course = follow(rule, {AB: made(SAME[name])}, 20)[AB]
     look = course.looks[-1]
     assert course.decision == "open"
     assert (look.p, look.e, look.low, look.equivalence_low) == (None,) * 4
     six_others = [0.0] * 14 + [1.1, 1.2, 1.3, 1.4, 1.5, 1.6]
     assert follow(rule, {AB: made(six_others)}, 20)[AB].looks[-1].low is not None
-
-
-def test_by_ranks_no_claim_is_made_against_the_mean():
-    """Fifteen small wins and one crash: the mean is what the plan estimates."""
-    wins = [1.0, 1.2, 1.4, 0.9, 1.1, 1.3, 1.5, 0.8, 1.6, 1.02, 1.22, 1.42, 0.92, 1.12, 1.32]
-    rule = design(test="rank", looks=(16,))
-    assert follow(rule, {AB: made([*wins, 1.7])}, 16)[AB].decision == "crossed"
-    (look,) = follow(rule, {AB: made([*wins, -45.0])}, 16)[AB].looks
-    assert look.p < look.bound_p
-    assert 0.0 < look.low < look.mean
-    assert not look.crossed
-    close = [0.1, -0.2, 0.3, -0.1, 0.21, -0.3, 0.4, -0.4, 0.15, -0.15, 0.25, -0.25, 0.35, -0.35, 0.05]
-    assert follow(rule, {AB: made([*close, 0.2])}, 16)[AB].decision == "equivalent"
-    (look,) = follow(rule, {AB: made([*close, -45.0])}, 16)[AB].looks
-    assert -2.0 < look.equivalence_low < look.equivalence_high < 2.0
-    assert not look.equivalent
 
 
 def test_a_look_without_its_own_boundary_decides_nothing():
@@ -103,9 +86,8 @@ def test_a_bound_of_zero_never_rejects():
     assert (course.looks[0].low, course.decided_at) == (None, 40)
 
 
-@pytest.mark.parametrize("test", ["t", "rank"])
-def test_all_differences_zero_is_neither_crossed_nor_equivalent(test):
-    course = follow(design(test=test), {AB: made([0.0] * 20)}, 20)[AB]
+def test_all_differences_zero_is_neither_crossed_nor_equivalent():
+    course = follow(design(), {AB: made([0.0] * 20)}, 20)[AB]
     assert (course.decision, len(course.looks)) == ("open", 4)
     assert {look.p for look in course.looks} == {None}
 
@@ -116,16 +98,6 @@ def test_aliased_sides_decide_nothing():
     assert {(look.mean, look.p, look.low, look.crossed) for look in course.looks} == {(None, None, None, False)}
     assert follow(design(adjusted=False), {AB: pairs}, 20)[AB].decision == "open"
     assert follow(design(adjusted=False, positions_matter=False), {AB: pairs}, 20)[AB].decision == "crossed"
-
-
-def test_rank_is_the_exact_signed_rank():
-    d = [1.0, 2.5, 3.0, -0.5, 4.0, 2.0, 1.5, 90.0, 3.5, 0.7]
-    course = follow(design(test="rank", looks=(10,)), {AB: made(d)}, 10)[AB]
-    (look,) = course.looks
-    assert look.p == pytest.approx(stats.wilcoxon(d, method="exact").pvalue, rel=1e-9)
-    assert (course.decision, course.direction) == ("crossed", 1)
-    assert look.low > 0.0
-    assert look.mean < 5.0  # the outlier does not carry it
 
 
 def test_open_ended_looks_after_every_replicate():
@@ -146,18 +118,18 @@ def test_open_ended_looks_after_every_replicate():
 
 
 def test_open_ended_equivalence_is_the_interval_at_half_the_evidence():
-    data, late = {AB: made(spread(20, 0.3, 1.3))}, extended(design(), 19)
-    look = follow(msgspec.structs.replace(late, looks=(), boundaries=(), margin=1e-6), data, 20)[AB].looks[-1]
-    d = np.array(spread(20, 0.3, 1.3))
-    side = np.array([1.0, -1.0] * 10)
-    residual = d - d.mean() - side * (d @ side) / 20
-    se = math.sqrt(float(residual @ residual) / 18 / 20)
-    assert (look.low, look.high) == pytest.approx(anytime_interval(d.mean(), se, 18, 20.0, 100.0), rel=1e-9)
-    low, high = anytime_interval(d.mean(), se, 18, 20.0, 50.0)
+    data, late = {AB: made(spread(26, 0.3, 1.3))}, extended(design(), 25)
+    look = follow(msgspec.structs.replace(late, looks=(), boundaries=(), margin=1e-6), data, 26)[AB].looks[-1]
+    d = np.array(spread(26, 0.3, 1.3))
+    side = np.array([1.0, -1.0] * 13)
+    residual = d - d.mean() - side * (d @ side) / 26
+    se = math.sqrt(float(residual @ residual) / 24 / 26)
+    assert (look.low, look.high) == pytest.approx(anytime_interval(d.mean(), se, 24, 26.0, 100.0), rel=1e-9)
+    low, high = anytime_interval(d.mean(), se, 24, 26.0, 50.0)
     edge = max(-low, high)
     for margin, decision in ((edge * 1.0001, "equivalent"), (edge * 0.9999, "open")):
         known = msgspec.structs.replace(late, looks=(), boundaries=(), margin=margin)
-        assert follow(known, data, 20)[AB].decision == decision
+        assert follow(known, data, 26)[AB].decision == decision
 
 
 def test_an_enormous_e_value_is_a_float():
@@ -177,3 +149,41 @@ def test_a_crossed_look_excludes_zero_from_its_interval(situation):
                 assert look.low > 0.0 or look.high < 0.0
                 assert look.pairs >= 6
             assert not (look.crossed and look.equivalent)
+
+
+def binary(*counts, one=100.0):
+    """Pairs of which both came to `one`, a alone, b alone, neither."""
+    ends = [pair for pair, count in zip(((one, one), (one, 0.0), (0.0, one), (0.0, 0.0)), counts, strict=True)
+            for _ in range(count)]  # fmt: skip
+    return [Pair(replicate=r, a=a, b=b, position_a=r % 2, position_b=1 - r % 2) for r, (a, b) in enumerate(ends)]
+
+
+@pytest.mark.parametrize(("counts", "crossed"), [((2, 12, 1, 5), True), ((2, 6, 1, 11), False), ((2, 1, 12, 5), True)])
+def test_outcomes_that_are_0_or_1_need_the_exact_test_and_the_interval(counts, crossed):
+    (look,) = follow(design(looks=(20,)), {AB: binary(*counts)}, 20)[AB].looks
+    _, more, fewer, _ = counts
+    assert look.p == pytest.approx(stats.binomtest(more, more + fewer).pvalue)
+    assert (look.crossed, look.mean) == (crossed, pytest.approx(5.0 * (more - fewer)))
+    found = proportions(*zip(*((pair.a, pair.b) for pair in binary(*counts)), strict=True), 100.0, paired=True)
+    assert (look.low, look.high) == pytest.approx(found.interval(look.bound_p))
+    assert (look.equivalence_low, look.equivalence_high) == pytest.approx(found.interval(2.0 * look.bound_p))
+
+
+def test_after_every_pair_the_pairs_that_disagree_are_the_evidence():
+    """Twelve for a and none for b: the Beta(1/2, 1/2) mixture against 1/2; an interval even where no pair disagrees."""
+    course = follow(anytime(early_stop=False), {AB: binary(0, 12, 0, 8)}, 20)[AB]
+    twelfth, last = course.looks[11], course.looks[-1]
+    expected = special.beta(12.5, 0.5) / special.beta(0.5, 0.5) * 2.0**12
+    assert (twelfth.e, last.e) == pytest.approx((expected, expected))
+    assert course.decision == "crossed"
+    assert last.crossed == (last.low > 0.0)
+    alike = follow(anytime(margin=10.0), {AB: binary(20, 0, 0, 0)}, 20)[AB].looks[-1]
+    assert alike.low < -10.0 < 10.0 < alike.high
+    assert (alike.p, alike.e, alike.small, alike.equivalent) == (None, pytest.approx(1.0), False, False)
+
+
+@pytest.mark.parametrize("change", [{"a": 50.0}, {"a": 1.0}])
+def test_one_other_outcome_makes_it_a_t(change):
+    pairs = binary(2, 12, 1, 5)
+    (look,) = follow(design(looks=(20,)), {AB: [msgspec.structs.replace(pairs[0], **change), *pairs[1:]]}, 20)[AB].looks
+    assert look.p != pytest.approx(stats.binomtest(12, 13).pvalue)

@@ -89,7 +89,8 @@ def test_what_each_verdict_supports(comparison, verdict, forwards, backwards):
 def with_look(comparison, **fields):
     look = msgspec.structs.replace(comparison.course.looks[0], **({"pairs": 15} | fields))
     course = msgspec.structs.replace(comparison.course, looks=(look,))
-    return replace(comparison, verdict=Verdict.INCONCLUSIVE, course=course)
+    limits = (look.low, look.high)
+    return replace(comparison, verdict=Verdict.INCONCLUSIVE, course=course, limits_with_losses=limits)
 
 
 @pytest.mark.parametrize(
@@ -105,14 +106,14 @@ def test_not_worse_of_an_open_comparison_is_non_inferiority_at_the_margin(compar
     assert ("not-worse-than" in supported(with_look(comparison, **fields))) is expected
 
 
-def test_not_worse_needs_a_look_no_cap_and_equal_losses(comparison):
+def test_not_worse_needs_a_look_no_cap_and_limits_that_hold_whatever_was_lost(comparison):
     good = with_look(comparison, low=1.0, high=9.0)
-    half = HalfPair(replicate=0, a=70.0, b=None, failed_a=False, failed_b=True, position_a=0, position_b=1)
     floor = Finding(kind="floor", weight="caps equivalence", groups=(), sentence="Both are at chance.")
     assert supported(good) == {"not-worse-than"}
     assert supported(replace(good, findings=(floor,))) == set()
     assert supported(replace(good, capped_by=("Because.",))) == set()
-    assert supported(replace(good, lost=Lost(replicates=(half,)))) == set()
+    assert supported(replace(good, limits_with_losses=(None, None))) == set()
+    assert supported(replace(good, limits_with_losses=(-2.1, 9.0))) == set()
     assert supported(replace(good, course=msgspec.structs.replace(good.course, looks=()))) == set()
 
 

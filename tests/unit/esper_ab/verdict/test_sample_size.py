@@ -46,16 +46,6 @@ def test_more_pairs_are_needed_when_it_is_looked_after_every_pair():
         assert log_evidence(t, found.pairs - 1, found.pairs) == pytest.approx(np.log(evidence))
 
 
-@pytest.mark.parametrize("comparisons", [1, 3])
-def test_no_number_of_pairs_suffices_whose_ranks_cannot_reach_the_bound(comparisons):
-    """Six pairs that all agree have p = 0.031 by ranks; three comparisons ask for 0.017."""
-    pairs = pairs_of(60.0 + 20.0 + 0.1 * np.arange(6), np.full(6, 60.0))
-    result = compared(design(6, comparisons, test="rank"), pairs)
-    assert (result.verdict is Verdict.BETTER) == (comparisons == 1)
-    assert result.pairs_needed.pairs == (6 if comparisons == 1 else 7)
-    assert (result.smallest_resolvable is None) == (comparisons == 3)
-
-
 def test_what_a_look_closed_is_not_said_to_take_an_extension():
     """Crossed at the first look, withdrawn at the last: `extend` has nothing left to decide."""
     d = np.array([3.0, 3.4, 2.8, 3.1, 3.3, 2.9, -6.0, -4.0, -7.0, -2.0])

@@ -24,7 +24,8 @@ def test_when_every_replicate_was_lost_that_is_said_in_place_of_more_to_come():
 
 
 def test_losses_that_the_worst_value_does_not_overturn_are_said_and_leave_the_verdict():
-    result = compared(design(8), pairs_of(BETTER_A, BETTER_B), lost=lost((6, None, 70.0), (7, None, 71.0)))
+    gone = lost((6, None, 70.0), (7, None, 71.0))
+    result = compared(design(8, worst=70.0), pairs_of(BETTER_A, BETTER_B), lost=gone)
     assert result.verdict is Verdict.BETTER
     assert result.imputed.survives
     assert (result.imputed.given_a, result.imputed.given_b, result.imputed.pairs) == (70.0, None, 8)
@@ -34,17 +35,27 @@ def test_losses_that_the_worst_value_does_not_overturn_are_said_and_leave_the_ve
 
 
 def test_losses_that_the_worst_value_overturns_cap_the_verdict():
-    result = compared(design(8), pairs_of(BETTER_A, BETTER_B), lost=lost((6, None, 76.0), (7, None, 75.0)))
+    gone = lost((6, None, 76.0), (7, None, 75.0))
+    result = compared(design(8, worst=10.0), pairs_of(BETTER_A, BETTER_B), lost=gone)
     assert (result.verdict, result.unaudited) == (Verdict.INCONCLUSIVE, Verdict.BETTER)
     assert not result.imputed.survives
-    said = "giving the lost runs of shaped 70.00 %, the observed endpoint that speaks most against it, overturns"
-    assert said in result.sentence
+    assert "giving the lost runs of shaped 10.00 %, which speaks most against it, overturns" in result.sentence
+
+
+def test_without_a_declared_worst_no_group_that_lost_a_run_is_better_and_the_remedy_is_named():
+    gone = lost((6, None, 70.0))
+    for recorded, flag in ((True, "--outcome-range"), (False, "--worst")):
+        result = compared(design(8), pairs_of(BETTER_A, BETTER_B), lost=gone, complete=8, recorded=recorded)
+        assert (result.verdict, result.unaudited) == (Verdict.INCONCLUSIVE, Verdict.BETTER)
+        assert f"no worst outcome is declared that could stand for them ({flag})." in result.sentence
+    other = compared(design(8), pairs_of(BETTER_A, BETTER_B), lost=lost((6, 76.0, None)), complete=8)
+    assert other.verdict is Verdict.BETTER
 
 
 def test_as_many_lost_runs_in_both_groups_are_imputed_as_well():
     """What was lost need not be alike: the better group may have lost its worst run, the other its best."""
     gone = lost((6, None, 76.0), (7, 70.0, None))
-    result = compared(design(8), pairs_of(BETTER_A, BETTER_B), lost=gone)
+    result = compared(design(8, worst=70.0), pairs_of(BETTER_A, BETTER_B), lost=gone)
     assert (result.verdict, result.unaudited) == (Verdict.INCONCLUSIVE, Verdict.BETTER)
     assert (result.imputed.given_a, result.imputed.given_b) == (70.0, 76.2)
     assert any("1 run of shaped and 1 run of simplified were lost." in caveat for caveat in result.caveats)
@@ -66,15 +77,18 @@ def test_lost_and_cancelled_runs_are_counted_apart():
 
 
 def test_an_equivalence_must_survive_too():
-    calm, telling = lost((16, None, 70.0), (17, 69.0, 69.5)), lost((16, None, 99.0))
-    assert small(rule=design(20), complete=20, lost=calm).verdict is Verdict.EQUIVALENT
-    assert small(rule=design(20), complete=20, lost=telling).verdict is Verdict.INCONCLUSIVE
+    both, one = lost((16, None, None)), lost((16, None, 70.0))
+    assert small(rule=design(20, worst=68.0), complete=20, lost=both).verdict is Verdict.EQUIVALENT
+    assert small(rule=design(20, worst=20.0), complete=20, lost=both).verdict is Verdict.INCONCLUSIVE
+    uneven = small(rule=design(20, worst=68.0), complete=20, lost=one)
+    assert uneven.verdict is Verdict.INCONCLUSIVE
+    assert "a difference is called small only where both groups lost as many, and at most one each." in uneven.sentence
 
 
 def test_under_the_anytime_rule_the_evidence_is_asked_again():
     calm = lost((0, None, 70.0))
     pairs = pairs_of(BETTER_A, BETTER_B, replicates=range(1, 7))
-    assert compared(open_ended(), pairs, lost=calm).verdict is Verdict.BETTER
-    result = compared(open_ended(), pairs, lost=lost((0, None, 76.0)))
+    assert compared(open_ended(worst=70.0), pairs, lost=calm).verdict is Verdict.BETTER
+    result = compared(open_ended(worst=70.0), pairs, lost=lost((0, None, 76.0)))
     assert result.verdict is Verdict.INCONCLUSIVE
     assert result.imputed.e < 20.0

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import msgspec
 import pytest
+import torch
 
+from esper_ab.contracts.catalog import names
 from esper_ab.contracts.machine import ControllerQuestion, Questions
 from esper_ab.contracts.settings import ControllerSettings
-from workers.commands.describe import controller_problems, gpu_problem, task_facts
+from workers.commands.describe import controller_problems, find_gpus, gpu_problem, step_s, task_facts
 from workers.tasks.cifar10 import TASK
 
 
@@ -32,6 +36,24 @@ def test_a_gpu_that_cannot_be_used_is_a_problem(
     problem = gpu_problem(gpu_there, cuda_build, usable, pool)
     assert words in problem
     assert bool(problem) == bool(words)
+
+
+def test_a_gpu_that_fails_is_named_and_left_out_and_one_that_nobody_asks_for_is_not_touched() -> None:
+    """There is no GPU of this number anywhere, so that to try it is to fail."""
+    facts = SimpleNamespace(name="H200", total_memory=1 << 30, major=9, minor=0)
+    seen = [(f"GPU-{index}", facts) for index in range(300)]
+    gpus, told = find_gpus(Questions(task="digits", data_dir="", user_rewards=(), gpus=("cuda:299",)), seen)
+    assert [gpu.uuid for gpu in gpus] == [name for name, _ in seen[:-1]]
+    assert told.startswith("GPUs requested: 1, usable: 0; not cuda:299 (")
+    assert len(told.splitlines()) == 1
+    gpus, told = find_gpus(Questions(task="digits", data_dir="", user_rewards=()), seen)
+    assert (len(gpus), told) == (300, "")
+
+
+@pytest.mark.parametrize("task", names("workers.tasks"))
+def test_a_step_of_every_task_of_growth_can_be_timed(task: str) -> None:
+    asked = Questions(task=task, data_dir="", user_rewards=(), hosts=3, batch_size=2)
+    assert step_s(asked, torch.device("cpu")) > 0
 
 
 def questions(name: str, *entries: str, slots: tuple[str, ...] = ()) -> Questions:

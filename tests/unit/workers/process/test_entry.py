@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-import pytest
+import subprocess
+import sys
+from pathlib import Path
 
-from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.messages import Lane
+import pytest
+import torch
+from support import fake_plans
+
+from esper_ab.contracts.errors import OutOfMemory, UsageError
+from esper_ab.contracts.messages import Assign, Lane, WorkerOrder
+from esper_ab.contracts.settings import Arithmetic
+from esper_ab.control.hub import Hub
 from esper_ab.control.preflight import check_launcher
 from esper_ab.launchers.inline import InlineLauncher
 from esper_ab.launchers.local import LocalLauncher
-from workers.process.entry import WrongDevice, check_gpus
+from workers import pinned
+from workers.process.entry import WrongDevice, check_gpus, failure
+from workers.process.files import SharedFiles
+from workers.process.link import Link
+from workers.process.loop import serve
 
 CPU = Lane(name="cpu:0", devices=("cpu:0",), uuids=("",))
 GPU = Lane(name="cuda:1", devices=("cuda:1",), uuids=("GPU-b",))
@@ -31,3 +43,50 @@ def test_a_worker_accepts_the_gpus_of_its_lane_and_no_others(lane: Lane) -> None
     for others in ([], ["GPU-a"], ["GPU-b", "GPU-a"]):
         with pytest.raises(WrongDevice, match="is GPU-b, but torch sees"):
             check_gpus(lane, others)
+
+
+def test_a_worker_that_has_done_its_work_ends_with_what_was_registered_and_without_taking_itself_apart() -> None:
+    code = (
+        "import atexit\nfrom workers.process import setup\nclass Torn:\n    def __del__(self): print('torn')\n"
+        "torn = Torn()\natexit.register(print, 'registered')\nprint('written')\nsetup.end()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["written", "registered"]
+
+
+def test_a_run_that_does_not_fit_its_gpu_is_not_started_again_and_says_what_needs_less() -> None:
+    def out_of_memory(_folder: Path, _log: str) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+
+    hub = Hub()
+    order = WorkerOrder(
+        endpoint=hub.endpoint, worker="w00", incarnation=1, lane=CPU, arithmetic=Arithmetic(), experiment_dir="",
+        log_file="",
+    )  # fmt: skip
+    hub.admit(order.identity)
+    link = Link(hub.endpoint, order.identity)
+    while not hub.send(order.identity, Assign(spec=fake_plans.plan().blocks[0].runs[0], milestone=0)):
+        hub.poll(0.02)
+    with pytest.raises(OutOfMemory) as caught:
+        serve(link, order, SharedFiles(order), out_of_memory)
+    link.close(finished=True)
+    hub.close()
+    told = failure(caught.value)
+    assert (told.again, failure(ValueError("no")).again) == (False, True)
+    assert told.summary.startswith("OutOfMemory: cpu:0: the run took up to ")
+    assert told.summary.endswith("fewer --n-envs or a smaller growth.batch_size need less")
+    assert "Tried to allocate 2.00 GiB" in told.traceback
+
+
+@pytest.mark.parametrize(("told", "found"), [
+    ({}, "expandable_segments:True"), ({"PYTORCH_CUDA_ALLOC_CONF": "backend:native"}, None),
+    ({"PYTORCH_ALLOC_CONF": "backend:native"}, None),
+])  # fmt: skip
+def test_the_allocator_of_a_gpu_is_told_to_expand_unless_it_was_told_something(
+    monkeypatch: pytest.MonkeyPatch, told: dict[str, str], found: str | None
+) -> None:
+    for name in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in told.items():
+        monkeypatch.setenv(name, value)
+    assert pinned.variables(("GPU-a",), Arithmetic()).get("PYTORCH_CUDA_ALLOC_CONF") == found

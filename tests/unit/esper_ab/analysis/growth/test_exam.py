@@ -110,14 +110,6 @@ def test_of_a_policy_that_is_not_to_learn_no_updates_are_asked_for():
     assert "its greedy actions reach" not in judgement.reason
 
 
-def test_by_ranks_the_estimate_goes_with_its_interval():
-    found = analysed(test="rank", good=Shape(accuracy=60.0))
-    (comparison,), (judgement,) = found.comparisons, found.exam.judgements
-    accuracy = judgement.criteria[0]
-    assert comparison.estimate == comparison.rank.estimate != comparison.effect.mean
-    assert (accuracy.mean, accuracy.low, accuracy.high) == (comparison.estimate, comparison.low, comparison.high)
-
-
 def test_runs_that_were_not_trained_to_their_end_say_nothing_about_decisiveness():
     events = Synthetic(groups={"good": Shape(), "random": Shape(controller="random")}).events()
     events = [e for e in events if not (isinstance(e, RunEvaluated) and e.record.run.name == "good/5")]

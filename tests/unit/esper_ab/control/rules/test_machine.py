@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -11,10 +13,10 @@ from support.machine_world import World, limits_of
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.errors import Interrupted, WorkerFailed, WorkerHung
-from esper_ab.contracts.messages import Release
+from esper_ab.contracts.messages import Failed, Release
 from esper_ab.control.rules import commands
 from esper_ab.control.rules.machine import CTRL_C
-from esper_ab.control.rules.recovery import nothing_left
+from esper_ab.control.rules.recovery import any_complete, nothing_left
 from esper_ab.journal.events import (
     EpisodeRecorded,
     Ledger,
@@ -210,6 +212,25 @@ def test_a_stop_ends_after_the_barrier_in_progress_and_is_resumed_to_the_same_re
     in_every_world()
 
 
+@pytest.mark.parametrize("settings", [{"cores": 2}, {"cores": 6, "groups": ("a", "b", "c")}])
+def test_what_a_block_costs_does_not_depend_on_how_many_there_are(settings):
+    calls = {}
+    for replicates in (12, 48):
+        world = World(fake_plans.plan(replicates=replicates, episodes=1, **settings))
+        calls[replicates] = 0
+
+        def count(frame, event, arg, replicates=replicates):
+            calls[replicates] += event == "call"
+
+        while sum(run.evaluation is not None for run in world.recorded.runs.values()) < 2 * replicates - 4:
+            sys.setprofile(count)
+            try:
+                world.in_peace()
+            finally:
+                sys.setprofile(None)
+    assert calls[48] < 6 * calls[12]  # 4.7 for a sum over blocks, 12 and more for one over all of them in each
+
+
 def test_a_second_ctrl_c_stops_at_once_and_a_second_sigterm_does_not():
     world = World(PLANS["lockstep"])
     for _ in range(4):
@@ -233,6 +254,21 @@ def test_nothing_counts_that_a_worker_says_after_it_has_failed():
     world.go_on(worker, Choices(b""))
     assert worker.said
     assert len(world.journal) == kept
+
+
+@pytest.mark.parametrize("complete", [False, True], ids=["the first replicate", "a later one"])
+def test_what_has_to_fail_again_is_not_started_again(complete):
+    """Before anything is complete nothing is given up, so that whoever mends it can resume; later one replicate is."""
+    world = World(PLANS["lockstep"])
+    while any_complete(world.recorded) != complete or not all(worker.working for worker in world.workers.values()):
+        world.in_peace()
+    worker = next(iter(world.workers.values()))
+    world.hear(worker, Failed(summary="OutOfMemory: 15.1 GiB of 16", traceback="", again=False))
+    world.to_the_end()
+    assert {run.ref.replicate for run in world.recorded.runs.values() if run.lost} == ({1} if complete else set())
+    assert [event.category for event in world.journal if isinstance(event, Ledger)].count("worker_death") == 1
+    assert (world.error is None) == complete
+    assert complete or "OutOfMemory: 15.1 GiB of 16" in str(world.error)
 
 
 def test_a_repeat_of_a_complete_run_whose_replicate_was_given_up_is_not_answered_by_a_release():
@@ -261,6 +297,27 @@ def test_a_lane_is_free_again_whose_run_is_complete_when_its_replicate_is_given_
     world.to_the_end()
     states = {name: run.state for name, run in world.recorded.runs.items()}
     assert states == {"a/0": "finished", "b/0": "lost", "a/1": "finished", "b/1": "finished"}
+
+
+@pytest.mark.parametrize("blameless", [True, False])
+def test_a_death_that_no_run_is_to_blame_for_costs_none_and_three_in_a_row_end_the_experiment(blameless):
+    world = World(PLANS["two blocks at once"], limits=limits_of(deaths=1))
+    for _ in range(3):
+        world.in_peace()
+    lane = next(iter(world.workers))
+
+    def end():
+        world.perform(world.machine.lost(lane, "was lost", "", hung=False, blameless=blameless))
+
+    end()
+    assert any(run.lost for run in world.recorded.runs.values()) != blameless
+    if blameless:
+        end()
+        assert world.error is None
+        end()
+        assert isinstance(world.error, WorkerFailed)
+        assert "third time in a row" in str(world.error)
+        assert not any(run.lost for run in world.recorded.runs.values())
 
 
 def test_an_assignment_that_was_lost_is_sent_again_to_a_worker_that_says_hello_again():

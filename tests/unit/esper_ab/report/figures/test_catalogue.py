@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 import sys
@@ -43,6 +44,20 @@ def test_each_is_drawn_without_marker_colours(found, name):
             left |= {to_hex(one) for one in (value if getattr(value, "ndim", 1) == 2 else [value])} & set(style.LIGHT)
     assert not left
     assert figure._repr_png_().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_lies_on_anything_else(found, name):
+    """The room of labels is reckoned beforehand: panels with their labels, legends and titles lie apart, within."""
+    figure = figures.figure(name, found)
+    figure.draw_without_rendering()
+    parts = [one.get_tightbbox() for one in (*figure.axes, *figure.legends, *figure.texts)]
+    width, height = figure.bbox.size
+    for part in parts:
+        assert min(part.x0, part.y0, width - part.x1, height - part.y1) > -3.0, "pixels beyond the edge"
+    for one, other in itertools.combinations(parts, 2):
+        across, down = (min(one.max[i], other.max[i]) - max(one.min[i], other.min[i]) for i in (0, 1))
+        assert min(across, down) < 3.0, "pixels on one another"
 
 
 def test_the_colours_are_those_of_the_page_in_the_light():

@@ -49,7 +49,7 @@ def test_mann_whitney_of_many_runs_is_normal_and_close_to_the_exact(shift):
     ],
 )
 def test_what_is_shown_names_why_it_is_no_exact_test(a, b, said):
-    beside = Beside(a="a", b="b", pairs=len(a), alpha=0.05, claimed=False, undecided=True)
+    beside = Beside(a="a", b="b", pairs=len(a), alpha=0.05, bound=0.05, claimed=False, undecided=True)
     assert f"({said}; pairing unused)" in STATISTIC.show(STATISTIC.of(list(a), list(b), 0), beside)
 
 

@@ -1,0 +1,44 @@
+"""The blocks that wait for their lanes, in the order of the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from esper_ab.control.rules import looks, runs
+from esper_ab.journal.fold import History
+from esper_ab.plan.blocks import Block
+
+
+class WaitingBlocks:
+    """Blocks to start, without the runs that no open comparison needs."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._queue(block for block in history.blocks if not runs.begun(history, block))
+
+    def __bool__(self) -> bool:
+        return bool(self._blocks)
+
+    def looked(self, more: Iterable[Block]) -> None:
+        """A look was taken: drop the runs that it made superfluous, and add the blocks of an extension."""
+        self._queue([*self._blocks, *more])
+
+    def take(self, free: set[str]) -> Iterator[Block]:
+        """Yield every block whose lanes are all `free`, in order; one that waits keeps its free lanes from later ones.
+
+        The walk ends with the last free lane: a round costs no more where more blocks wait.
+        """
+        free = free & self._wanted
+        for block in tuple(self._blocks) if free else ():
+            if not free or not looks.may_start(self._history, block):
+                return
+            lanes = {spec.ref.lane for spec in block.runs}
+            if lanes <= free:
+                self._blocks.remove(block)
+                yield block
+            free -= lanes
+
+    def _queue(self, blocks: Iterable[Block]) -> None:
+        left = (looks.remaining(self._history, block) for block in blocks)
+        self._blocks = [block for block in left if block.runs]
+        self._wanted = {spec.ref.lane for block in self._blocks for spec in block.runs}

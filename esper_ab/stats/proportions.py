@@ -1,0 +1,102 @@
+"""Runs whose outcome is 0 or 1: exact tests of the difference of two proportions, and Newcombe's intervals of it.
+
+Pairs: McNemar's exact test, the binomial of the pairs that disagree, and method 10 of Newcombe (1998b), with phi
+corrected for continuity. Runs that form no pairs: Fisher's exact test, and method 10 of Newcombe (1998a), which is the
+same with phi = 0. Both intervals join Wilson's (1927) of the two proportions by squares. Looks after every pair: the
+e-value of the pairs that disagree, against 1/2, a Beta(1/2, 1/2) mixture: a martingale where the groups do not differ.
+
+Newcombe (1998a), Statistics in Medicine 17, 873-890; (1998b), 17, 2635-2650.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from esper_ab.stats.anytime_t import anytime_interval
+from esper_ab.stats.distributions import norm_isf
+
+
+class Proportions(msgspec.Struct, frozen=True, kw_only=True):
+    """Difference of the shares of runs that came to `one`, in the unit of the outcome, with its exact test."""
+
+    degenerate = False  # an exact test asks for no spread
+    name: str  # of the test
+    ones_a: int  # runs of a that came to `one`
+    runs_a: int
+    ones_b: int
+    runs_b: int
+    ones_both: int | None  # pairs of which both runs did; None: the runs form no pairs
+    one: float  # 1, or 100 in percent
+    mean: float
+    p: float  # two-sided, exact
+
+    def interval(self, p: float) -> tuple[float, float]:
+        """Return Newcombe's interval at the level 1 - `p`."""
+        z, phi = float(norm_isf(p / 2.0)), self._phi()
+        share_a, share_b = self.ones_a / self.runs_a, self.ones_b / self.runs_b
+        (low_a, high_a), (low_b, high_b) = _wilson(share_a, self.runs_a, z), _wilson(share_b, self.runs_b, z)
+        below, above = (
+            self.one * math.sqrt(max(x * x - 2.0 * phi * x * y + y * y, 0.0))
+            for x, y in ((share_a - low_a, high_b - share_b), (high_a - share_a, share_b - low_b))
+        )
+        return self.mean - below, self.mean + above
+
+    def _phi(self) -> float:
+        """Return the correlation within pairs; a positive one is corrected for continuity."""
+        if self.ones_both is None:
+            return 0.0
+        n, above = self.runs_a, self.runs_a * self.ones_both - self.ones_a * self.ones_b
+        scale = math.sqrt(self.ones_a * (n - self.ones_a)) * math.sqrt(self.ones_b * (n - self.ones_b))
+        return (min(above, 0.0) or max(above - n / 2.0, 0.0)) / scale if scale else 0.0
+
+    def log_evidence(self) -> float:
+        """Return the natural log of the e-value of the pairs that disagree."""
+        x, y = self.ones_a - (self.ones_both or 0), self.ones_b - (self.ones_both or 0)
+        mixed = math.lgamma(x + 0.5) + math.lgamma(y + 0.5) - math.lgamma(x + y + 1) - math.log(math.pi)
+        return mixed + (x + y) * math.log(2.0)
+
+    def anytime_interval(self, evidence: float) -> tuple[float, float] | None:
+        """Return the hull of the anytime-valid t's interval and Newcombe's, which has a width where no pair disagrees.
+
+        None where the first is unbounded, as of one pair.
+        """
+        n, apart = self.runs_a, self.ones_a + self.ones_b - 2 * (self.ones_both or 0)
+        variance = max(self.one**2 * apart - n * self.mean**2, 0.0) / max(n - 1, 1)
+        found = anytime_interval(self.mean, math.sqrt(variance / n), n - 1, float(n), evidence)
+        low, high = self.interval(1.0 / evidence)
+        return None if found is None else (min(low, found[0]), max(high, found[1]))
+
+
+def proportions(a: Sequence[float], b: Sequence[float], one: float, *, paired: bool) -> Proportions:
+    """Compare a [n], b [m], all of them 0 or `one`; n, m > 0, and equal where `paired`."""
+    x, y, n, m = a.count(one), b.count(one), len(a), len(b)
+    both = sum(one_a == one_b == one for one_a, one_b in zip(a, b, strict=True)) if paired else None
+    return Proportions(
+        name="Fisher's exact test" if both is None else "exact McNemar test", ones_a=x, runs_a=n, ones_b=y, runs_b=m,
+        ones_both=both, one=one, mean=one * (x * m - y * n) / (n * m),
+        p=_fisher(x, n, y, m) if both is None else _mcnemar(x - both, y - both),
+    )  # fmt: skip
+
+
+def _mcnemar(x: int, y: int) -> float:
+    """Return the two-sided exact p of x pairs that speak for a and y that speak for b."""
+    return min(1.0, float(2 * sum(math.comb(x + y, k) for k in range(min(x, y) + 1)) / 2 ** (x + y)))
+
+
+def _fisher(x: int, n: int, y: int, m: int) -> float:
+    """Return the two-sided exact p of x of n against y of m: of all tables, those that are no likelier than this one.
+
+    Whole numbers are compared, so that no rounding decides which tables are.
+    """
+    ways = {k: math.comb(n, k) * math.comb(m, x + y - k) for k in range(max(0, x + y - m), min(n, x + y) + 1)}
+    return float(sum(count for count in ways.values() if count <= ways[x]) / sum(ways.values()))
+
+
+def _wilson(share: float, n: int, z: float) -> tuple[float, float]:
+    """Return Wilson's limits of a proportion that was `share` in n runs; the share itself is never outside."""
+    scale, half = 1.0 + z * z / n, z * math.sqrt(share * (1.0 - share) / n + (z / (2.0 * n)) ** 2)
+    centre = share + z * z / (2.0 * n)
+    return min(share, (centre - half) / scale), max(share, (centre + half) / scale)

@@ -1,0 +1,36 @@
+"""Whether the differences of a comparison depend on when its pairs were made, which caps what may be claimed. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from esper_ab.design.design import Contrast, Design
+from esper_ab.stats.drift import drift
+from esper_ab.stats.pair import Pair
+from esper_ab.stats.text import p_text
+from esper_ab.verdict.finding import Finding
+
+DRIFT = "drift"  # kind of the finding
+_UNUSUAL = 0.01  # p of a drift, over all comparisons and both tests
+
+
+def drifting(design: Design, contrast: Contrast, pairs: Sequence[Pair], remedy: str) -> Iterator[Finding]:
+    """Yield what caps a comparison whose `pairs`, numbered in the order in which they were made, drift.
+
+    `remedy`: how to repeat it, as a sentence.
+    """
+    seen, said = drift(pairs, design.positions if design.adjusted else 1), []
+    if seen is None:
+        return
+    level = _UNUSUAL / (2 * len(design.comparisons))
+    if seen.slope_p <= level:
+        said.append(f"a trend of {design.difference(seen.slope)} per pair (p {p_text(seen.slope_p)})")
+    if seen.autocorrelation_p <= level:
+        p = p_text(seen.autocorrelation_p)
+        said.append(f"an autocorrelation of {seen.autocorrelation:.2f} from one pair to the next (p {p})")
+    if said:
+        yield Finding(
+            kind=DRIFT, weight="caps", groups=(contrast.a, contrast.b),
+            sentence=f"The differences of {contrast.a} and {contrast.b} drift: {' and '.join(said)}. Intervals take "
+            f"pairs as independent; a group that drifts looks like an effect. {remedy}",
+        )  # fmt: skip

@@ -1,0 +1,55 @@
+"""What works where the system has not what only Linux has, as macOS: to judge, compare, plan, report and look."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.elsewhere import csv_text, drawn, rows, scales
+from support.journals import Synthetic, write
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.control.preflight import check_launcher
+from esper_ab.external.plan import Rule, make_external_plan, save_plan
+from esper_ab.launchers.local import LocalLauncher
+
+SCRIPT = (
+    "import fcntl, json, os, select, signal, sys\n"
+    "for module, names in ((os, ('sched_getaffinity', 'pidfd_open', 'fdatasync', 'eventfd')), (select, ('epoll',)),\n"
+    "                      (signal, ('pidfd_send_signal',)),\n"
+    "                      (fcntl, [name for name in vars(fcntl) if 'OFD' in name])):\n"
+    "    for name in names:\n"
+    "        delattr(module, name)\n"
+    "from esper_ab.commands._exit_status import invoke\n"
+    "from esper_ab.commands.cli import group\n"
+    "print(json.dumps([invoke(group, words, 'esper-ab') for words in json.loads(sys.argv[1])]))\n"
+)
+
+
+def test_numbers_are_judged_and_experiments_are_read(tmp_path: Path) -> None:
+    write(tmp_path / "done", Synthetic().events())
+    save_plan(make_external_plan(("new", "old"), tuple(map(str, range(6))), scales(), Rule()), tmp_path / "plan.json")
+    (tmp_path / "results.csv").write_text(csv_text(rows(*drawn(6, 5.0))))
+    calls = (
+        ("compare", "--csv", "results.csv", "--margin", "1"), ("judge", "plan.json", "results.csv"),
+        ("design", "--groups", "a,b", "--replicates", "6", "--margin", "1", "--out", "made.json"),
+        ("power", "--experiment", "done"), ("report", "done"), ("status", "done"), ("list", "."),
+        ("gc", "done"), ("stop", "done"),
+    )  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, json.dumps(calls)], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert not done.returncode, done.stderr
+    said = dict(zip(calls, json.loads(done.stdout.splitlines()[-1]), strict=True))
+    assert {words for words, status in said.items() if status} <= {("stop", "done")}, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_training_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "pidfd_open")
+    with pytest.raises(UsageError, match="training needs Linux"):
+        check_launcher(LocalLauncher(), ())

@@ -1,0 +1,99 @@
+"""Outcomes that are 0 or 1: exact tests, Newcombe's intervals, and exact rates over all possible counts."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+from simulated.procedure import ALPHA, Floats, Rule
+
+Counts = NDArray[np.int64]
+
+
+def wilson(successes: Counts, n: Floats, z: float) -> tuple[Floats, Floats]:
+    """Score interval of a proportion."""
+    p = successes / n
+    middle, half = p + z**2 / (2 * n), z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    return (middle - half) / (1 + z**2 / n), (middle + half) / (1 + z**2 / n)
+
+
+def _newcombe(a: Counts, n_a: Floats, b: Counts, n_b: Floats, phi: Floats, z: float) -> tuple[Floats, Floats]:
+    """Interval of a/n_a - b/n_b from the score intervals of both, correlated by phi."""
+    p, q = a / n_a, b / n_b
+    (p_low, p_high), (q_low, q_high) = wilson(a, n_a, z), wilson(b, n_b, z)
+
+    def reach(x: Floats, y: Floats) -> Floats:
+        return np.sqrt(np.maximum(x**2 - 2 * phi * x * y + y**2, 0))
+
+    return p - q - reach(p - p_low, q_high - q), p - q + reach(p_high - p, q - q_low)
+
+
+def paired_interval(both: Counts, first: Counts, second: Counts, neither: Counts, z: float) -> tuple[Floats, Floats]:
+    """Method 10 of Newcombe 1998 (Stat Med 17:2635); `first`: pairs in which only the first succeeded."""
+    n = (both + first + second + neither).astype(float)
+    a, b = both + first, both + second
+    root = np.sqrt(a * (n - a) * b * (n - b))
+    cross = both * neither - first * second * 1.0
+    corrected = np.where(cross > 0, np.maximum(cross - n / 2, 0), cross)
+    return _newcombe(a, n, b, n, np.divide(corrected, root, out=np.zeros_like(root), where=root > 0), z)
+
+
+def mcnemar(first: Counts, second: Counts) -> Floats:
+    """Exact two-sided p of as many pairs of either kind."""
+    return np.asarray(np.minimum(2 * stats.binom.cdf(np.minimum(first, second), first + second, 0.5), 1.0))
+
+
+def unpaired_interval(a: Counts, n_a: int, b: Counts, n_b: int, z: float) -> tuple[Floats, Floats]:
+    """Method 10 of Newcombe 1998 (Stat Med 17:873)."""
+    return _newcombe(a, np.float64(n_a), b, np.float64(n_b), np.float64(0), z)
+
+
+def fisher(n_a: int, n_b: int) -> Floats:
+    """[successes of a, of b] exact two-sided p."""
+    p = np.ones((n_a + 1, n_b + 1))
+    for total in range(n_a + n_b + 1):
+        a = np.arange(max(0, total - n_b), min(n_a, total) + 1)
+        chance = stats.hypergeom.pmf(a, n_a + n_b, total, n_a)
+        p[a, total - a] = [chance[chance <= c * (1 + 1e-7)].sum() for c in chance]
+    return p
+
+
+def z_of(level_missed: Floats) -> float:
+    """The normal quantile of a two-sided interval."""
+    return float(stats.norm.isf(level_missed / 2))
+
+
+def claims(p: Floats, low: Floats, high: Floats, bound: float) -> Floats:
+    """+1, -1: a difference is claimed; 0: none is."""
+    return np.where((p <= bound) & (low > 0), 1.0, np.where((p <= bound) & (high < 0), -1.0, 0.0))
+
+
+def joint(p: Floats, q: Floats, phi: Floats) -> Floats:
+    """[..., both, first, second, neither] chances; nan where the correlation cannot be."""
+    both = p * q + phi * np.sqrt(p * (1 - p) * q * (1 - q))
+    cells = np.stack([both, p - both, q - both, 1 - p - q + both], -1)
+    return np.where((cells < -1e-12).any(-1, keepdims=True), np.nan, np.maximum(cells, 0))
+
+
+def tables(n: int) -> Counts:
+    """[tables, 4] all ways in which n pairs can fall."""
+    i, j, k = (x.ravel() for x in np.meshgrid(*[np.arange(n + 1)] * 3, indexing="ij"))
+    keep = i + j + k <= n
+    return np.stack([i, j, k, n - i - j - k], 1)[keep]
+
+
+def chances(table: Counts, cells: Floats) -> Floats:
+    """[laws, tables] the multinomial law."""
+    n = table[0].sum()
+    ways = special.gammaln(n + 1) - special.gammaln(table + 1.0).sum(1)
+    return np.exp(np.log(np.maximum(cells, 1e-300)) @ table.T + ways)
+
+
+def follow_paired(kinds: Counts, rule: Rule) -> Floats:
+    """Claims of experiments [experiments, pairs] of kinds 0..3: both succeed, the first, the second, neither."""
+    claimed = np.zeros(len(kinds))
+    for k, n in enumerate(rule.looks):
+        table = [(kinds[:, :n] == kind).sum(1) for kind in range(4)]
+        bound = float(rule.nominal(k, np.array(ALPHA)))
+        new = claims(mcnemar(table[1], table[2]), *paired_interval(*table, z_of(np.array(bound))), bound)
+        claimed = np.where(claimed == 0, new, claimed)
+    return claimed

@@ -1,0 +1,271 @@
+"""The rules, by numpy and scipy alone and for many experiments at once. Nothing here comes from `esper_ab`.
+
+A test is written as the value that |t| must reach at a look, for a share of alpha and a number of pairs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+ALPHA = 0.05
+LEAST, SMALL_LEAST = 6, 15  # pairs for a claim, and for a claim that a difference is small
+OPEN_ENDED_SMALL = 25  # pairs from which plans without a maximum may claim that
+GRID = np.geomspace(ALPHA / 80, ALPHA, 13)  # shares of alpha at which bounds are calibrated
+
+
+def default_looks(pairs: int) -> tuple[int, ...]:
+    """The looks of a plan that names none."""
+    shares = [] if pairs < 16 else [0.7] if pairs < 20 else [0.5, 0.7]
+    return (*(max(LEAST, 2 * round(share * pairs / 2)) for share in shares), pairs)
+
+
+def spent(share: float, alpha: Floats) -> Floats:
+    """The part of alpha that is spent at that share of the pairs (Lan & DeMets, O'Brien-Fleming type)."""
+    return np.asarray(4 * stats.norm.sf(stats.norm.isf(alpha / 4) / np.sqrt(share)))
+
+
+@cache
+def bounds(looks: tuple[int, ...], paths: int) -> Floats:
+    """[looks, GRID] nominal p: normal differences cross at or before a look as often as has been spent by then."""
+    rng = np.random.default_rng(20_000)
+    total, squares, t, before = np.zeros(paths), np.zeros(paths), np.zeros((len(looks), paths)), 0
+    for k, n in enumerate(looks):
+        new, before = n - before, n
+        step = rng.standard_normal(paths) * np.sqrt(new)
+        total += step
+        squares += step**2 / new + (rng.chisquare(new - 1, paths) if new > 1 else 0)
+        t[k] = np.abs(total / np.sqrt(n) / np.sqrt((squares - total**2 / n) / (n - 1)))
+    least = stats.t.isf(ALPHA * 0.6, np.array(looks)[:, None] - 1)  # no bound lies below: the others never cross
+    t = t[:, (t > least).any(0)]
+    found = np.zeros((len(looks), len(GRID)))
+    for g, alpha in enumerate(GRID):
+        crossed = np.zeros(t.shape[1], bool)
+        for k, n in enumerate(looks):
+            until = spent(n / looks[-1], alpha)
+            if k == 0:  # whose law is known
+                found[k, g] = until
+            else:
+                rest = np.sort(t[k, ~crossed])
+                found[k, g] = 2 * stats.t.sf(rest[-max(round(until * paths) - int(crossed.sum()), 1)], n - 1)
+            crossed |= t[k] >= stats.t.isf(found[k, g] / 2, n - 1)
+    return found
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When it is looked, and which |t| decides then."""
+
+    looks: tuple[int, ...]
+    anytime: bool = False  # the looks are those of a plan without a maximum
+    factor: float = 1.0  # by which evidence is dearer: 5 for pairs beyond a plan
+    small_from: int = 0  # the first look that may call a difference small; 0: only the last one
+    paths: int = 2_000_000  # normal experiments that calibrate the bounds
+
+    def small(self, look: int) -> bool:
+        """Whether that look may call a difference small, if it has the pairs."""
+        return self.looks[look] >= self.small_from if self.small_from else look == len(self.looks) - 1
+
+    def nominal(self, look: int, alpha: Floats) -> Floats:
+        """The bound for p at that look."""
+        return np.asarray(np.exp(np.interp(np.log(alpha), np.log(GRID), np.log(bounds(self.looks, self.paths)[look]))))
+
+    def critical(self, look: int, alpha: Floats, sides: int = 2) -> Floats:
+        """[alpha, pairs from 0 on] the |t| that decides; with `sides` 1 that of each of two one-sided tests."""
+        n = np.arange(self.looks[look] + 1)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            if self.anytime:  # a normal mixture with g = 1 over the standardised mean
+                c = 1 / (1 + n)
+                q = (self.factor / alpha[:, None] * (sides / 2) / np.sqrt(c)) ** (2 / n)
+                t = np.where(c * q < 1, np.sqrt((n - 1) * (q - 1) / (1 - c * q)), np.inf)
+            else:
+                t = stats.t.isf(self.nominal(look, alpha)[:, None] / sides, n - 1)
+        return np.where(n < LEAST, np.inf, t)
+
+
+@dataclass
+class Outcome:
+    """What became of each comparison [experiments, comparisons]."""
+
+    crossed: Floats  # +1: the first is shown to be higher, -1: lower, 0: not crossed
+    equivalent: Bools
+    below: Bools  # crossed, and smaller than the margin
+    look: NDArray[np.int64]  # the last that was taken
+    pairs: NDArray[np.int64]  # of that look
+    mean: Floats
+    low: Floats  # repeated interval of that look
+    high: Floats
+    first_low: Floats  # the same at the share held first
+    first_high: Floats
+
+    @property
+    def decided(self) -> Bools:
+        """Whether it stopped."""
+        return (self.crossed != 0) | self.equivalent
+
+    def not_worse(self, margin: float) -> tuple[Bools, Bools]:
+        """Whether the gate holds for the first, and for the second group of a comparison."""
+        open_ = (self.crossed == 0) & (self.pairs >= SMALL_LEAST)
+        small = self.equivalent | self.below
+        return (
+            small | (self.crossed > 0) | (open_ & (self.low > -margin)),
+            small | (self.crossed < 0) | (open_ & (self.high < margin)),
+        )
+
+
+def degenerate(d: Floats) -> Bools:
+    """More than half of the differences are one and the same amount, and fewer than six others: no test applies."""
+    same = (np.abs(d - np.median(d, -1)[..., None]) <= 1e-9).sum(-1)  # where more than half agree, it is the median
+    return np.asarray((2 * same > d.shape[-1]) & (d.shape[-1] - same < LEAST))
+
+
+def follow(d: Floats, rule: Rule, margin: float, present: Bools | None = None, coarse: bool = False) -> Outcome:
+    """All looks of experiments with differences d [experiments, comparisons, replicates], with every stop.
+
+    `present`: the replicates that have a pair. `coarse`: equal differences can occur; every replicate has a pair then.
+    """
+    shape, m = d.shape[:2], d.shape[1]
+    flags, numbers = (np.zeros(shape, bool) for _ in range(2)), (np.zeros(shape) for _ in range(5))
+    state = Outcome(np.zeros(shape), *flags, *(np.zeros(shape, int) for _ in range(2)), *numbers)
+    passed = np.zeros(shape, bool)
+    total, squares, pairs, at = np.zeros(shape), np.zeros(shape), np.zeros(shape, int), 0
+    for k, upto in enumerate(rule.looks):
+        block, there = d[..., at:upto], True if present is None else present[..., at:upto]
+        block, at = np.where(there, block, 0.0), upto
+        total, squares = total + block.sum(-1), squares + (block**2).sum(-1)
+        pairs = pairs + (block.shape[-1] if present is None else np.sum(there, -1))
+        going = ~state.decided
+        if not going.any():
+            break
+        n = np.maximum(pairs, 2)
+        mean = total / n
+        se = np.sqrt(np.maximum(squares - n * mean**2, 0) / (n - 1) / n)
+        testable = going & (se > 1e-9)
+        if coarse:
+            testable[going] &= ~degenerate(d[..., :upto][going])
+        by_open = rule.critical(k, ALPHA / np.arange(1, m + 1))
+        now, reach = np.zeros(shape, bool), np.zeros(shape)
+        while True:
+            open_ = np.maximum(m - passed.sum(1), 1)[:, None]
+            reach = np.where(now, reach, by_open[open_ - 1, pairs] * np.maximum(se, 1e-300))  # the share is kept
+            new = testable & ~now & (np.abs(mean) >= reach)
+            if not new.any():
+                break
+            now |= new
+            passed |= new & (np.abs(mean) - reach > margin)
+        state.crossed = np.where(now, np.sign(mean), state.crossed)
+        share = np.array([ALPHA / m])
+        first, one_sided = (rule.critical(k, share, sides)[0][pairs] * np.maximum(se, 1e-300) for sides in (2, 1))
+        if rule.small(k):
+            state.below |= now & (pairs >= SMALL_LEAST) & (np.abs(mean) + first < margin)
+            state.equivalent |= testable & ~now & (pairs >= SMALL_LEAST) & (np.abs(mean) + one_sided < margin)
+        reach, first = np.where(testable, reach, np.inf), np.where(testable, first, np.inf)
+        for name, value in (
+            ("look", k), ("pairs", pairs), ("mean", mean), ("low", mean - reach), ("high", mean + reach),
+            ("first_low", mean - first), ("first_high", mean + first),
+        ):  # fmt: skip
+            setattr(state, name, np.where(going, value, getattr(state, name)))
+    return state
+
+
+def planned(pairs: int) -> Rule:
+    """A plan of so many pairs, with the looks it has by default."""
+    return Rule(default_looks(pairs))
+
+
+def anytime(most: int, small_from: int = OPEN_ENDED_SMALL) -> Rule:
+    """A plan without a maximum, followed to `most` pairs."""
+    return Rule(tuple(range(LEAST, most + 1)), anytime=True, small_from=small_from)
+
+
+def comparisons(groups: int, against: bool) -> list[tuple[int, int]]:
+    """All pairs, or every other group against the last."""
+    return [(g, groups - 1) for g in range(groups - 1)] if against else list(combinations(range(groups), 2))
+
+
+def false_claims(state: Outcome, true: Floats, margin: float) -> Bools:
+    """[experiments, comparisons] wrong sign, a difference that is not there, or one of the margin called small."""
+    wrong = ((state.crossed > 0) & (true <= 0)) | ((state.crossed < 0) & (true >= 0))
+    return np.asarray(wrong | ((state.equivalent | state.below) & (np.abs(true) >= margin - 1e-12)))
+
+
+def johnson(d: Floats) -> Floats:
+    """Johnson's (1978) two-sided p of a mean of 0 [...]: the t with a correction for skewness."""
+    n = d.shape[-1]
+    mean = d.mean(-1)
+    rest = d - mean[..., None]
+    variance = (rest**2).sum(-1) / (n - 1)
+    third = (rest**3).mean(-1)
+    t = (mean + third / (6 * variance * n) + third / (3 * variance**2) * mean**2) / np.sqrt(variance / n)
+    return np.asarray(2 * stats.t.sf(np.abs(t), n - 1))
+
+
+def drift(d: Floats) -> tuple[Floats, Floats]:
+    """p of a trend over the pairs (two-sided), and of a positive lag-1 autocorrelation (one-sided) [...]."""
+    n = d.shape[-1]
+    order = np.arange(n) - (n - 1) / 2
+    rest = d - d.mean(-1, keepdims=True)
+    r = (rest @ order) / np.sqrt((rest**2).sum(-1) * (order**2).sum())
+    trend = 2 * stats.t.sf(np.abs(r) * np.sqrt((n - 2) / (1 - r**2)), n - 2)
+    lag = (rest[..., 1:] * rest[..., :-1]).sum(-1) / (rest**2).sum(-1)
+    z = (lag + 1 / n) / ((n - 2) / (n * np.sqrt(n - 1)))  # Moran 1948: mean -1/n, variance (n-2)^2 / (n^2 (n-1))
+    return np.asarray(trend), np.asarray(stats.norm.sf(z))
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Runs of two groups [experiments, replicates]: who failed, and whose partner was cancelled."""
+
+    a: Floats
+    b: Floats
+    failed_a: Bools
+    failed_b: Bools
+    cancelled: Bools  # where one failed, the other was cancelled; else it is there
+
+
+def _retaken(
+    given: tuple[Floats, Floats], runs: Sequence[Floats], failed: Sequence[Bools], critical: Sequence[float],
+) -> list[tuple[Floats, Floats]]:  # fmt: skip
+    """Intervals (that of the test, that of equivalence) of a look at which failed runs came to `given`."""
+    x, y = (np.where(f, g, v) for f, g, v in zip(failed, given, runs, strict=True))
+    d = x - y
+    with np.errstate(invalid="ignore"):
+        mean, se = d.mean(1), d.std(1, ddof=1) / np.sqrt(d.shape[1])
+        return [(mean - t * se, mean + t * se) for t in critical]
+
+
+def settle(runs: Losses, rule: Rule, margin: float, worst: float | None) -> tuple[Outcome, Outcome]:
+    """One comparison as the observed pairs decide it, and as it may be said with the runs that were lost."""
+    failed = [runs.failed_a, runs.failed_b]
+    d, whole = (runs.a - runs.b)[:, None], ~(failed[0] | failed[1])[:, None]
+    observed, said = follow(d, rule, margin, whole), follow(d, rule, margin, whole)
+    seen = [np.where(f | (runs.cancelled & o), np.nan, v)
+            for f, o, v in zip(failed, failed[::-1], (runs.a, runs.b), strict=True)]  # fmt: skip
+    for k, n in enumerate(rule.looks):
+        at = np.flatnonzero(observed.look[:, 0] == k)
+        values, lost = [v[at, :n] for v in seen], [f[at, :n] for f in failed]
+        best = np.nanmax(np.concatenate(values, 1), 1, keepdims=True)
+        least = np.nanmin(np.concatenate(values, 1), 1, keepdims=True)
+        low = np.minimum(least, -np.inf if worst is None else worst)  # with -inf no test crosses
+        values = [np.where(np.isnan(v), np.nanmean(v, 1, keepdims=True), v) for v in values]
+        critical = [float(rule.critical(k, np.array([ALPHA]), sides)[0][n]) for sides in (2, 1)]
+        up, down = (_retaken(given, values, lost, critical) for given in ((low, best), (best, low)))
+        counts = [f.sum(1) for f in lost]
+        crossed, none = observed.crossed[at, 0], counts[0] + counts[1] == 0
+        still = none | np.where(crossed > 0, up[0][0] >= 0, down[0][1] <= 0)
+        even = (counts[0] == counts[1]) & (counts[0] <= 1) & (worst is not None)
+        below, equivalent = (none | (even & (u[0] > -margin) & (o[1] < margin)) for u, o in zip(up, down, strict=True))
+        said.crossed[at, 0] = np.where(still, crossed, 0)
+        said.below[at, 0] &= below & still
+        apart = [(lower >= 0) | (upper <= 0) for lower, upper in (up[0], down[0])]  # then it shows a difference
+        said.equivalent[at, 0] &= equivalent & (none | ~(apart[0] | apart[1]))
+        open_ = ~none & (said.crossed[at, 0] == 0)  # what a gate then asks of the interval
+        said.low[at, 0] = np.where(open_, np.where(even, up[0][0], -np.inf), said.low[at, 0])
+        said.high[at, 0] = np.where(open_, np.where(even, down[0][1], np.inf), said.high[at, 0])
+    return observed, said

@@ -1,0 +1,186 @@
+"""The rules as tests/simulated repeats them, against the product's: the same words and intervals."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+import numpy as np
+import pytest
+from simulated import counts
+from simulated.cells import welch
+from simulated.procedure import (
+    OPEN_ENDED_SMALL,
+    Losses,
+    Rule,
+    anytime,
+    comparisons,
+    default_looks,
+    drift,
+    follow,
+    johnson,
+    settle,
+)
+from support.looks import design
+
+from esper_ab.design.boundary_cache import find_bounds
+from esper_ab.design.design import Boundary, Contrast
+from esper_ab.design.design import default_looks as product_looks
+from esper_ab.stats.descriptive.shape import shape
+from esper_ab.stats.drift import drift as product_drift
+from esper_ab.stats.least_pairs import LEAST_OPEN_ENDED_PAIRS
+from esper_ab.stats.pair import Pair
+from esper_ab.stats.proportions import proportions
+from esper_ab.stats.welch import welch as product_welch
+from esper_ab.verdict.comparison import compare
+from esper_ab.verdict.looks import follow as product_follow
+from esper_ab.verdict.question import HalfPair, Lost, Question
+
+PATHS = 100_000  # normal experiments that calibrate: the product is given the same bounds
+RULES = {
+    "6": Rule(default_looks(6), paths=PATHS), "16": Rule(default_looks(16), paths=PATHS),
+    "20": Rule(default_looks(20), paths=PATHS), "30": Rule(default_looks(30), paths=PATHS), "anytime": anytime(32),
+}  # fmt: skip
+
+
+def test_plans_have_the_same_looks():
+    assert [default_looks(n) for n in range(6, 101)] == [product_looks(n) for n in range(6, 101)]
+    assert OPEN_ENDED_SMALL == LEAST_OPEN_ENDED_PAIRS
+
+
+def test_bounds_are_calibrated_alike():
+    looks, alphas = (10, 14, 20), (0.05, 0.05 / 3)
+    found = find_bounds([(0, 1)] * looks[-1], 1, looks, alphas)
+    for k in range(len(looks)):
+        mine = Rule(looks, paths=500_000).nominal(k, np.array(alphas))
+        assert [of_alpha[k] for of_alpha in found] == pytest.approx(mine.tolist(), rel=0.05)
+
+
+def plan(rule, of, **changes):
+    """The product's design with the bounds of `rule`."""
+    contrasts = tuple(Contrast(a=f"g{a}", b=f"g{b}") for a, b in of)
+    shares = {} if rule.anytime else {n: 0.05 / n for n in range(len(of), 0, -1)}
+    boundaries = tuple(
+        Boundary(open=n, alpha=s, nominal_p=tuple(float(rule.nominal(k, np.array(s))) for k in range(len(rule.looks))))
+        for n, s in shares.items()
+    )
+    return msgspec.structs.replace(
+        design(), comparisons=contrasts, adjusted=False, positions_matter=False, boundaries=boundaries,
+        looks=() if rule.anytime else rule.looks, anytime_after=0 if rule.anytime else None, **changes,
+    )  # fmt: skip
+
+
+def paired(a, b, replicates):
+    return [Pair(replicate=int(r), a=float(a[r]), b=float(b[r]), position_a=0, position_b=1) for r in replicates]
+
+
+def verdict(asked, contrast, pairs, course, lost=()):
+    """The product's word for one comparison."""
+    question = Question(a=contrast.a, b=contrast.b, design=asked, planned=max(asked.looks, default=32), scope="task t")
+    lost = Lost(replicates=tuple(lost))
+    return str(compare(question, pairs, course, same_records=False, lost=lost, findings=()).verdict)
+
+
+def of_product(rule, x, of, *, whole):
+    """(word, low, high, pairs) of every comparison; the word by `compare` where `whole`, else by the look alone."""
+    asked = plan(rule, of)
+    pairs = {c: paired(x[a], x[b], range(x.shape[1])) for c, (a, b) in zip(asked.comparisons, of, strict=True)}
+    for contrast, course in product_follow(asked, pairs, x.shape[1]).items():
+        last = course.looks[-1]
+        word = worded(course.decision == "equivalent", course.direction, last.small)
+        yield verdict(asked, contrast, pairs[contrast], course) if whole else word, last.low, last.high, last.pairs
+
+
+def worded(equivalent, direction, small):
+    """The verdict in the product's words."""
+    if equivalent:
+        return "EQUIVALENT"
+    said = {1: "BETTER", -1: "WORSE", 0: "INCONCLUSIVE"}[int(direction)]
+    return f"{said}, BELOW MARGIN" if direction and small else said
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_the_product_comes_to_the_same_words_and_intervals(name):
+    rule, rng, seen = RULES[name], np.random.default_rng([36, *name.encode()]), Counter()
+    for number in range(60):
+        groups = int(rng.integers(2, 5))
+        of = comparisons(groups, against=bool(rng.integers(2)))
+        x = 50 + rng.standard_normal((groups, rule.looks[-1])) * rng.choice([0.4, 1.0, 2.5])
+        x += rng.choice([0.0, 0.5, 1.0, 2.0, 4.0], groups)[:, None]
+        coarse = number % 5 == 0  # many pairs agree
+        x = np.round(x / 3) * 3 if coarse else x
+        state = follow(np.stack([x[a] - x[b] for a, b in of])[None], rule, 2.0, coarse=coarse)
+        for i, (word, low, high, pairs) in enumerate(of_product(rule, x, of, whole=number % 10 == 0)):
+            mine = worded(state.equivalent[0, i], state.crossed[0, i], state.below[0, i])
+            assert (word, pairs) == (mine, state.pairs[0, i]), (name, number, i)
+            if low is not None and np.isfinite(state.low[0, i]):
+                assert (low, high) == pytest.approx((state.low[0, i], state.high[0, i]), abs=1e-6)
+            seen[word] += 1
+    assert {"BETTER", "WORSE", "INCONCLUSIVE"} <= set(seen)
+    assert name == "6" or {"EQUIVALENT", "BETTER, BELOW MARGIN"} & set(seen)
+
+
+@pytest.mark.parametrize("worst", [None, 20.0, 49.5])
+def test_lost_runs_leave_the_same_words(worst):
+    rule, rng, seen = RULES["20"], np.random.default_rng(37), Counter()
+    asked = plan(rule, [(0, 1)], worst=worst)
+    (contrast,) = asked.comparisons
+    for number in range(40):
+        a, b = 50 + rng.standard_normal((2, 20)) * rng.choice([0.2, 1.0])
+        a += rng.choice([0.0, 4.0, -4.0])
+        failed_a, failed_b = rng.random((2, 20)) < rng.choice([0.03, 0.1])
+        cancelled = rng.random(20) < 0.5
+        runs = Losses(*(v[None] for v in (a, b, failed_a, failed_b, cancelled)))
+        observed, said = settle(runs, rule, 2.0, worst)
+        pairs = paired(a, b, np.flatnonzero(~(failed_a | failed_b)))
+        course = product_follow(asked, {contrast: pairs}, 20)[contrast]
+        lost = [
+            HalfPair(
+                replicate=int(r), a=None if failed_a[r] or cancelled[r] else float(a[r]),
+                b=None if failed_b[r] or cancelled[r] else float(b[r]),
+                failed_a=bool(failed_a[r]), failed_b=bool(failed_b[r]), position_a=0, position_b=1,
+            )
+            for r in np.flatnonzero(failed_a | failed_b) if r < (course.decided_at or 20)
+        ]  # fmt: skip
+        words = [worded(s.equivalent[0, 0], s.crossed[0, 0], s.below[0, 0]) for s in (observed, said)]
+        assert verdict(asked, contrast, pairs, course, lost) == words[1], (number, words)
+        seen[f"{words[0]} -> {words[1]}" if words[0] != words[1] else words[1]] += 1
+    assert {"BETTER", "BETTER -> INCONCLUSIVE", "EQUIVALENT -> INCONCLUSIVE"} <= set(seen)
+
+
+def test_outcomes_of_0_and_1_are_judged_alike():
+    rule, rng, seen = RULES["20"], np.random.default_rng(38), Counter()
+    asked = plan(rule, [(0, 1)], margin=10.0)  # in percent
+    (contrast,) = asked.comparisons
+    for chances in [(0.5, 0.5), (0.95, 0.2), (0.2, 0.95), (1.0, 1.0), (0.9, 0.6)] * 8:
+        a, b = (rng.random((2, 20)) < np.array(chances)[:, None]).astype(int)
+        kinds = (3 - 2 * a - b)[None]  # both 0, the first 1, the second 2, neither 3
+        table = [np.array([(kinds == kind).sum()]) for kind in range(4)]
+        both, first, second, _ = (int(x[0]) for x in table)
+        pair, apart = (proportions(a.tolist(), b.tolist(), 1, paired=flag) for flag in (True, False))
+        assert pair.p == pytest.approx(counts.mcnemar(first, second))
+        assert apart.p == pytest.approx(counts.fisher(20, 20)[both + first, both + second])
+        for bound in (0.05, 0.003):
+            z = counts.z_of(np.array(bound))
+            assert pair.interval(bound) == pytest.approx([x[0] for x in counts.paired_interval(*table, z)])
+            ones = np.array([both + first]), np.array([both + second])
+            low, high = counts.unpaired_interval(ones[0], 20, ones[1], 20, z)
+            assert apart.interval(bound) == pytest.approx((low[0], high[0]))
+        pairs = paired(100 * a, 100 * b, range(20))
+        word = verdict(asked, contrast, pairs, product_follow(asked, {contrast: pairs}, 20)[contrast])
+        assert word == worded(False, counts.follow_paired(kinds, rule)[0], False)
+        seen[word] += 1
+    assert {"BETTER", "WORSE", "INCONCLUSIVE"} == set(seen)
+
+
+def test_welch_drift_and_johnson_have_the_same_p():
+    rng = np.random.default_rng(39)
+    for number in range(40):
+        a, b = rng.standard_normal(6 + number), 3 * rng.standard_normal(8) + rng.choice([0.0, 5.0])
+        found = product_welch(a.tolist(), b.tolist())
+        for alpha in (found.p * 1.01, found.p * 0.99):
+            assert welch(a[None], b[None], alpha)[0] == (np.sign(found.mean) if alpha > found.p else 0)
+        x = np.cumsum(rng.standard_normal(20))
+        seen = product_drift(paired(x, np.zeros(20), range(20)), 1)
+        assert [float(p) for p in drift(x)] == pytest.approx([seen.slope_p, seen.autocorrelation_p])
+        assert float(johnson(x)) == pytest.approx(shape(x, np.zeros(20)).johnson_p)

@@ -1,0 +1,105 @@
+"""Proportions of runs: published examples, other libraries' tests and intervals, what holds of every table."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.proportion import confint_proportions_2indep
+
+from esper_ab.stats.proportions import proportions
+
+tables = st.tuples(*[st.integers(0, 25)] * 4).filter(lambda table: sum(table) > 0)
+samples = st.tuples(st.integers(1, 40), st.integers(1, 40)).flatmap(
+    lambda sizes: st.tuples(st.integers(0, sizes[0]), st.just(sizes[0]), st.integers(0, sizes[1]), st.just(sizes[1]))
+)
+ps = st.floats(1e-6, 0.5)
+
+
+def of_pairs(both, only_a, only_b, neither, one=1.0):
+    a = [one] * (both + only_a) + [0.0] * (only_b + neither)
+    b = [one] * both + [0.0] * only_a + [one] * only_b + [0.0] * neither
+    return proportions(a, b, one, paired=True)
+
+
+def of_runs(x, n, y, m, one=1.0):
+    return proportions([one] * x + [0.0] * (n - x), [one] * y + [0.0] * (m - y), one, paired=False)
+
+
+@pytest.mark.parametrize(
+    ("table", "low", "high"),
+    [((59, 6, 16, 80), -0.1186, -0.0046), ((1, 1, 7, 12), -0.507, -0.026), ((36, 12, 2, 0), 0.0569, 0.3404)],
+)
+def test_published_intervals_of_pairs(table, low, high):
+    """Cavo et al. 2012 and Bentur et al. 2009, in Fagerland, Lydersen & Laake (2017), chapter 8; Newcombe (1998)."""
+    assert of_pairs(*table).interval(0.05) == pytest.approx((low, high), abs=6e-4 if low == -0.507 else 5e-5)
+
+
+def test_published_interval_and_p_of_runs():
+    """Perondi et al. 2004 and Ritland et al. 2007, in Fagerland, Lydersen & Laake (2017), chapter 4."""
+    assert of_runs(7, 34, 1, 34).interval(0.05) == pytest.approx((0.0189, 0.3404), abs=5e-5)
+    assert of_runs(0, 16, 15, 72).p == pytest.approx(0.06287, abs=5e-6)
+
+
+@settings(deadline=None)
+@given(samples, ps)
+def test_runs_agree_with_other_libraries(sample, p):
+    x, n, y, m = sample
+    found = of_runs(*sample)
+    assert found.p == pytest.approx(stats.fisher_exact([[x, n - x], [y, m - y]])[1], rel=1e-6)
+    expected = confint_proportions_2indep(x, n, y, m, method="newcomb", alpha=p)
+    assert found.interval(p) == pytest.approx(expected, abs=1e-9)
+    assert found.mean == pytest.approx(x / n - y / m, abs=1e-12)
+
+
+@given(tables, ps)
+def test_pairs_are_a_binomial_and_an_interval_that_is_the_written_formula(table, p):
+    both, only_a, only_b, neither = table
+    found, n = of_pairs(*table), sum(table)
+    if only_a + only_b:
+        assert found.p == pytest.approx(stats.binomtest(only_a, only_a + only_b).pvalue, rel=1e-9)
+    else:
+        assert found.p == 1.0
+    (share_a, share_b), z = ((both + only_a) / n, (both + only_b) / n), stats.norm.isf(p / 2.0)
+    (low_a, high_a), (low_b, high_b) = (
+        stats.binomtest(count, n).proportion_ci(1.0 - p, "wilson") for count in (both + only_a, both + only_b)
+    )
+    assert z > 0.0
+    product = (both + only_a) * (only_b + neither) * (both + only_b) * (only_a + neither)
+    above = both * neither - only_a * only_b
+    phi = (max(above - n / 2, 0.0) if above > 0 else above) / math.sqrt(product) if product else 0.0
+    x, y = share_a - low_a, high_b - share_b
+    u, v = high_a - share_a, share_b - low_b
+    expected = (
+        share_a - share_b - math.sqrt(max(x * x - 2 * phi * x * y + y * y, 0.0)),
+        share_a - share_b + math.sqrt(max(u * u - 2 * phi * u * v + v * v, 0.0)),
+    )
+    assert found.interval(p) == pytest.approx(expected, abs=1e-6)
+
+
+@given(tables, ps, st.sampled_from((1.0, 100.0)))
+def test_groups_may_be_exchanged_and_percent_may_be_meant(table, p, one):
+    both, only_a, only_b, neither = table
+    found, other = of_pairs(*table, one=one), of_pairs(both, only_b, only_a, neither)
+    low, high = other.interval(p)
+    assert found.interval(p) == pytest.approx((-one * high, -one * low), abs=1e-9 * one)
+    assert (found.p, found.mean) == (other.p, pytest.approx(-one * other.mean))
+    assert found.interval(p)[0] <= found.mean <= found.interval(p)[1]
+
+
+@given(st.integers(0, 12), st.integers(0, 12))
+def test_the_evidence_is_a_martingale_where_groups_do_not_differ(x, y):
+    """One more pair that disagrees, for either group with probability 1/2, leaves its expectation as it is."""
+    now, more, other = (math.exp(of_pairs(1, *one, 1).log_evidence()) for one in ((x, y), (x + 1, y), (x, y + 1)))
+    assert (more + other) / 2.0 == pytest.approx(now, rel=1e-9)
+
+
+@given(tables, st.floats(2.0, 1e4))
+def test_an_anytime_interval_holds_newcombes_and_has_a_width(table, evidence):
+    found = of_pairs(*table)
+    wide, narrow = found.anytime_interval(evidence), found.interval(1.0 / evidence)
+    if wide is not None:
+        assert wide[0] <= narrow[0] < narrow[1] <= wide[1]
