@@ -63,12 +63,12 @@ def examine(
     except UNREADABLE as error:
         why = error
     told = complaint.decode(errors="replace").splitlines()
-    ended = end_told(child.returncode or 0, [line for line in told if line.strip() and not line.startswith(DOING)])
-    doing = _last_doing(told)
+    said = [line for line in told if line.strip() and not line.startswith(DOING)]
+    ended, doing = visible_line(end_told(child.returncode or 0, said)), _last_doing(told)
     own = [*questions.user_rewards, questions.trainer.reference if questions.trainer else questions.task]
     if any(reference in doing for reference in own if ":" in reference or questions.trainer):
-        raise UsageError(f"your code ended its process: the preflight was {doing}, and {visible_line(ended)}")
-    raise EsperError(f"{what} gave no answer ({why}): it {visible_line(ended)}")
+        raise UsageError(f"your code ended its process: the preflight was {doing}, and {ended}")
+    raise EsperError(f"{what} gave no answer ({why}): it {ended}")
 
 
 def _started(begin: Callable[[], Errand]) -> Errand:

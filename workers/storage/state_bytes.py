@@ -22,12 +22,8 @@ FOREIGN = (
 )  # fmt: skip
 
 
-def _empty() -> bytes:
-    """Stand for the call by which pickle spells empty bytes; with arguments it would allocate what a file asks for."""
-    return b""
-
-
-torch.serialization.add_safe_globals([(_empty, "builtins.bytes")])
+# The call by which pickle spells empty bytes; with arguments it could allocate whatever a file asks for.
+torch.serialization.add_safe_globals([(lambda: b"", "builtins.bytes")])
 
 
 def to_bytes(state: dict[str, Any]) -> bytes:
