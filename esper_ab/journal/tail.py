@@ -6,9 +6,8 @@ from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
-from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.regular_file import open_to_read
-from esper_ab.journal.file import Reading
+from esper_ab.journal.file import Reading, check_there
 
 _CHUNK_BYTES = 1 << 20
 
@@ -41,6 +40,5 @@ class _Tail(Iterator[bytes]):
 
 def follow(path: Path) -> Reading:
     """Read a growing journal; iterating again after the end yields appended events. UsageError without a file."""
-    if not path.is_file():
-        raise UsageError(f"no journal at {path}; an experiment directory holds {path.name}")
+    check_there(path)
     return Reading(path, _Tail(path))

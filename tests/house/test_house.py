@@ -237,8 +237,9 @@ READS_ITSELF = {
     "health/storage.py": "likewise", "contracts/process_start.py": "likewise", "workers/process/entry.py": "likewise",
     "workers/commands/describe.py": "likewise", "workers/trainer/guard.py": "likewise, and it imports nothing of ours",
     "report/page.py": "a part of the package", "query/sql.py": "likewise", "settings/eval_hosts.py": "likewise",
-    "contracts/own_packages.py": "likewise", "contracts/installed_code.py": "likewise", "workers/datasets/digits.py": "likewise",
-    "commands/_completing.py": "likewise", "workers/native/build.py": "the cache of kernels",
+    "contracts/own_packages.py": "likewise", "contracts/installed_code.py": "likewise",
+    "workers/datasets/digits.py": "likewise", "commands/_completing.py": "likewise",
+    "workers/native/build.py": "the cache of kernels",
     "workers/trainer/trial.py": "a file of the rehearsal that starts it",
     "workers/storage/state_bytes.py": "from memory", "workers/commands/fetch.py": "has just made it",
 }

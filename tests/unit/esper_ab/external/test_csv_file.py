@@ -66,3 +66,10 @@ def test_a_link_to_itself_cannot_be_read_and_another_can(tmp_path):
     (tmp_path / "f.csv").write_text("group,seed,endpoint\na,0,1\n")
     (tmp_path / "link").symlink_to("f.csv")
     assert len(read_csv(tmp_path / "link").rows) == 1
+
+
+@pytest.mark.parametrize("text", ['{"a": 1.0, "a": 1.0}', ' [1]\n', '{"a": "b"}\n{"a": "c"}\n'])
+def test_json_is_called_json(tmp_path, text):
+    (tmp_path / "x").write_text(text)
+    with pytest.raises(UsageError, match="x is JSON; a CSV file is meant"):
+        read_csv(tmp_path / "x")
