@@ -25,6 +25,7 @@ from esper_ab.api.declared import Experiment
 from esper_ab.api.running import READING
 from esper_ab.api.spelling import in_python, spelled
 from esper_ab.contracts.errors import USER_FAULTS, EsperError, UsageError
+from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.visible import visible_line
 from esper_ab.plan.experiment_directory import check_name
 from esper_ab.settings.parse import Request, assemble, read_toml
@@ -106,7 +107,7 @@ def _find_experiments(path: Path, name: str) -> list[_Found]:
 def _compile(path: Path) -> tuple[CodeType, dict[str, int]]:
     """Compile the file; also return the names that it defines itself at its top level, with their lines."""
     try:
-        source = path.read_bytes()
+        source = read_regular(path)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     try:

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from esper_ab.analysis.appraisal import AppraisalFindings
 from esper_ab.api.lookup import Verdicts
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.messages import RunSpec
+from esper_ab.contracts.messages import FILE_LIMIT_BYTES, RunSpec
 from esper_ab.contracts.own_packages import ForeignPackage, import_own
+from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.visible import visible
 from esper_ab.joint.directory import folders_of, is_joint
 from esper_ab.journal.fold import History, RunHistory
@@ -196,7 +197,7 @@ class LoadedExperiment:
         if run.evaluation is None:
             raise UsageError(f"{run.ref.name} has no policy in {self.path}: it is {run.state}, not finished")
         try:
-            found = hashlib.sha256(path.read_bytes()).hexdigest()
+            found = hashlib.sha256(read_regular(path, FILE_LIMIT_BYTES)).hexdigest()
         except OSError as error:
             why = f"{error.strerror}; the journal names it as the policy of {run.ref.name}"
             raise UsageError(f"{path}: {why}") from None

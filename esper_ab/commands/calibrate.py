@@ -12,6 +12,7 @@ from esper_ab.commands._launcher import launcher_of
 from esper_ab.commands._options import ARGUMENTS, MOST_REPLICATES, ExperimentCommand, experiment_options
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.kinds import ENV_REWARD, GYMNASIUM, kind_of_task
+from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.design.design import LEAST_RUNS
 from esper_ab.execution import experiment as execution
@@ -65,7 +66,7 @@ def command(mode: str | None, runs: int, replicates: int, **options: Any) -> Non
     found = calibrate(planned, launcher, replicates, named=named, watched=watched, again=again)
     file = calibration_file(planned.experiment_dir)
     if options["json"]:
-        click.echo(file.read_text(encoding="utf-8").strip())
+        click.echo(read_regular(file).decode().strip())
     else:
         click.echo(f"{calibration_text(found)}\ncalibration: {file}")
 

@@ -14,7 +14,9 @@ from esper_ab.analysis.trained_by import code_states, named, telling
 from esper_ab.commands._exit_status import epilog
 from esper_ab.contracts.endings import how_ended
 from esper_ab.contracts.errors import EsperError, UsageError
+from esper_ab.contracts.messages import FILE_LIMIT_BYTES
 from esper_ab.contracts.own_packages import child_command, child_environment
+from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.visible import visible_line
 from esper_ab.control import provenance
 from esper_ab.journal.load import load
@@ -30,8 +32,13 @@ from esper_ab.journal.load import load
               "the run's own, which repeats it, on the kind of device it had]")
 @click.option("--device", default="cpu", show_default=True, metavar="NAME", help="For the hosts: cpu, or a GPU as "
               "plans name it.")
+@click.option("--import", "importable", multiple=True, metavar="MODULE", help="Let a policy for "
+              "gym:MODULE:ID import this installed module. No other code that a policy names is run.")
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
-def command(policies: tuple[str, ...], hosts: int | None, rng_seed: int | None, device: str, json: bool) -> int:
+def command(
+    policies: tuple[str, ...], hosts: int | None, rng_seed: int | None, device: str, importable: tuple[str, ...],
+    json: bool,
+) -> int:  # fmt: skip
     """Evaluate saved policies, frozen with their normalisers, on fresh hosts.
 
     POLICY is a file such as EXPERIMENT/policies/GROUP/REPLICATE.pt.
@@ -42,6 +49,7 @@ def command(policies: tuple[str, ...], hosts: int | None, rng_seed: int | None, 
     arguments = ["--device", device]
     arguments += [] if hosts is None else ["--hosts", str(hosts)]
     arguments += [] if rng_seed is None else ["--rng-seed", str(rng_seed)]
+    arguments += [f"--import={module}" for module in importable]
     arguments += ["--json"] if json else []
     child = child_command("workers.commands.evaluate", *arguments, "--", *policies)
     status = subprocess.run(child, check=False, env=child_environment(os.environ)).returncode
@@ -64,7 +72,7 @@ def check_whole(policies: Sequence[str]) -> None:
             evaluation = runs[name].evaluation if name in runs else None
             if evaluation is None or not path.is_file():
                 continue
-            found = hashlib.sha256(path.read_bytes()).hexdigest()
+            found = hashlib.sha256(read_regular(path, FILE_LIMIT_BYTES)).hexdigest()
             if found != evaluation.policy_sha256:
                 raise UsageError(
                     f"{path} is not the policy that run {name} saved: its sha256 is {found[:12]}…, recorded was "

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import json as json_module
+import os
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import click
 import msgspec
@@ -24,7 +25,8 @@ from esper_ab.commands._leftovers import files_below, leftovers
 from esper_ab.commands._options import shared_options
 from esper_ab.contracts.below import remove_below
 from esper_ab.contracts.errors import NO_ROOM, DiskFull, JournalError, UsageError
-from esper_ab.contracts.messages import RewardCode
+from esper_ab.contracts.messages import FILE_LIMIT_BYTES, RewardCode
+from esper_ab.contracts.regular_file import open_to_read
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.source_files import source_sha256
 from esper_ab.contracts.trainer import is_command
@@ -182,7 +184,7 @@ def _behind(path: Path, at: int, history: History | None) -> Behind | None:
     """Return what a damaged journal holds from byte `at` on; None when nothing."""
     size = lines = intact = 0
     records: list[str] = []
-    with path.open("rb") as file:
+    with open_to_read(path) as file:
         file.seek(at)
         for data in file:
             size, lines = size + len(data), lines + 1
@@ -245,10 +247,11 @@ def _trainer_faults(experiment_dir: Path, runs: Iterable[RunHistory]) -> Iterato
 
 
 def _copy_faults(
-    experiment_dir: Path, folder: str, files: Iterable[str], sha256: str, reference: str
+    experiment_dir: Path, folder: str, files: Sequence[str], sha256: str, reference: str
 ) -> Iterator[Fault]:
+    outside = any({"..", "/"} & set(PurePath(folder, file).parts) for file in files)
     try:
-        intact = source_sha256(experiment_dir / folder, files) == sha256
+        intact = not outside and source_sha256(experiment_dir / folder, files) == sha256
     except OSError:
         intact = False
     if not intact:
@@ -259,7 +262,7 @@ def _copy_faults(
 def _settings_faults(experiment_dir: Path) -> Iterator[Fault]:
     for path in (experiment_dir / "experiment.toml", *sorted(experiment_dir.glob("runs/*/config.toml"))):
         try:
-            if path.is_file():
+            if path.exists():
                 read_toml(path)
         except UsageError as error:
             yield Fault(file=str(path.relative_to(experiment_dir)), what=str(error).removeprefix(f"{path}: "))
@@ -271,12 +274,14 @@ def _wrong(experiment_dir: Path, file: str, sha256: str, size_bytes: int | None)
     if not path.is_file():
         return "missing"
     try:
-        with path.open("rb") as content:
-            found, size = hashlib.file_digest(content, "sha256").hexdigest(), content.tell()
+        with open_to_read(path) as content:
+            size = content.seek(0, os.SEEK_END)
+            if size > FILE_LIMIT_BYTES or size_bytes not in (None, size):
+                return f"{size} bytes, recorded with {size_bytes or 'fewer'}"
+            content.seek(0)
+            found = hashlib.file_digest(content, "sha256").hexdigest()
     except OSError as error:
         return f"cannot be read: {error.strerror}"
-    if size_bytes is not None and size != size_bytes:
-        return f"{size} bytes, recorded with {size_bytes}"
     return "" if found == sha256 else f"sha256 {found[:12]}…, recorded with {sha256[:12]}…"
 
 

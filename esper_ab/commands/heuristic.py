@@ -46,7 +46,7 @@ def command(json: bool, **options: Any) -> None:
     `launch --groups heuristic,…` compares.
     """
     asked = make_question(**options)
-    said = answer_of("workers.commands.heuristic", msgspec.json.encode(asked).decode())
+    said = answer_of("workers.commands.heuristic", line=msgspec.json.encode(asked))
     answer = _decode_answer(said)
     if json:
         counts = {"by_slot": count_by_slot(answer), "several_slots": count_several_slots(answer)}

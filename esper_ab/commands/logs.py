@@ -14,6 +14,7 @@ import click
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.regular_file import open_to_read
 from esper_ab.contracts.run_files import LOGS
 from esper_ab.contracts.visible import visible
 from esper_ab.journal.fold import History
@@ -85,7 +86,7 @@ class _LogTail:
         """Lines that are new and whole; with `last` an unfinished one, too."""
         if not self._path.exists():
             return []
-        with self._path.open("rb") as file:
+        with open_to_read(self._path) as file:
             file.seek(self._offset)
             data = file.read()
         if not last:

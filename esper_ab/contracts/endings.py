@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Sequence
 
 
 def name_of_signal(number: int) -> str:
@@ -11,6 +12,11 @@ def name_of_signal(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+def end_told(status: int, said: Sequence[str]) -> str:
+    """Say how a process ended, and the last of the lines that it wrote."""
+    return how_ended(status) + (f"; its last line: {said[-1].strip()}" if said else " and said nothing")
 
 
 def how_ended(status: int) -> str:

@@ -96,6 +96,7 @@ class UserReward(Settings, frozen=True, kw_only=True):
     reference: str
     sha256: str  # of its source files together; "" when it has none
     problem: str  # one line; "" when it can be imported and called
+    repeats: bool = True  # whether it gives the same for the same facts
     root: str = ""  # folder of a function given as a file, and ...
     files: tuple[str, ...] = ()  # ... what it was loaded from, below it: its own file first. Empty for a module
 

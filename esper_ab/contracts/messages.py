@@ -23,6 +23,7 @@ Number = Annotated[int, Meta(ge=0, lt=1 << 53)]
 # A relative path without "." and "..": users call their files as they like.
 _PART = r"(?!\.{1,2}(?:/|\Z))[^/\0]+"
 FetchedBelow = Annotated[str, Meta(max_length=1024, pattern=rf"\A{_PART}(?:/{_PART})*\Z")]
+CopyBelow = Annotated[str, Meta(max_length=1024, pattern=rf"\A(?:{_PART}(?:/{_PART})*)?\Z")]  # "": there is none
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -44,8 +45,8 @@ class RewardCode(Message, frozen=True, kw_only=True, tag="RewardCode"):
     """The state of a user's reward function at the time of planning, which all runs use whatever is edited later."""
 
     reference: str  # as in the settings
-    folder: str  # of its copy and of the local modules it imports, relative to the experiment directory; "": not copied
-    file: str  # its copy, relative to that folder; "" when there is none
+    folder: CopyBelow  # of it and of the local modules it imports, relative to the experiment directory; "": not copied
+    file: CopyBelow  # its copy, relative to that folder; "" when there is none
     sha256: str  # of all copies together, or of the installed module; "" when that has no source
 
 

@@ -19,12 +19,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
+from typing import BinaryIO
 
 _ROOT = Path(__file__).absolute().parents[2]
 _SAFE_PATH = "PYTHONSAFEPATH"
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 ORPHANED = 70  # exit status of a process that ends because the one that it works for has
 _WHOEVER = -1  # in the place of a parent's number: whoever starts the process
+# Programs that load code which the user names. `evaluate` is none: it reads files from anywhere, and so does not import
+# from a folder where they may have been unpacked.
+_RUN_USERS_CODE = tuple(f"workers.commands.{name}" for name in ("describe", "rewards", "try_trainer"))
 _CLAIMING = threading.Lock()  # workers may be threads of one process, and its module table is one
 
 
@@ -120,6 +124,13 @@ def add_working_directory() -> None:
         sys.path.append(here)
 
 
+def take_output() -> BinaryIO:
+    """Return standard output for the answer of this process; what anybody prints goes to standard error from now on."""
+    answer = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return answer
+
+
 def _claim(package: str) -> None:
     """Import the top-level `package` from where it lies beside this one, unless that was done before."""
     init = folder(package) / "__init__.py"
@@ -152,7 +163,7 @@ def _main(module: str) -> None:
     except ImportError as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)
-    if module.startswith("workers."):
+    if module in _RUN_USERS_CODE:
         add_working_directory()  # of the others, those that need it are spawned, and do the same by themselves
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 

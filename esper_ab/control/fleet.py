@@ -14,6 +14,7 @@ import msgspec
 from esper_ab.contracts.endings import how_ended
 from esper_ab.contracts.errors import WorkerFailed
 from esper_ab.contracts.messages import Stop, WorkerOrder
+from esper_ab.contracts.regular_file import open_to_read
 from esper_ab.contracts.run_files import LOGS
 from esper_ab.control import descriptors
 from esper_ab.control.hub import Hub
@@ -305,7 +306,7 @@ class Fleet:
             return ""
         path = max(written, key=lambda file: file.stat().st_mtime_ns)
         try:
-            with descriptors.reserve(), path.open("rb") as log:
+            with descriptors.reserve(), open_to_read(path) as log:
                 log.seek(max(0, path.stat().st_size - _LOG_END_BYTES))
                 lines = deque(log.read().decode(errors="replace").splitlines(), maxlen=n_lines)
         except OSError as error:

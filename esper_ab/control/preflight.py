@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts.endings import how_ended
+from esper_ab.contracts.endings import end_told
 from esper_ab.contracts.errors import EsperError, Setting, UsageError, WorkerFailed, WorkerHung
 from esper_ab.contracts.machine import DOING, Device, Machine, Questions
 from esper_ab.contracts.messages import Lane
@@ -29,7 +29,7 @@ from esper_ab.health import processes
 from esper_ab.launchers import Errand, Launcher, begin_here
 
 LIMIT_S = 120.0  # on a machine that is not crowded: importing torch from a cold network disk takes tens of seconds
-_WHAT = "the preflight (workers.commands.describe)"
+_MODULE = "workers.commands.describe"
 _SAY_S = 20.0  # then it is said what is waited for
 _LOOK_S = 0.5
 _START_S, _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 60.0, 0.25, 8.0  # of starting it, and between two tries
@@ -40,36 +40,35 @@ _decode_machine = msgspec.json.Decoder(Machine).decode
 
 def examine(
     questions: Questions, meanwhile: Callable[[], None] = lambda: None, limit_s: float = LIMIT_S, *,
-    on: Callable[[str, str], Errand] | None = None, node: str = "",
+    on: Callable[[str, bytes], Errand] | None = None, node: str = "",
 ) -> Machine:  # fmt: skip
-    """Answers of the module `workers.commands.describe`; EsperError with the end of its output when it has none.
+    """Answers of the preflight; UsageError where users' code ended it, EsperError where anything else did.
 
     `meanwhile` is called while the child imports torch, which takes a second or more. `limit_s`: how long it may take
     where every process has a core, and as many times longer as the machine is crowded; then WorkerHung. A trainer of
     the user's own takes as long as it takes to be rehearsed. `on`: begins it on `node` in the place of this machine.
     """
-    asked = msgspec.json.encode(questions).decode()
-    what = f"the preflight on node {node} (workers.commands.describe)" if node else _WHAT
+    asked = msgspec.json.encode(questions) + b"\n"
+    what = f"the preflight on node {node} ({_MODULE})" if node else f"the preflight ({_MODULE})"
     began = time.monotonic()
-    with _started(partial(on or _begin_here, "workers.commands.describe", asked)) as child:
+    with _started(partial(on, _MODULE, asked) if on else partial(begin_here, child_command(_MODULE), asked)) as child:
         try:
             meanwhile()
             answer, complaint = _awaited(child, began, limit_s if questions.trainer is None else math.inf)
         except BaseException:
             child.kill()
             raise
-    if child.returncode:
-        last = (complaint.decode(errors="replace").strip() or "no output").splitlines()[-1]
-        raise EsperError(f"{what} {how_ended(child.returncode)}: {last}")
     try:
-        # A user's reward may print while it is imported: the answer is the last line.
-        return _decode_machine(answer.strip().splitlines()[-1])
-    except (*UNREADABLE, IndexError) as error:
-        raise EsperError(f"{what} answered something else: {error}") from None
-
-
-def _begin_here(module: str, *arguments: str) -> Errand:
-    return begin_here(child_command(module, *arguments))
+        return _decode_machine(answer)  # whatever users' code printed, or did at the end of the process
+    except UNREADABLE as error:
+        why = error
+    told = complaint.decode(errors="replace").splitlines()
+    said = [line for line in told if line.strip() and not line.startswith(DOING)]
+    ended, doing = visible_line(end_told(child.returncode or 0, said)), _last_doing(told)
+    own = [*questions.user_rewards, questions.trainer.reference if questions.trainer else questions.task]
+    if any(reference in doing for reference in own if ":" in reference or questions.trainer):
+        raise UsageError(f"your code ended its process: the preflight was {doing}, and {ended}")
+    raise EsperError(f"{what} gave no answer ({why}): it {ended}")
 
 
 def _started(begin: Callable[[], Errand]) -> Errand:
@@ -99,14 +98,19 @@ def _awaited(child: Errand, began: float, limit_s: float) -> tuple[bytes, bytes]
         except subprocess.TimeoutExpired as error:
             told = (error.stderr or b"").decode(errors="replace").splitlines()
         waited_s, longest_s = time.monotonic() - began, max(longest_s, limit_s * crowding())
-        doing = next((line for line in reversed(told) if line.startswith(DOING)), f"{DOING}importing torch")
-        doing = visible_line(doing.removeprefix(DOING))
+        doing = _last_doing(told)
         if waited_s > longest_s:
             raise WorkerHung(f"the preflight gave no answer within {longest_s:.0f} s; it was still {doing}")
         if waited_s > _SAY_S and not said:
             limit = "" if longest_s == math.inf else f"; it may take up to {longest_s:.0f} s"
             _warn(f"the preflight has been {doing} for {waited_s:.0f} s{limit}")
             said = True
+
+
+def _last_doing(told: Sequence[str]) -> str:
+    """Return what it did last, by the lines of its standard error."""
+    last = next((line for line in reversed(told) if line.startswith(DOING)), f"{DOING}importing torch")
+    return visible_line(last.removeprefix(DOING))
 
 
 def _warn(text: str) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.unreadable import UNREADABLE
 
 _METHOD = 1  # part of the seed and of the file's name; increment when the computation changes
@@ -85,7 +86,7 @@ def _checksum(nominal_p: tuple[tuple[float, ...], ...]) -> str:
 
 def _read(path: Path, arguments: _Arguments) -> tuple[tuple[float, ...], ...] | None:
     try:
-        file = _decode(path.read_bytes())
+        file = _decode(read_regular(path))
     except (OSError, *UNREADABLE):
         return None
     intact = file.arguments == arguments and file.sha256 == _checksum(file.nominal_p)

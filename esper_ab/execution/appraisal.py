@@ -11,9 +11,8 @@ import msgspec
 
 from esper_ab.contracts.appraisal import SCHEMA, Appraisal, AppraisalAnswer, AppraisalQuestion
 from esper_ab.contracts.below import make_folder, write_below
-from esper_ab.contracts.errors import EsperError, UsageError, refused
+from esper_ab.contracts.errors import UsageError, refused
 from esper_ab.contracts.installed_code import sources
-from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.execution.child import answer_of
 from esper_ab.settings.option_file import load_option_file
 
@@ -33,12 +32,8 @@ class AppraisalFiles:
 
 def appraise(question: AppraisalQuestion) -> Appraisal:
     """Play and score in a child process; UsageError, in one line, when it refuses."""
-    lines = answer_of(_MODULE, msgspec.json.encode(question).decode()).strip().splitlines()
-    try:
-        # A user's reward may print: the answer is the last line.
-        answer = _decode_answer(lines[-1])
-    except (*UNREADABLE, IndexError) as error:
-        raise EsperError(f"{_MODULE} answered something else: {error}") from None
+    own = ", ".join(one.settings.mode for one in question.rewards if ":" in one.settings.mode)
+    answer = _decode_answer(answer_of(_MODULE, line=msgspec.json.encode(question), code=own))
     code = sources()
     made_from = (
         SCHEMA, question, answer.arithmetic, answer.torch_version, code, [scored.sha256 for scored in answer.scored]

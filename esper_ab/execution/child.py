@@ -5,25 +5,28 @@ from __future__ import annotations
 import os
 import subprocess
 
-from esper_ab.contracts.endings import how_ended
+from esper_ab.contracts.endings import end_told
 from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.own_packages import child_command, child_environment
 from esper_ab.contracts.visible import visible_line
 
 
-def answer_of(module: str, *arguments: str) -> str:
-    """Run `module` as a program and return its output; UsageError when it refuses (status 2), EsperError when it fails.
+def answer_of(module: str, *arguments: str, line: bytes = b"", code: str = "") -> str:
+    """Run `module` as a program with `line` as its input and return its output.
 
-    Its last line on stderr is the message in both cases.
+    UsageError with its last line on stderr when it refuses (status 2), and, naming `code` of the user's that it runs,
+    when it fails; else EsperError.
     """
     child = subprocess.run(
-        child_command(module, *arguments), capture_output=True, text=True, errors="replace",
-        env=child_environment(os.environ), check=False,
+        child_command(module, *arguments), input=line, capture_output=True, env=child_environment(os.environ),
+        check=False,
     )  # fmt: skip
-    if child.returncode == 0:
-        return child.stdout
-    last = (child.stderr.strip() or f"it {how_ended(child.returncode)} and said nothing").splitlines()[-1]
-    message = visible_line(last.removeprefix("error: "))
-    if child.returncode == UsageError.exit_code:
-        raise UsageError(message)
-    raise EsperError(f"{module}: {message}")
+    if child.returncode == 0 and (child.stdout or not code):
+        return child.stdout.decode(errors="replace")
+    said = child.stderr.decode(errors="replace").strip().splitlines()
+    if child.returncode == UsageError.exit_code and said:
+        raise UsageError(visible_line(said[-1].removeprefix("error: ")))
+    ended = visible_line(end_told(child.returncode, said))
+    if code:
+        raise UsageError(f"{code} ended its process: it {ended}")
+    raise EsperError(f"{module} {ended}")

@@ -21,7 +21,7 @@ from esper_ab.contracts.below import make_folder, remove_below
 from esper_ab.contracts.endings import how_ended
 from esper_ab.contracts.errors import EsperError, Interrupted
 from esper_ab.contracts.own_packages import child_command
-from esper_ab.contracts.regular_file import open_regular
+from esper_ab.contracts.regular_file import open_regular, read_regular
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.lock import holder
@@ -163,7 +163,7 @@ def _end_of(path: Path) -> int:
 
 def _said(console: Path, begin: int) -> str:
     """The error that the command printed, without what came before it; "" when it printed nothing."""
-    lines = console.read_bytes()[begin:].decode(errors="replace").splitlines() if console.exists() else []
+    lines = read_regular(console)[begin:].decode(errors="replace").splitlines() if console.exists() else []
     errors = [index for index, line in enumerate(lines) if line.startswith("error: ")]
     kept = lines[errors[-1] :] if errors else lines[-_LAST_LINES:]
     return "\n".join(kept).removeprefix("error: ").strip()

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.regular_file import open_regular
+from esper_ab.contracts.regular_file import read_regular
 from esper_ab.external.endpoints import Endpoints, endpoints_of
 
 _LARGEST_BYTES = 64 * 2**20
+_MOST_COLUMNS = 1000
 _STARTS = {";": "semicolons", "\t": "tabs"}
 
 
@@ -47,10 +47,7 @@ def read_csv(file: Path, names: Mapping[str, str] | None = None) -> Endpoints:
 
 def _text(file: Path) -> str:
     """The whole file; a byte-order mark is dropped."""
-    with os.fdopen(open_regular(file.resolve(), os.O_RDONLY), "rb") as opened:
-        content = opened.read(_LARGEST_BYTES + 1)
-    if len(content) > _LARGEST_BYTES:
-        raise UsageError(f"{file} is larger than {_LARGEST_BYTES // 2**20} MiB: one row per run is meant, no curves")
+    content = read_regular(file, _LARGEST_BYTES)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -64,6 +61,8 @@ def _check_header(file: Path, header: list[str]) -> None:
     for separator, words in _STARTS.items():
         if len(header) == 1 and separator in header[0]:
             raise UsageError(f"{file}, row 1: its columns are separated by {words}; commas are needed")
+    if len(header) > _MOST_COLUMNS:
+        raise UsageError(f"{file}, row 1: {len(header)} columns, where a row per run has at most {_MOST_COLUMNS}")
     for place, name in enumerate(header):
         if name in header[:place]:
             raise UsageError(f"{file}, row 1, column {place + 1}: a second column is called {name!r}")

@@ -23,6 +23,7 @@ from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.looks import follow
 from esper_ab.verdict.question import Question
 
+_MOST_GROUPS = 100  # without a control: nearly 5,000 comparisons
 _SHOWN = 8  # names in a list
 _MOST_TAKEN_FOR_RUNS = 30  # rows per group and task: hardly anybody trains more, and items are seldom fewer
 _ONE_IN = 10  # rows may lack a partner
@@ -40,6 +41,11 @@ def explore(
     groups, order = endpoints.groups, endpoints.replicates
     if len(groups) < 2:
         raise UsageError(f"{endpoints.source}: column group has one group, {groups[0]}; a comparison needs two")
+    if len(groups) > _MOST_GROUPS and not rule.control:
+        raise UsageError(
+            f"{endpoints.source}: {len(groups)} groups are too many to compare each with each; compare with one of "
+            "them: ", Setting("control", "GROUP"),
+        )  # fmt: skip
     rule, cells = Rule(control=rule.control, alpha=rule.alpha, looks=(len(order),)), cells_of(endpoints)
     design = make_external_design(groups, len(order), scales, rule)
     unpaired = paired is False  # as the user says

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import codecs
 import hashlib
-import os
 from collections.abc import Sequence
 from functools import cached_property
 from math import fsum
@@ -18,7 +17,7 @@ import msgspec
 
 from esper_ab.contracts.below import create_below
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.regular_file import open_regular
+from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.settings import Settings
 from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.contracts.visible import visible_line
@@ -175,8 +174,7 @@ def save_plan(plan: ExternalPlan, path: Path) -> None:
 
 def read_plan(path: Path) -> ExternalPlan:
     """Read a plan's file; UsageError for one that is damaged or was changed."""
-    with os.fdopen(open_regular(path.resolve(), os.O_RDONLY), "rb") as opened:
-        content = opened.read(_LARGEST_BYTES).removeprefix(codecs.BOM_UTF8)
+    content = read_regular(path, _LARGEST_BYTES).removeprefix(codecs.BOM_UTF8)
     try:
         file = _decode_file(content)
         plan = _decode_plan(file.plan)

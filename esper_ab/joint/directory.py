@@ -20,6 +20,7 @@ import msgspec
 from esper_ab.contracts.below import write_below
 from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.contracts.records import GroupName, Sha256
+from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.settings import Settings
 from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.external.plan import ExternalPlan, read_plan, save_plan
@@ -65,7 +66,7 @@ def read_joint(directory: Path) -> tuple[Joint, ExternalPlan]:
     if not is_joint(directory):
         raise UsageError(f"{directory} is no joint experiment: it has no {JOINT_NAME}")
     try:
-        joint = _decode((directory / JOINT_NAME).read_bytes())
+        joint = _decode(read_regular(directory / JOINT_NAME))
     except UNREADABLE as error:
         raise JournalError(
             f"{directory / JOINT_NAME} is damaged: {error}; put a copy of it back, or report on each part by itself"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from esper_ab.contracts.errors import JournalError
 from esper_ab.contracts.records import EpisodeRecord
+from esper_ab.contracts.regular_file import open_to_read
 from esper_ab.journal.events import EpisodeRecorded
 from esper_ab.journal.file import read
 from esper_ab.journal.line import event_of
@@ -37,7 +38,7 @@ class Episodes(Mapping[int, EpisodeRecord]):
         place = bisect_left(self._there, episode)
         if place == len(self._there) or self._there[place] != episode:
             raise KeyError(episode)
-        with self._path.open("rb") as file:
+        with open_to_read(self._path) as file:
             file.seek(self._offsets[place])
             event = event_of(file.readline())
         if not isinstance(event, EpisodeRecorded):

@@ -17,11 +17,11 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import TypeVar
 
 from esper_ab.contracts.below import remove_below
 from esper_ab.contracts.errors import NO_ROOM, DiskFull, JournalError, UsageError
-from esper_ab.contracts.regular_file import open_regular
+from esper_ab.contracts.regular_file import open_regular, open_to_read
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.journal.events import AnyEvent
@@ -271,6 +271,8 @@ class Reading(Iterator[AnyEvent]):
         if not data.endswith(b"\n"):
             if lost_newline(data):
                 raise self._damage("its last byte is not the newline that was written")
+            if not self.lines and b"\0" in data:
+                raise self._damage("it has zero bytes, as after a power cut")
             self.torn_bytes = len(data)
             raise StopIteration
         line = self._verified(data)
@@ -327,6 +329,5 @@ def check_there(path: Path) -> None:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    file: BinaryIO
-    with path.open("rb") as file:
+    with open_to_read(path) as file:
         yield from file

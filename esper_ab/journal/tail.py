@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
+from esper_ab.contracts.regular_file import open_to_read
 from esper_ab.journal.file import Reading, check_there
 
 _CHUNK_BYTES = 1 << 20
@@ -27,7 +28,7 @@ class _Tail(Iterator[bytes]):
         return self._whole.popleft()
 
     def _read(self) -> None:
-        with self._path.open("rb") as file:
+        with open_to_read(self._path) as file:
             file.seek(self._offset)
             data = file.read(_CHUNK_BYTES)
             while b"\n" not in data and (more := file.read(_CHUNK_BYTES)):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Literal, Protocol
@@ -171,7 +172,7 @@ class Launcher(Protocol):
     def processes(self) -> int:
         """Processes of this machine, threads included, that one of its workers takes at least."""
 
-    def begin(self, node: str, module: str, *arguments: str) -> Errand:
+    def begin(self, node: str, module: str, line: bytes) -> Errand:
         """Run a module of ours as a program on a node of `nodes`, as `begin_here` does on this machine."""
 
     def use(self, devices: Iterable[Device]) -> None:
@@ -196,10 +197,16 @@ class Launcher(Protocol):
         """Return at once; OSError when it cannot be started now. What becomes of it shows in its Hello or its end."""
 
 
-def begin_here(command: Sequence[str]) -> subprocess.Popen[bytes]:
-    """Run `command`, whose output is read, with the environment that `child_environment` makes of this one."""
+def begin_here(command: Sequence[str], line: bytes) -> subprocess.Popen[bytes]:
+    """Run `command` with `line` as its input, in the environment that `child_environment` makes of this one.
+
+    Its output is read. The line comes from a file: a pipe would block until the command reads it.
+    """
     environment = child_environment(os.environ)
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+    with tempfile.TemporaryFile() as file:
+        file.write(line)
+        file.seek(0)
+        return subprocess.Popen(command, stdin=file, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
 
 
 class LauncherFactory(Protocol):

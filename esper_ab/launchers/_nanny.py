@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import IO
 
 _THREADS, _GPUS = "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"  # that Ray sets in an actor; a worker sets its own
+ERRAND = "errand"  # name of a command that is no worker
 _OUTPUT_BYTES, _COMPLAINT_BYTES = 16 << 20, 64 << 10  # that are kept of an output: the last ones
 NOT_STARTED = 126  # status of a worker whose process could not be started, as a shell has it
 _REST_S = 1.0  # for what a command has written and a child of it may keep open
@@ -65,17 +66,16 @@ class Stream:
 class _Child:
     """A command that was started."""
 
-    def __init__(self, command: Sequence[str], text: bytes | None, folder: str, environment: dict[str, str]) -> None:
+    def __init__(self, command: Sequence[str], text: bytes, folder: str, environment: dict[str, str]) -> None:
         self.process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL if text is None else subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, cwd=folder, env=environment, start_new_session=True,
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder, env=environment,
+            start_new_session=True,
         )  # fmt: skip
         assert self.process.stdout is not None, "a pipe"
         assert self.process.stderr is not None, "a pipe"
         self.output = Stream(self.process.stdout, _OUTPUT_BYTES)
         self.complaint = Stream(self.process.stderr, _COMPLAINT_BYTES)
-        if text is not None:
-            self.tell(text)
+        self.tell(text)
 
     def tell(self, text: bytes) -> None:
         try:
@@ -112,13 +112,12 @@ class Nanny:
         """Which GPUs this process sees; None: all. Of an actor without GPUs those that its node offers."""
         return os.environ.get(_GPUS)
 
-    def begin(self, name: str, command: Sequence[str], text: bytes | None, defaults: dict[str, str]) -> int:
+    def begin(self, name: str, command: Sequence[str], text: bytes, defaults: dict[str, str]) -> int:
         """Start `command`, which is called `name` from now on, with `text` as its first input; the process's number.
 
-        `text` None: it has no input, and sees the GPUs that this process sees. `defaults` stand in its environment
-        unless this node has others.
+        ERRAND sees the GPUs that this process sees. `defaults` stand in its environment unless this node has others.
         """
-        left_out = (_THREADS,) if text is None else (_THREADS, _GPUS)
+        left_out = (_THREADS,) if name == ERRAND else (_THREADS, _GPUS)
         environment = defaults | {key: value for key, value in os.environ.items() if key not in left_out}
         child = self._starter.submit(_Child, command, text, self._folder, environment).result()
         self._children[name] = child

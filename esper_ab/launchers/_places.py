@@ -56,9 +56,9 @@ class LanePlaces:
                 across = " and ".join(f"{device.name}{_on(device.node)}" for device in found)
                 raise UsageError(f"{where}: one run would be on two nodes ({across}); choose the devices by --devices")
 
-    def begin(self, node: str, module: str, *arguments: str) -> Errand:
+    def begin(self, node: str, module: str, line: bytes) -> Errand:
         """Run it here: there is no node but this machine."""
-        return begin_here(child_command(module, *arguments))
+        return begin_here(child_command(module), line)
 
     def reserve(self, lanes: Sequence[Lane]) -> None:
         """Nothing: the devices are this process's."""

@@ -25,7 +25,7 @@ from esper_ab.contracts.errors import WorkerFailed
 from esper_ab.contracts.messages import WorkerOrder
 from esper_ab.contracts.own_packages import child_environment
 from esper_ab.launchers import KeyExchange, _last_words
-from esper_ab.launchers._nanny import NOT_STARTED, Ending
+from esper_ab.launchers._nanny import ERRAND, NOT_STARTED, Ending
 from esper_ab.launchers._ray_cluster import NannyEnded, NotYet, RayCluster
 from esper_ab.launchers._sentinel import wait_for
 
@@ -226,25 +226,25 @@ class RayWorker:
 class RayErrand:
     """A command beside a nanny of its own."""
 
-    def __init__(self, cluster: RayCluster, nanny: Any, node: str, command: Sequence[str]) -> None:
+    def __init__(self, cluster: RayCluster, nanny: Any, node: str, command: Sequence[str], line: bytes) -> None:
         self._cluster, self._nanny, self._node = cluster, nanny, node
         self.returncode: int | None = None
-        self._begun = nanny.begin.remote("errand", list(command), None, child_environment({}))
-        self._end = nanny.wait.remote("errand", self._begun)
+        self._begun = nanny.begin.remote(ERRAND, list(command), line, child_environment({}))
+        self._end = nanny.wait.remote(ERRAND, self._begun)
 
     def communicate(self, *, timeout: float) -> tuple[bytes, bytes]:
         """WorkerFailed, too, when the node is lost."""
         try:
             self.returncode, output, complaint = self._cluster.answer(self._end, timeout)
         except TimeoutError:
-            raise subprocess.TimeoutExpired("errand", timeout, stderr=self._so_far()) from None
+            raise subprocess.TimeoutExpired(ERRAND, timeout, stderr=self._so_far()) from None
         except (NannyEnded, NotYet, OSError) as error:
             raise WorkerFailed(f"node {self._node} gives no answer: {error}") from None
         return output, complaint
 
     def _so_far(self) -> bytes:
         with suppress(TimeoutError, NannyEnded, NotYet, OSError):
-            return bytes(self._cluster.answer(self._nanny.complaint.remote("errand", self._begun), _TALK_S))
+            return bytes(self._cluster.answer(self._nanny.complaint.remote(ERRAND, self._begun), _TALK_S))
         return b""
 
     def kill(self) -> None:

@@ -67,11 +67,11 @@ class RayLauncher(LanePlaces):
         self._visible: dict[str, Any] = {}  # node -> which GPUs its preflight sees, as Ray calls them
         self._clerk: Clerk | None = None
 
-    def begin(self, node: str, module: str, *arguments: str) -> Errand:
+    def begin(self, node: str, module: str, line: bytes) -> Errand:
         (number,) = (number for number, one in self._names.items() if one.name == node)
         nanny = self._cluster.nanny_on(number)
         self._visible[node] = nanny.visible.remote()
-        return RayErrand(self._cluster, nanny, node, child_command(module, *arguments, elsewhere=True))
+        return RayErrand(self._cluster, nanny, node, child_command(module, elsewhere=True), line)
 
     def check_lanes(self, lanes: Sequence[Lane]) -> None:
         super().check_lanes(lanes)

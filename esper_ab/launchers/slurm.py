@@ -63,9 +63,8 @@ class SlurmLauncher(LanePlaces):
         self._nannies: dict[str, NodeNanny] = {}  # by node
         self._given_up: list[NodeNanny] = []
 
-    def begin(self, node: str, module: str, *arguments: str) -> Errand:
-        there = child_command(module, *arguments, outlives=True)
-        return begin_here([*_SRUN, f"--nodelist={node}", "--input=none", *there])
+    def begin(self, node: str, module: str, line: bytes) -> Errand:
+        return begin_here([*_SRUN, f"--nodelist={node}", *child_command(module, outlives=True)], line)
 
     def start(self, order: WorkerOrder) -> NodeWorker:
         return self._nanny(order.node or self.nodes[0].name).start(order)

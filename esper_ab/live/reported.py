@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from esper_ab.contracts.answer_files import PAGE, VERDICT
+from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.journal.fold import History
@@ -44,10 +45,10 @@ def reported(experiment_dir: Path, history: History) -> tuple[tuple[Reported, ..
     """
     path = experiment_dir / VERDICT
     try:
-        document = _decode(path.read_bytes())
-    except OSError:
+        document = _decode(read_regular(path))
+    except FileNotFoundError:
         return (), ""
-    except UNREADABLE:
+    except (OSError, *UNREADABLE):
         document = _Document(comparisons=())
     found = document.comparisons
     planned = [(comparison.a, comparison.b) for comparison in history.design.comparisons]

@@ -54,6 +54,11 @@ def notes(
         *_on_inference(experiment, blocks_at_once, matter=bool(positions_could_matter_by(experiment, machine))),
         *_on_sharing(experiment),
         *_on_differences(experiment, machine),
+        *(
+            f"reward={reward.reference} does not repeat: it gave other values for the same facts. So groups with equal "
+            "settings differ, and so does a run that was taken up after a death."
+            for reward in machine.user_rewards if not reward.repeats
+        ),
         *_on_outcome(experiment, machine),
         *((*_on_budget(experiment), *_on_start(experiment)) if experiment.slots else ()),  # both are growth's
         *_on_devices(experiment, machine, lanes, idle),

@@ -26,6 +26,7 @@ from typing import IO, TYPE_CHECKING, Any
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.regular_file import open_to_read
 from esper_ab.contracts.visible import visible_line
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.line import is_episode
@@ -160,7 +161,7 @@ def _file_name(journal: Path) -> str:
 def _copy_others(journal: Path, lines: int, others: IO[bytes]) -> int:
     """Copy the lines that are no episodes to `others`; return the bytes of the longest line of all."""
     longest = 0
-    with journal.open("rb", buffering=1 << 20) as source:
+    with open_to_read(journal, 1 << 20) as source:
         for line in islice(source, lines):
             longest = max(longest, len(line))
             if not is_episode(line):

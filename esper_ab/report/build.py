@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from esper_ab.contracts.answer_files import PAGE, SUMMARY, VERDICT
 from esper_ab.contracts.below import write_below
+from esper_ab.contracts.regular_file import read_regular
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import holder
 
@@ -75,7 +76,7 @@ def _uncollected() -> Iterator[None]:
 def printed(paths: ReportPaths, form: str) -> str:
     """Return the command's output as "brief" (the answer alone), "text", "md" (Markdown; no file) or "json"."""
     if form == "json":
-        return paths.verdict.read_text(encoding="utf-8").strip()
+        return read_regular(paths.verdict).decode().strip()
     if form == "md":
         from esper_ab.report.markdown import render_markdown  # with the rest of the report, as above
 

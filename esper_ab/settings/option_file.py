@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.unreadable import UNREADABLE
 
 
@@ -29,7 +30,7 @@ def load_option_file(
     """
     file = path / f"{what}.json" if path.is_dir() else path
     try:
-        found = decoder.decode(file.read_bytes().removeprefix(codecs.BOM_UTF8))
+        found = decoder.decode(read_regular(file).removeprefix(codecs.BOM_UTF8))
     except OSError as error:
         raise UsageError(f"--{what} {file}: {error.strerror}; `esper-ab {made_by}` writes one") from None
     except UNREADABLE as error:

@@ -22,6 +22,7 @@ from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.kinds import CONTROLLERS, GROWTH, GYMNASIUM, REWARDS, kind_of_task
 from esper_ab.contracts.kinds import TRAINER as TRAINER_KIND
+from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.settings.assignments import (
     EXPERIMENT_KEYS,
@@ -100,7 +101,7 @@ def settings_sha256(tree: dict[str, Any]) -> str:
 def read_toml(path: Path) -> FileSettings:
     """Read the file at `path`; UsageError naming the line when it is not TOML."""
     try:
-        tree = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        tree = tomllib.loads(read_regular(path).decode("utf-8-sig"))
         record = tree.pop("record", {})  # of an experiment.toml: what was found when it ran
         sha256 = settings_sha256(tree)
     except OSError as error:

@@ -12,7 +12,7 @@ import msgspec
 
 from esper_ab.contracts.below import open_below, write_below
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.regular_file import open_regular
+from esper_ab.contracts.regular_file import open_regular, read_regular
 from esper_ab.contracts.run_files import LOGS
 from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.trackers.settings import Tracking
@@ -65,7 +65,7 @@ def read_settings(experiment_dir: Path) -> Tracking:
     if not path.exists():
         return Tracking()
     try:
-        return _decode_settings(path.read_bytes())
+        return _decode_settings(read_regular(path))
     except UNREADABLE as error:
         raise UsageError(f"{path}: {error}; remove it, and no tracker follows, or see docs/trackers.md") from None
 
@@ -78,7 +78,7 @@ def write_progress(experiment_dir: Path, name: Name, progress: TrackerProgress) 
 def read_progress(experiment_dir: Path, name: Name) -> TrackerProgress | None:
     """Read a tracker's progress file; None when it is missing or invalid."""
     try:
-        return _decode_progress((experiment_dir / FOLDER / f"{name}.json").read_bytes())
+        return _decode_progress(read_regular(experiment_dir / FOLDER / f"{name}.json"))
     except (OSError, *UNREADABLE):
         return None
 

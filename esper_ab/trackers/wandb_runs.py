@@ -17,6 +17,7 @@ import msgspec
 import wandb
 
 from esper_ab.contracts.below import folder_below, write_below
+from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.trackers.numbers import identity
 from esper_ab.trackers.settings import NOT_IN_A_PROJECT, PROJECT_CHARS, Tracking
@@ -118,7 +119,7 @@ class WandbRuns:
 
     def _read_done(self) -> dict[str, dict[str, str]]:
         try:
-            return _decode_done((self._experiment_dir / _DONE_FILE).read_bytes())
+            return _decode_done(read_regular(self._experiment_dir / _DONE_FILE))
         except (OSError, *UNREADABLE):
             return {}  # then every run is checked again
 

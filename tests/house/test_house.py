@@ -168,7 +168,7 @@ OPEN_SAFELY = ("os.O_EXCL", "os.O_DIRECTORY", "os.O_NONBLOCK", "os.O_NOFOLLOW", 
 WRITES_ITSELF = {
     "contracts/below.py": "the one place",
     "contracts/private_folder.py": "a folder in the temporary place that goes with its process",
-    "control/nodes.py": "an empty temporary file",
+    "control/nodes.py": "an empty temporary file", "launchers/__init__.py": "a temporary file without a name",
     "design/boundary_cache.py": "the user's cache",
     "commands/export.py": "drafts in a folder that `below` made",
     "health/storage.py": "tries whether a folder can be written", "health/system.py": "a socket, tried",
@@ -231,13 +231,83 @@ def test_a_changed_file_would_be_found() -> None:
         assert not _changes(source), source
 
 
-@pytest.mark.parametrize("path", [path for path in SOURCES if path.is_relative_to(ROOT / "esper_ab")],
-                         ids=lambda path: str(path.relative_to(ROOT)))  # fmt: skip
-def test_no_open_waits_for_a_pipe(path: Path) -> None:
-    """Nobody waits without limit for the other end of a pipe that stands where a file should be."""
-    calls = [ast.unparse(node) for node in ast.walk(ast.parse(path.read_text()))
-             if isinstance(node, ast.Call) and ast.unparse(node.func) == "os.open"]
-    assert not [call for call in calls if path.name != "regular_file.py" and not any(f in call for f in OPEN_SAFELY)]
+# Who reads files in a way of its own: only what the system or this installation has, or the process itself has made.
+READS_ITSELF = {
+    "contracts/regular_file.py": "the one place", "health/system_file.py": "the system's files",
+    "health/storage.py": "likewise", "contracts/process_start.py": "likewise", "workers/process/entry.py": "likewise",
+    "workers/commands/describe.py": "likewise", "workers/trainer/guard.py": "likewise, and it imports nothing of ours",
+    "report/page.py": "a part of the package", "query/sql.py": "likewise", "settings/eval_hosts.py": "likewise",
+    "contracts/own_packages.py": "likewise", "contracts/installed_code.py": "likewise",
+    "workers/datasets/digits.py": "likewise", "commands/_completing.py": "likewise",
+    "workers/native/build.py": "the cache of kernels",
+    "workers/trainer/trial.py": "a file of the rehearsal that starts it",
+    "workers/storage/state_bytes.py": "from memory", "workers/commands/fetch.py": "has just made it",
+}
+_READS = re.compile(
+    r".*\.(read_bytes|read_text)|open|(io|codecs|gzip|bz2|lzma|tarfile)\.open|io\.FileIO|(.*\.)?ZipFile"
+    r"|(np|numpy|torch)\.(load|loadtxt|genfromtxt|fromfile|memmap)|mmap\.mmap|linecache\.\w+"
+)
+
+
+def _reads(source: str) -> list[str]:
+    """Calls that open a file by its name and could read from it, or wait for the other end of a pipe."""
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    found = [call for call in calls if _READS.fullmatch(ast.unparse(call.func))]
+    found += [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "open" and call.args
+              and ast.unparse(call.func) != "os.open"]  # fmt: skip
+    opens = [ast.unparse(call) for call in calls if ast.unparse(call.func) == "os.open"]
+    return [ast.unparse(call) for call in found] + [one for one in opens if not any(f in one for f in OPEN_SAFELY)]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_that_others_made_are_read_in_one_place(path: Path) -> None:
+    """`contracts.regular_file`: no read waits at a pipe, or has no end, that stands where a file should be."""
+    reads = [call for call in _reads(path.read_text()) if not _opens_to_write(ast.parse(call).body[0].value)]
+    assert bool(reads) == (_short(path) in READS_ITSELF), "through esper_ab.contracts.regular_file"
+
+
+def test_a_file_that_is_read_would_be_found() -> None:
+    for source in ("path.read_bytes()", "(a / b).read_text()", 'path.open("rb")', "open(name)", "np.load(file)",
+                   "os.open(path, os.O_RDONLY)", 'tarfile.open(packed, "r:gz")', "zipfile.ZipFile(path)"):  # fmt: skip
+        assert _reads(source), source
+    for source in ("read_regular(path)", "open_to_read(path)", "barrier.open()", "os.open(folder, _FOLDER)"):
+        assert not _reads(source), source
+
+
+# Where a name becomes code, and why no received file can choose it. What follows from that: tests/security.
+IMPORTS_BY_NAME = {
+    "__init__.py": "names of the package itself", "commands/cli.py": "names of commands",
+    "report/build.py": "written out", "contracts/catalog.py": "only what is a file of that folder of ours",
+    "contracts/own_packages.py": "modules of ours, as our own code names them",
+    "api/files.py": "the file that `run` is called with",
+    "workers/user_rewards/user_code.py": "what the user names; `resume` and `extend`: the copies of a hash",
+    "workers/gymnasium_task/making.py": "likewise; `evaluate`: only what --import names",
+    "workers/user_rewards/declared.py": "annotations of that code",
+    "workers/trainer/standin/wandb.py": "written out", "journal/fast/pool.py": "what a child of ours answers",
+}
+_IMPORTS = re.compile(
+    r"(importlib\.)?import_module|__import__|exec|eval|.*\.exec_module|.*\.load_module|runpy\.\w+|gymnasium\.make(_vec)?"
+    r"|load_module|SourceFileLoader|pickle\.loads?|.*\.Unpickler|.*EntryPoint.*|pkgutil\.\w+"
+)
+
+
+def _imports_by_name(source: str) -> list[str]:
+    """Calls that execute code by a name or from data."""
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    return [ast.unparse(call) for call in calls if _IMPORTS.fullmatch(ast.unparse(call.func))
+            or "import_module" in map(ast.unparse, call.args)]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_name_becomes_code_in_known_places(path: Path) -> None:
+    assert bool(_imports_by_name(path.read_text())) == (_short(path) in IMPORTS_BY_NAME), "say why no file chooses it"
+
+
+def test_a_name_that_becomes_code_would_be_found() -> None:
+    for source in ("importlib.import_module(task)", "exec(text)", "loader.exec_module(module)", "pickle.loads(data)",
+                   "runpy.run_path(file)", "gymnasium.make(name)", "aside.submit(import_module, name)"):  # fmt: skip
+        assert _imports_by_name(source), source
+    assert not _imports_by_name("torch.load(file, weights_only=True)")
 
 
 def test_no_class_name_is_defined_twice():

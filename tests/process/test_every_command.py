@@ -255,6 +255,28 @@ def test_what_stands_in_place_of_a_lock_is_neither_written_nor_waited_for(
         assert status == 0, error
 
 
+@pytest.mark.parametrize("others", ["journal", "all but the journal"])
+@pytest.mark.parametrize("name", [*(name for name in NAMES if "EXPERIMENT" in " ".join(CALLS[name])), "list", "launch"])
+def test_no_command_waits_at_a_pipe_in_a_received_directory(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], name: str,
+    others: str,
+) -> None:  # fmt: skip
+    """Each ends, with an answer or with a line that names the file."""
+    shutil.copytree(place / "experiments", tmp_path / "experiments", ignore=shutil.ignore_patterns(".lock"))
+    (tmp_path / "experiments" / "one" / "console.log").touch()
+    for path in [path for path in (tmp_path / "experiments" / "one").rglob("*") if path.is_file()]:
+        if (path.name == "events.jsonl") == (others == "journal"):
+            path.unlink()
+            os.mkfifo(path)
+    monkeypatch.chdir(tmp_path)
+    settings = ("--config", "experiments/one/experiment.toml", "--dry-run", "--name", "x")
+    with within(60):
+        status = invoke(group, [name, *(settings if name == "launch" else arguments(name))], "esper-ab")
+    said = "".join(capfd.readouterr())
+    assert (status in (0, 2, 5), said.count("error: ") <= 1) == (True, True), said
+    assert status == 0 or re.search(r"experiments/one|is no regular file", said), said
+
+
 def test_json_of_a_launch_with_workers_in_its_own_threads(place: Path) -> None:
     done = trained("--name", "threads", "--json", cwd=place)
     assert done.returncode == 0, done.stderr

@@ -1,8 +1,8 @@
-"""`python -m workers.commands.describe QUESTIONS`: one JSON line about machine, catalogues and the user's additions.
+"""`python -m workers.commands.describe`: what there is of machine, catalogues and the user's additions.
 
-The preflight child: it imports torch so that the control plane need not. QUESTIONS and the answer are the structs of
-esper_ab.contracts.machine. It only reports, and decides nothing; to rehearse a trainer it starts
-processes of its own.
+The preflight child: it imports torch so that the control plane need not. The questions, one JSON line on stdin, and
+the answer are the structs of esper_ab.contracts.machine. It only reports, and decides nothing; to rehearse a trainer it
+starts processes of its own.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from esper_ab.contracts.kinds import CONTROLLERS, GYMNASIUM, REWARDS, TRAINER, k
 from esper_ab.contracts.machine import DOING, ControllerQuestion, Device, Machine, Questions, TaskFacts, UserReward
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.messages import RewardCode
+from esper_ab.contracts.own_packages import take_output
 from esper_ab.contracts.process_start import process_started, usable_cores
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic, GrowthSettings
@@ -187,7 +188,7 @@ def user_reward(reference: str, n_slots: int) -> UserReward:
                 copy_files(code.root, copied, folder_below(Path(folder), "copy"))
                 planned = RewardCode(reference=reference, folder="copy", file=copied[0], sha256=code.sha256)
                 function = as_planned([planned], Path(folder))(reference)
-            rehearse(function, reference, n_slots)
+            found = msgspec.structs.replace(found, repeats=rehearse(function, reference, n_slots))
     except (ValueError, OSError) as error:
         problem = str(error).removeprefix(f"reward mode {reference!r}").removeprefix(":").strip()
         return UserReward(reference=reference, sha256="", problem=problem)
@@ -254,7 +255,6 @@ def _age_s() -> float:
 
 def describe(questions: Questions) -> Machine:
     """Return everything that planning needs to know."""
-    _doing("measuring this machine")
     gpu_there = any(sign.exists() for sign in _GPU_SIGNS) or bool(torch.version.hip and torch.cuda.device_count())
     pool = os.environ.get("CUDA_VISIBLE_DEVICES")
     kind = kind_of_task(questions.task)
@@ -265,12 +265,14 @@ def describe(questions: Questions) -> Machine:
     own = None if questions.trainer is None else rehearse_trainer(questions.trainer, _doing)
     if own is not None:
         tasks = (trainer_task(questions, own),)
+    slots = questions.slots or next((task.slots for task in tasks if task.name == questions.task), ("",))
+    code = found.code if kind == GYMNASIUM else tuple(user_reward(one, len(slots)) for one in questions.user_rewards)
+    _doing("measuring this machine")  # and no code of the user's any more
     arithmetic.pin(Arithmetic())  # before CUDA begins
     try:
         gpus, unusable = find_gpus(questions, seen_gpus(pool))  # now: a trainer's rehearsal had them to itself
     except RuntimeError as error:
         gpus, unusable = [], f"CUDA does not start: {error}"
-    slots = questions.slots or next((task.slots for task in tasks if task.name == questions.task), ("",))
     return Machine(
         torch_version=str(torch.__version__),
         cuda_build=torch.version.cuda or "",
@@ -285,9 +287,7 @@ def describe(questions: Questions) -> Machine:
         cpu_bf16=cpu_bf16(_cpu_flags()),
         sources=sources(),
         sees_shared_file=not questions.shared_file or Path(questions.shared_file).is_file(),
-        user_rewards=found.code if kind == GYMNASIUM else tuple(
-            user_reward(reference, len(slots)) for reference in questions.user_rewards
-        ),
+        user_rewards=code,
         trainer=own,
         controller_problems=controller_problems(questions),
         reward_problems=found.reward_problems,
@@ -299,6 +299,7 @@ def describe(questions: Questions) -> Machine:
 
 if __name__ == "__main__":
     start_s = _age_s()  # of an interpreter and its imports, as of every worker: before anything else is done
-    answer = describe(msgspec.json.decode(sys.argv[1], type=Questions))
-    answer = msgspec.structs.replace(answer, start_s=start_s)
-    sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
+    output = take_output()
+    answer = describe(msgspec.json.decode(sys.stdin.buffer.readline(), type=Questions))
+    output.write(msgspec.json.encode(msgspec.structs.replace(answer, start_s=start_s)))
+    output.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +29,14 @@ from workers.run import policy_file
 from workers.run.session import Session, evaluate_policy
 
 
-def evaluate_file(path: Path, hosts: int | None, rng_seed: int | None, device: str) -> tuple[EvaluatedHost, ...]:
+def evaluate_file(
+    path: Path, hosts: int | None, rng_seed: int | None, device: str, importable: Collection[str] = ()
+) -> tuple[EvaluatedHost, ...]:
     """Evaluate one saved policy; ValueError or FileNotFoundError name the fault and the remedy.
 
     With the run's own number of hosts and rng seed this repeats the run's evaluation; to the bit where its
-    arithmetic is pinned and the hosts are on the same kind of device, as many of them side by side.
+    arithmetic is pinned and the hosts are on the same kind of device, as many of them side by side. `importable`:
+    modules that the policy's task may import.
     """
     policy = policy_file.load(path)
     spec = msgspec.structs.replace(
@@ -44,7 +47,7 @@ def evaluate_file(path: Path, hosts: int | None, rng_seed: int | None, device: s
         arithmetic=_possible(policy.spec.arithmetic, path, device),
     )
     if spec.task.startswith(GYM_PREFIX):
-        return evaluate_policy(Session(spec, _gym_world(spec)), policy, lambda _step: None)
+        return evaluate_policy(Session(spec, _gym_world(path, spec, importable)), policy, lambda _step: None)
     tasks = catalog.names("workers.tasks")
     if kind_of_task(spec.task) == GYMNASIUM:
         raise ValueError(f"{path}: its task {spec.task!r} is code, which a policy file must not cause to run")
@@ -55,10 +58,16 @@ def evaluate_file(path: Path, hosts: int | None, rng_seed: int | None, device: s
     return evaluate_policy(Session(spec, GrowthWorld(spec, task, data)), policy, lambda _step: None)
 
 
-def _gym_world(spec: RunSpec) -> World:
+def _gym_world(path: Path, spec: RunSpec, importable: Collection[str]) -> World:
     """Return the world of a Gymnasium task; ValueError where that would run code that a policy file names."""
     if _is_code(spec.outcome.removeprefix("info:")):
-        raise ValueError(f"its outcome {spec.outcome!r} is code, which a policy file must not cause to run")
+        raise ValueError(f"{path}: its outcome {spec.outcome!r} is code, which a policy file must not cause to run")
+    module = spec.task.removeprefix(GYM_PREFIX).rpartition(":")[0]
+    if module and module not in importable:
+        raise ValueError(
+            f"{path}: its task {spec.task!r} imports {module!r}, which a policy file must not cause; if you trust the "
+            f"installed module of that name, allow it: --import {module}"
+        )
     world: World = catalog.entry("workers.gymnasium_task", "world", "GymWorld")(spec)
     return world
 
@@ -141,13 +150,17 @@ def _line(row: dict[str, Any]) -> str:
 @click.option("--rng-seed", type=click.IntRange(min=0), help="Other hosts and other draws. [default: the run's own, "
               "which repeats its evaluation on the same kind of device]")
 @click.option("--device", default="cpu", show_default=True, help="For the hosts: cpu, or a GPU as plans name it.")
+@click.option("--import", "importable", multiple=True, help="Module that a policy's task may import.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON array instead of lines.")
-def main(policies: tuple[Path, ...], hosts: int | None, rng_seed: int | None, device: str, as_json: bool) -> None:
+def main(
+    policies: tuple[Path, ...], hosts: int | None, rng_seed: int | None, device: str, importable: tuple[str, ...],
+    as_json: bool,
+) -> None:  # fmt: skip
     """Evaluate saved POLICIES (policies/<group>/<replicate>.pt), frozen with their normalisers."""
     rows: list[dict[str, object]] = []
     for path in policies:
         arithmetic.pin(policy_file.load(path).spec.arithmetic)
-        rows += summary(path, evaluate_file(path, hosts, rng_seed, device))
+        rows += summary(path, evaluate_file(path, hosts, rng_seed, device, importable))
     if as_json:
         click.echo(msgspec.json.encode(rows).decode())
         return
@@ -161,8 +174,8 @@ def run(args: Sequence[str]) -> int:
         main.main(list(args), prog_name="esper-ab evaluate", standalone_mode=False)
     except click.ClickException as error:
         message = f"{error.format_message()} (see `esper-ab evaluate --help`)"
-    except (ValueError, OSError, RuntimeError) as error:
-        message = str(error)
+    except (ValueError, OSError, RuntimeError, KeyError) as error:
+        message = str(error.args[0] if isinstance(error, KeyError) else error)
     else:
         return 0
     message = visible_line(" ".join(message.split()))

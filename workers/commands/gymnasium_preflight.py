@@ -113,6 +113,7 @@ def _played(questions: Questions, code: tuple[UserReward, ...], folder: Path) ->
         observation_width=codec.spaces.observation_width, action_bounds=codec.bounds,
     )
     problems = {group: look.reward_problems[group] for group in questions.rewards if group in look.reward_problems}
+    code = tuple(msgspec.structs.replace(one, repeats=one.reference not in look.impure) for one in code)
     return Probed(tasks=(task,), code=code, reward_problems=problems)
 
 
@@ -125,6 +126,7 @@ class _Look:
         self.unusable = ""  # the first observation that is not finite: no policy can use it
         self.reward_problems: dict[str, str] = {}  # by group, why its reward cannot be computed, or used
         self._rewards: dict[str, tuple[str, Callable[[GymFacts], Floats]]] = {}  # those without a problem so far
+        self.impure: set[str] = set()  # modes that give other values for the same facts
         self._steps = 0
         for group, settings in questions.rewards.items():
             try:
@@ -150,6 +152,8 @@ class _Look:
                     values = function(one)
                     if wrong := flaw(np.where(one.stepped, values, 0.0)):
                         raise ValueError(f"reward mode {mode!r} {wrong} at step {self._steps}: {values.tolist()}")
+                if self._steps == 1 and not np.array_equal(function(facts), function(facts)):
+                    self.impure.add(mode)
             except ValueError as error:
                 self._problem(group, mode, error)
 

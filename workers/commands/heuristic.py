@@ -1,8 +1,8 @@
-"""`python -m workers.commands.heuristic QUESTION`: the heuristic controller alone, with the life of every seed.
+"""`python -m workers.commands.heuristic`: the heuristic controller alone, with the life of every seed.
 
-QUESTION and the answer, one JSON line, are the structs of esper_ab.contracts.solo. The hosts are those on which an
-experiment with the same rng seed evaluates its first replicate, trained by the kernel that `--kernel auto` chooses.
-Errors: exit status 2 and one line.
+The question, one JSON line on stdin, and the answer are the structs of esper_ab.contracts.solo. The hosts are those on
+which an experiment with the same rng seed evaluates its first replicate, trained by the kernel that `--kernel auto`
+chooses. Errors: exit status 2 and one line.
 """
 
 from __future__ import annotations
@@ -122,11 +122,11 @@ def _seed(events: list[SeedEvent]) -> Seed:
     )
 
 
-def main(text: str) -> int:
-    """Answer one question; return exit status 0, or 2 with one line on stderr."""
+def main() -> int:
+    """Answer the question on stdin; return exit status 0, or 2 with one line on stderr."""
     arithmetic.pin(Arithmetic())
     try:
-        answer = grow(_decode(text))
+        answer = grow(_decode(sys.stdin.buffer.readline()))
     except (ValueError, KeyError, OSError) as error:
         reason = error.args[0] if isinstance(error, KeyError) else error
         sys.stderr.write(f"error: {' '.join(str(reason).split())}\n")
@@ -136,4 +136,4 @@ def main(text: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main())

@@ -1,7 +1,7 @@
-"""`python -m workers.commands.rewards QUESTION`: rewards scored on behaviours, before anything is trained.
+"""`python -m workers.commands.rewards`: rewards scored on behaviours, before anything is trained.
 
-QUESTION and the answer, one JSON line, are the structs of esper_ab.contracts.appraisal. Errors: exit status 2 and one
-line.
+The question, one JSON line on stdin, and the answer are the structs of esper_ab.contracts.appraisal. Errors: exit
+status 2 and one line.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import msgspec
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.appraisal import AppraisalAnswer, AppraisalQuestion
+from esper_ab.contracts.own_packages import take_output
 from workers.appraisal.appraise import appraise, choose_arithmetic
 from workers.commands.evaluate import torch_device
 from workers.datasets.task import Task
@@ -33,18 +34,19 @@ def answer(question: AppraisalQuestion) -> AppraisalAnswer:
     return appraise(question, chosen, data, task)
 
 
-def main(text: str) -> int:
-    """Answer one question; return exit status 0, or 2 with one line on stderr."""
+def main() -> int:
+    """Answer the question on stdin; return exit status 0, or 2 with one line on stderr."""
+    output = take_output()
     try:
-        found = answer(_decode(text))
+        found = answer(_decode(sys.stdin.buffer.readline()))
     except (ValueError, KeyError, OSError, Unusable) as error:
         reason = error.args[0] if isinstance(error, KeyError) else error
         sys.stderr.write(f"error: {' '.join(str(reason).split())}\n")
         return 2
-    sys.stdout.flush()  # what a user's reward has printed, so that the answer is the last line
-    sys.stdout.buffer.write(msgspec.json.encode(found) + b"\n")
+    output.write(msgspec.json.encode(found))
+    output.close()
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main())

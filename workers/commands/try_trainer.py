@@ -1,4 +1,4 @@
-"""`python -m workers.commands.try_trainer TRIAL`: one process's part of a trainer's rehearsal, as one JSON line.
+"""`python -m workers.commands.try_trainer`: one process's part of a trainer's rehearsal; a Trial in, a Tried out.
 
 It refuses what the trainer does not do right, or raises, with exit status 2 and one line on stderr.
 """
@@ -10,6 +10,7 @@ import sys
 import msgspec
 
 from esper_ab.contracts.errors import USER_FAULTS, UsageError
+from esper_ab.contracts.own_packages import take_output
 from esper_ab.contracts.settings import Arithmetic
 from workers.process import arithmetic
 from workers.trainer import module
@@ -19,9 +20,9 @@ from workers.user_rewards.user_code import line_of, one_line
 _decode = msgspec.json.Decoder(Trial).decode
 
 
-def main(text: str) -> int:
+def main() -> int:
     """Try the trainer; return the exit status."""
-    trial = _decode(text)
+    answer, trial = take_output(), _decode(sys.stdin.buffer.readline())
     arithmetic.pin(Arithmetic(threads=trial.threads, deterministic=trial.deterministic))
     try:
         tried = attempt(trial, "cuda:0" if trial.gpu else "cpu")
@@ -29,9 +30,10 @@ def main(text: str) -> int:
         where = line_of(error, module.load(trial.reference)[0].train) if not isinstance(error, ValueError) else ""
         sys.stderr.write(f"\nerror: {one_line(error)}{where}\n")
         return UsageError.exit_code
-    sys.stdout.write("\n" + msgspec.json.encode(tried).decode() + "\n")
+    answer.write(msgspec.json.encode(tried))
+    answer.close()
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main())

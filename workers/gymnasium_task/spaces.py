@@ -14,6 +14,7 @@ from workers.arrays import Bools, Floats, Ints
 from workers.environments import Decisions, Spaces
 
 _STD_FLOOR = 1e-6  # of observations whose unit nobody knows
+_LARGEST = 1 << 24
 _INTEGERS = "iub"  # kinds of dtype
 
 
@@ -39,6 +40,8 @@ class Codec:
         self.box = isinstance(actions, gymnasium.spaces.Box)
         sizes = () if self.box else _head_sizes(actions)
         count = flatdim(actions) if self.box else len(sizes)
+        if (most := max(flatdim(observations), count, *sizes)) > _LARGEST:
+            raise ValueError(f"{most} entries or choices of a space are too many for a policy here: at most {_LARGEST}")
         names = ("action",) if count == 1 else tuple(f"action_{index}" for index in range(count))
         self.spaces = Spaces(
             observation_width=flatdim(observations), head_names=names, head_sizes=sizes,

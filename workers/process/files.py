@@ -24,6 +24,7 @@ from esper_ab.contracts.below import write_below
 from esper_ab.contracts.checkpoint_files import file_of
 from esper_ab.contracts.private_folder import PrivateFolder
 from esper_ab.contracts.records import Checkpoint, RunRef
+from esper_ab.contracts.regular_file import open_to_read, read_regular
 from esper_ab.contracts.trainer import is_command
 from workers.process.link import Link
 from workers.storage import checkpoint, durable
@@ -148,7 +149,8 @@ class LinkedFiles:
         return Checkpoint(milestone=milestone, file=file, sha256=found.sha256, size_bytes=len(data))
 
     def store_policy(self, spec: messages.RunSpec, wait: Wait) -> None:
-        self._upload("policy", (self._root / spec.policy_file).read_bytes(), wait, run=spec.ref)
+        data = read_regular(self._root / spec.policy_file, messages.FILE_LIMIT_BYTES)
+        self._upload("policy", data, wait, run=spec.ref)
 
     def read(self, offered: Checkpoint, wait: Wait) -> bytes:
         try:
@@ -252,7 +254,7 @@ class LinkedFiles:
         if log is None:
             return
         if not log.block:
-            with log.path.open("rb") as file:
+            with open_to_read(log.path) as file:
                 file.seek(log.position)
                 log.block = file.read(messages.LOG_BYTES)
         kind = "worker log" if log.run is None else "run log"

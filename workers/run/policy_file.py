@@ -14,7 +14,8 @@ import msgspec
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.kinds import kind_of_task
-from esper_ab.contracts.messages import RunSpec
+from esper_ab.contracts.messages import FILE_LIMIT_BYTES, RunSpec
+from esper_ab.contracts.regular_file import NotRegular, read_regular
 from workers.controller import Controller
 from workers.ppo.agent import PPOAgent
 from workers.run.deciders import AgentDecider
@@ -54,11 +55,13 @@ def save(experiment_dir: Path, spec: RunSpec, agent: PPOAgent | None) -> str:
 def load(path: str | Path) -> SavedPolicy:
     """Load a policy file without executing anything in it; ValueError with the remedy when it is not one."""
     try:
-        data = Path(path).read_bytes()
+        data = read_regular(Path(path), FILE_LIMIT_BYTES)
     except IsADirectoryError:
         raise ValueError(f"{str(path)!r} is a folder; name the .pt files in it") from None
     except FileNotFoundError:
         raise ValueError(f"no policy file {str(path)!r}; a run keeps them under policies/<group>/") from None
+    except NotRegular as error:
+        raise ValueError(f"{str(path)!r} {error.strerror}; a run keeps policies under policies/<group>/") from None
     try:
         state = state_bytes.from_bytes(data)
     except state_bytes.FOREIGN:

@@ -10,6 +10,7 @@ import hashlib
 from pathlib import Path
 
 from esper_ab.contracts.below import write_synced_below
+from esper_ab.contracts.regular_file import open_to_read
 
 
 class Damaged(ValueError):
@@ -28,7 +29,7 @@ def write(root: Path, name: str, data: bytes) -> str:
 def read(path: Path, sha256: str, size_bytes: int) -> bytes:
     """Return the bytes at `path`; Damaged unless they match the recorded hash and size."""
     try:
-        with path.open("rb") as file:
+        with open_to_read(path) as file:
             data = file.read(size_bytes + 1)  # bounded, whatever is there now
     except OSError as error:
         raise Damaged(f"cannot be read: {error.strerror}") from None

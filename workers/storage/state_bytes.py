@@ -7,14 +7,23 @@ from __future__ import annotations
 
 import io
 import pickle
+import struct
 import sys
+import zipfile
 from typing import Any
 
 import msgspec
 import torch
 
 # Exceptions raised by torch.load, or by reading its result, for foreign bytes.
-FOREIGN = (pickle.UnpicklingError, RuntimeError, LookupError, TypeError, EOFError, ValueError, msgspec.MsgspecError)
+FOREIGN = (
+    pickle.UnpicklingError, RuntimeError, LookupError, TypeError, AttributeError, EOFError, ValueError, struct.error,
+    zipfile.BadZipFile, MemoryError, msgspec.MsgspecError,
+)  # fmt: skip
+
+
+# The call by which pickle spells empty bytes; with arguments it could allocate whatever a file asks for.
+torch.serialization.add_safe_globals([(lambda: b"", "builtins.bytes")])
 
 
 def to_bytes(state: dict[str, Any]) -> bytes:
@@ -26,6 +35,9 @@ def to_bytes(state: dict[str, Any]) -> bytes:
 
 def from_bytes(data: bytes) -> dict[str, Any]:
     """Restore a state of `to_bytes` on the CPU; raises one of FOREIGN for other bytes."""
+    with zipfile.ZipFile(io.BytesIO(data)) as packed:
+        if sum(entry.file_size for entry in packed.infolist()) > len(data):  # ours are not compressed
+            raise ValueError("it would take more memory than its size")
     state: dict[str, Any] = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     return state
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from esper_ab.contracts.regular_file import read_regular
 from workers.datasets.archive import Archive, data_folder
 from workers.datasets.behaviour import growing
 from workers.datasets.split import stratified
@@ -35,7 +36,7 @@ def parse(data: bytes) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
 
 def _read(path: Path, expected: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     try:
-        images, labels = parse(path.read_bytes())
+        images, labels = parse(read_regular(path))
         if len(labels) != expected:
             raise ValueError(f"{len(labels)} images, not {expected}")
     except FileNotFoundError:

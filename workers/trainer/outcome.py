@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from esper_ab.contracts.plain_values import as_float, shown
+from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.trainer import OutcomeSource
 
 WANDB_FILE = "wandb-values.txt"  # below {out}; written by standin/wandb.py
@@ -24,12 +25,12 @@ def read_outcome(source: OutcomeSource, out: Path) -> float:
     if source.kind == "wandb":
         return _of_wandb(source.key, out / WANDB_FILE)
     try:
-        text = (out / source.path).read_text(encoding="utf-8-sig")
+        text = read_regular(out / source.path).decode("utf-8-sig")
     except FileNotFoundError:
         there = sorted(path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file())
         raise ValueError(f"the script left no {source.path} in {{out}}; it left {_list(there)}") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{source.path} in {{out}} cannot be read: {error}") from None
+        raise ValueError(f"{source.path} in {{out}} cannot be read: {getattr(error, 'strerror', error)}") from None
     found = _of_json(source, text) if source.kind == "json" else _of_csv(source, text)
     if isinstance(found, bool) or not isinstance(found, int | float | str):
         raise ValueError(f"{source.path}: {source.key} is {type(found).__name__}, not a number")
@@ -71,7 +72,7 @@ def _of_csv(source: OutcomeSource, text: str) -> str:
 
 def _of_wandb(key: str, file: Path) -> float:
     try:
-        return float(file.read_text(encoding="utf-8").split()[-1])
+        return float(read_regular(file).split()[-1])
     except FileNotFoundError:
         raise ValueError(
             f"the script gave no number as {key!r} to wandb.log; does it need a flag for that, as CleanRL's --track?"

@@ -21,7 +21,8 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from esper_ab.contracts.endings import how_ended
+from esper_ab.contracts.endings import end_told
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.measures import RESERVED
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.rng import RngPath
@@ -36,6 +37,7 @@ from esper_ab.contracts.trainer import (
     is_command,
     read_source,
 )
+from esper_ab.contracts.unreadable import UNREADABLE
 from workers import pinned
 from workers.gpus import seen_gpus
 from workers.trainer import module, script
@@ -171,14 +173,17 @@ def _pins(question: TrainerQuestion) -> dict[str, str]:
 
 def _tried(trial: Trial, pins: Mapping[str, str]) -> Tried:
     """Have a process of its own try; ValueError with what it refuses, or with its last line when it fails."""
-    command = child_command("workers.commands.try_trainer", msgspec.json.encode(trial).decode())
     child = subprocess.run(
-        command, capture_output=True, text=True, errors="replace", check=False, env={**os.environ, **pins}
-    )
-    if child.returncode:
-        last = (child.stderr.strip() or f"it {how_ended(child.returncode)} and said nothing").splitlines()[-1]
-        raise ValueError(last.removeprefix("error: ").removeprefix("ValueError: "))
-    return _decode(child.stdout.strip().splitlines()[-1])
+        child_command("workers.commands.try_trainer"), input=msgspec.json.encode(trial), capture_output=True,
+        check=False, env={**os.environ, **pins},
+    )  # fmt: skip
+    try:
+        return _decode(child.stdout)
+    except UNREADABLE:
+        said = child.stderr.decode(errors="replace").strip().splitlines()
+    if child.returncode == UsageError.exit_code and said and said[-1].startswith("error: "):
+        raise ValueError(said[-1].removeprefix("error: ").removeprefix("ValueError: "))
+    raise ValueError(f"{Path(trial.reference).name} ended its process: it {end_told(child.returncode, said)}")
 
 
 def _of_command(question: TrainerQuestion, doing: Doing) -> TrainerFacts:

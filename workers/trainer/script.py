@@ -13,6 +13,7 @@ from esper_ab.contracts.below import folder_below, open_below
 from esper_ab.contracts.endings import how_ended
 from esper_ab.contracts.errors import UserCodeFailed
 from esper_ab.contracts.own_packages import alone_command
+from esper_ab.contracts.regular_file import open_to_read
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.trainer import OUT, SEED, OutcomeSource, TrainerValue, fill
 from workers.trainer import guard
@@ -103,7 +104,7 @@ def run_script(
 
 def _end_of(log: Path, begin: int) -> str:
     """Return the last lines of what was written from byte `begin` on, as one line."""
-    with log.open("rb") as file:
+    with open_to_read(log) as file:
         file.seek(max(begin, log.stat().st_size - (64 << 10)))
         text = file.read().decode(errors="replace")
     lines = deque((line.strip()[:_LINE_CHARS] for line in text.splitlines() if line.strip()), maxlen=_LINES)

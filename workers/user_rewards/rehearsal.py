@@ -15,14 +15,20 @@ from workers.vocabulary import Op, Stage
 _ENVS, _STEPS = 3, 25
 
 
-def rehearse(function: RewardFunction, mode: str, n_slots: int) -> None:
-    """ValueError of one line when `function` raises, or returns anything but a number per environment."""
+def rehearse(function: RewardFunction, mode: str, n_slots: int) -> bool:
+    """Return whether `function` gives the same for the same facts.
+
+    ValueError of one line when it raises, or returns anything but a number per environment.
+    """
+    same = True
     for step in (1, 12):
-        values = function(_facts(step, n_slots), RewardSettings(mode=mode))
+        values, again = (function(_facts(step, n_slots), RewardSettings(mode=mode)) for _ in range(2))
+        same = same and np.array_equal(values, again)
         if wrong := flaw(values):
             early = step == 1 and np.isnan(values).any()
             first = "; facts that are not measured yet are NaN: at step 1 acc_delta and loss_delta" if early else ""
             raise ValueError(f"reward mode {mode!r} {wrong} at step {step}: {values.tolist()}{first}")
+    return same
 
 
 def _facts(step: int, n_slots: int) -> StepFacts:

@@ -15,6 +15,7 @@ from datetime import datetime
 from pathlib import Path
 
 from esper_ab.contracts.records import Checkpoint, Moments
+from esper_ab.contracts.regular_file import open_to_read
 from esper_ab.journal.columns import Columns
 from esper_ab.journal.events import EpisodeRecorded, MilestoneReleased
 from esper_ab.journal.lean import LeanLine, LeanRecorded, lean_line_of
@@ -56,7 +57,7 @@ class Stretch:
 def stretches(path: Path, start: int, chunk_bytes: int) -> list[tuple[int, int]]:
     """Split the file from `start` on into (from, to) in bytes, each ending at a line end; the last one may be torn."""
     found = []
-    with path.open("rb") as file:
+    with open_to_read(path) as file:
         size = file.seek(0, 2)
         while start < size:
             file.seek(min(start + chunk_bytes, size))
@@ -73,7 +74,7 @@ def read_stretch(path: str, start: int, end: int, measures: tuple[str, ...]) -> 
     Damage is reported in the result, never raised.
     """
     found, whole = Stretch(start=start, measures=measures), True
-    with open(path, "rb", buffering=1 << 20) as file:  # noqa: PTH123  a str, as sent between processes
+    with open_to_read(Path(path), 1 << 20) as file:
         file.seek(start)
         at = start
         for data in file:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esper_ab.contracts.rng import RngPath
+from esper_ab.contracts.rng import RngPath, run_path
 
 parts = st.lists(st.one_of(st.integers(), st.text(max_size=8)), max_size=6)
 
@@ -26,6 +26,11 @@ def test_numbers_of_an_address_never_change() -> None:
     """Records of old experiments can be computed again only as long as this holds."""
     address = RngPath(0) / "replicate" / 0 / "train" / 3 / "env" / 2 / "step" / 7 / "action"
     assert address.generator().random(3).tolist() == [0.36074453798605133, 0.5116367864986392, 0.2497790796440289]
+
+
+def test_every_replicate_and_unpaired_group_has_randomness_of_its_own() -> None:
+    roots = [run_path(seed, replicate, label) for seed in (0, 1) for replicate in (0, 1) for label in ("", "a", "b")]
+    assert len({root.generator().random() for root in roots}) == len(roots)
 
 
 def test_two_generators_of_one_address_do_not_share_their_place() -> None:

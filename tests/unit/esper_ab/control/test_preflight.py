@@ -9,8 +9,9 @@ import time
 
 import pytest
 
-from esper_ab.contracts.errors import WorkerHung
-from esper_ab.contracts.machine import Questions
+from esper_ab.contracts.errors import UsageError, WorkerHung
+from esper_ab.contracts.machine import ControllerQuestion, Questions
+from esper_ab.contracts.settings import ControllerSettings
 from esper_ab.control.preflight import examine
 
 HANGS = """
@@ -36,13 +37,59 @@ def test_a_preflight_that_hangs_is_told_of_with_what_it_was_doing(tmp_path):
     assert raised.value.exit_code == 11
 
 
+REWARD = "\n\ndef reward(facts, settings):\n    return facts.best_val_acc\n"
+
+
+def rewarding(folder, *lines):
+    (folder / "mine.py").write_text("\n".join(lines) + REWARD)
+    return Questions(task="synthetic", data_dir="", user_rewards=(f"{folder}/mine.py:reward",))
+
+
+def test_what_a_users_code_prints_is_no_part_of_the_answer(tmp_path):
+    """Half a line, bytes that are no text, by any descriptor; and it cannot read the questions."""
+    questions = rewarding(
+        tmp_path, "import os, sys", "sys.stdout.write('half')", "os.write(1, b'\\xff{')", "assert not sys.stdin.read()",
+        "import atexit; atexit.register(os._exit, 3)",
+    )  # fmt: skip
+    (found,) = examine(questions).user_rewards
+    assert found.problem == ""
+
+
+@pytest.mark.parametrize(("line", "how"), [
+    ("import os; os._exit(0)", "ended with exit status 0 and said nothing"),
+    ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "was killed by SIGSEGV and said nothing"),
+    ("print('why', flush=True); import os; os._exit(7)", "ended with exit status 7; its last line: why"),
+])  # fmt: skip
+def test_the_death_of_the_preflight_by_a_users_code_is_told_of_that_code(tmp_path, line, how):
+    questions = rewarding(tmp_path, line)
+    with pytest.raises(UsageError) as raised:
+        examine(questions)
+    doing = f"the preflight was rehearsing {questions.user_rewards[0]}"
+    assert str(raised.value) == f"your code ended its process: {doing}, and {how}"
+
+
+def test_a_reward_with_randomness_of_its_own_is_noticed(tmp_path):
+    questions = rewarding(tmp_path, "import numpy as np", "draw = np.random.default_rng().normal")
+    own = tmp_path / "mine.py"
+    own.write_text(own.read_text().replace("facts.best_val_acc", "draw(size=len(facts.best_val_acc))"))
+    assert [(one.problem, one.repeats) for one in examine(questions).user_rewards] == [("", False)]
+
+
+def test_many_questions_can_be_asked(tmp_path):
+    """More than the system takes as an argument."""
+    settings = ControllerSettings(name="wait")
+    asked = tuple(ControllerQuestion(group=f"g{number}", settings=settings, blueprints=("norm",) * 8)
+                  for number in range(3000))  # fmt: skip
+    assert examine(Questions(task="synthetic", data_dir="", user_rewards=(), controllers=asked)).torch_version
+
+
 TELLS_THE_TIME = """
 import pathlib, time
 pathlib.Path({file!r}).write_text(str(time.monotonic()))
 
 
 def reward(facts, settings):
-    return facts.accuracy
+    return facts.best_val_acc
 """
 
 

@@ -14,6 +14,7 @@ from esper_ab.external.csv_file import read_csv
     ("group,seed,endpoint\na,0,1,2\n", "row 2, after column endpoint: the row has 4 cells"),
     ("group,seed,seed,endpoint\na,0,0,1\n", "row 1, column 3: a second column is called 'seed'"),
     ('group,seed,endpoint\na,0,"1\n', "row 2: no CSV"),
+    (",".join(map(str, range(100_000))), "row 1: 100000 columns, where a row per run has at most 1000"),
     ("group,seed,endpoint\na,0,1\n\nb,0,one\n", "row 4, column endpoint: 'one'"),
 ])  # fmt: skip
 def test_what_is_no_table_of_endpoints_is_refused_in_one_line(tmp_path, content, said):
@@ -56,6 +57,15 @@ def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="no regular file"):
         read_csv(tmp_path / "pipe")
+
+
+def test_a_link_to_itself_cannot_be_read_and_another_can(tmp_path):
+    (tmp_path / "itself").symlink_to("itself")
+    with pytest.raises(OSError, match="symbolic links"):
+        read_csv(tmp_path / "itself")
+    (tmp_path / "f.csv").write_text("group,seed,endpoint\na,0,1\n")
+    (tmp_path / "link").symlink_to("f.csv")
+    assert len(read_csv(tmp_path / "link").rows) == 1
 
 
 @pytest.mark.parametrize("text", ['{"a": 1.0, "a": 1.0}', ' [1]\n', '{"a": "b"}\n{"a": "c"}\n'])

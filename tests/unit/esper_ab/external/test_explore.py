@@ -237,3 +237,10 @@ def test_runs_that_are_0_or_1_get_an_interval_and_an_exact_test(a, b, word, pair
 def test_ties_are_counted_in_words():
     found = _found(rows([1] * 48 + [0] * 2, [0] * 2 + [1] * 47 + [0]), scales(0.1))
     assert "in 2 of 50 pairs (47 tied)" in _said(found)
+
+
+def test_many_groups_are_compared_with_one_of_them_only():
+    many = [{"group": f"g{number}", "seed": 0, "endpoint": 1.0} for number in range(101)]
+    assert "101 groups are too many to compare each with each" in (said := _refused(many))
+    assert said.endswith("--control GROUP")
+    assert len(_found(many, control="g0").comparisons) == 100

@@ -48,6 +48,27 @@ def test_a_journal_cut_at_any_byte_keeps_its_complete_lines(tmp_path, journal_by
         assert reading.torn_bytes == cut - (journal_bytes[:cut].rfind(b"\n") + 1)
 
 
+def test_an_intact_line_of_another_journal_is_not_read_in_its_place(tmp_path, journal_bytes):
+    """Its number and its CRC are right, and what it says comes after another line."""
+    (tmp_path / "other").mkdir()
+    other = write(tmp_path / "other", [MilestoneReleased(replicate=1, milestone=0, runs=("a/1",)), *EVENTS[1:]])
+    first, *rest = other.read_bytes().splitlines(keepends=True)
+    path = tmp_path / JOURNAL_NAME
+    path.write_bytes(journal_bytes.splitlines(keepends=True)[0] + b"".join(rest))
+    reading = read(path)
+    assert next(reading) == EVENTS[0]
+    with pytest.raises(JournalError, match=f"line 2: it is line n=1 after {json.loads(first)['crc']}; expected n=1"):
+        next(reading)
+
+
+def test_a_journal_of_zero_bytes_is_damaged_and_not_empty(tmp_path, journal_bytes):
+    """As a power cut may leave it: of its old length."""
+    path = tmp_path / JOURNAL_NAME
+    path.write_bytes(b"\0" * len(journal_bytes))
+    with pytest.raises(JournalError, match="line 1: it has zero bytes, as after a power cut"):
+        next(read(path))
+
+
 def test_a_flipped_bit_is_never_read_as_an_event(tmp_path, journal_bytes):
     path = tmp_path / JOURNAL_NAME
     starts = [0, *(i + 1 for i, byte in enumerate(journal_bytes) if byte == ord("\n"))]

@@ -21,6 +21,7 @@ from esper_ab.journal.events import (
     ExperimentEnded,
     Ledger,
     LookTaken,
+    MilestoneReleased,
     PlanExtended,
     RunEvaluated,
     RunStarted,
@@ -41,6 +42,13 @@ def test_states_follow_the_events_of_one_run():
     assert seen == ["planned", "warming up", "training", "evaluating", "finished"]
     assert history.runs["shaped/0"].released == Synthetic().episodes + 1
     assert history.ended.status == "finished"
+
+
+def test_a_release_is_not_taken_back():
+    """A worker that was started again is told of an earlier milestone; what was permitted stays permitted."""
+    history = fold(one_replicate())
+    history.add(MilestoneReleased(replicate=0, milestone=1, runs=("shaped/0",)))
+    assert history.runs["shaped/0"].released == Synthetic().episodes + 1
 
 
 def test_folding_in_pieces_is_folding():

@@ -46,7 +46,7 @@ def test_an_errand_sees_the_gpus_that_its_node_offers(tmp_path, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
     nanny = Nanny(str(tmp_path))
-    nanny.begin("errand", ("sh", "-c", "echo $CUDA_VISIBLE_DEVICES ${OMP_NUM_THREADS-unset}"), None, {})
+    nanny.begin("errand", ("sh", "-c", "echo $CUDA_VISIBLE_DEVICES ${OMP_NUM_THREADS-unset}"), b"", {})
     assert nanny.wait("errand", None) == (0, b"2,3 unset\n", b"")
     assert nanny.visible() == "2,3"
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")

@@ -229,6 +229,21 @@ def test_an_environment_that_breaks_its_contract_is_named_with_what_it_did(
     assert bool(problem) == bool(said)
 
 
+NOISY = """
+
+def noisy(facts):
+    return np.random.default_rng().normal(size=len(facts.step))
+"""
+
+
+def test_a_reward_that_gives_other_values_for_the_same_facts_is_told_apart(tmp_path: Path) -> None:
+    own = own_file(tmp_path)
+    own.write_text(own.read_text() + NOISY)
+    found = ask("gym:CartPole-v1", f"{own}:noisy", f"{own}:reward")
+    assert {code.reference.rpartition(":")[2]: code.repeats for code in found.code} == {"noisy": False, "reward": True}
+    assert (found.problem, found.reward_problems) == ("", {})
+
+
 def test_the_memory_of_an_episode_does_not_grow_with_its_steps(tmp_path: Path) -> None:
     """All that 60 steps of two environments show takes 23 MiB, once."""
     own = own_file(tmp_path)

@@ -109,3 +109,5 @@ def test_actions_that_nobody_can_choose_are_refused_by_what_could_be(space: gymn
         Codec(SEEN, space)
     with pytest.raises(ValueError, match="no fixed number of entries"):
         Codec(spaces.Sequence(SEEN), spaces.Discrete(2))
+    with pytest.raises(ValueError, match="1099511627776 entries or choices of a space are too many"):
+        Codec(SEEN, spaces.Discrete(2**40))

@@ -1,0 +1,201 @@
+"""No name in a received file makes a command import a module, or open a file that is not below the received folder.
+
+Each string of a policy file and of a journal's plan is replaced by names that would do that where one is used as it is.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+from support import journals
+from support.gym_world import gym_spec
+from support.tensor_world import make_session
+
+from esper_ab.commands import cli
+from esper_ab.commands._exit_status import invoke
+from esper_ab.contracts.messages import RewardCode, RunSpec
+from esper_ab.contracts.trainer import TrainerOrder
+from esper_ab.journal.events import AnyEvent, ExperimentStarted
+from esper_ab.journal.file import Journal
+from esper_ab.journal.fold import Inconsistent, fold
+from workers.commands.evaluate import run
+from workers.run import policy_file
+from workers.storage import durable, state_bytes
+
+MODULE = "a_trap_for_imports"
+_caught: list[str] | None = None
+
+
+def _watch(event: str, args: tuple[Any, ...]) -> None:
+    if _caught is None or event not in ("import", "open") or MODULE not in str(args[0]):
+        return
+    if event == "import" or "received" not in Path(args[0]).resolve().parts:
+        _caught.append(f"{event} {args[0]}")
+
+
+sys.addaudithook(_watch)  # for the rest of the process; it looks only while something is caught
+
+
+@pytest.fixture
+def caught() -> Iterator[list[str]]:
+    """What was imported, or opened outside of the received folder, by a name with MODULE in it."""
+    global _caught
+    _caught = []
+    yield _caught
+    _caught = None
+
+
+@pytest.fixture
+def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
+    """Names of a module in the working directory, which is on the path, of its functions, and of files outside."""
+    outside = tmp_path / "outside"
+    (outside / MODULE).mkdir(parents=True)
+    for path in (outside / f"{MODULE}.py", outside / MODULE / "env.py"):
+        path.write_text("def make(*_): ...\n")
+    (tmp_path / "received").mkdir()
+    monkeypatch.chdir(outside)
+    monkeypatch.syspath_prepend(str(outside))
+    up = f"../outside/{MODULE}"
+    return (
+        MODULE, f"{MODULE}:make", f"gym:{MODULE}:X-v0", f"gym:{MODULE}:CartPole-v1", f"{outside}/{MODULE}.py:make",
+        f"{outside}/{MODULE}", up, f"{up}/env.py:make", f"{up}/env.py",
+    )  # fmt: skip
+
+
+def _places(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Paths of all strings, and of empty lists, where one could be; of equal items of a list the first."""
+    if isinstance(tree, str):
+        yield path
+    items = tree.items() if isinstance(tree, dict) else enumerate(tree[:1]) if isinstance(tree, list | tuple) else ()
+    for key, item in items:
+        yield from _places(item, (*path, key))
+    if isinstance(tree, list | tuple) and not tree:
+        yield (*path, 0)
+
+
+def _with(tree: Any, path: tuple[Any, ...], name: str) -> Any:
+    if not path:
+        return name
+    if isinstance(tree, dict):
+        return {**tree, path[0]: _with(tree[path[0]], path[1:], name)}
+    return [_with(tree[0], path[1:], name), *tree[1:]] if tree else [name]
+
+
+def _with_all(tree: Any, paths: Iterable[tuple[Any, ...]], name: str) -> Any:
+    for path in paths:
+        tree = _with(tree, path, name)
+    return tree
+
+
+def _fits(tree: Any, kind: type) -> bool:
+    try:
+        msgspec.convert(tree, kind)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("spec", [
+    pytest.param(lambda: make_session(controller="wait", steps=1, n_envs=1).spec, id="growth"),
+    pytest.param(lambda: gym_spec("gym:CartPole-v1", controller="random", n_envs=1, steps=1), id="gymnasium"),
+])  # fmt: skip
+def test_evaluate_follows_no_name_in_a_policy(
+    tmp_path: Path, names: tuple[str, ...], caught: list[str], capsys: pytest.CaptureFixture[str],
+    spec: Callable[[], RunSpec],
+) -> None:  # fmt: skip
+    tree = msgspec.to_builtins(spec())
+
+    def evaluated(paths: Sequence[tuple[Any, ...]], name: str) -> bool:
+        state = {"format": policy_file.FORMAT, "spec": _with_all(tree, paths, name), "agent": None}
+        durable.write(tmp_path / "received", "0.pt", state_bytes.to_bytes(state))
+        status = run([str(tmp_path / "received" / "0.pt")])
+        error = capsys.readouterr().err
+        assert caught == [], (paths, name)
+        assert (status, error.count("error: ")) in ((0, 0), (2, 1)), (paths, name, error)
+        return status == 0
+
+    unused: list[tuple[Any, ...]] = []  # places of what an evaluation does not need, filled all at once
+    for name in names:
+        places = [path for path in _places(tree) if path not in unused and _fits(_with(tree, path, name), RunSpec)]
+        assert places
+        evaluated([path for path in unused if _fits(_with(tree, path, name), RunSpec)], name)
+        unused += [path for path in places if evaluated([path], name)]
+
+
+def test_a_module_that_the_user_allows_is_imported(
+    tmp_path: Path, names: tuple[str, ...], caught: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = gym_spec(f"gym:{MODULE}:CartPole-v1", controller="random", n_envs=1, steps=1)
+    policy_file.save(tmp_path, spec, None)
+    policy = str(tmp_path / spec.policy_file)
+    assert run([policy, "--import", "another"]) == 2
+    assert f"{policy}: its task 'gym:{MODULE}:CartPole-v1' imports '{MODULE}'" in capsys.readouterr().err
+    assert caught == []
+    assert run([policy, "--import", MODULE]) == 0
+    assert caught
+    del sys.modules[MODULE]
+
+
+def test_a_module_is_not_looked_for_in_the_working_directory(
+    tmp_path: Path, names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Where a received folder may have been unpacked."""
+    spec = gym_spec(f"gym:{MODULE}:CartPole-v1", controller="random", n_envs=1, steps=1)
+    policy_file.save(tmp_path, spec, None)
+    assert Path(f"{MODULE}.py").is_file()
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    assert invoke(cli.group, ["evaluate", str(tmp_path / spec.policy_file), "--import", MODULE], "esper-ab") == 2
+    assert f"importing '{MODULE}' failed: ModuleNotFoundError" in capfd.readouterr().err
+
+
+READERS = (
+    ("status",), ("status", "--json"), ("logs",), ("report", "--format", "md"), ("query", "SELECT * FROM runs"),
+    ("fsck",), ("list",), ("gc", "--dry-run"), ("export", "--out", "exported"), ("stop",), ("attach",),
+)  # fmt: skip
+
+
+def _holds(events: Sequence[AnyEvent], tree: Any) -> list[AnyEvent] | None:
+    """The journal with `tree` as its first event; None where it is refused."""
+    try:
+        changed = [msgspec.convert(tree, ExperimentStarted), *events[1:]]
+        fold(changed)
+    except (msgspec.ValidationError, Inconsistent):
+        return None
+    return changed
+
+
+@pytest.mark.parametrize("number", range(0, 9, 3))
+def test_no_reading_command_follows_a_name_in_a_journal(
+    tmp_path: Path, names: tuple[str, ...], caught: list[str], number: int
+) -> None:  # fmt: skip
+    """All strings that the types and the fold let pass, at once."""
+    name, events = names[number], journals.Synthetic(replicates=2, episodes=2).events()
+    own = TrainerOrder(
+        reference="own.py", directory="d", outcome="o", folder="f", files=("own.py",), sha256="s", metrics={}, out="o",
+        resumes=True,
+    )  # fmt: skip
+    tree, filled = msgspec.to_builtins(events[0]), 0
+    code = RewardCode(reference="own.py:f", folder="f", file="own.py", sha256="")
+    for orders in tree["plan"]["blocks"][0]["runs"]:
+        orders |= {"reward_code": [msgspec.to_builtins(code)], "trainer": msgspec.to_builtins(own)}
+    for path in _places(tree):
+        changed = _with(tree, path, name)
+        if not {"lanes", "lane"} & set(path) and _holds(events, changed):  # which have to fit each other
+            tree, filled = changed, filled + 1
+    assert filled > 20
+    folder = tmp_path / "received"
+    journal = Journal(folder)
+    for event in _holds(events, tree) or ():
+        journal.append(event)
+    journal.commit()
+    journal.close()
+    for command, *rest in READERS:
+        result = CliRunner().invoke(cli.group, [command, str(folder), *rest])
+        assert caught == [], (command, result.output)
+        assert isinstance(result.exception, SystemExit | None), (command, result.exception)

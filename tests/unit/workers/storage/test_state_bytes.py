@@ -1,0 +1,54 @@
+"""state_bytes: what was written is restored; other bytes are one of FOREIGN, and take no more memory than they have."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import pytest
+import torch
+
+from workers.storage.state_bytes import FOREIGN, from_bytes, to_bytes
+
+STATE = {"empty": b"", "bytes": b"\0x", "nested": {"tuple": (1, 2.5, None, "text")}, "tensor": torch.arange(3.0)}
+
+
+def _repacked(data: bytes, change) -> bytes:
+    """The same archive, whose data.pkl is what `change` makes of it."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(buffer, "w") as new:
+        for entry in old.infolist():
+            content = old.read(entry)
+            new.writestr(entry.filename, change(content) if entry.filename.endswith("data.pkl") else content)
+    return buffer.getvalue()
+
+
+def test_a_state_is_restored_with_empty_bytes() -> None:
+    assert repr(from_bytes(to_bytes(STATE))) == repr(STATE)
+
+
+def test_whatever_is_cut_off_is_foreign() -> None:
+    data = to_bytes({"empty": b"", "nested": {"tuple": (1, 2.5, None, "text")}})
+    for length in range(0, len(data), 7):
+        with pytest.raises(FOREIGN):
+            from_bytes(data[:length])
+    with zipfile.ZipFile(io.BytesIO(data)) as whole:
+        pickled = next(whole.read(name) for name in whole.namelist() if name.endswith("data.pkl"))
+    for length in range(len(pickled)):
+        with pytest.raises(FOREIGN):
+            from_bytes(_repacked(data, lambda content, length=length: content[:length]))
+
+
+def test_a_call_with_arguments_that_would_allocate_is_foreign() -> None:
+    """`bytes(10**15)`, in pickle's second protocol."""
+    call = b"\x80\x02cbuiltins\nbytes\n\x8a\x07\x00\x80\xc6\xa4\x7e\x8d\x03\x85R."
+    with pytest.raises(FOREIGN):
+        from_bytes(_repacked(to_bytes({}), lambda _: call))
+
+
+def test_a_compressed_archive_is_foreign() -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("archive/data.pkl", b"\0" * (1 << 20))
+    with pytest.raises(ValueError, match="more memory than its size"):
+        from_bytes(buffer.getvalue())
