@@ -12,11 +12,15 @@ from esper_ab.stats.statistic import Beside
 from esper_ab.stats.text import digits_apart, n_pairs, p_beside, p_text, percent, signed
 from esper_ab.verdict.descriptive import statistics
 from esper_ab.verdict.evidence import DifferenceInterval, Evidence
-from esper_ab.verdict.question import Question
 from esper_ab.verdict.sentences_on_losses import on_collapse, on_losses
 from esper_ab.verdict.word import CLAIMS, DIFFERENT, Verdict
 
 _FEW = 10  # runs, from which on an unequal number costs little
+_UNEQUAL = "More of the other hardly narrow the interval; skewed outcomes may double the false claims."
+_NO_DIFFERENCE = (
+    "their settings differ, but no decision of these runs depended on it. Longer training may tell them apart, or what "
+    "differs is never used in this task."
+)
 _CAPPED = ("The audit and lost runs can block or cap it.", "Lost runs can cap it.")
 
 
@@ -69,19 +73,11 @@ def sentence(evidence: Evidence) -> str:
     if verdict is Verdict.NO_INFERENCE and len(evidence.data) < 2 and (evidence.pairs or evidence.estimate is None):
         return _no_inference(evidence)
     if verdict is Verdict.IDENTICAL:
-        return f"IDENTICAL ({n}). All records of {a} and {b} agree: {_identical(question)} No test applies."
+        why = "the same computation." if question.same_settings else _NO_DIFFERENCE
+        return f"IDENTICAL ({n}). All records of {a} and {b} agree: {why} No test applies."
     undecided = verdict in (Verdict.NO_INFERENCE, Verdict.INCONCLUSIVE)
     said = _undecided(evidence) if undecided else _decided(evidence)
     return f"{said} Conditional on {question.scope}."
-
-
-def _identical(question: Question) -> str:
-    if question.same_settings:
-        return "the same computation."
-    return (
-        "their settings differ, but no decision of these runs depended on it. Longer training may tell them apart, or "
-        "what differs is never used in this task."
-    )
 
 
 def _head(evidence: Evidence) -> str:
@@ -101,10 +97,8 @@ def _no_inference(evidence: Evidence) -> str:
         return f"NO INFERENCE ({none}). Nothing can be said about {a} and {b}."
     sd, design = evidence.question.run_sd, evidence.question.design
     how = f" (--replicates {LEAST_PAIRS})" if evidence.question.recorded else ""
-    spread = (
-        "How far apart two runs of one group fall is unknown without a calibration"
-        if sd is None
-        else f"The endpoints of runs of one group have a standard deviation of about {design.size(sd)} (calibration)"
+    spread = "How far apart two runs of one group fall is unknown without a calibration" if sd is None else (
+        f"The endpoints of runs of one group have a standard deviation of about {design.size(sd)} (calibration)"
     )
     return (
         f"NO INFERENCE (1 pair). {_head(evidence)}. These are two runs. {spread}. Nothing follows about the groups. "
@@ -221,7 +215,7 @@ def _stopped(evidence: Evidence, beyond: str) -> str:
 
 def _shown(evidence: Evidence) -> str:
     """Write what the runs of an open comparison show, and what too few of them cannot show."""
-    n, same = evidence.counted(evidence.used), _alike(evidence)
+    n, same = evidence.counted(evidence.used), alike(*endpoints(evidence.pairs[: evidence.used]))
     constant = evidence.degenerate and same == evidence.used
     if evidence.used < LEAST_PAIRS:
         shown = f". If the differences are normal, {interval(evidence)}; this assumption cannot be checked with {n}."
@@ -235,10 +229,8 @@ def _shown(evidence: Evidence) -> str:
         return shown + exact + evidence.worded(f" A verdict needs at least {LEAST_PAIRS} pairs.")
     lacking = "no test, no interval and no verdict"
     if evidence.constant:
-        return (
-            f": every pair differs by {evidence.constant}; no test of a mean applies to a constant; this is the answer "
-            "for these seeds."
-        )
+        answer = "no test of a mean applies to a constant; this is the answer for these seeds"
+        return f": every pair differs by {evidence.constant}; {answer}."
     if constant:
         return f" in every pair: without any spread there is {lacking}."
     if evidence.degenerate and evidence.plain is not None and evidence.plain.degenerate:
@@ -253,12 +245,6 @@ def _shown(evidence: Evidence) -> str:
     if evidence.low is None:
         return f", {_test(evidence)}; at this bound {n} give no interval."
     return f", {interval(evidence)}, {_test(evidence)}."
-
-
-def _alike(evidence: Evidence) -> int:
-    """Return the size of the largest set of used pairs with equal differences."""
-    used = evidence.pairs[: evidence.used]
-    return alike([pair.a for pair in used], [pair.b for pair in used])
 
 
 def _next_look(evidence: Evidence) -> str:
@@ -352,10 +338,7 @@ def _on_data(evidence: Evidence) -> Iterator[str]:
     if evidence.samples is not None:
         few, many = sorted((len(evidence.samples.a), len(evidence.samples.b)))
         if 1 < few < _FEW and 2 * few < many:
-            yield (
-                f"Unequal groups: the spread of {few} runs decides, so more of the other group hardly narrow the "
-                "interval; where outcomes are skewed, false claims may be twice as frequent."
-            )
+            yield f"Unequal groups: the spread of {few} runs decides. {_UNEQUAL}"
 
 
 def _on_design(evidence: Evidence) -> list[str]:
