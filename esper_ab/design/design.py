@@ -317,5 +317,7 @@ def _at_looks(design: Design) -> str:
             f"true differences of the margin at most {100.0 * (1.0 - design.futility.power):.3g} %; no other bound "
             "relies on it"
         )
-    looks = f"{plural} {bounds}" if design.test == "t" else f"one look at all runs (p <= {first.nominal_p[-1]:.2g})"
+    looks = f"{plural} {bounds}"
+    if design.endpoint == "given" and len(design.looks) == 1:  # some of the replicates may have no pair
+        looks = f"one look at all {'pairs' if design.test == 't' else 'runs'} (p <= {first.nominal_p[-1]:.2g})"
     return f"{looks}{shared}{stops}"

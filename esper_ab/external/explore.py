@@ -42,9 +42,10 @@ def explore(
         raise UsageError(f"{endpoints.source}: column group has one group, {groups[0]}; a comparison needs two")
     rule, cells = Rule(control=rule.control, alpha=rule.alpha, looks=(len(order),)), cells_of(endpoints)
     design = make_external_design(groups, len(order), scales, rule)
+    unpaired = paired is False  # as the user says
     if paired is None:
         paired = endpoints.pair_column != "" and _forms_pairs(endpoints, cells, design.comparisons)
-    most = _most_rows(endpoints, rows)
+    most = _most_rows(endpoints, rows, unpaired=unpaired)
     if not paired and any(row.cluster for row in endpoints.rows):
         raise UsageError(
             f"{endpoints.source}: runs that form no pairs cannot share a cluster yet: take the mean of each cluster as "
@@ -87,10 +88,14 @@ def explore(
     )  # fmt: skip
 
 
-def _most_rows(endpoints: Endpoints, rows: str | None) -> int:
-    """Count the rows of that group and task that has the most; UsageError where they may be items of fewer runs."""
-    (group, task), most = Counter((row.group, row.task) for row in endpoints.rows).most_common(1)[0]
-    if most > _MOST_TAKEN_FOR_RUNS and not endpoints.rows[0].run and rows != "runs":
+def _most_rows(endpoints: Endpoints, rows: str | None, *, unpaired: bool) -> int:
+    """Count the rows of that group and task that has the most; UsageError where they may be items of fewer runs.
+
+    Whoever says that a small group and a large one are `unpaired` speaks of runs: of items both would have many.
+    """
+    counts = Counter((row.group, row.task) for row in endpoints.rows).most_common()
+    (group, task), most = counts[0]
+    if counts[-1 if unpaired else 0][1] > _MOST_TAKEN_FOR_RUNS and not endpoints.rows[0].run and rows != "runs":
         raise UsageError(
             f"{endpoints.source}: group {group} has {most} rows{f' in {task}' if task else ''} and no column run says "
             "which training run each is of: if each is one, say ", Setting("rows", "runs"), f"; {ITEMS}",

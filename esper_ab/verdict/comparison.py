@@ -113,7 +113,7 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
     below = grounds.below_margin and not floors and (again is None or again.small)
     verdict = decide(msgspec.structs.replace(grounds, capped=bool(caps), below_margin=below))
     on_equivalence = verdict is Verdict.EQUIVALENT
-    low, high, level = _equivalence_interval(question, course) if on_equivalence else numbers.at_look
+    low, high, level = _equivalence_interval(numbers) if on_equivalence else numbers.at_look
     most = None if question.open_ended else max(len(numbers.data), question.planned - len(lost.replicates))
     found = spread(numbers.effect)
     smallest = smallest_difference(question, course, found, most) if found and most is not None else None
@@ -175,10 +175,11 @@ def _futility(course: Course) -> DifferenceInterval:
     return last.futility_low, last.futility_high, Level(confidence=1.0 - 2.0 * last.futility_p, kind="futility ")
 
 
-def _equivalence_interval(question: Question, course: Course) -> DifferenceInterval:
-    """Return the interval of the two one-sided tests, at the share of alpha that was held first."""
-    last = course.looks[-1]
-    return last.equivalence_low, last.equivalence_high, _level(question, course, 2.0 * question.alpha)
+def _equivalence_interval(numbers: Numbers) -> DifferenceInterval:
+    """Return the interval that EQUIVALENT rests on, at the share of alpha that was held first."""
+    last, alpha = numbers.course.looks[-1], numbers.question.alpha
+    level = _level(numbers.question, numbers.course, alpha if numbers.proportions else 2.0 * alpha)
+    return last.equivalence_low, last.equivalence_high, level
 
 
 def _level(question: Question, course: Course, alpha: float) -> Level:

@@ -136,7 +136,9 @@ def _would_decide(evidence: Evidence, why: Why) -> str:
         return ""
     if min(found) > MOST_NAMED or min(found) <= evidence.used:
         return ""
-    return f"; about {min(found)} pairs would show a difference of {evidence.question.design.margin_words}"
+    anew, here = evidence.pairs_anew, evidence.pairs_needed
+    where = " in a new plan" if anew is not None and here is not None and anew.pairs < here.pairs else ""
+    return f"; about {min(found)} pairs{where} would show a difference of {evidence.question.design.margin_words}"
 
 
 def _why(evidence: Evidence) -> Why:

@@ -42,7 +42,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     crossed: bool
     small: bool  # pairs enough, and the simultaneous interval and the mean lie within the margin
     equivalence_p: float | None  # asked of each one-sided test at the margin: the first share's bound_p; None likewise
-    equivalence_low: float | None  # interval at twice equivalence_p, or at half the e-value of the first share
+    equivalence_low: float | None  # interval at twice equivalence_p, of proportions at it, or at half the first e-value
     equivalence_high: float | None
     equivalent: bool  # the bound was not reached, and that interval lies inside +-margin
     futility_p: float | None = None  # asked of each one-sided test at the margin to stop here; None: no such stop
@@ -115,7 +115,8 @@ def take_look(design: Design, replicates: int, data: LookData, n_open: int) -> L
     if design.boundaries:
         at = design.looks.index(replicates)
         bound, first = (design.boundary(n).nominal_p[at] for n in (n_open, len(design.comparisons)))
-        twice = 2.0 * first  # two one-sided tests at `first`
+        # Two one-sided tests at `first`; of proportions the whole interval, for Newcombe's at `twice` errs too often.
+        twice = first if isinstance(data.effect, Proportions) else 2.0 * first
     interval, simultaneous, equal = (_interval(data, p) for p in (bound, first, twice))
     reached = data.p is not None and bound is not None and bound > 0.0 and data.p <= bound
     crossed = reached and _crosses(data, interval)

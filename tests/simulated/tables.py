@@ -42,10 +42,10 @@ def _welch(rows: Rows) -> str:
 
 def _counts(rows: Rows, by: Sequence[str]) -> str:
     smalls = {words: [f"small, {words}, {m:g}" for m in (0.1, 0.2)] for words in ("one-sided", "as printed")}
-    head = [*by, "false claim", "coverage, mean", "least", "EQUIVALENT", "by the printed interval"]
+    head = [*by, "false claim", "coverage, mean", "least", "EQUIVALENT", "at twice the bound"]
     return _table(head, [
         [*(row[key] for key in by), row["false"], row["coverage"], row["least"],
-         *(max(row[key] or 0 for key in smalls[words]) for words in ("one-sided", "as printed"))] for row in rows
+         *(max(row[key] or 0 for key in smalls[words]) for words in ("as printed", "one-sided"))] for row in rows
     ])  # fmt: skip
 
 
@@ -110,7 +110,7 @@ by the declared worst (in SD below the mean).
 
 **Outcomes 0 or 1**, exact rates over all chances from 0.05 to 0.95, one look. False claims are of the worst equal
 chances; the mean and the least coverage of the printed interval; EQUIVALENT at the worst true difference of the margin,
-0.1 or 0.2, as the rule has it, and if the printed interval had to lie within the margin. Pairs:
+0.1 or 0.2, by the printed interval, as the rule has it, and if that at twice its bound sufficed. Pairs:
 
 {_counts(of["paired counts"], ("n", "correlation"))}
 

@@ -166,7 +166,7 @@ def test_outcomes_that_are_0_or_1_need_the_exact_test_and_the_interval(counts, c
     assert (look.crossed, look.mean) == (crossed, pytest.approx(5.0 * (more - fewer)))
     found = proportions(*zip(*((pair.a, pair.b) for pair in binary(*counts)), strict=True), 100.0, paired=True)
     assert (look.low, look.high) == pytest.approx(found.interval(look.bound_p))
-    assert (look.equivalence_low, look.equivalence_high) == pytest.approx(found.interval(2.0 * look.bound_p))
+    assert (look.equivalence_low, look.equivalence_high) == pytest.approx(found.interval(look.bound_p))
 
 
 def test_after_every_pair_the_pairs_that_disagree_are_the_evidence():
