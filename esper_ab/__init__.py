@@ -40,5 +40,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """What a user may call, for completion."""
+    """What a user may call, as dir() lists it."""
     return [*__all__, "__version__"]

@@ -75,7 +75,7 @@ def conditions(history: History) -> str:
         if values
     )
     kind = kind_of(history)
-    told = (f"task {experiment.task}", kind.budget(experiment), f"PPO {settings_said}" if settings_said else "")
+    told = (f"task {experiment.task_title}", kind.budget(experiment), f"PPO {settings_said}" if settings_said else "")
     return ", ".join(filter(None, (*told, kind.scope(history))))
 
 

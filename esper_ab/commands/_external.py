@@ -84,7 +84,7 @@ def margin_of(told: str | None) -> str:
 
 def printed(found: ExternalResult, *, scores: str, figure: Path | None, json: bool) -> str:
     """What a command prints of a result, after its figure was drawn."""
-    # Here, so that --help and completion wait for no matplotlib.
+    # Here, so that --help waits for no matplotlib.
     from esper_ab.external.scales import ranges_of, told_by_task
     from esper_ab.external.scored import with_profiles
     from esper_ab.report.external import external_json, render_external

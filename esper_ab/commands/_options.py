@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
-from esper_ab.commands import _completing as completing
 from esper_ab.contracts import catalog
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -17,12 +15,6 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 ARGUMENTS = "esper_ab.arguments"
 MOST_REPLICATES = 10_000  # that a command reckons with before there are runs
 _LIST_FLAGS = ("slots", "devices")  # their values may be several words
-
-_COMPLETED = {
-    "--groups": completing.groups, "--group": completing.group, "--set": completing.assignment,
-    "--task": completing.tasks, "--control": completing.named_groups, "--untested": completing.named_groups,
-    "--slots": completing.slots, "--devices": completing.devices,
-} | dict.fromkeys(("--endpoint", "--test", "--placement", "--order", "--sync", "--amp", "--kernel"), completing.choice)
 
 
 def _takes(metavar: str | None, words: str, **how: Any) -> dict[str, Any]:
@@ -55,8 +47,8 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "config": _takes("FILE.toml", "The same settings; flags win.", type=click.Path(path_type=Path)),
     "task": _takes("NAME[,NAME…]", f"{_TASK} Of several: an answer on each and on their mean. {_TASK_DEFAULT}"),
     "data_dir": _takes("DIR", "Where a task's data is, if it does not ship."),
-    "trainer": _takes("FILE.py|COMMAND", "Your own: a Python file with train(run), or a command with {seed}, as "
-                      "'python train.py --seed {seed} --lr {lr} --out {out}'; docs/your-trainer.md."),
+    "trainer": _takes("FILE.py|COMMAND", "Your own: a Python file with train(run), or a command with {seed} and a "
+                      "folder {out}, as 'python train.py --seed {seed} --lr {lr} --out {out}'; docs/your-trainer.md."),
     "outcome": _takes("SOURCE", "What groups are compared by. Of Gymnasium: info:KEY or FILE:FUNCTION, by default the "
                       "return; of a trainer: a name; of a command: json:PATH:KEY, csv:PATH:COLUMN (last row) or "
                       "wandb:KEY, with PATH in {out}."),
@@ -162,10 +154,9 @@ _SECTIONS = {
 
 
 def _option(name: str, how: dict[str, Any]) -> Decorator:
-    """Declare a flag for click, with what a shell may offer as its value."""
+    """Declare a flag for click."""
     flag = f"--{name.replace('_', '-')}"
-    declared = f"{flag}/--no-{name}" if name == "deterministic" else flag
-    return click.option(declared, name, shell_complete=_COMPLETED.get(flag), **how)
+    return click.option(f"{flag}/--no-{name}" if name == "deterministic" else flag, name, **how)
 
 
 def shared_options(*names: str) -> Decorator:
@@ -223,17 +214,6 @@ class ExperimentCommand(click.Command):
         for heading, names in _SECTIONS.items():
             _write_section(formatter, heading, [records.pop(name, None) for name in names])
         _write_section(formatter, "More", list(records.values()))
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[Any]]:
-        """Complete as click does, and a word that continues a list as its first one."""
-        param = None if incomplete.startswith("-") else self._collecting(ctx)
-        return param.shell_complete(ctx, incomplete) if param else super().shell_complete(ctx, incomplete)
-
-    def _collecting(self, ctx: click.Context) -> click.Parameter | None:
-        """The option whose list is not at its end where the words typed so far end."""
-        flags = [word for word in ctx.meta.get(ARGUMENTS, ()) if word.startswith("-")]
-        last = flags[-1].removeprefix("--") if flags else ""
-        return next((param for param in self.params if param.name == last and last in _LIST_FLAGS), None)
 
 
 def _write_section(formatter: click.HelpFormatter, heading: str, rows: Sequence[tuple[str, str] | None]) -> None:

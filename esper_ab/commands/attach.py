@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._experiment_directory import ExperimentDirectory
 
 
 @click.command(
@@ -20,7 +20,7 @@ def command(experiment_dir: Path, json: bool) -> None:
 
     Any number of viewers may attach; nothing that they do changes the experiment. Ctrl-C leaves it.
     """
-    from esper_ab.live.attach import attach, attach_json  # with rich: completion and --help are fast
+    from esper_ab.live.attach import attach, attach_json  # with rich: --help is fast
 
     if json:
         attach_json(experiment_dir)

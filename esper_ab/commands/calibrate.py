@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from esper_ab.commands import _completing as completing
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._launcher import launcher_of
 from esper_ab.commands._options import ARGUMENTS, MOST_REPLICATES, ExperimentCommand, experiment_options
@@ -33,7 +32,7 @@ _NO_MARGIN = 1.0  # of an A/A plan where nobody has named one: it decides nothin
     "esper-ab calibrate --task gym:CartPole-v1 --runs 12",
     "esper-ab calibrate --trainer mine.py --set trainer.lr=1e-3 --outcome-better higher --runs 12",
 ))
-@click.option("--mode", shell_complete=completing.mode, metavar="NAME", help="The condition: a reward mode or a "
+@click.option("--mode", metavar="NAME", help="The condition: a reward mode or a "
               "controller; shaped, and in Gymnasium env, unless it is named. With --trainer there is none.")
 @click.option("--runs", type=click.IntRange(min=LEAST_RUNS), default=20, show_default=True, metavar="N",
               help="How often it is trained, each time on its own randomness; an even number.")
@@ -55,7 +54,7 @@ def command(mode: str | None, runs: int, replicates: int, **options: Any) -> Non
     if options["dry_run"]:
         return
     planned = execution.make_directory(planned, launcher)
-    # Here, so that --help, completion and --dry-run wait for no scipy.
+    # Here, so that --help and --dry-run wait for no scipy.
     from esper_ab.design.calibration_text import calibration_text
     from esper_ab.execution.calibration import calibrate, calibration_file
 

@@ -7,7 +7,6 @@ from importlib import import_module
 
 import click
 
-from esper_ab.commands import _shells as _shells  # registers them with click, which answers when a shell asks
 from esper_ab.commands._exit_status import STATUSES, epilog, invoke, leaving
 
 # Heading -> name of a command and, with _ for -, of its module -> its help in one line: `--help` imports none of them.
@@ -50,7 +49,6 @@ SECTIONS = {
         "gc": "Remove checkpoints, temporary files and console output of EXPERIMENT….",
     },
     "Shells": {
-        "completion": "Print a script that completes commands, options, experiments, groups and settings in SHELL.",
     },
 }
 TABLE = {name: line for commands in SECTIONS.values() for name, line in commands.items()}

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.commands._external import RULE, columns_of, external_options, margin_of, printed
 from esper_ab.contracts.errors import UsageError
 
@@ -46,7 +46,7 @@ def command(
     told = [name for name in rule if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
     if told:
         raise UsageError(f"--{told[0]} goes with --csv; experiment directories say it themselves")
-    # Here, so that --help and completion wait for no scipy or matplotlib.
+    # Here, so that --help waits for no scipy or matplotlib.
     from esper_ab.report.compared import compare, render_json, render_text
 
     compared = compare(folders)

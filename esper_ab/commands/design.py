@@ -45,7 +45,7 @@ def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
     `esper-ab judge` holds the endpoints to it.
     """
     margin = margin_of(asked["margin"])
-    # Here, so that --help and completion wait for no scipy.
+    # Here, so that --help waits for no scipy.
     from esper_ab.external.plan import Rule, make_external_plan, save_plan
     from esper_ab.external.scales import scales_of, told_by_task
     from esper_ab.report.external import render_plan

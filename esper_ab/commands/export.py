@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.contracts.below import folder_below, make_folder
 from esper_ab.contracts.errors import UsageError, refused
 from esper_ab.journal.load import load
@@ -78,7 +78,7 @@ def export(
 
     UsageError when a file is there and `force` is not given, when `folder` cannot be written, or without a journal.
     """
-    from esper_ab.analysis.analyse import analyse  # with scipy: --help and completion are fast
+    from esper_ab.analysis.analyse import analyse  # with scipy: --help is fast
 
     files = {table: folder / f"{table}.{form}" for table in tables}
     loaded = load(experiment_dir)

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.commands._going_on import allow_changed_code, detach_command, detach_flag
 from esper_ab.commands._launcher import launcher_of
 from esper_ab.commands._options import LAUNCHER_FLAGS, shared_options
@@ -35,7 +35,7 @@ def command(experiment_dir: Path, replicates: int, dry_run: bool, detach: bool, 
 
     The stricter rule of an extended plan then holds for what is undecided.
     """
-    # Here, so that --help and completion wait for no numpy, scipy or zmq.
+    # Here, so that --help waits for no numpy, scipy or zmq.
     from esper_ab.execution.going_on import extend_run, preview
     from esper_ab.execution.notify import parse_notify
 

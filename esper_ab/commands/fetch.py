@@ -6,13 +6,12 @@ import json as json_module
 
 import click
 
-from esper_ab.commands import _completing as completing
 from esper_ab.commands._exit_status import epilog
 from esper_ab.execution.child import answer_of
 
 
 @click.command(epilog=epilog("esper-ab fetch cifar10", "esper-ab fetch cifar10 --data-dir data"))
-@click.argument("task", metavar="TASK", shell_complete=completing.tasks)
+@click.argument("task", metavar="TASK")
 @click.option("--data-dir", default="", metavar="DIR", help="Where to put it. [default: the user's cache]")
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
 def command(task: str, data_dir: str, json: bool) -> None:

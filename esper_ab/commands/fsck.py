@@ -17,8 +17,8 @@ from pathlib import Path
 import click
 import msgspec
 
-from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.commands._leftovers import files_below, leftovers
 from esper_ab.commands._options import shared_options
 from esper_ab.contracts.below import remove_below

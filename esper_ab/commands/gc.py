@@ -11,8 +11,8 @@ from pathlib import Path
 
 import click
 
-from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.commands._leftovers import files_below, leftovers
 from esper_ab.contracts.below import remove_below, remove_empty_below
 from esper_ab.contracts.checkpoint_files import is_name

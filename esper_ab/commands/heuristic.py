@@ -8,7 +8,6 @@ from typing import Any
 import click
 import msgspec
 
-from esper_ab.commands import _completing as completing
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import ExperimentCommand
 from esper_ab.contracts import catalog
@@ -26,10 +25,10 @@ _decode_answer = msgspec.json.Decoder(SoloAnswer).decode
     "esper-ab heuristic --task digits --episodes 1 --slots early mid late",
     "esper-ab heuristic --task synthetic --steps 25 --n-envs 2 --json",
 ))  # fmt: skip
-@click.option("--task", shell_complete=completing.tasks, default="digits", show_default=True, metavar="NAME",
+@click.option("--task", default="digits", show_default=True, metavar="NAME",
               help="What hosts learn.")
 @click.option("--data-dir", default="", metavar="DIR", help="Where a task's data is, if it does not ship.")
-@click.option("--slots", shell_complete=completing.slots, metavar="A B …", help="Slots that may grow, in "
+@click.option("--slots", metavar="A B …", help="Slots that may grow, in "
               "network order. [default: all]")
 @click.option("--episodes", type=click.IntRange(1), default=1, show_default=True, metavar="N", help="Each on "
               "fresh hosts.")

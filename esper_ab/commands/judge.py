@@ -33,7 +33,7 @@ def command(
     run, and an empty endpoint for a run that failed. In its place there may be an experiment directory, or one per
     task. A look is taken as soon as all runs that it asks for are there.
     """
-    # Here, so that --help and completion wait for no scipy.
+    # Here, so that --help waits for no scipy.
     from esper_ab.external.csv_file import read_csv
     from esper_ab.external.experiments import read_experiments
     from esper_ab.external.judge import judge

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from esper_ab.commands import _completing as completing
 from esper_ab.commands._exit_status import epilog, invoke, leaving
 from esper_ab.commands._options import ARGUMENTS, ExperimentCommand, experiment_options
 from esper_ab.contracts.errors import UsageError
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
               "ranges, where all have both]")
 @click.option("--fail-unless", multiple=True, metavar="REQUIREMENT", help='"simplified better-than shaped": exit '
               "status 12 when the verdict is another. Repeatable.")
-@click.option("--track", metavar="A,B,…", shell_complete=completing.trackers, help="What follows the experiment: "
+@click.option("--track", metavar="A,B,…", help="What follows the experiment: "
               "wandb, tensorboard, mlflow (at MLFLOW_TRACKING_URI). A tracker that breaks does not concern the "
               "experiment.")
 @click.option("--wandb-mode", metavar="online|offline", help="[default: WANDB_MODE, else online]")
@@ -63,7 +62,7 @@ def command(**options: Any) -> None:
 
     The groups of a replicate train at the same time.
     """
-    # Here, so that --help and completion wait for no plan.
+    # Here, so that --help waits for no plan.
     from esper_ab.commands._launcher import launcher_of
     from esper_ab.control.preflight import check_launcher
     from esper_ab.execution import experiment as execution

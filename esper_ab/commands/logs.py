@@ -11,9 +11,8 @@ from pathlib import Path
 
 import click
 
-from esper_ab.commands import _completing as completing
-from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.run_files import LOGS
 from esper_ab.contracts.visible import visible
@@ -29,7 +28,7 @@ _SHOWN = 8  # names in an error
 @click.command(epilog=epilog("esper-ab logs experiments/EXPERIMENT", "esper-ab logs experiments/EXPERIMENT shaped/0 "
                              "--follow"))
 @click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
-@click.argument("name", metavar="[GROUP/REPLICATE]", default="", shell_complete=completing.logs)
+@click.argument("name", metavar="[GROUP/REPLICATE]", default="")
 @click.option("-f", "--follow", is_flag=True, help="Go on with what is written, until the experiment ends.")
 @click.option("--json", is_flag=True, help="A JSON object per line.")
 def command(experiment_dir: Path, name: str, follow: bool, json: bool) -> None:

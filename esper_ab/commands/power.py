@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.commands._options import MOST_REPLICATES
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import LARGEST

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.commands._options import shared_options
 from esper_ab.contracts.visible import visible
 from esper_ab.query.sql import LIMIT_S, query_csv, query_json, query_text

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.commands._options import shared_options
 from esper_ab.execution.experiment import write_report
 from esper_ab.joint.directory import is_joint
@@ -26,8 +26,10 @@ from esper_ab.verdict.requirement import parse_requirement, require
 @click.option("--fail-unless", "requirements", multiple=True, metavar="REQUIREMENT",
               help="Exit status 12 unless the verdict supports it, as in 'simplified better-than shaped'; also "
               "worse-than, equivalent-to, not-worse-than. Can be repeated.")
-def command(experiment_dir: Path, json: bool, form: str | None, requirements: tuple[str, ...]) -> None:
+@click.option("--quiet", is_flag=True, help="Print the answer alone.")
+def command(experiment_dir: Path, json: bool, form: str | None, requirements: tuple[str, ...], quiet: bool) -> None:
     """Rebuild summary.txt, verdict.json and report.html of EXPERIMENT from its journal."""
+    form = "brief" if quiet and not (json or form) else form
     if json and form not in (None, "json"):
         raise click.UsageError(f"--json and --format {form} exclude each other")
     if is_joint(experiment_dir):

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.commands._going_on import allow_changed_code, detach_command, detach_flag
 from esper_ab.commands._launcher import launcher_of
 from esper_ab.commands._options import LAUNCHER_FLAGS, shared_options
@@ -33,7 +33,7 @@ def command(experiment_dir: Path, requirements: tuple[str, ...], detach: bool, *
 
     At its end it reports as `launch` does.
     """
-    # Here, so that --help and completion wait for no numpy, scipy or zmq.
+    # Here, so that --help waits for no numpy, scipy or zmq.
     from esper_ab.execution.going_on import resume_run, unfinished
     from esper_ab.execution.notify import parse_notify
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from esper_ab.commands import _completing as completing
 from esper_ab.commands._exit_status import epilog
 from esper_ab.contracts.appraisal import AppraisalQuestion
 from esper_ab.execution import appraisal as execution
@@ -21,11 +20,11 @@ _DEFAULT = AppraisalQuestion(rewards=())
     "esper-ab rewards", "esper-ab rewards shaped mine.py:reward --task digits --schedules 128",
     "esper-ab rewards simplified --set reward.pbrs_weight=0.1 --out appraisals/weaker-potential",
 ))  # fmt: skip
-@click.argument("rewards", metavar="[MODE | FILE:FUNCTION]…", nargs=-1, shell_complete=completing.rewards)
-@click.option("--task", shell_complete=completing.tasks, default=_DEFAULT.task, show_default=True, metavar="NAME",
+@click.argument("rewards", metavar="[MODE | FILE:FUNCTION]…", nargs=-1)
+@click.option("--task", default=_DEFAULT.task, show_default=True, metavar="NAME",
               help="What hosts learn.")
 @click.option("--data-dir", default="", metavar="DIR", help="Where a task's data is, if it does not ship.")
-@click.option("--slots", shell_complete=completing.slots, default="", metavar="A,B,…",
+@click.option("--slots", default="", metavar="A,B,…",
               help="Slots that may grow, in network order. [default: all]")
 @click.option("--schedules", type=click.IntRange(2), default=_DEFAULT.schedules, show_default=True, metavar="N",
               help="Random schedules, among which best of n is.")
@@ -35,7 +34,7 @@ _DEFAULT = AppraisalQuestion(rewards=())
               help="Behaviours that the search for each reward tries; 0: no search.")
 @click.option("--steps", type=click.IntRange(2), default=_DEFAULT.steps, show_default=True, metavar="N",
               help="Host epochs, and decisions, per episode.")
-@click.option("--set", "assignments", shell_complete=completing.assignment, multiple=True, metavar="KEY=VALUE",
+@click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE",
               help="A setting of reward or growth, for all. Repeatable.")
 @click.option("--rng-seed", type=click.IntRange(0), default=_DEFAULT.rng_seed, show_default=True, metavar="N",
               help="Root of all randomness.")

@@ -53,7 +53,7 @@ def command(file: Path, **options: Any) -> None:
     FILE.toml: the format of `launch --config`.
     """
     _check_together(options)
-    # Here, so that --help and completion wait for no numpy or scipy.
+    # Here, so that --help waits for no numpy or scipy.
     from esper_ab.api.files import load_declaration
     from esper_ab.api.results import Results
     from esper_ab.api.running import Runner, conduct, prepare, show_plan

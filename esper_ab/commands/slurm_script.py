@@ -56,7 +56,7 @@ def command(
 
     Requeued after a preemption, or submitted again, it goes on from the journal.
     """
-    from esper_ab.commands.launch import command as launch  # here: help and completion need no settings
+    from esper_ab.commands.launch import command as launch  # here: help needs no settings
 
     check_name(name)
     for flag in launch_flags:
@@ -73,7 +73,7 @@ def command(
 
 def _check_flags(options: dict[str, Any]) -> None:
     """UsageError for what `launch` would refuse without a look at a node, which would show only when the job begins."""
-    # Here, so that help and completion need no settings.
+    # Here, so that help needs no settings.
     from esper_ab.commands._joint import refuse_of_one
     from esper_ab.commands._launcher import read_launcher
     from esper_ab.commands.launch import load_known, tracking_of

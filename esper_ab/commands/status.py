@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.commands._options import shared_options
 from esper_ab.joint.directory import is_joint
 from esper_ab.live.status import status_json, status_text

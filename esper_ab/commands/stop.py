@@ -13,8 +13,8 @@ from pathlib import Path
 
 import click
 
-from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.process_start import process_started
 from esper_ab.contracts.shell_command import shell_command

@@ -22,6 +22,13 @@ NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})  # errno values of an OSError 
 USER_FAULTS = (Exception, SystemExit)  # what a user's code may raise; sys.exit() in it ends no process of ours
 
 
+class UserCodeFailed(ValueError):
+    """A user's function or script failed, or returned what nobody can compute with; its message is all that he needs.
+    """
+
+    again = False  # whether another attempt may fare better: a function is given the same again
+
+
 class OutOfMemory(RuntimeError):
     """A worker's run does not fit its GPUs, and would not after another start."""
 

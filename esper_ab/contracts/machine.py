@@ -69,6 +69,7 @@ class TaskFacts(Settings, frozen=True, kw_only=True):
     carries: bool = False  # whether they do so only when they are new: a reset leaves something of what was before
     step_s: float = 0.0  # measured: one step of one environment; 0: not measured
     episode_steps: int = 0  # the environments' own limit; 0: none
+    seen_steps: int = 0  # of the longest episode that the preflight has seen end; 0: none has
     observation_width: int = 0  # numbers of one observation; 0 in plans older than this field
     action_bounds: tuple[tuple[float, float] | None, ...] = ()  # by dimension of a box, None where one is infinite
     slots: tuple[str, ...] = ()  # network order

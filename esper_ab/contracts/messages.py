@@ -169,7 +169,7 @@ class Failed(Message, frozen=True, kw_only=True, tag="Failed"):
     """The worker cannot continue. `summary` is one line; the log has the traceback, too."""
 
     summary: str
-    traceback: str
+    traceback: str  # "": a user's code failed, and the summary says all that concerns the user
     again: bool = True  # whether it may fare better when it is started again as it was
 
 

@@ -39,7 +39,7 @@ def folder(package: str) -> Path:
         package == "workers" and b"data plane of esper_ab" not in (path / "__init__.py").read_bytes()
     ):
         raise ModuleNotFoundError(
-            f"no package {package!r} of esper-ab in {_ROOT}: another distribution may have a package of that name, and "
+            f"no package {package!r} of ours in {_ROOT}: another distribution may have a package of that name, and "
             "have written over it or taken it away; `pip install --force-reinstall --no-deps esper-ab` puts it back"
         )
     return path

@@ -21,7 +21,10 @@ def read_csv(file: Path, names: Mapping[str, str] | None = None) -> Endpoints:
 
     Rows are counted as an editor does: the header is row 1. `names`: ours -> the file's, of columns called otherwise.
     """
-    reader = csv.reader(io.StringIO(_text(file), newline=""), strict=True)
+    text = _text(file)
+    if text.lstrip()[:1] in ("{", "["):
+        raise UsageError(f"{file} is JSON; a CSV file is meant, with a header line as in group,seed,endpoint")
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     numbers, rows = [], []
     try:
         header = [name.strip() for name in next(reader, [])]

@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
@@ -312,9 +313,17 @@ class Reading(Iterator[AnyEvent]):
 
 def read(path: Path) -> Reading:
     """Return a journal's events, read lazily; UsageError without a file, JournalError, while reading, on damage."""
-    if not path.is_file():
-        raise UsageError(f"no journal at {path}; an experiment directory holds {JOURNAL_NAME}")
+    check_there(path)
     return Reading(path)
+
+
+def check_there(path: Path) -> None:
+    """UsageError without a journal at `path`; it names the experiment beside it whose name is closest."""
+    if not path.is_file():
+        beside = [one.parent.name for one in path.parent.parent.glob(f"*/{path.name}")]
+        close = [str(path.parent.with_name(name)) for name in get_close_matches(path.parent.name, beside, n=1)]
+        hint = f"did you mean {close[0]}?" if close else f"an experiment directory holds {path.name}"
+        raise UsageError(f"no journal at {path}; {hint}")
 
 
 def _lines(path: Path) -> Iterator[bytes]:

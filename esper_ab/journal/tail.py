@@ -6,8 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
-from esper_ab.contracts.errors import UsageError
-from esper_ab.journal.file import Reading
+from esper_ab.journal.file import Reading, check_there
 
 _CHUNK_BYTES = 1 << 20
 
@@ -40,6 +39,5 @@ class _Tail(Iterator[bytes]):
 
 def follow(path: Path) -> Reading:
     """Read a growing journal; iterating again after the end yields appended events. UsageError without a file."""
-    if not path.is_file():
-        raise UsageError(f"no journal at {path}; an experiment directory holds {path.name}")
+    check_there(path)
     return Reading(path, _Tail(path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import click
@@ -11,14 +12,18 @@ from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.visible import visible_line
 from esper_ab.journal.events import ExperimentEnded, MilestoneReleased
 from esper_ab.live.console import rich_console
+from esper_ab.live.reported import reported
 from esper_ab.live.status import status_of, status_text
 from esper_ab.live.terminal import LiveView
 from esper_ab.live.viewer import Viewer
+
+_LOOKS, _POLL_S = 240, 0.25  # how often a report is looked for, and between two looks
 
 
 def attach(experiment_dir: Path) -> None:
     """Show the experiment in this terminal until it ends; Ctrl-C ends only the viewer."""
     viewer, console = Viewer(experiment_dir), rich_console()
+    looks = _LOOKS if viewer.state == "running" else 0  # for a report that is still to come
     try:
         if viewer.state == "running" and not console.is_terminal:
             click.echo(status_text(experiment_dir))  # present state, since the next line may take a while
@@ -28,6 +33,9 @@ def attach(experiment_dir: Path) -> None:
                     for event in events:
                         view.observe(event)
                     view.tick()
+        for _ in range(looks if viewer.state == "finished" else 0):
+            if not reported(experiment_dir, viewer.history)[0]:
+                time.sleep(_POLL_S)  # who has carried it out writes the report now
     except KeyboardInterrupt:
         again, end = shell_command("attach", experiment_dir), shell_command("stop", experiment_dir)
         click.echo(f"\nleft; the run goes on. See it again: {again}; end it: {end}")
@@ -58,7 +66,9 @@ def _line(experiment_dir: Path, viewer: Viewer) -> bytes:
 def _last_words(experiment_dir: Path, viewer: Viewer) -> str:
     name, ended = viewer.history.plan.experiment.name, viewer.history.ended
     if viewer.state == "finished":
-        return f"{name}: finished; `{shell_command('report', experiment_dir)}` has the verdict"
+        told = [f"  {one.verdict}: {visible_line(one.headline)}" for one in reported(experiment_dir, viewer.history)[0]]
+        report = shell_command("report", experiment_dir)
+        return "\n".join([f"{name}: finished; `{report}` has {'the rest' if told else 'the verdict'}", *told])
     why = f": {visible_line(ended.detail)}" if ended and ended.detail else ""
     gone = ", its coordinator is gone" if viewer.state == "stale" else why
     return f"{name}: {viewer.state}{gone}; `{shell_command('resume', experiment_dir)}` goes on from there"

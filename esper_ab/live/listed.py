@@ -11,6 +11,7 @@ from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import holder
+from esper_ab.live.recent import evaluation_work
 from esper_ab.live.reported import no_report, reported
 from esper_ab.live.status import state_of
 
@@ -54,8 +55,8 @@ def _look(experiment_dir: Path) -> Listed:
     history = loaded.history
     state = state_of(history, held=held)
     counted = [run for run in history.runs.values() if not (run.left_out or run.lost)]
-    units = sum(run.spec.episodes + 1 for run in counted)
-    done = sum(len(run.columns) + (run.evaluation is not None) for run in counted)
+    units = sum(run.spec.episodes + evaluation_work(run.spec) for run in counted)
+    done = sum(len(run.columns) + evaluation_work(run.spec) * (run.evaluation is not None) for run in counted)
     told, problem = reported(experiment_dir, history) if state == "finished" else ((), "")
     if state == "finished" and not told:
         problem = problem or no_report(experiment_dir)

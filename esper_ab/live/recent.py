@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 import msgspec
 
+from esper_ab.contracts.evaluation import episode_sizes
+from esper_ab.contracts.messages import RunSpec
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import endpoint_of, mean, mean_known
 
@@ -61,3 +65,17 @@ def differences_now(history: History) -> tuple[DifferenceNow, ...]:
         difference = mean(endpoints[a, r] - endpoints[b, r] for r in both)
         found.append(DifferenceNow(a=a, b=b, pairs=len(both), difference=difference))
     return tuple(found)
+
+
+def evaluation_work(spec: RunSpec) -> float:
+    """Return the evaluation's work in episodes; a learner plays the first one with greedy actions, too."""
+    return float(len(episode_sizes(spec.eval_hosts, spec.n_envs)) + (spec.ref.controller == "ppo"))
+
+
+def worked_s(history: History) -> float:
+    """Return how long the lane that has worked most was at work, in seconds: what went before this view."""
+    lanes: defaultdict[str, float] = defaultdict(float)
+    for run in history.runs.values():
+        evaluated = run.evaluation.timing.total_s if run.evaluation else 0.0
+        lanes[run.ref.lane] += (run.warm_up_s or 0.0) + sum(run.columns.of("total_s")) + evaluated
+    return max(lanes.values(), default=0.0)

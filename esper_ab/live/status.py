@@ -116,8 +116,9 @@ def status_text(experiment_dir: Path) -> str:
         done = f"episode {run.episodes} of {run.of_episodes}"
         lines.append(f"  {run.name:<{width}}  {run.state:<10}  {done}  on {run.lane}")
     outcome, digits = found.measured, digits_for(found.margin)
+    of_mean = digits - (found.margin >= 1.0)
     for group in () if found.state == "finished" else found.groups:
-        recent = "not yet" if group.outcome is None else outcome.value(f"{group.outcome:.{digits - 1}f}")
+        recent = "not yet" if group.outcome is None else outcome.value(f"{group.outcome:.{of_mean}f}")
         lines.append(f"  {group.group}: recent {outcome.label} {recent}")
     lines += [
         f"  {item.a} - {item.b}: {outcome.difference(signed(item.difference, digits))}, {n_pairs(item.pairs)} "

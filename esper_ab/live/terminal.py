@@ -20,7 +20,6 @@ from rich.table import Table
 from rich.text import Text
 
 from esper_ab.contracts import messages
-from esper_ab.contracts.evaluation import episode_sizes
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.visible import visible
 from esper_ab.design.design import Design
@@ -36,7 +35,16 @@ from esper_ab.journal.events import (
 )
 from esper_ab.journal.fold import History, begin
 from esper_ab.live.alarms import Alarms
-from esper_ab.live.recent import DIFFERENCE_LABEL, RECENT, REWARD_LABEL, GroupNow, differences_now, group_now
+from esper_ab.live.recent import (
+    DIFFERENCE_LABEL,
+    RECENT,
+    REWARD_LABEL,
+    GroupNow,
+    differences_now,
+    evaluation_work,
+    group_now,
+    worked_s,
+)
 from esper_ab.plan.blocks import Plan
 from esper_ab.stats.text import counted, n_pairs
 
@@ -79,6 +87,7 @@ class LiveView:
         )
         self._before = self._done()  # excluded from the pace
         self._task = self._bar.add_task("training", total=self._total(), completed=int(self._before))
+        self._bar.tasks[0].start_time = self._began - (worked_s(history) if history else 0.0)
         self._live = Live(console=console, auto_refresh=False, transient=False)
 
     @property
@@ -154,14 +163,14 @@ class LiveView:
         runs = self._history.runs if self._history else {}
         given_up = {name for name, run in runs.items() if run.left_out or run.lost}
         left = [spec for name, spec in self._specs.items() if name not in given_up]
-        return sum(spec.episodes + _evaluation_work(spec) for spec in left)
+        return sum(spec.episodes + evaluation_work(spec) for spec in left)
 
     def _done(self) -> float:
         """Return the work done, in episodes, including that before this view."""
         if self._history is None:
             return 0.0
         return sum(
-            len(run.columns) + (_evaluation_work(run.spec) if run.evaluation else 0.0) + self._within[name]
+            len(run.columns) + (evaluation_work(run.spec) if run.evaluation else 0.0) + self._within[name]
             for name, run in self._history.runs.items() if not run.lost
         )  # fmt: skip
 
@@ -204,15 +213,10 @@ def _news(event: LookTaken | PlanExtended, history: History) -> str:
     return f"look at {counted(event.replicates, 'replicate')}: {event.outcome}{leaving}"
 
 
-def _evaluation_work(spec: RunSpec) -> float:
-    """Return the evaluation's work in episodes; a learner plays the first one with greedy actions, too."""
-    return float(len(episode_sizes(spec.eval_hosts, spec.n_envs)) + (spec.ref.controller == "ppo"))
-
-
 def _fraction(spec: RunSpec, progress: messages.Progress) -> float:
     """Return the work since the last milestone, in episodes."""
     if progress.phase == "evaluate":
-        return min(progress.step / spec.steps, _evaluation_work(spec))
+        return min(progress.step / spec.steps, evaluation_work(spec))
     return min(progress.step / spec.steps, 1.0) if progress.phase == "train" else 0.0
 
 
@@ -228,7 +232,7 @@ def _milestone_name(event: MilestoneReleased, specs: dict[str, RunSpec]) -> str:
 def _table(history: History, width: int) -> Table:
     """Build the table of groups, columns as wide as their longest word; narrow terminals omit the last two."""
     columns = [name or history.outcome.title for name in (_COLUMNS if width >= _WIDE else _COLUMNS[:-2])]
-    digits = history.design.digits
+    digits = history.design.digits - (history.design.margin >= 1.0)
     table = Table(
         title=f"last {RECENT} training episodes", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0),
         show_edge=False, pad_edge=False,
@@ -242,7 +246,7 @@ def _table(history: History, width: int) -> Table:
     for group in history.groups:
         now = group_now(history, group)
         cells = (
-            f"{now.episodes} / {now.of_episodes}", _number(now.outcome, digits - 1), _number(now.reward, 2),
+            f"{now.episodes} / {now.of_episodes}", _number(now.outcome, digits), _number(now.reward, 2),
             _number(now.entropy, 2), _number(now.seconds, 2),
         )
         table.add_row(Text(group), *cells[: len(columns) - 1])
@@ -260,7 +264,7 @@ def _differences(history: History) -> list[str]:
 def _in_line(now: GroupNow, design: Design) -> str:
     if now.outcome is None:
         return f"{now.group} -"
-    return f"{now.group} {design.outcome.value(_number(now.outcome, design.digits - 1))}"
+    return f"{now.group} {design.outcome.value(_number(now.outcome, design.digits - (design.margin >= 1.0)))}"
 
 
 def _number(value: float | None, digits: int) -> str:

@@ -100,15 +100,21 @@ def estimate(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Mac
 def _of_environments(
     experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine, task: TaskFacts
 ) -> Estimate:
-    """Estimate from the measured time of an environment's step; episodes are taken to last as long as they may."""
+    """Estimate from the measured time of an environment's step; episodes are taken to last as the preflight's did.
+
+    Their memory is that of episodes that last as long as they may.
+    """
     step_s = experiment.n_envs * task.step_s + _DECISION_S
     limit = min(experiment.steps, task.episode_steps or experiment.steps)
-    basis = (
-        f"rough: {1 / task.step_s:.0f} steps of an environment per second measured, episodes taken as {limit} steps "
-        "long; shorter ones take less"
-    )
-    shorter = msgspec.structs.replace(experiment, steps=limit)
     ends = all(group.settings.gym.rollout == "episodes" for group in experiment.groups)  # with the episodes in it
+    taken = min(limit, task.seen_steps or limit) if ends else experiment.steps
+    seen = f"episodes taken as {taken} steps long, as that of random actions was" if taken < limit else ""
+    basis = (
+        f"rough: {1 / task.step_s:.0f} steps of an environment per second measured, "
+        f"{seen or f'episodes taken as {taken} steps long; shorter ones take less'}"
+        f"{f'; up to {limit / taken:.0f} times as long where policies last {limit}' if seen else ''}"
+    )
+    shorter = msgspec.structs.replace(experiment, steps=taken)
     shown = (limit if ends else experiment.steps) * experiment.n_envs * task.observation_width * FLOAT_BYTES
     learns = any(group.settings.has_policy for group in experiment.groups)
     copies = _COPIES * learns + is_own_outcome(experiment.outcome)

@@ -37,7 +37,7 @@ def plan_text(
         _sentence(
             f"{asked.name}: {counted(len(asked.groups), 'group')} x {counted(asked.replicates, 'replicate')} = "
             f"{counted(n_runs, 'run')}{at_first}, "
-            f"task {asked.task}",
+            f"task {asked.task_title}",
             width,
         ),
         _sentence(f"  each: {_size(asked)}", width),

@@ -30,7 +30,7 @@ class Step:
 
 def question(content: Content) -> str:
     """Ask in one sentence what the experiment asked."""
-    outcome, task = content.history.outcome, content.history.plan.experiment.task
+    outcome, task = content.history.outcome, content.history.plan.experiment.task_title
     comparisons = content.comparisons
     if not comparisons:
         return f"What is the {outcome.label} on {task} with {listed(content.groups)}?"
@@ -90,7 +90,10 @@ def next_steps(content: Content) -> tuple[Step, ...]:
     if word == "in progress":
         return (Step(sentence="It is still running: follow it.", command=shell_command("attach", place)),)
     if word in ("stale", "interrupted", "failed"):
-        return (Step(sentence="It can go on from its checkpoints.", command=shell_command("resume", place)),)
+        if any(run.expected for run in content.history.runs.values()):
+            return (Step(sentence="It can go on from its checkpoints.", command=shell_command("resume", place)),)
+        anew = _anew(content, "fixed")
+        return (Step(sentence="No replicate is left: correct what failed, then run it anew.", command=anew),)
     return tuple(_after(content))
 
 

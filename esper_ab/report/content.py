@@ -49,7 +49,7 @@ class Content:
     @property
     def title(self) -> str:
         between = " against " if len(self.groups) == 2 else ", "
-        return f"{between.join(self.groups)} on {self.history.plan.experiment.task}"
+        return f"{between.join(self.groups)} on {self.history.plan.experiment.task_title}"
 
     def of_group(self, group: str) -> tuple[RunOutcome, ...]:
         """Return the outcomes of one group, by replicate."""

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from esper_ab.contracts.kinds import TRAINER_PREFIX
 from esper_ab.contracts.measures import Margin
 from esper_ab.contracts.records import GroupName
 from esper_ab.contracts.settings import (
@@ -101,3 +102,8 @@ class ResolvedExperiment(ExperimentSettings, frozen=True, kw_only=True):
     eval_hosts: PositiveInt  # grown by each trained policy's sampled actions; the same for every group
     placement: Literal["spread", "share", "alternate", "sequence"] = "spread"
     arithmetic: Arithmetic = Arithmetic()
+
+    @property
+    def task_title(self) -> str:
+        """The task as people call it: a trainer's without the mark of its kind."""
+        return self.task.removeprefix(TRAINER_PREFIX)

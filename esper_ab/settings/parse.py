@@ -166,7 +166,8 @@ def _check_key(assignment: Assignment, *, in_group: bool, free: bool) -> Assignm
             " for all of them",
         )  # fmt: skip
     known = [*GROUP_KEYS, *SHORT] if in_group else [*GROUP_KEYS, *SHORT, *EXPERIMENT_KEYS]
-    hint = foreign(key) or which_setting(key, known)
+    own = f"a setting of the trainer's own is {TRAINER}{key}" if free and "." not in key else ""
+    hint = own or foreign(key) or which_setting(key, known)
     if key.startswith(TRAINER) and not foreign(key):
         hint = "settings of a trainer of your own go with --trainer"
     raise UsageError(f"{assignment.origin}: unknown key {key!r}; {hint}")

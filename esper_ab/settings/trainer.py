@@ -45,14 +45,17 @@ def trained(values: dict[str, Any], groups: Sequence[Group], said: Sequence[Assi
             "a trainer of your own needs two groups or more that differ in its settings, as in --group "
             "slow:trainer.lr=1e-4 --group fast:trainer.lr=1e-3"
         )
-    if not values.get("outcome_better"):
-        raise UsageError(Setting("outcome_better"), " is missing: say whether higher or lower is better")
-    if values.get("margin") is None:
-        unit = f", in {values['outcome_unit']}" if values.get("outcome_unit") else ""
-        raise UsageError(
-            Setting("margin"), f" is missing: no trainer declares one; say which difference in its outcome is worth "
-            f"acting on{unit}",
-        )  # fmt: skip
+    unit = f", in {values['outcome_unit']}" if values.get("outcome_unit") else ""
+    needed = {
+        "outcome_better": "whether higher or lower is better",
+        "margin": f"which difference in the outcome is worth acting on{unit}",
+        **({"outcome": "where the command leaves it, as in json:result.json:return"} if is_command(reference) else {}),
+    }
+    missing = [key for key in needed if values.get(key) in (None, "")]
+    if missing:
+        raise UsageError(*[
+            part for key in missing for part in ("; ", Setting(key), f" is missing: say {needed[key]}")
+        ][1:])  # fmt: skip
     read_range(values.get("outcome_range", ""))
     rehearsal = read_rehearsal(values.get("rehearsal", ()))
     if not is_command(reference):

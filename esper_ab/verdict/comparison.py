@@ -13,7 +13,7 @@ from esper_ab.stats.pair import Data, Pair, Samples, before, endpoints
 from esper_ab.stats.paired_difference import PairedDifference, paired_difference
 from esper_ab.stats.proportions import Proportions
 from esper_ab.stats.signed_rank import signed_rank
-from esper_ab.verdict import headline, sentences
+from esper_ab.verdict import caveats, headline, sentences
 from esper_ab.verdict.decision import Grounds, decide, decided
 from esper_ab.verdict.descriptive import describe
 from esper_ab.verdict.evidence import Assessment, DifferenceInterval, Evidence, Kind, Level, Numbers
@@ -50,7 +50,7 @@ class Comparison(Evidence):
     @property
     def caveats(self) -> tuple[str, ...]:
         """What a careful reader must know besides, one sentence or two each."""
-        return sentences.caveats(self)
+        return caveats.caveats(self)
 
 
 def compare(

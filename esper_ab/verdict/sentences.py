@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from esper_ab.design.design import Design, rule
 from esper_ab.design.pairs_needed import MOST_NAMED, PairsNeeded
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS, smallest_p
 from esper_ab.stats.pair import alike, endpoints
-from esper_ab.stats.statistic import Beside
 from esper_ab.stats.text import digits_apart, n_pairs, p_beside, p_text, percent, signed
-from esper_ab.verdict.descriptive import statistics
 from esper_ab.verdict.evidence import DifferenceInterval, Evidence
-from esper_ab.verdict.sentences_on_losses import on_collapse, on_losses
-from esper_ab.verdict.word import CLAIMS, DIFFERENT, Verdict
+from esper_ab.verdict.word import CLAIMS, Verdict
 
-_FEW = 10  # runs, from which on an unequal number costs little
-_UNEQUAL = "More of the other hardly narrow the interval; skewed outcomes may double the false claims."
 _NO_DIFFERENCE = (
     "their settings differ, but no decision of these runs depended on it. Longer training may tell them apart, or what "
     "differs is never used in this task."
@@ -97,8 +90,10 @@ def _no_inference(evidence: Evidence) -> str:
         return f"NO INFERENCE ({none}). Nothing can be said about {a} and {b}."
     sd, design = evidence.question.run_sd, evidence.question.design
     how = f" (--replicates {LEAST_PAIRS})" if evidence.question.recorded else ""
-    spread = "How far apart two runs of one group fall is unknown without a calibration" if sd is None else (
-        f"The endpoints of runs of one group have a standard deviation of about {design.size(sd)} (calibration)"
+    spread = (
+        "How far apart two runs of one group fall is unknown without a calibration"
+        if sd is None
+        else f"The endpoints of runs of one group have a standard deviation of about {design.size(sd)} (calibration)"
     )
     return (
         f"NO INFERENCE (1 pair). {_head(evidence)}. These are two runs. {spread}. Nothing follows about the groups. "
@@ -229,8 +224,10 @@ def _shown(evidence: Evidence) -> str:
         return shown + exact + evidence.worded(f" A verdict needs at least {LEAST_PAIRS} pairs.")
     lacking = "no test, no interval and no verdict"
     if evidence.constant:
-        answer = "no test of a mean applies to a constant; this is the answer for these seeds"
-        return f": every pair differs by {evidence.constant}; {answer}."
+        return (
+            f": every pair differs by {evidence.constant}; no test of a mean applies to a constant; this is the answer "
+            "for these seeds."
+        )
     if constant:
         return f" in every pair: without any spread there is {lacking}."
     if evidence.degenerate and evidence.plain is not None and evidence.plain.degenerate:
@@ -252,7 +249,7 @@ def _next_look(evidence: Evidence) -> str:
     course, design = evidence.course, evidence.question.design
     if course.finished:
         return ""
-    coming = _looks_to_come(evidence)
+    coming = looks_to_come(evidence)
     if coming and coming[-1] >= LEAST_PAIRS:
         number = f"look {design.looks.index(coming[0]) + 1} of {len(design.looks)}"
         return f"It can be decided after replicate {coming[0]} ({number}), not before."
@@ -262,7 +259,7 @@ def _next_look(evidence: Evidence) -> str:
     return f"It can be decided after every further pair{since}."
 
 
-def _looks_to_come(evidence: Evidence) -> list[int]:
+def looks_to_come(evidence: Evidence) -> list[int]:
     """Return the planned looks that were not taken yet, in replicates."""
     taken = evidence.last_look.replicates if evidence.last_look is not None else 0
     return [look for look in evidence.question.design.looks if look > taken]
@@ -304,96 +301,3 @@ def _about(needed: PairsNeeded, there: int) -> tuple[str, str]:
         return f"more than {MOST_NAMED}", ""
     high = f"{max(0, needed.high - there)}" if needed.high <= MOST_NAMED else f"more than {MOST_NAMED}"
     return f"about {needed.pairs - there}", f"80 % range {max(0, needed.low - there)} to {high}"
-
-
-def caveats(evidence: Evidence) -> tuple[str, ...]:
-    """Write what a careful reader must know besides the verdict, a sentence or two each."""
-    if not evidence.data:
-        return (*_on_progress(evidence), *on_losses(evidence))
-    return (
-        *_on_progress(evidence), *on_losses(evidence), *on_collapse(evidence), *_on_data(evidence),
-        *_on_design(evidence), *_on_numbers(evidence),
-    )  # fmt: skip
-
-
-def _on_progress(evidence: Evidence) -> list[str]:
-    course, planned, done = evidence.course, evidence.question.planned, len(evidence.pairs)
-    if course.finished or done >= planned:
-        return []
-    said = f"{done} of {planned} planned pairs are complete."
-    if not _looks_to_come(evidence):  # the anytime-valid rule may be looked at after every pair
-        return [said]
-    return [
-        f"{said} A verdict is given at the planned looks only: looking at other times and stopping at a good moment "
-        "raises the false alarms."
-    ]
-
-
-def _on_data(evidence: Evidence) -> Iterator[str]:
-    """Say what another test than the paired t goes by."""
-    if evidence.proportions is not None:
-        adjusted = ", not adjusted for lane and start order" if evidence.question.design.adjusted else ""
-        one = f"{evidence.proportions.one:g}"
-        yield f"Every outcome is 0 or {one}: an exact test and Newcombe's interval decide{adjusted}."
-    if evidence.samples is not None:
-        few, many = sorted((len(evidence.samples.a), len(evidence.samples.b)))
-        if 1 < few < _FEW and 2 * few < many:
-            yield f"Unequal groups: the spread of {few} runs decides. {_UNEQUAL}"
-
-
-def _on_design(evidence: Evidence) -> list[str]:
-    question, course = evidence.question, evidence.course
-    design, found = question.design, []
-    if not question.paired:
-        found.append("Unpaired: the runs of a replicate share no randomness; which runs form a pair means nothing.")
-    if not design.early_stop:
-        found.append("No early stop: pairs after the deciding look are in the numbers, not in the decision.")
-    if not design.positions_matter:
-        found.append("Not adjusted for lane and start order: no record can depend on them here.")
-    elif design.positions > 1 and not design.adjusted and evidence.used > 1:
-        why = "too few pairs at the first look" if design.too_few_to_adjust else "not estimable in this order"
-        found.append(f"Not adjusted for lane and start order: {why}.")
-    if course.standing == "futile":
-        found.append("Stopped for futility: what further pairs would have shown, EQUIVALENT included, is unknown.")
-    if course.decision == "crossed" and course.decided_at is not None and design.early_stop:
-        overestimated = "differences that stop early are overestimated on average."
-        if course.looks[-1].bound_e is not None:
-            found.append(f"It stopped as soon as the evidence sufficed: {overestimated}")
-        elif course.decided_at < question.planned:
-            found.append(f"It was decided before the planned end: {overestimated}")
-    return found
-
-
-def beside(evidence: Evidence) -> Beside:
-    """Return what a descriptive statistic may know of the comparison that it is shown beside."""
-    question, verdict = evidence.question, evidence.verdict
-    return Beside(
-        a=question.a, b=question.b, claimed=verdict in DIFFERENT,
-        alpha=evidence.last_look.alpha if evidence.last_look else question.alpha,
-        bound=(evidence.last_look and evidence.last_look.bound_p) or question.alpha,
-        undecided=verdict is Verdict.INCONCLUSIVE and not evidence.capped_by and not evidence.proportions,
-        unit=question.design.outcome.apart, digits=question.design.digits,
-        pairs=max(map(len, endpoints(evidence.data))) if evidence.samples else evidence.used,
-    )  # fmt: skip
-
-
-def _on_numbers(evidence: Evidence) -> list[str]:
-    constant = evidence.plain is not None and evidence.plain.sd == 0.0
-    found, there = [_coarse(evidence)] if constant and not evidence.same_records else [], beside(evidence)
-    for name, statistic in statistics().items():
-        if (result := evidence.descriptive[name]) is not None:
-            found += [*filter(None, [statistic.contradicts(result, there)]), *statistic.caveats(result, there)]
-    return found
-
-
-def _coarse(evidence: Evidence) -> str:
-    """Explain equal differences in every pair: the outcome is coarse or saturated."""
-    a, b, look = evidence.question.a, evidence.question.b, "look for a coarse or saturated outcome"
-    though = ", though their records differ" if evidence.question.recorded else ""
-    used = evidence.pairs[: evidence.used]
-    if any(pair.a != pair.b for pair in used):
-        return "Every pair differs by the same amount: check that the seed reaches what is random in these runs."
-    if len({pair.a for pair in used}) == 1:
-        every = evidence.question.design.value(used[0].a)
-        return f"Every endpoint of {a} and {b} is {every}{though}: {look}."
-    return f"{a} and {b} have equal endpoints in every pair{though}: {look}."

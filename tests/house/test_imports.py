@@ -31,7 +31,6 @@ ALLOWED: dict[str, set[str]] = {
     "attach": {"rich"},
     "board": {"numpy", "matplotlib", "jinja2"},
     "compare": {"numpy"},
-    "completion": set(),
     "design": {"numpy"},
     "doctor": set(),
     "evaluate": set(),
@@ -56,7 +55,6 @@ ALLOWED: dict[str, set[str]] = {
 CALLS: dict[str, tuple[str, ...]] = {
     "board": ("board", ".", "--out", "board.html"),
     "compare": ("compare", "EXPERIMENT", "COPY"),
-    "completion": ("completion", "bash"),
     "design": ("design", "--groups", "a,b", "--replicates", "6", "--margin", "1", "--dry-run"),
     "doctor": ("doctor",),
     "evaluate": ("evaluate", "EXPERIMENT/policies/wait/0.pt"),

@@ -12,8 +12,8 @@ from pathlib import Path
 import click
 import pytest
 
-from esper_ab.commands._completing import ExperimentDirectory
 from esper_ab.commands._exit_status import invoke
+from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.commands.cli import TABLE, group, load_command
 from esper_ab.external.endpoints import MEAN
 from esper_ab.journal.lock import Lock

@@ -66,7 +66,11 @@ def test_a_command_comes_to_its_outcomes_and_its_log(tmp_path: Path, monkeypatch
     found = {name: run.endpoint for name, run in outcomes(history).items()}
     differences = [found[f"fast/{replicate}"] - found[f"slow/{replicate}"] for replicate in range(2)]
     assert differences == pytest.approx([1.0, 1.0])  # the seeds are the same, and only they are drawn from
-    assert "training with 1" in (tmp_path / "runs/command/logs/slow-0.log").read_text()
+    log = (tmp_path / "runs/command/logs/slow-0.log").read_text()
+    assert "training with 1" in log
+    page = (tmp_path / "runs/command/report.html").read_text() + (tmp_path / "runs/command/summary.txt").read_text()
+    for foreign in ("trainer:", "Learning curves", "episodes of"):  # of another task, or of one with curves
+        assert foreign not in page + log
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
@@ -95,7 +99,7 @@ def test_a_trainer_that_exits_in_training_is_an_error_that_is_told_in_full_once(
     assert ended.returncode == WorkerFailed.exit_code
     warnings = [line for line in ended.stderr.splitlines() if line.startswith("warning:")]
     told = [
-        [line.endswith(": the same as before") for line in warnings if f"0, in episode 2 of run {run}" in line]
+        [line.endswith(": the same as before") for line in warnings if f", in episode 2 of run {run}" in line]
         for run in ("a/0", "b/0")
     ]
     assert [False, True, True] in told  # the other run may be given up with it, before its third worker dies

@@ -64,6 +64,10 @@ def untyped(facts, params):
     return facts.env_reward
 
 
+def told(facts):
+    return np.array([info["place"] for info in facts.info])
+
+
 def broken(facts):
     return facts.env_reward / 0.0
 

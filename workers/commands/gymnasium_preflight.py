@@ -109,6 +109,7 @@ def _played(questions: Questions, code: tuple[UserReward, ...], folder: Path) ->
     task = TaskFacts(
         name=questions.task, title="Gymnasium", measures=declared, kind=GYMNASIUM,
         repeats=repeats, carries=carries, step_s=first.took_s / max(1, steps), episode_steps=limit,
+        seen_steps=max(end.steps for end in first.ends) % _LIMIT,  # an episode of that many has not ended
         observation_width=codec.spaces.observation_width, action_bounds=codec.bounds,
     )
     problems = {group: look.reward_problems[group] for group in questions.rewards if group in look.reward_problems}
@@ -140,11 +141,15 @@ class _Look:
         self._steps += 1
         if not self.unusable and not np.isfinite(facts.observation).all():
             self.unusable = f"what it shows before step {self._steps} is not finite: {facts.observation.tolist()}"
+        # Random actions may end every episode at once, by a limit; a policy's episodes end one by one.
+        over = (facts.terminated | facts.truncated).any()
+        views = (facts, facts.of(np.arange(len(facts.stepped)) > 0)) if over else (facts,)
         for group, (mode, function) in list(self._rewards.items()):
             try:
-                values = function(facts)
-                if wrong := flaw(values):
-                    raise ValueError(f"reward mode {mode!r} {wrong} at step {self._steps}: {values.tolist()}")
+                for one in views:
+                    values = function(one)
+                    if wrong := flaw(np.where(one.stepped, values, 0.0)):
+                        raise ValueError(f"reward mode {mode!r} {wrong} at step {self._steps}: {values.tolist()}")
             except ValueError as error:
                 self._problem(group, mode, error)
 

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from esper_ab.contracts.errors import USER_FAULTS
+from esper_ab.contracts.errors import USER_FAULTS, UserCodeFailed
 from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
 from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.rng import RngPath
@@ -73,6 +73,7 @@ class _Place:
 
     def __init__(self, spec: GymSpec) -> None:
         self.env, self._codec, self._keeps = spec.make(), spec.codec, spec.keeps_observations
+        self._repeats = spec.repeats
         whole = self.env.unwrapped
         if id(whole) in _in_use:
             one = "what makes environments returned one that is in use"
@@ -88,7 +89,7 @@ class _Place:
         except OSError:
             raise  # a lack of room may be waited for
         except USER_FAULTS as error:
-            raise _failed("reset", self.env.reset, error) from error
+            raise _failed("reset", self.env.reset, error, repeats=self._repeats) from error
         self.decisions: list[NDArray[Any]] = []  # since the reset
         self.episode = GymEpisode(observations=[self.seen] if self._keeps else [])
 
@@ -100,7 +101,7 @@ class _Place:
         except OSError:
             raise
         except USER_FAULTS as error:
-            raise _failed("step", self.env.step, error) from error
+            raise _failed("step", self.env.step, error, repeats=self._repeats) from error
         episode = self.episode
         self.decisions.append(decision.copy())
         if self._keeps:
@@ -141,10 +142,10 @@ def _parts(returned: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
     return returned
 
 
-def _failed(name: str, method: Callable[..., Any], error: BaseException) -> ValueError:
-    """Say in one line which method of an environment went wrong, and where."""
+def _failed(name: str, method: Callable[..., Any], error: BaseException, *, repeats: bool) -> ValueError:
+    """Say in one line which method of an environment went wrong, and where; for good, if the environment `repeats`."""
     reason = str(error) if isinstance(error, ValueError) else one_line(error)
-    return ValueError(f"{name} of the environment: {reason}{line_of(error, method)}")
+    return (UserCodeFailed if repeats else ValueError)(f"{name} of the environment: {reason}{line_of(error, method)}")
 
 
 class GymEnvironments:
@@ -195,15 +196,11 @@ class GymEnvironments:
         truncated = alive & ~terminated & (over | last)
         goes_on = truncated & ~over & spec.continues
         facts = GymFacts(
-            observation=_where(alive, before.observation), action=_where(alive, given),
-            next_observation=_where(alive, observed), env_reward=rewards, terminated=terminated,
-            truncated=truncated & ~goes_on,
-            step=_where(alive, np.array([len(episode.actions) for episode in episodes], dtype=np.int64)),
-            info=tuple(
-                MappingProxyType(episode.info if one else {})
-                for episode, one in zip(episodes, alive.tolist(), strict=True)
-            ),
-        )
+            observation=before.observation, action=given, next_observation=observed, env_reward=rewards,
+            terminated=terminated, truncated=truncated & ~goes_on,
+            step=np.array([len(episode.actions) for episode in episodes], dtype=np.int64),
+            info=tuple(MappingProxyType(episode.info) for episode in episodes), stepped=alive,
+        ).of(alive)
         ended = terminated | truncated
         restarted = ended & (spec.resets and not last)
         cut = Cut(truncated=truncated, last=facts.next_observation, restarted=restarted, goes_on=goes_on)
@@ -274,7 +271,7 @@ class GymEnvironments:
         outcomes = [float(spec.outcome(episode)) for episode in episodes]
         worst, failed = spec.worst, not all(map(countable, outcomes))
         if failed and worst is None:
-            raise ValueError(
+            raise UserCodeFailed(
                 f"the outcome of environment {env} is no number from -{LARGEST_OUTCOME:g} to {LARGEST_OUTCOME:g}: "
                 f"{outcomes}; with --outcome-range LOW..HIGH the worse end stands for it, or an --outcome of your own, "
                 "path.py:function, says what such an episode is worth"
@@ -297,13 +294,6 @@ class GymEnvironments:
             step=self._step, alive=self._alive.copy(), masks=codec.masks, observation=observed, low=codec.low,
             high=codec.high, integers=codec.integers,
         )
-
-
-def _where(alive: Bools, values: NDArray[Any]) -> NDArray[Any]:
-    """Return `values` [E, …], zeros where an environment has ended."""
-    if alive.all():
-        return values
-    return np.where(alive.reshape(-1, *[1] * (values.ndim - 1)), values, 0).astype(values.dtype)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,9 @@ from workers.arrays import Bools, Floats, Ints, ReadOnlyArrays
 
 @dataclass(frozen=True, kw_only=True)
 class GymFacts(ReadOnlyArrays):
-    """Complete input of a reward: one step of E environments side by side. Where one has ended, its row is zeros.
+    """Complete input of a reward: one step of E environments side by side.
+
+    An environment that has ended is not `stepped`: its row is zeros, and its `info` that of its last step.
 
     Facts are read only: all rewards of a step, the policy and the next observation share them.
     """
@@ -27,6 +29,18 @@ class GymFacts(ReadOnlyArrays):
     truncated: Bools  # [E] by the environment's own limit or that of the run
     step: Ints  # [E] of the environment's episode, from 1
     info: tuple[Mapping[str, Any], ...]  # E of them, what the environment returned; read only, too
+    stepped: Bools  # [E] False: the episode has ended before this step, and what a reward returns for it is ignored
+
+    def of(self, stepped: Bools) -> GymFacts:
+        """Return the facts of a step in which only the environments `stepped` are still alive."""
+        if stepped.all():
+            return self
+        rows: dict[str, Any] = {
+            name: np.where(stepped.reshape(-1, *[1] * (value.ndim - 1)), value, np.zeros_like(value))
+            for name, value in vars(self).items()
+            if isinstance(value, np.ndarray)
+        }
+        return replace(self, **rows)
 
 
 @dataclass(kw_only=True)

@@ -6,7 +6,7 @@ Every error is a ValueError of one line that names what was asked for, the fault
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from gymnasium.envs import registration
 
-from esper_ab.contracts.errors import USER_FAULTS
+from esper_ab.contracts.errors import USER_FAULTS, UserCodeFailed
 from esper_ab.contracts.kinds import ENV_REWARD, GYM_PREFIX, INFO_PREFIX
 from esper_ab.contracts.settings import RewardSettings
 from workers.arrays import Floats
@@ -23,7 +23,7 @@ from workers.gymnasium_task.environments import Env, close
 from workers.gymnasium_task.facts import GymEpisode, GymFacts
 from workers.gymnasium_task.spaces import Codec
 from workers.user_rewards.declared import annotation_of, fields_of
-from workers.user_rewards.user_code import line_of, load_module, one_line
+from workers.user_rewards.user_code import function_of, line_of, load_module, numbers, one_line
 
 Load = Callable[[str, str], ModuleType]  # what it is for, reference -> the module that has the function
 Reward = Callable[[GymFacts], Floats]
@@ -97,6 +97,8 @@ def outcome_of(outcome: str, load: Load) -> Outcome:
     if not outcome:
         return env_return
     what = f"outcome {outcome!r}"
+    if ":" not in outcome:
+        raise ValueError(f"{what}: expected {INFO_PREFIX}{outcome}, or path/to/file.py:function or module:function")
     if not outcome.startswith(INFO_PREFIX):
         return _number(user_function(what, outcome, load, ("(episode)",)), what)
     key = outcome.removeprefix(INFO_PREFIX)
@@ -116,7 +118,7 @@ def _number(function: Callable[[GymEpisode], Any], what: str) -> Outcome:
             found = float(function(episode))
         except USER_FAULTS as error:
             reason = str(error) if isinstance(error, ValueError) else one_line(error)
-            raise ValueError(f"{what}: {reason}{line_of(error, function)}") from error
+            raise UserCodeFailed(f"{what}: {reason}{line_of(error, function)}") from error
         return found
 
     return number
@@ -134,13 +136,7 @@ def reward_of(settings: RewardSettings, load: Load) -> Reward:
     constants = _constants(function, settings.params, module, what)
 
     def reward(facts: GymFacts) -> Floats:
-        try:
-            found = np.asarray(function(facts, *constants))
-        except USER_FAULTS as error:
-            raise ValueError(f"{what} failed: {one_line(error)}{line_of(error, function)}") from error
-        if found.shape != facts.env_reward.shape or found.dtype.kind not in "fiub":
-            raise ValueError(f"{what} returned shape {found.shape} {found.dtype}, not {facts.env_reward.shape} float64")
-        return found.astype(np.float64, copy=False)
+        return numbers(what, function, (facts, *constants), facts.env_reward.shape)
 
     return reward
 
@@ -183,19 +179,4 @@ def _found(what: str, reference: str, load: Load, forms: tuple[str, ...]) -> tup
     if not place or not name:
         raise ValueError(f"{what}: expected path/to/file.py:function or module:function")
     module = load(what, reference)
-    function = getattr(module, name, None)
-    if not callable(function):
-        found = inspect.getmembers(module, inspect.isfunction)
-        own = [key for key, one in found if one.__module__ == module.__name__ and not key.startswith("_")]
-        raise ValueError(f"{what}: no function {name!r} there; it has {', '.join(own) or 'none'}")
-    if not any(_takes(function, form.strip("()").split()) for form in forms):
-        raise ValueError(f"{what}: it must take {' or '.join(forms)}")
-    return module, function
-
-
-def _takes(function: Callable[..., Any], arguments: Sequence[str]) -> bool:
-    try:
-        inspect.signature(function).bind(*arguments)
-    except (TypeError, ValueError):
-        return False
-    return True
+    return module, function_of(what, module, name, *forms)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from esper_ab.contracts import link_keys
-from esper_ab.contracts.errors import USER_FAULTS, OutOfMemory
+from esper_ab.contracts.errors import USER_FAULTS, OutOfMemory, UserCodeFailed
 from esper_ab.contracts.installed_code import sources_imported
 from esper_ab.contracts.messages import PROTOCOL, Failed, Hello, Lane, WorkerOrder
 from esper_ab.contracts.settings import Arithmetic
@@ -90,7 +90,10 @@ def _serve(
 
 
 def failure(error: BaseException) -> Failed:
-    """Build the report of an error: one line, and the end of the traceback."""
+    """Build the report of an error: one line, and the end of the traceback where that is not the user's alone."""
+    if isinstance(error, UserCodeFailed):
+        summary = str(error).splitlines()[0][:_SUMMARY_CHARS]
+        return Failed(summary=summary, traceback="", again=error.again)
     summary = f"{type(error).__name__}: {error}".splitlines()[0][:_SUMMARY_CHARS]
     lines = "".join(traceback.format_exception(error))
     return Failed(summary=summary, traceback=lines[-_TRACEBACK_CHARS:], again=not isinstance(error, OutOfMemory))

@@ -101,7 +101,7 @@ def _how_much(spec: messages.RunSpec) -> str:
 def _run(link: Link, files: Files, assigned: messages.Assign, makers: Makers) -> None:
     """Execute one run: restore it as far as it was recorded, warm up, train what is left, evaluate."""
     spec = assigned.spec
-    _say(f"{spec.ref.name}: {spec.episodes} episodes of {spec.n_envs} environments on {spec.ref.lane}")
+    _say(f"{spec.ref.name} on {spec.ref.lane}")
     files.bring_code(spec, _waiting(link, spec, assigned.milestone, "warm-up"))
     session = makers.session(spec)
     start, damaged = _take_up(link, session, files, assigned)

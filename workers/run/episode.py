@@ -12,6 +12,7 @@ from typing import TypeVar
 import msgspec
 import numpy as np
 
+from esper_ab.contracts.errors import UserCodeFailed
 from esper_ab.contracts.records import EnvEpisode, SeedEvent, finite
 from esper_ab.contracts.rng import RngPath
 from workers.arrays import Floats, flaw
@@ -46,8 +47,8 @@ def step_through(
 ) -> dict[str, Floats]:
     """Step through an episode at `paths`, one per environment; return the sums of `rewards`, and ask for no outcome.
 
-    The decider learns from the first of `rewards`; the others are only summed. ValueError when a reward is not finite
-    or too large to compute with; it names the mode.
+    The decider learns from the first of `rewards`; the others are only summed. UserCodeFailed when a reward is not
+    finite or too large to compute with; it names the mode.
     """
     decider.begin_episode(env.n_envs)
     seen = env.begin(paths)
@@ -72,10 +73,10 @@ def step_through(
 
 
 def _earned(mode: str, values: Floats, seen: Seen) -> Floats:
-    """Return rewards [E], 0 where an environment has ended; ValueError when nobody can compute with another one."""
+    """Return rewards [E], 0 where an environment has ended; UserCodeFailed when nobody can compute with another one."""
     earned = np.where(seen.alive, values, 0.0)
     if wrong := flaw(earned):
-        raise ValueError(f"reward mode {mode!r} {wrong} at step {seen.step}: {values.tolist()}")
+        raise UserCodeFailed(f"reward mode {mode!r} {wrong} at step {seen.step}: {values.tolist()}")
     return earned
 
 

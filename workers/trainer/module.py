@@ -87,7 +87,10 @@ def as_planned(order: TrainerOrder, experiment_dir: Path) -> PythonTrainer:
 
 def _of(module: ModuleType, what: str) -> PythonTrainer:
     sys.modules[module.__name__] = module  # where pickle looks names up
-    train, evaluate = (_function(module, what, name, call) for name, call in (("train", 1), ("evaluate", 2)))
+    train, evaluate = (
+        user_code.function_of(what, module, name, call)
+        for name, call in (("train", "(run)"), ("evaluate", "(run, state)"))
+    )
     if not inspect.isgeneratorfunction(inspect.unwrap(train)):
         raise ValueError(f"{what}: train(run) yields no points; at the end of each, yield run.Point(metrics, state=…)")
     settings = getattr(module, "Settings", TrainerSettings)
@@ -98,19 +101,6 @@ def _of(module: ModuleType, what: str) -> PythonTrainer:
     if needed:
         raise ValueError(f"{what}: Settings.{needed[0]} has no default")
     return PythonTrainer(train, evaluate, settings, {field.name: field.type for field in fields})
-
-
-def _function(module: ModuleType, what: str, name: str, arguments: int) -> Callable[..., Any]:
-    function = getattr(module, name, None)
-    call = f"{name}({', '.join(('run', 'state')[:arguments])})"
-    if not callable(function):
-        raise ValueError(f"{what}: no function {call} there")
-    try:
-        inspect.signature(function).bind(*[None] * arguments)
-    except (TypeError, ValueError):
-        raise ValueError(f"{what}: {name} cannot be called like that; it must be {call}") from None
-    typed: Callable[..., Any] = function
-    return typed
 
 
 def number(value: Any, what: str) -> float:

@@ -54,7 +54,7 @@ def rehearse(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
     """Load and rehearse a trainer; a fault is the `problem` of the answer."""
     try:
         return (_of_command if is_command(question.reference) else _of_python)(question, doing)
-    except (ValueError, OSError, script.ScriptFailed) as error:
+    except (ValueError, OSError) as error:
         return TrainerFacts(problem=" ".join(str(error).split()))
 
 

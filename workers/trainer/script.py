@@ -11,6 +11,7 @@ from pathlib import Path
 
 from esper_ab.contracts.below import folder_below, open_below
 from esper_ab.contracts.endings import how_ended
+from esper_ab.contracts.errors import UserCodeFailed
 from esper_ab.contracts.own_packages import alone_command
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.trainer import OUT, SEED, OutcomeSource, TrainerValue, fill
@@ -23,8 +24,10 @@ _SEEDS = 2**31  # what every library takes as a seed
 _LINES, _LINE_CHARS = 3, 160  # of its output, in a message
 
 
-class ScriptFailed(RuntimeError):
+class ScriptFailed(UserCodeFailed):
     """A command ended with an error; one line with the end of its output."""
+
+    again = True  # it may have lacked what is there next time
 
 
 def seed_at(path: RngPath) -> int:
@@ -92,7 +95,10 @@ def run_script(
         guarded.stdin.close()  # upon which it ends the program, if that has not ended by itself
         guarded.wait()
     if status:
-        raise ScriptFailed(f"{' '.join(words)[:_LINE_CHARS]} {how_ended(status)}: {_end_of(root / name, before)}")
+        end = _end_of(root / name, before)
+        if "IsADirectoryError" in end:
+            end += f"; {{{OUT}}} is a folder: give the script a file in it, as in {{{OUT}}}/result.json"
+        raise ScriptFailed(f"{' '.join(words)[:_LINE_CHARS]} {how_ended(status)}: {end}")
 
 
 def _end_of(log: Path, begin: int) -> str:

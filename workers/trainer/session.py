@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from esper_ab.contracts.errors import UserCodeFailed
 from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import (
@@ -113,7 +114,7 @@ class TrainerSession(ABC):
         """Return the record of an outcome; the worst one stands for one that is no number."""
         failed, worst = not countable(outcome), self.order.worst
         if failed and worst is None:
-            raise ValueError(
+            raise UserCodeFailed(
                 f"the outcome is {outcome}, no number from -{LARGEST_OUTCOME:g} to {LARGEST_OUTCOME:g}; with "
                 "--outcome-range the worse end of it stands for what is none"
             )

@@ -5,17 +5,12 @@ Every error is a ValueError of one line that names the mode, the fault and what 
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
-from types import ModuleType
-
-import numpy as np
 
 from esper_ab.contracts import catalog
-from esper_ab.contracts.errors import USER_FAULTS
 from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.settings import RewardSettings
 from workers.facts import Floats, StepFacts
@@ -26,6 +21,7 @@ RewardFunction = Callable[[StepFacts, RewardSettings], Floats]
 Find = Callable[[str], RewardFunction]  # a mode's name -> its function
 _PACKAGE = "workers.rewards"
 _FORMS = "path/to/file.py:function or module:function"
+_CALL = "(facts, settings)"
 
 
 def find_reward(mode: str) -> RewardFunction:
@@ -46,8 +42,9 @@ def find_reward(mode: str) -> RewardFunction:
 def user_function(mode: str) -> tuple[RewardFunction, UserCode]:
     """Return a user's reward function and the code it was loaded from; executes the code once."""
     place, _, attribute = mode.rpartition(":")
-    code = _user_code.load(f"reward mode {mode!r}", place)
-    return _checked(_function(mode, code.module, attribute), mode), code
+    what = f"reward mode {mode!r}"
+    code = _user_code.load(what, place)
+    return _checked(_user_code.function_of(what, code.module, attribute, _CALL), mode), code
 
 
 def as_planned(codes: Sequence[RewardCode], experiment_dir: Path) -> Find:
@@ -61,9 +58,9 @@ def as_planned(codes: Sequence[RewardCode], experiment_dir: Path) -> Find:
 
 
 def _planned(code: RewardCode, experiment_dir: Path) -> RewardFunction:
-    mode = code.reference
-    module = _user_code.load_planned(f"reward mode {mode!r}", code, experiment_dir)
-    return _checked(_function(mode, module, mode.rpartition(":")[2]), mode)
+    mode, what = code.reference, f"reward mode {code.reference!r}"
+    module = _user_code.load_planned(what, code, experiment_dir)
+    return _checked(_user_code.function_of(what, module, mode.rpartition(":")[2], _CALL), mode)
 
 
 def _of_catalog(mode: str) -> RewardFunction:
@@ -76,31 +73,9 @@ def _of_catalog(mode: str) -> RewardFunction:
     raise ValueError(f"no reward mode {mode!r}: {hint}it is one of {', '.join(names)}, or {_FORMS}")
 
 
-def _function(mode: str, module: ModuleType, attribute: str) -> RewardFunction:
-    function = getattr(module, attribute, None)
-    if not callable(function):
-        members = inspect.getmembers(module, inspect.isfunction)
-        own = [name for name, member in members if member.__module__ == module.__name__ and not name.startswith("_")]
-        raise ValueError(f"reward mode {mode!r}: no function {attribute!r} there; it has {', '.join(own) or 'none'}")
-    try:
-        inspect.signature(function).bind("facts", "settings")
-    except (TypeError, ValueError):
-        raise ValueError(f"reward mode {mode!r}: it must take (facts, settings)") from None
-    typed: RewardFunction = function
-    return typed
-
-
 def _checked(function: RewardFunction, mode: str) -> RewardFunction:
     @wraps(function)
     def checked(facts: StepFacts, settings: RewardSettings) -> Floats:
-        try:
-            result = np.asarray(function(facts, settings))
-        except USER_FAULTS as error:
-            place = _user_code.line_of(error, function)
-            raise ValueError(f"reward mode {mode!r} failed: {_user_code.one_line(error)}{place}") from error
-        if result.shape != facts.op.shape or result.dtype.kind not in "fiub":
-            found = f"shape {result.shape} {result.dtype}"
-            raise ValueError(f"reward mode {mode!r} returned {found}, not {facts.op.shape} float64")
-        return result.astype(np.float64, copy=False)
+        return _user_code.numbers(f"reward mode {mode!r}", function, (facts, settings), facts.op.shape)
 
     return checked

@@ -13,16 +13,20 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from esper_ab.contracts.errors import USER_FAULTS
+import numpy as np
+
+from esper_ab.contracts.errors import USER_FAULTS, UserCodeFailed
 from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.source_files import source_sha256
+from workers.arrays import Floats
 
 _NEVER_FORGOTTEN = ("__main__", "esper_ab", "workers")
 _LOADING = threading.Lock()  # runs may be threads of one process, and its module table is one
@@ -119,6 +123,37 @@ def line_of(error: BaseException, function: Callable[..., object]) -> str:
     file = inspect.unwrap(function).__code__.co_filename if hasattr(inspect.unwrap(function), "__code__") else ""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     return f" ({Path(file).name}, line {lines[-1]})" if file and lines else ""
+
+
+def function_of(what: str, module: ModuleType, name: str, *forms: str) -> Callable[..., Any]:
+    """Return a user's function that may be called in one of `forms`, as "(facts, settings)"."""
+    function: Any = getattr(module, name, None)
+    if not callable(function):
+        members = inspect.getmembers(module, inspect.isfunction)
+        own = [key for key, member in members if member.__module__ == module.__name__ and not key.startswith("_")]
+        raise ValueError(f"{what}: no function {name!r} there; it has {', '.join(own) or 'none'}")
+    if not any(_takes(function, form.strip("()").split()) for form in forms):
+        raise ValueError(f"{what}: {name} must take {' or '.join(forms)}")
+    return function  # type: ignore[no-any-return]
+
+
+def _takes(function: Callable[..., object], arguments: Sequence[str]) -> bool:
+    try:
+        inspect.signature(function).bind(*arguments)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def numbers(what: str, function: Callable[..., Any], arguments: tuple[Any, ...], shape: tuple[int, ...]) -> Floats:
+    """Call a user's function; UserCodeFailed unless it returns numbers of that shape."""
+    try:
+        found = np.asarray(function(*arguments))
+    except USER_FAULTS as error:
+        raise UserCodeFailed(f"{what} failed: {one_line(error)}{line_of(error, function)}") from error
+    if found.shape != shape or found.dtype.kind not in "fiub":
+        raise UserCodeFailed(f"{what} returned shape {found.shape} {found.dtype}, not {shape} float64")
+    return found.astype(np.float64, copy=False)
 
 
 def _of(module: ModuleType, root: Path, paths: list[Path]) -> UserCode:

@@ -97,8 +97,9 @@ def death(worker: WorkerState, run: RunHistory | None, line: str, log: str, *, h
 
 
 def restart(worker: WorkerState, run: RunHistory | None) -> Ledger:
-    goes_on = f" to take up {run.ref.name} from milestone {max(0, run.recorded)}" if run else ""
-    name = run.ref.name if run else ""
+    name, recorded = (run.ref.name, run.recorded) if run else ("", 0)
+    begins = f"take up {name} from milestone {recorded}" if recorded > 0 else f"begin {name} anew"
+    goes_on = f" to {begins}" if run else ""
     return Ledger(category="restart", run_name=name, episode=None, detail=f"{worker.title} was started{goes_on}")
 
 

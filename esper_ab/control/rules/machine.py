@@ -122,6 +122,7 @@ class ExperimentMachine:
                 case messages.Failed():
                     worker.fault = f"reported an error: {visible_line(message.summary, _SUMMARY_CHARS)}"
                     worker.traceback, worker.hopeless = message.traceback, not message.again
+                    worker.told = not message.traceback
         except Rejected as error:
             worker.fault = str(error)
         return self._out.taken()
@@ -202,9 +203,13 @@ class ExperimentMachine:
             return self._out.taken()
         line, log = f"{worker.title} {how}, {where}", log or worker.traceback
         self._out.record(ledger_entries.death(worker, run, line, log, hung=hung))
-        account = f"{line}\n{log}" if log else line
+        account = f"{line}\n{log}" if log and not worker.told else line
         told_before = run is not None and self._deaths.alike(run.ref.name, f"{how}\n{worker.traceback or log}")
-        self._out.do(commands.Warn(f"{line}: the same as before" if told_before else account))
+        ends = worker.hopeless and run is not None and run.expected and not any_complete(self._history)
+        if not ends:
+            self._out.do(commands.Warn(
+                f"{worker.title} ended, {where}: the same as before" if told_before else account
+            ))  # fmt: skip
         self._liveness.forget(worker.identity)
         self._out.go_on(self._files.lost(worker))
         kind = WorkerHung if hung else WorkerFailed
@@ -213,8 +218,8 @@ class ExperimentMachine:
             failure = self._died_outside(lane, kind, account)
         elif run.evaluation is not None:
             worker.run = None
-        elif worker.hopeless and not any_complete(self._history):
-            failure = kind(account)
+        elif ends:
+            failure = kind(self._give_all_up(run, account) if worker.told else account)
         else:
             self._blocks.died(run)
             if blameless:
@@ -369,6 +374,13 @@ class ExperimentMachine:
         if not self._stopped_by:
             self._look()
         return None
+
+    def _give_all_up(self, run: RunHistory, account: str) -> str:
+        """A user's own code failed, of which all runs have a copy that no resume finds corrected; say so."""
+        for block in self._history.blocks:
+            self._give_up(block, f"{run.ref.name} failed, as every attempt would", failed=run.ref.name)
+        self._out.do(commands.Sync())
+        return f"{account}\nevery replicate was given up, as every attempt would end alike: correct it and launch anew"
 
     def _give_up(self, block: Block, why: str, failed: str = "") -> None:
         """The block's runs that have no endpoint get none, and all of its workers are free again, those that have

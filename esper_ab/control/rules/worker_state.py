@@ -21,6 +21,7 @@ class WorkerState:
     fault: str = ""  # why it is to be ended; nothing that it says counts any more
     ending: bool = False  # it was told to end and is not gone yet; nothing that it says counts any more
     hopeless: bool = False  # another start would fare no better
+    told: bool = False  # by its fault, which is all that concerns the user: nobody need show its log
     traceback: str = ""  # as it reported it, in case it leaves no log
 
     @property

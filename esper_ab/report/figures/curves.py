@@ -47,7 +47,7 @@ class Words:
 
 
 def outcome(content: Content) -> Drawing | None:
-    """Plot the outcome of every training episode. None without an episode."""
+    """Plot the outcome of every training episode. None where no run has two."""
     evaluated, measured = content.history.design.endpoint == "evaluation", content.history.outcome
     words = Words(
         name="curves", title="Learning curves",
@@ -75,7 +75,7 @@ def _curves(content: Content, words: Words, value: Value) -> Drawing | None:
         for index, group in enumerate(content.groups)
     }
     curves = {index: list(found.values()) for index, found in by_replicate.items()}
-    shown = [(index, group) for index, group in enumerate(content.groups) if curves[index]]
+    shown = [(index, group) for index, group in enumerate(content.groups) if any(len(one) > 1 for one in curves[index])]
     if not shown:
         return None
     singly = drawn_singly(content)

@@ -38,7 +38,7 @@ def endpoints(content: Content) -> Drawing | None:
     if not any(ends.values()):
         return None
     design, values = content.history.design, {group: list(found.values()) for group, found in ends.items()}
-    digits = design.digits - 1
+    digits = design.digits - (design.margin >= 1.0)
     episodes = "training episodes"
     part = of_training(design.endpoint, kind_of(content).words.get(episodes, episodes))
     one = f"the mean of {part}" if part else "one trained policy"

@@ -137,7 +137,7 @@ def facts_table(content: Content) -> Table:
     warm_up = mean(run.warm_up_s for run in history.runs.values())
     outcome = history.outcome
     facts = {
-        "experiment": experiment.name, "task": experiment.task,
+        "experiment": experiment.name, "task": experiment.task_title,
         **({"slots": ", ".join(experiment.slots)} if experiment.slots else {}),
         "replicates": f"{history.replicates}" + (" so far, no maximum" if experiment.open_ended else ""),
         **kind_of(content).conditions(experiment),

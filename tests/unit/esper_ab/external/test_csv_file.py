@@ -56,3 +56,10 @@ def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="no regular file"):
         read_csv(tmp_path / "pipe")
+
+
+@pytest.mark.parametrize("text", ['{"a": 1.0, "a": 1.0}', ' [1]\n', '{"a": "b"}\n{"a": "c"}\n'])
+def test_json_is_called_json(tmp_path, text):
+    (tmp_path / "x").write_text(text)
+    with pytest.raises(UsageError, match="x is JSON; a CSV file is meant"):
+        read_csv(tmp_path / "x")

@@ -219,6 +219,10 @@ def test_a_used_experiment_directory_is_refused(tmp_path):
 
 
 def test_no_journal_is_a_usage_error(tmp_path):
+    (tmp_path / "night").mkdir()
+    write(tmp_path / "night")
+    with pytest.raises(UsageError, match=r"did you mean .*night"):
+        read(tmp_path / "nihgt" / JOURNAL_NAME)
     with pytest.raises(UsageError, match="no journal at"):
         read(Path(tmp_path) / JOURNAL_NAME)
 

@@ -29,9 +29,12 @@ from esper_ab.journal.events import EpisodeRecorded, Ledger, LookTaken, Mileston
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
 from esper_ab.journal.lock import Lock
-from esper_ab.live.recent import differences_now, group_now
+from esper_ab.live.attach import _last_words
+from esper_ab.live.listed import list_runs
+from esper_ab.live.recent import differences_now, group_now, worked_s
 from esper_ab.live.status import status, status_json, status_text
 from esper_ab.live.terminal import LiveView
+from esper_ab.live.viewer import Viewer
 
 
 def show(events, *, terminal=False, pace_s=10.0, width=130) -> str:
@@ -66,6 +69,29 @@ def test_work_that_is_recorded_counts_once_although_its_milestone_was_never_rele
     shares = [float(line.split(" | ")[-1].split(" %")[0]) for line in show(events).splitlines()]
     assert shares == sorted(shares)
     assert shares[-1] == 100.0
+
+
+def test_a_view_of_a_past_has_its_hours_and_the_share_that_the_list_shows(tmp_path):
+    """Of runs at a barrier, where no episode is under way."""
+    events = planted_effect()[:-1]
+    half = events[: next(n for n, one in enumerate(events) if isinstance(one, RunEvaluated)) + 1]
+    write(tmp_path, half)
+    history = fold(half)
+    console = Console(file=(out := io.StringIO()), force_terminal=True, width=130, legacy_windows=False)
+    with LiveView(half[0].plan, console, clock=lambda: 0.0, history=history):
+        pass
+    bar = re.sub(r"\x1b\[[^a-zA-Z]*[a-zA-Z]", "", out.getvalue()).splitlines()[-1]
+    assert f"{100 * list_runs(tmp_path)[0].done:.0f} %" in bar
+    assert worked_s(history) > 1.0
+    assert "0:00:00 gone" not in bar
+
+
+def test_a_viewers_last_words_are_the_verdict(tmp_path):
+    write(tmp_path, planted_effect())
+    said = {"a": "shaped", "b": "simplified", "verdict": "BETTER", "headline": "shaped is better."}
+    assert _last_words(tmp_path, Viewer(tmp_path)).endswith("has the verdict")
+    (tmp_path / "verdict.json").write_text(json.dumps({"comparisons": [said]}))
+    assert _last_words(tmp_path, Viewer(tmp_path)).endswith("has the rest\n  BETTER: shaped is better.")
 
 
 def pathology(run, finding, detail):

@@ -93,17 +93,37 @@ def test_memory_has_a_part_per_worker_and_a_part_per_environment() -> None:
     assert memory(4) > 2 * (400 << 20)
 
 
-def memory_of_environments(*controllers: str, width: int = 0, limit: int = 100, **changes: object) -> float:
-    """Bytes of a worker of environments that show so many numbers."""
+def cost_of_environments(
+    *controllers: str, width: int = 0, limit: int = 100, seen: int = 0, **changes: object
+) -> tuple[Estimate, int]:
+    """Return the estimate, and how many workers there are, for environments that show so many numbers."""
     name = "gym:CartPole-v1"
     returns = TaskMeasures(outcome=Measure(name="env_return", label="return", better="higher"))
     task = TaskFacts(
         name=name, title="", measures=returns, kind="gymnasium", step_s=1e-5, episode_steps=limit,
-        observation_width=width,
+        observation_width=width, seen_steps=seen,
     )  # fmt: skip
     there = machine(rewards=("env",), controllers=("random",), tasks=(task,))
     plan = planned(asked(*controllers, task=name, n_envs=8, steps=1000, margin=5.0, **changes), there)
-    return cost_of(plan, there).memory_bytes / len(plan.lanes)
+    return cost_of(plan, there), len(plan.lanes)
+
+
+def memory_of_environments(*controllers: str, **how: object) -> float:
+    cost, workers = cost_of_environments(*controllers, **how)  # type: ignore[arg-type]
+    return cost.memory_bytes / workers
+
+
+def test_an_environment_takes_as_long_as_the_episode_that_the_preflight_has_seen_end() -> None:
+    def seconds(seen: int, *sets: str) -> tuple[float, str]:
+        cost, _ = cost_of_environments("env", "random", limit=1000, seen=seen, sets=sets)
+        return cost.duration_s - cost.start_up_s, cost.basis
+
+    longest, said = seconds(0)
+    assert "episodes taken as 1000 steps long; shorter" in said
+    short, said = seconds(50)
+    assert longest == pytest.approx(20 * short)
+    assert "taken as 50 steps long, as that of random actions was; up to 20 times as long where policies last" in said
+    assert seconds(50, "gym.rollout=resets")[0] == pytest.approx(longest)  # its rollouts are as long as they are
 
 
 def test_what_learners_of_environments_keep_of_observations_is_part_of_their_memory(tmp_path: Path) -> None:

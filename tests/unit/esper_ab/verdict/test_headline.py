@@ -29,8 +29,8 @@ ALIASED = Finding(kind="aliased", weight="blocks", groups=(), sentence="Device a
         (HIGH, LOW, {}, "shaped is better than simplified by 4.5 points (95 % interval 3.7 to 5.2), in 6 of 6 pairs."),
         (LOW, HIGH, {}, "shaped is worse than simplified by 4.5 points (95 % interval 3.7 to 5.2), in 6 of 6 pairs."),
         (WIDE, LOW, {}, "Not decided: shaped looks 7.3 points better than simplified, in 6 of 6 pairs, but the 95 % "
-                        "interval, 4.3 worse to 18.9 better, includes 0; about 241 pairs would show a difference of "
-                        "2 points."),
+                        "interval, 4.3 worse to 18.9 better, includes 0; about 241 pairs in a new plan would show a "
+                        "difference of 2 points."),
         (HIGH[:3], LOW[:3], {}, "Nothing follows from fewer than 6 pairs: in these, shaped is 4.3 points above "
                                 "simplified, in 3 of 3 pairs."),
         (HIGH[:1], LOW[:1], {}, "Nothing follows from one pair: in it, shaped is 4.9 points above simplified."),

@@ -126,7 +126,7 @@ def test_a_policy_file_with_an_object_in_it_is_refused(tmp_path: Path, capsys: p
 
 
 def test_the_command_has_the_same_options_as_the_child_that_it_starts() -> None:
-    """`esper-ab evaluate --help` and completion must not import torch, so they are declared twice."""
+    """`esper-ab evaluate --help` must not import torch, so they are declared twice."""
     told = [{(option, str(one.type)) for one in side.params for option in one.opts} for side in (command, main)]
     flags = [{pair for pair in side if pair[0].startswith("--")} for side in told]
     assert flags[0] == flags[1]

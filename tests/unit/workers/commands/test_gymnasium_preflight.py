@@ -28,8 +28,16 @@ def test_a_registered_environment_repeats_and_has_its_limit_and_its_speed() -> N
     assert (found.problem, found.reward_problems, found.code) == ("", {}, ())
     assert (task.kind, task.repeats, task.episode_steps) == ("gymnasium", True, 500)
     assert task.step_s > 0.0
+    assert 8 < task.seen_steps < 100
     assert (task.measures.outcome.label, task.measures.margin) == ("return", None)
     assert task.action_bounds == ()
+
+
+def test_an_episode_that_does_not_end_has_no_length(tmp_path: Path) -> None:
+    own = own_file(tmp_path)
+    own.write_text(own.read_text() + TELLS)
+    assert ask(f"{own}:Level", "env").tasks[0].seen_steps == 9
+    assert ask(f"{own}:endless", "env").tasks[0].seen_steps == 0
 
 
 def test_bounds_of_continuous_actions_are_told() -> None:
@@ -240,3 +248,34 @@ def test_an_outcome_of_a_users_own_has_all_observations_of_an_episode(tmp_path: 
     own = own_file(tmp_path)
     wide = 61 * 50_000.0
     assert ask(f"{own}:Wide", "env", outcome=f"{own}:width", outcome_low=wide, outcome_high=wide).problem == ""
+
+
+TELLS = """
+
+class Level(Walk):
+    def step(self, action):
+        seen, reward, _, *rest = super().step(action)
+        return seen, reward, False, *rest
+
+
+def endless():
+    return Level(limit=10**9)
+
+
+def only_of_ended(facts):
+    return np.where(facts.next_observation[:, 1] == 0.0, np.nan, 0.0)
+
+
+def not_of_ended(facts):
+    return 1.0 / facts.next_observation[:, 1].astype(int).tolist()[0] + np.zeros(len(facts.info))
+"""
+
+
+def test_a_reward_is_tried_beside_an_environment_that_has_ended(tmp_path: Path) -> None:
+    """Episodes of random actions may all end at once, by a limit; those of a policy do not."""
+    own = own_file(tmp_path)
+    own.write_text(own.read_text() + TELLS)
+    names = ("told", "only_of_ended", "not_of_ended")
+    found = ask(f"{own}:Level", *(f"{own}:{name}" for name in names), "env").reward_problems
+    assert list(found) == ["g2"]
+    assert "failed: ZeroDivisionError" in found["g2"]

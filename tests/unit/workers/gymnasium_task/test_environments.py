@@ -98,7 +98,7 @@ def digest(rollout: Rollout) -> list[Any]:
     return [(seen.tolist(), one.facts.env_reward.tolist(), one.ended.tolist()) for seen, one in rollout]
 
 
-def test_a_whole_episode_ends_once_and_leaves_zeros() -> None:
+def test_a_whole_episode_ends_once_and_leaves_zeros_and_its_last_info() -> None:
     env = environments()
     rollout = play(env)
     ended = np.array([happened.ended for _, happened in rollout])  # [T, E]
@@ -108,10 +108,11 @@ def test_a_whole_episode_ends_once_and_leaves_zeros() -> None:
         of_env = [happened.facts for _, happened in rollout]
         assert end.steps == end.measures["length"] == steps[end.env]
         assert end.outcome == pytest.approx(sum(facts.env_reward[end.env] for facts in of_env))
+        assert [bool(facts.stepped[end.env]) for facts in of_env] == [n < end.steps for n in range(len(of_env))]
         for facts in of_env[end.steps :]:
             assert facts.observation[end.env].tolist() == [0.0, 0.0]
             assert facts.env_reward[end.env] == 0.0
-            assert facts.info[end.env] == {}
+            assert facts.info[end.env] == of_env[end.steps - 1].info[end.env] != {}
             assert facts.step[end.env] == 0
 
 

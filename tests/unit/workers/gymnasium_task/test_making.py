@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from support.gym_world import own_file
 
+from esper_ab.contracts.errors import UserCodeFailed
 from esper_ab.contracts.settings import RewardSettings
 from workers.gymnasium_task.facts import GymEpisode, GymFacts
 from workers.gymnasium_task.making import maker, outcome_of, reward_of
@@ -18,6 +19,7 @@ FACTS = GymFacts(
     observation=np.zeros((2, 2), dtype=np.float32), action=np.zeros(2, dtype=np.int64),
     next_observation=np.array([[1.0, 0.0], [-3.0, 0.0]], dtype=np.float32), env_reward=np.array([0.5, 2.0]),
     terminated=np.array([False, True]), truncated=np.array([False, False]), step=np.array([1, 1]), info=({}, {}),
+    stepped=np.array([True, True]),
 )  # fmt: skip
 EPISODE = GymEpisode(actions=[0, 1], env_rewards=[1.0, 2.5], info={"place": 7, "text": "x"}, terminated=True)
 
@@ -85,7 +87,9 @@ def test_outcomes(own: Path) -> None:
     assert outcome_of(f"{own}:outcome", as_it_is)(EPISODE) == 2.0
     with pytest.raises(ValueError, match=r"outcome 'info:plaice': info .* has no such key; it has place, text"):
         outcome_of("info:plaice", as_it_is)(EPISODE)
-    with pytest.raises(ValueError, match="outcome 'info:text': could not convert"):
+    with pytest.raises(ValueError, match=r"outcome 'place': expected info:place, or path/to/file\.py:function"):
+        outcome_of("place", as_it_is)
+    with pytest.raises(UserCodeFailed, match="outcome 'info:text': could not convert"):
         outcome_of("info:text", as_it_is)(EPISODE)
 
 
@@ -98,6 +102,8 @@ def test_rewards_and_their_constants(own: Path) -> None:
     assert reward("reward") == [-1.0, -3.0]
     assert reward("weighted") == [1.0, 4.0]
     assert reward("weighted", weight=3) == [1.5, 6.0]
+    with pytest.raises(UserCodeFailed, match=r"failed: KeyError: 'place' \(own.py, line"):
+        reward("told")
     for name, params, said in (
         ("env", {"weight": 1.0}, "no constants"), ("reward", {"weight": 1.0}, "takes no constants"),
         ("weighted", {"wait": 1.0}, "has no constant 'wait'; Params has weight"),

@@ -10,8 +10,8 @@ import pytest
 import torch
 from support import fake_plans
 
-from esper_ab.contracts.errors import OutOfMemory, UsageError
-from esper_ab.contracts.messages import Assign, Lane, WorkerOrder
+from esper_ab.contracts.errors import OutOfMemory, UsageError, UserCodeFailed
+from esper_ab.contracts.messages import Assign, Failed, Lane, WorkerOrder
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.control.hub import Hub
 from esper_ab.control.preflight import check_launcher
@@ -22,6 +22,7 @@ from workers.process.entry import WrongDevice, check_gpus, failure
 from workers.process.files import SharedFiles
 from workers.process.link import Link
 from workers.process.loop import serve
+from workers.trainer.script import ScriptFailed
 
 CPU = Lane(name="cpu:0", devices=("cpu:0",), uuids=("",))
 GPU = Lane(name="cuda:1", devices=("cuda:1",), uuids=("GPU-b",))
@@ -43,6 +44,15 @@ def test_a_worker_accepts_the_gpus_of_its_lane_and_no_others(lane: Lane) -> None
     for others in ([], ["GPU-a"], ["GPU-b", "GPU-a"]):
         with pytest.raises(WrongDevice, match="is GPU-b, but torch sees"):
             check_gpus(lane, others)
+
+
+def test_what_a_users_code_did_is_told_without_our_traceback_and_whether_another_attempt_may_help() -> None:
+    assert failure(UserCodeFailed("reward mode 'm.py:r' failed\nand more")) == Failed(
+        summary="reward mode 'm.py:r' failed", traceback="", again=False
+    )
+    assert failure(ScriptFailed("train.py ended with exit status 1")).again
+    ours = failure(KeyError("x"))
+    assert (ours.summary, ours.again, "KeyError" in ours.traceback) == ("KeyError: 'x'", True, True)
 
 
 def test_a_worker_that_has_done_its_work_ends_with_what_was_registered_and_without_taking_itself_apart() -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from support.tensor_world import make_session
 
+from esper_ab.contracts.errors import UserCodeFailed
+
 BODY = """
 import numpy as np
 
@@ -26,5 +28,5 @@ def test_a_reward_that_nobody_can_compute_with_ends_the_run_and_is_named(
     path = tmp_path / "mine.py"
     path.write_text(BODY.format(value=value))
     session = make_session(controller=controller, mode=f"{path}:reward")
-    with pytest.raises(ValueError, match=rf"reward mode '{path}:reward' {said} at step 1: \[0.0, "):
+    with pytest.raises(UserCodeFailed, match=rf"reward mode '{path}:reward' {said} at step 1: \[0.0, "):
         session.warm_up(lambda _step: None)

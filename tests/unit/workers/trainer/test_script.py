@@ -40,6 +40,11 @@ def test_a_script_that_fails_is_reported_with_its_last_lines(tmp_path: Path) -> 
     assert "earlier life" not in str(failed.value)
 
 
+def test_a_script_that_writes_to_its_folder_as_to_a_file_is_told_what_it_was_given(tmp_path: Path) -> None:
+    with pytest.raises(script.ScriptFailed, match=r"IsADirectoryError.*; \{out\} is a folder: .* \{out\}/result.json"):
+        run(tmp_path, f"open({str(tmp_path)!r}, 'w')")
+
+
 def test_a_script_that_fails_without_a_word_is_said_to(tmp_path: Path) -> None:
     with pytest.raises(script.ScriptFailed, match="exit status 3: it wrote nothing"):
         run(tmp_path, "raise SystemExit(3)")

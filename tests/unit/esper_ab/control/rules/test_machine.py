@@ -263,12 +263,24 @@ def test_what_has_to_fail_again_is_not_started_again(complete):
     while any_complete(world.recorded) != complete or not all(worker.working for worker in world.workers.values()):
         world.in_peace()
     worker = next(iter(world.workers.values()))
-    world.hear(worker, Failed(summary="OutOfMemory: 15.1 GiB of 16", traceback="", again=False))
+    world.hear(worker, Failed(summary="OutOfMemory: 15.1 GiB of 16", traceback="…", again=False))
     world.to_the_end()
     assert {run.ref.replicate for run in world.recorded.runs.values() if run.lost} == ({1} if complete else set())
     assert [event.category for event in world.journal if isinstance(event, Ledger)].count("worker_death") == 1
     assert (world.error is None) == complete
     assert complete or "OutOfMemory: 15.1 GiB of 16" in str(world.error)
+
+
+def test_a_copy_of_a_users_code_that_fails_leaves_nothing_to_resume_and_is_told_once():
+    world = World(PLANS["lockstep"])
+    while not all(worker.working for worker in world.workers.values()):
+        world.in_peace()
+    worker = next(iter(world.workers.values()))
+    world.hear(worker, Failed(summary="reward mode 'mine.py:r' failed", traceback="", again=False))
+    world.to_the_end()
+    assert nothing_left(world.recorded)
+    told = [event.detail for event in world.journal if isinstance(event, Ledger) and "'mine.py:r'" in event.detail]
+    assert (len(told), str(world.error).count("'mine.py:r'")) == (1, 1)
 
 
 def test_a_repeat_of_a_complete_run_whose_replicate_was_given_up_is_not_answered_by_a_release():

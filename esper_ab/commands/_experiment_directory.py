@@ -1,0 +1,28 @@
+"""The argument that names an experiment directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from esper_ab.joint.directory import refuse_joint
+
+
+class ExperimentDirectory(click.Path):
+    """Its type; the directory need not exist.
+
+    `joint`: whether the command takes that of a joint experiment, too; else it is refused with the parts that it takes.
+    """
+
+    def __init__(self, *, joint: bool = False) -> None:
+        super().__init__(path_type=Path)
+        self._joint = joint
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path."""
+        path = super().convert(value, param, ctx)
+        if not self._joint and isinstance(path, Path):
+            refuse_joint(path, ctx.info_name if ctx and ctx.info_name else "this command")
+        return path

@@ -1,0 +1,111 @@
+"""What a careful reader must know besides a verdict: progress, losses, the design, statistics beside it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from esper_ab.stats.pair import endpoints
+from esper_ab.stats.statistic import Beside
+from esper_ab.verdict.descriptive import statistics
+from esper_ab.verdict.evidence import Evidence
+from esper_ab.verdict.sentences import looks_to_come
+from esper_ab.verdict.sentences_on_losses import on_collapse, on_losses
+from esper_ab.verdict.word import DIFFERENT, Verdict
+
+_FEW = 10  # runs, from which on an unequal number costs little
+
+
+def caveats(evidence: Evidence) -> tuple[str, ...]:
+    """Write what a careful reader must know besides the verdict, a sentence or two each."""
+    if not evidence.data:
+        return (*_on_progress(evidence), *on_losses(evidence))
+    return (
+        *_on_progress(evidence), *on_losses(evidence), *on_collapse(evidence), *_on_data(evidence),
+        *_on_design(evidence), *_on_numbers(evidence),
+    )  # fmt: skip
+
+
+def _on_progress(evidence: Evidence) -> list[str]:
+    course, planned, done = evidence.course, evidence.question.planned, len(evidence.pairs)
+    if course.finished or done >= planned:
+        return []
+    said = f"{done} of {planned} planned pairs are complete."
+    if not looks_to_come(evidence):  # the anytime-valid rule may be looked at after every pair
+        return [said]
+    return [
+        f"{said} A verdict is given at the planned looks only: looking at other times and stopping at a good moment "
+        "raises the false alarms."
+    ]
+
+
+def _on_data(evidence: Evidence) -> Iterator[str]:
+    """Say what another test than the paired t goes by."""
+    if evidence.proportions is not None:
+        adjusted = ", not adjusted for lane and start order" if evidence.question.design.adjusted else ""
+        one = f"{evidence.proportions.one:g}"
+        yield f"Every outcome is 0 or {one}: an exact test and Newcombe's interval decide{adjusted}."
+    if evidence.samples is not None:
+        few, many = sorted((len(evidence.samples.a), len(evidence.samples.b)))
+        if 1 < few < _FEW and 2 * few < many:
+            yield (
+                f"Unequal groups: the spread of {few} runs decides, so more of the other group hardly narrow the "
+                "interval; where outcomes are skewed, false claims may be twice as frequent."
+            )
+
+
+def _on_design(evidence: Evidence) -> list[str]:
+    question, course = evidence.question, evidence.course
+    design, found = question.design, []
+    if not question.paired:
+        found.append("Unpaired: the runs of a replicate share no randomness; which runs form a pair means nothing.")
+    if not design.early_stop:
+        found.append("No early stop: pairs after the deciding look are in the numbers, not in the decision.")
+    if not design.positions_matter:
+        found.append("Not adjusted for lane and start order: no record can depend on them here.")
+    elif design.positions > 1 and not design.adjusted and evidence.used > 1:
+        why = "too few pairs at the first look" if design.too_few_to_adjust else "not estimable in this order"
+        found.append(f"Not adjusted for lane and start order: {why}.")
+    if course.standing == "futile":
+        found.append("Stopped for futility: what further pairs would have shown, EQUIVALENT included, is unknown.")
+    if course.decision == "crossed" and course.decided_at is not None and design.early_stop:
+        overestimated = "differences that stop early are overestimated on average."
+        if course.looks[-1].bound_e is not None:
+            found.append(f"It stopped as soon as the evidence sufficed: {overestimated}")
+        elif course.decided_at < question.planned:
+            found.append(f"It was decided before the planned end: {overestimated}")
+    return found
+
+
+def beside(evidence: Evidence) -> Beside:
+    """Return what a descriptive statistic may know of the comparison that it is shown beside."""
+    question, verdict = evidence.question, evidence.verdict
+    return Beside(
+        a=question.a, b=question.b, claimed=verdict in DIFFERENT,
+        alpha=evidence.last_look.alpha if evidence.last_look else question.alpha,
+        bound=(evidence.last_look and evidence.last_look.bound_p) or question.alpha,
+        undecided=verdict is Verdict.INCONCLUSIVE and not evidence.capped_by and not evidence.proportions,
+        unit=question.design.outcome.apart, digits=question.design.digits,
+        pairs=max(map(len, endpoints(evidence.data))) if evidence.samples else evidence.used,
+    )  # fmt: skip
+
+
+def _on_numbers(evidence: Evidence) -> list[str]:
+    constant = evidence.plain is not None and evidence.plain.sd == 0.0
+    found, there = [_coarse(evidence)] if constant and not evidence.same_records else [], beside(evidence)
+    for name, statistic in statistics().items():
+        if (result := evidence.descriptive[name]) is not None:
+            found += [*filter(None, [statistic.contradicts(result, there)]), *statistic.caveats(result, there)]
+    return found
+
+
+def _coarse(evidence: Evidence) -> str:
+    """Explain equal differences in every pair: the outcome is coarse or saturated."""
+    a, b, look = evidence.question.a, evidence.question.b, "look for a coarse or saturated outcome"
+    though = ", though their records differ" if evidence.question.recorded else ""
+    used = evidence.pairs[: evidence.used]
+    if any(pair.a != pair.b for pair in used):
+        return "Every pair differs by the same amount: check that the seed reaches what is random in these runs."
+    if len({pair.a for pair in used}) == 1:
+        every = evidence.question.design.value(used[0].a)
+        return f"Every endpoint of {a} and {b} is {every}{though}: {look}."
+    return f"{a} and {b} have equal endpoints in every pair{though}: {look}."
