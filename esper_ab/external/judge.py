@@ -259,7 +259,8 @@ def _next_step(plan: ExternalPlan, courses: Courses, complete: int) -> str:
         return ""
     runs: dict[str, list[str]] = {}
     for task in plan.tasks:
-        groups = [group for group in plan.groups if _needs(needed, group, task)]
+        asked = [one for one in needed if one.task in (task, MEAN)]
+        groups = [group for group in plan.groups if any(group in (one.a, one.b) for one in asked)]
         if groups:
             runs.setdefault(", ".join(groups), []).append(task)
     told = [f"{groups}{f' in {listed_short(tasks)}' if tasks != [''] else ''}" for groups, tasks in runs.items()]
@@ -267,7 +268,3 @@ def _next_step(plan: ExternalPlan, courses: Courses, complete: int) -> str:
         f"The next look is after replicate {coming[0]}: {listed_short(plan.replicates[complete : coming[0]])} of "
         f"{'; '.join(told)}."
     )
-
-
-def _needs(needed: Sequence[Contrast], group: str, task: str) -> bool:
-    return any(group in (contrast.a, contrast.b) and contrast.task in (task, MEAN) for contrast in needed)

@@ -18,7 +18,7 @@ from esper_ab.external.endpoints import Endpoints
 Array = NDArray[np.float64]
 Ranges = Mapping[str, tuple[float, float]]  # task -> (worst, target)
 HONEST_FROM = 10  # runs per task, for a bootstrap
-_RESAMPLES, _LEVEL = 2_000, 0.95
+_RESAMPLES, _TAILS = 2_000, (0.025, 0.975)
 _STEPS = 100
 
 
@@ -74,7 +74,7 @@ def _scores(endpoints: Endpoints, group: str, task: str, reach: tuple[float, flo
 
 def _profile(group: str, by_task: Sequence[Array], thresholds: Array, rng: np.random.Generator) -> Profile:
     drawn = [one[rng.integers(0, one.size, (_RESAMPLES, one.size))] for one in by_task]  # [resamples, runs] each
-    low, high = np.quantile(_above(drawn, thresholds), _tails(), axis=0)
+    low, high = np.quantile(_above(drawn, thresholds), _TAILS, axis=0)
     return Profile(
         group=group, runs=min(one.size for one in by_task),
         interquartile_mean=_aggregate(interquartile_mean(np.concatenate(by_task)), [
@@ -99,12 +99,8 @@ def _above(by_task: Sequence[Array], thresholds: Array) -> Array:
 
 
 def _aggregate(value: float | np.floating | Array, resampled: Sequence[float] | Array) -> Aggregate:
-    low, high = np.quantile(resampled, _tails())
+    low, high = np.quantile(resampled, _TAILS)
     return Aggregate(value=float(value), low=float(low), high=float(high))
-
-
-def _tails() -> tuple[float, float]:
-    return (1.0 - _LEVEL) / 2.0, (1.0 + _LEVEL) / 2.0
 
 
 def _floats(values: Array) -> tuple[float, ...]:

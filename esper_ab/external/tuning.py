@@ -49,7 +49,7 @@ def tune(
     values = {key: runs[key].value for key in wanted if key in runs}
     known = [value for value in values.values() if value is not None]
     if missing or not known:
-        return Tuned(choices=(), endpoints=_without(endpoints), missing=missing, unused=())
+        return Tuned(choices=(), endpoints=msgspec.structs.replace(endpoints, rows=()), missing=missing, unused=())
     worst = scale.outcome.worst(known)
     choices = tuple(_choice(group, cells, choosing, values, worst, scale) for group in groups)
     chosen = {one.group: one.cell for one in choices}
@@ -75,7 +75,3 @@ def _choice(
     means = {cell: fsum(ends(cell)) / len(choosing) for cell in cells}
     best = max(cells, key=lambda cell: scale.outcome.sign * means[cell])
     return Choice(group=group, cell=best, means=means)
-
-
-def _without(endpoints: Endpoints) -> Endpoints:
-    return msgspec.structs.replace(endpoints, rows=())

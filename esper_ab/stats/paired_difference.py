@@ -5,14 +5,11 @@ The unit is one pair of runs (one replicate), never an episode.
 
 from __future__ import annotations
 
-import math
-
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from esper_ab.stats.distributions import t_ppf, t_sf
-from esper_ab.stats.pair import alike, degenerate
+from esper_ab.stats.adjusted_difference import adjusted_difference
 
 
 class PairedDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,18 +44,11 @@ def differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
 
 def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> PairedDifference:
     """Compute Student's paired t for a, b [pairs]: mean, interval at `level`, two-sided p with pairs - 1 df."""
-    d = differences(a, b)
-    n, mean = int(d.size), math.fsum(d) / d.size
-    sd = float(np.std(d, ddof=1)) if n > 1 else None
-    if sd is None or degenerate(a, b):
-        sd = 0.0 if n > 1 and alike(a, b) == n else sd
-        return PairedDifference(
-            pairs=n, mean=mean, sd=sd, se=None, low=None, high=None, level=level, t=None, df=n - 1, p=None
-        )
-    se = sd / math.sqrt(n)
-    half = float(t_ppf((1.0 + level) / 2.0, n - 1)) * se
-    t = mean / se
-    p = float(2.0 * t_sf(abs(t), n - 1))
+    n = int(differences(a, b).size)
+    found = adjusted_difference(a, b, [(0, 0)] * n, 1)
+    assert found is not None  # there are pairs, and one position only
+    low, high = found.interval(1.0 - level) or (None, None)
     return PairedDifference(
-        pairs=n, mean=mean, sd=sd, se=se, low=mean - half, high=mean + half, level=level, t=t, df=n - 1, p=p
-    )
+        pairs=n, mean=found.mean, sd=found.sd, se=found.se, low=low, high=high, level=level, t=found.t, df=n - 1,
+        p=found.p,
+    )  # fmt: skip

@@ -65,7 +65,9 @@ def _answer(evidence: Evidence) -> str:
     if verdict in DIFFERENT:
         return _decided(evidence)
     if verdict is Verdict.NO_INFERENCE and evidence.estimate is not None:
-        return f"Nothing follows{_yet(evidence)} from {_few(evidence)}, {_ahead(evidence)}{_wins(evidence)}."
+        few = evidence.worded(f"fewer than {LEAST_PAIRS} pairs: in these")
+        few = "one pair: in it" if len(evidence.pairs) == 1 else few
+        return f"Nothing follows{_yet(evidence)} from {few}, {_ahead(evidence)}{_wins(evidence)}."
     return headline_of([(a, b)], evidence)
 
 
@@ -102,7 +104,7 @@ def _decided(evidence: Evidence) -> str:
     question, ahead = evidence.question, evidence.course.direction * evidence.question.sign > 0
     small = evidence.verdict in (Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
     but = f", but by less than the {question.design.margin_words} that matter: by " if small else " by "
-    size = f"{_amount(evidence)}{_bracketed(evidence)}"
+    size = f"{evidence.question.design.outcome.difference(_size(evidence))}{_bracketed(evidence)}"
     return f"{question.a} is {'better' if ahead else 'worse'} than {question.b}{but}{size}{_wins(evidence)}."
 
 
@@ -122,7 +124,8 @@ def _open(evidence: Evidence) -> str:
         count, runs, value = evidence.stuck
         stuck = f"{count} of {runs} runs came to {evidence.question.design.value(value)}"
         reason = f"{stuck}, which leaves too little spread for any test"
-    said = f"{_looks(evidence)}{_wins(evidence)}, but {reason}{_would_decide(evidence, why)}"
+    looks = _seen(evidence, "look level", "looks", ("worse than", "better than"), evidence.question.sign)
+    said = f"{looks}{_wins(evidence)}, but {reason}{_would_decide(evidence, why)}"
     return f"Not decided{_yet(evidence)}: {said}."
 
 
@@ -166,11 +169,6 @@ def _why_open(evidence: Evidence) -> Why:
     return Why.NO_LOOK if evidence.last_look is None else Why.BOUND
 
 
-def _few(evidence: Evidence) -> str:
-    few = evidence.worded(f"fewer than {LEAST_PAIRS} pairs: in these")
-    return "one pair: in it" if len(evidence.pairs) == 1 else few
-
-
 def _yet(evidence: Evidence) -> str:
     return "" if evidence.course.finished else " yet"
 
@@ -180,26 +178,17 @@ def _ahead(evidence: Evidence) -> str:
     return _seen(evidence, "are level", "is", ("below", "above"), 1.0)
 
 
-def _looks(evidence: Evidence) -> str:
-    """ "a looks 1.2 points better than b": for what is not decided."""
-    return _seen(evidence, "look level", "looks", ("worse than", "better than"), evidence.question.sign)
-
-
 def _seen(evidence: Evidence, equal: str, verb: str, than: tuple[str, str], sign: float) -> str:
     question, estimate = evidence.question, evidence.estimate
     assert estimate is not None
     if _equal(evidence):
         return f"{question.a} and {question.b} {equal}"
-    return f"{question.a} {verb} {_amount(evidence)} {than[estimate * sign > 0.0]} {question.b}"
+    size = question.design.outcome.difference(_size(evidence))
+    return f"{question.a} {verb} {size} {than[estimate * sign > 0.0]} {question.b}"
 
 
 def _equal(evidence: Evidence) -> bool:
     return evidence.estimate is None or abs(evidence.estimate) < 0.5 * 10.0 ** -evidence.question.design.digits
-
-
-def _amount(evidence: Evidence) -> str:
-    """Write the size of the estimate with its unit: "7.9 points"."""
-    return evidence.question.design.outcome.difference(_size(evidence))
 
 
 def _size(evidence: Evidence, value: float | None = None) -> str:

@@ -18,7 +18,7 @@ import msgspec
 from esper_ab.design.design import Design
 from esper_ab.stats.pair import Data, Pair, Samples, before, endpoints
 from esper_ab.verdict.look import Look
-from esper_ab.verdict.looks import Course, retake
+from esper_ab.verdict.looks import Course, retake, upholds
 from esper_ab.verdict.question import HalfPair, Lost
 
 _RECURS = 2  # replicates that failed by one group's run and none by the other's: a property of the group
@@ -109,15 +109,13 @@ def imputed(design: Design, data: Data, course: Course, lost: Lost) -> Imputed |
         if both is None:
             return none
         again, given_a, given_b = min(both, key=lambda one: (one[0].equivalent, -abs(one[0].mean or 0.0)))
-        survives = again.equivalent
     else:
         if design.worst is None and (lost.a if favours_a else lost.b):
             return none
         again, given_a, given_b = _again(design, look, seen, lost, against_a=favours_a)
-        survives = again.crossed and again.mean is not None and again.mean * course.direction > 0.0
     return msgspec.structs.replace(
         none, given_a=given_a if lost.a else None, given_b=given_b if lost.b else None, pairs=again.pairs,
-        mean=again.mean, p=again.p, e=again.e, survives=survives,
+        mean=again.mean, p=again.p, e=again.e, survives=upholds(course, again),
     )  # fmt: skip
 
 

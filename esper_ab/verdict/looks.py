@@ -100,6 +100,13 @@ def retake(design: Design, look: Look, data: Data) -> Look:
     return take_look(design, look.replicates, found, round(design.alpha / look.alpha))
 
 
+def upholds(course: Course, again: Look) -> bool:
+    """Return whether the last look, taken again with other runs, still shows what was decided."""
+    if course.decision == "equivalent":
+        return again.equivalent
+    return again.crossed and again.mean is not None and again.mean * course.direction > 0.0
+
+
 def _looks(design: Design, complete: int) -> Iterator[int]:
     yield from (look for look in design.looks if look <= complete)
     if design.anytime_after is not None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from esper_ab.design.design import Design, rule
 from esper_ab.design.pairs_needed import MOST_NAMED, PairsNeeded
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS, smallest_p
-from esper_ab.stats.pair import alike
+from esper_ab.stats.pair import alike, endpoints
 from esper_ab.stats.text import digits_apart, n_pairs, p_beside, p_text, percent, signed
 from esper_ab.verdict.evidence import DifferenceInterval, Evidence
-from esper_ab.verdict.question import Question
 from esper_ab.verdict.word import CLAIMS, Verdict
 
+_NO_DIFFERENCE = (
+    "their settings differ, but no decision of these runs depended on it. Longer training may tell them apart, or what "
+    "differs is never used in this task."
+)
 _CAPPED = ("The audit and lost runs can block or cap it.", "Lost runs can cap it.")
 
 
@@ -63,19 +66,11 @@ def sentence(evidence: Evidence) -> str:
     if verdict is Verdict.NO_INFERENCE and len(evidence.data) < 2 and (evidence.pairs or evidence.estimate is None):
         return _no_inference(evidence)
     if verdict is Verdict.IDENTICAL:
-        return f"IDENTICAL ({n}). All records of {a} and {b} agree: {_identical(question)} No test applies."
+        why = "the same computation." if question.same_settings else _NO_DIFFERENCE
+        return f"IDENTICAL ({n}). All records of {a} and {b} agree: {why} No test applies."
     undecided = verdict in (Verdict.NO_INFERENCE, Verdict.INCONCLUSIVE)
     said = _undecided(evidence) if undecided else _decided(evidence)
     return f"{said} Conditional on {question.scope}."
-
-
-def _identical(question: Question) -> str:
-    if question.same_settings:
-        return "the same computation."
-    return (
-        "their settings differ, but no decision of these runs depended on it. Longer training may tell them apart, or "
-        "what differs is never used in this task."
-    )
 
 
 def _head(evidence: Evidence) -> str:
@@ -215,7 +210,7 @@ def _stopped(evidence: Evidence, beyond: str) -> str:
 
 def _shown(evidence: Evidence) -> str:
     """Write what the runs of an open comparison show, and what too few of them cannot show."""
-    n, same = evidence.counted(evidence.used), _alike(evidence)
+    n, same = evidence.counted(evidence.used), alike(*endpoints(evidence.pairs[: evidence.used]))
     constant = evidence.degenerate and same == evidence.used
     if evidence.used < LEAST_PAIRS:
         shown = f". If the differences are normal, {interval(evidence)}; this assumption cannot be checked with {n}."
@@ -247,12 +242,6 @@ def _shown(evidence: Evidence) -> str:
     if evidence.low is None:
         return f", {_test(evidence)}; at this bound {n} give no interval."
     return f", {interval(evidence)}, {_test(evidence)}."
-
-
-def _alike(evidence: Evidence) -> int:
-    """Return the size of the largest set of used pairs with equal differences."""
-    used = evidence.pairs[: evidence.used]
-    return alike([pair.a for pair in used], [pair.b for pair in used])
 
 
 def _next_look(evidence: Evidence) -> str:

@@ -12,7 +12,7 @@ import msgspec
 
 from esper_ab.design.design import Design
 from esper_ab.stats.pair import Data, Pair, Samples, before, endpoints
-from esper_ab.verdict.looks import Course, retake
+from esper_ab.verdict.looks import Course, retake, upholds
 
 _MISSED = 0.05  # chance that a collapse which strikes each run at `Unseen.rate` strikes none of them
 
@@ -34,7 +34,7 @@ def unseen(design: Design, data: Data, course: Course) -> Unseen | None:
     worst = design.outcome.worst([value for side in endpoints(used) for value in side])
     ahead = course.direction * design.outcome.sign
     of_a = (True, False) if not ahead else (ahead > 0.0,)
-    survives = all(_stands(design, course, _collapsed(used, worst, of_a=one)) for one in of_a)
+    survives = all(upholds(course, retake(design, look, _collapsed(used, worst, of_a=one))) for one in of_a)
     return Unseen(rate=1.0 - _MISSED ** (1.0 / len(used)), worst=worst, survives=survives)
 
 
@@ -47,10 +47,3 @@ def _collapsed(used: tuple[Pair, ...] | Samples, worst: float, *, of_a: bool) ->
         return Samples(a=(*used.a, worst), b=used.b) if of_a else Samples(a=used.a, b=(*used.b, worst))
     mean = math.fsum(pair.b if of_a else pair.a for pair in used) / len(used)
     return *used, msgspec.structs.replace(used[0], a=worst if of_a else mean, b=mean if of_a else worst)
-
-
-def _stands(design: Design, course: Course, data: Data) -> bool:
-    again = retake(design, course.looks[-1], data)
-    if course.decision == "equivalent":
-        return again.equivalent
-    return again.crossed and again.mean is not None and again.mean * course.direction > 0.0

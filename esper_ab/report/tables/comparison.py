@@ -31,14 +31,15 @@ def overview_table(design: Design, comparisons: Sequence[Comparison]) -> Table:
         (
             f"{item.question.a} - {item.question.b}", str(item.verdict), signed(item.estimate, digits),
             _span(design, item.low, item.high), NONE if item.low is None else percent(item.level.confidence),
-            _span(design, *item.simultaneous[:2]), f"{item.used} of {len(item.data)}",
+            _span(design, *item.simultaneous[:2]),
+            item.counted(0) if item.samples else f"{item.used} of {n_pairs(len(item.pairs))}",
         )
         for item in comparisons
     )
     known = (limit is not None for item in comparisons for limit in item.simultaneous[:2])
     return Table(
         title="All comparisons", rows=rows if len(rows) > 1 else (), words=2, wide=True,
-        columns=("comparison", "verdict", f"effect{unit}", "interval", "its level", "all at once", "pairs used"),
+        columns=("comparison", "verdict", f"effect{unit}", "interval", "its level", "all at once", "used"),
         note=f"All at once: with {percent(1.0 - design.alpha)} every one of these intervals "
         "holds its difference, at the last look of each." if len(rows) > 1 and any(known) else "",
     )
@@ -170,8 +171,9 @@ def _budget(comparison: Comparison) -> Iterator[Row]:
         yield "smallest difference resolvable", f"{design.size(smallest)} {within}, 80 % power, at the SD seen here"
     if comparison.lost.replicates:
         a, b = comparison.question.a, comparison.question.b
-        without = "{} of {}, {} of {}".format(*itertools.chain(*zip(comparison.lost.cancelled, (a, b), strict=True)))
-        yield "runs lost", f"{comparison.lost.a} of {a}, {comparison.lost.b} of {b}; without a partner: {without}"
+        alone = itertools.chain(*zip(comparison.lost.cancelled, (a, b), strict=True))
+        without = "; without a partner: {} of {}, {} of {}".format(*alone) if comparison.lost.paired else ""
+        yield "runs lost", f"{comparison.lost.a} of {a}, {comparison.lost.b} of {b}{without}"
     imputed = comparison.imputed
     if imputed is not None:
         stands = "the claim stands" if imputed.survives else "the claim does not stand"
@@ -180,7 +182,8 @@ def _budget(comparison: Comparison) -> Iterator[Row]:
     unseen = comparison.unseen
     if unseen is not None:
         stands = "the claim is still made" if unseen.survives else "the claim is not made"
-        yield "collapses unseen", f"up to {percent(unseen.rate)} of runs; with one more pair of that kind {stands}"
+        more = "run" if comparison.samples else "pair"
+        yield "collapses unseen", f"up to {percent(unseen.rate)} of runs; with one more {more} of that kind {stands}"
 
 
 def looks_table(comparisons: Sequence[Comparison]) -> Table:

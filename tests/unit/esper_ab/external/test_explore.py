@@ -11,6 +11,7 @@ from esper_ab.external.endpoints import MEAN
 from esper_ab.external.explore import explore
 from esper_ab.external.plan import Rule
 from esper_ab.external.scales import scales_of
+from esper_ab.report.external import tables
 
 
 def _found(rows_, these=None, *, paired=None, named="runs", **rule):
@@ -199,6 +200,8 @@ def test_what_does_not_go_together_is_refused(found, paired, said):
 def test_runs_that_form_no_pairs_are_never_called_pairs(runs, words):
     a, b = drawn(40, 8.0)
     result = _found(unpaired(a[: runs[0]], b[: runs[1]]))
+    for table in tables(result):
+        assert not re.search(r"\bpairs?\b", f"{table.title} {table.columns} {table.rows} {table.note}"), table
     assert _words(result) == [(words, "")]
     assert not re.search(r"\bpairs?\b", f"{_said(result)} {result.comparisons[0].comparison.rule}")
     unequal = 1 < runs[0] < 10
