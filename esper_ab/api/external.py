@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+_NAMES = tuple[str, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class EndpointVerdicts(ExternalResult):
     """Verdicts on endpoints; printed, it is what the command prints."""
@@ -117,10 +120,11 @@ def design_comparison(
     """
     asked = _known("design_comparison", options, DesignOptions)
     with _python_errors():
-        scales = _scales(_names("tasks", asked.get("tasks", ())) or ("",), margin, asked)
+        scales = _scales(_typed("tasks", asked.get("tasks", ()), _NAMES) or ("",), margin, asked)
         plan = make_external_plan(
-            _names("groups", groups), _seeds(seeds), scales, _rule(asked),
-            cells=_names("cells", asked.get("cells", ())), choosing=_typed("choose", asked.get("choose", 0), int),
+            _typed("groups", groups, _NAMES), _seeds(seeds), scales, _rule(asked),
+            cells=_typed("cells", asked.get("cells", ()), _NAMES),
+            choosing=_typed("choose", asked.get("choose", 0), int),
         )  # fmt: skip
         if output_path is not None:
             save_plan(plan, Path(output_path))
@@ -192,11 +196,6 @@ def _rule(asked: Mapping[str, Any]) -> Rule:
         field.name: _typed(field.name, asked[field.name], field.type)
         for field in msgspec.structs.fields(Rule) if field.name in asked
     })  # fmt: skip
-
-
-def _names(what: str, told: Any) -> tuple[str, ...]:
-    names: tuple[str, ...] = _typed(what, told, tuple[str, ...])
-    return names
 
 
 def _seeds(told: Any) -> tuple[str, ...]:

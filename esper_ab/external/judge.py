@@ -22,7 +22,6 @@ from esper_ab.verdict.question import Question
 
 _LOOKED = "Whether somebody looked at these endpoints between the planned looks cannot be seen in them."
 _CLUSTERS = "clusters"  # kind of a finding
-Courses = Mapping[Contrast, Course]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,7 +167,7 @@ def _ready(cells: Cells, plan: ExternalPlan, contrast: Contrast) -> int:
 
 def _follow(
     plan: ExternalPlan, paired: Mapping[Contrast, Pairing], ready: Mapping[Contrast, int]
-) -> tuple[int, Courses]:
+) -> tuple[int, Mapping[Contrast, Course]]:
     """Take every look for which all comparisons that it still asks about are ready; the replicates of the last one."""
     design, complete = plan.design, 0
     own = {contrast: plan.design_of(contrast) for contrast in design.comparisons}
@@ -231,7 +230,7 @@ def _gaps(plan: ExternalPlan, endpoints: Endpoints, cells: Cells) -> Iterator[st
                 )
 
 
-def _after(plan: ExternalPlan, cells: Cells, courses: Courses) -> Iterator[str]:
+def _after(plan: ExternalPlan, cells: Cells, courses: Mapping[Contrast, Course]) -> Iterator[str]:
     """Yield the runs that were made although nothing was open any more that they could decide."""
     for task in plan.tasks if plan.design.early_stop else ():
         for group in plan.groups:
@@ -251,7 +250,7 @@ def _after(plan: ExternalPlan, cells: Cells, courses: Courses) -> Iterator[str]:
                 )
 
 
-def _next_step(plan: ExternalPlan, courses: Courses, complete: int) -> str:
+def _next_step(plan: ExternalPlan, courses: Mapping[Contrast, Course], complete: int) -> str:
     """Say which runs the next look asks for; "" when none is left."""
     needed = [contrast for contrast, course in courses.items() if not course.finished]
     coming = [look for look in plan.design.looks if look > complete]

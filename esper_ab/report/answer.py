@@ -14,6 +14,7 @@ from esper_ab.report.kinds import kind_of
 from esper_ab.report.tables.table import listed
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.sample_size import extendable
 from esper_ab.verdict.word import DIFFERENT, Verdict
 
 _MOST_PAIRS = 1000  # more are no advice
@@ -215,7 +216,7 @@ def _pairs(item: Comparison) -> tuple[int | None, int] | None:
     if item.pairs_needed is None or item.inconclusive == "futile":
         return None
     anew = item.pairs_anew.pairs if item.pairs_anew is not None else item.pairs_needed.pairs
-    return item.pairs_needed.pairs if item.extendable else None, anew
+    return item.pairs_needed.pairs if extendable(item.question, item.course) else None, anew
 
 
 def _anew(content: Content, suffix: str, *flags: str) -> str:

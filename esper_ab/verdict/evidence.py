@@ -21,7 +21,6 @@ from esper_ab.verdict.imputation import Imputed
 from esper_ab.verdict.look import Effect, Look
 from esper_ab.verdict.looks import Course
 from esper_ab.verdict.question import Lost, Question
-from esper_ab.verdict.sample_size import extendable
 from esper_ab.verdict.unseen import Unseen
 from esper_ab.verdict.word import Verdict
 
@@ -107,11 +106,6 @@ class Numbers:
         plain = self.plain
         same = plain is not None and plain.sd == 0.0 and plain.mean != 0.0 and self.proportions is None
         return self.question.design.difference(plain.mean) if plain is not None and same else ""
-
-    @property
-    def extendable(self) -> bool:
-        """Whether `esper-ab extend` could decide it."""
-        return extendable(self.question, self.course)
 
     @property
     def stuck(self) -> tuple[int, int, float] | None:

@@ -218,7 +218,7 @@ def _shown(evidence: Evidence) -> str:
             shown = f" in every one of the {n}: without any spread there is no interval." if constant else "."
         elif evidence.plain is None:
             shown = f", {interval(evidence)}, {_test(evidence)}."
-        alpha, least = evidence.question.design.alpha, smallest_p(max(1, evidence.used))
+        alpha, least = evidence.question.design.alpha, smallest_p(evidence.used)
         so = f", so no verdict at {percent(alpha)} can be given" if least > alpha else ""
         exact = f" The strongest exact result possible with {n} is p = {least:.2g}{so}." if evidence.pairs else ""
         return shown + exact + evidence.worded(f" A verdict needs at least {LEAST_PAIRS} pairs.")

@@ -14,6 +14,7 @@ from support.comparing import (
 
 from esper_ab.design.pairs_needed import pairs_needed
 from esper_ab.stats.anytime_t import log_evidence
+from esper_ab.verdict.sample_size import extendable
 from esper_ab.verdict.word import Verdict
 
 
@@ -51,6 +52,6 @@ def test_what_a_look_closed_is_not_said_to_take_an_extension():
     d = np.array([3.0, 3.4, 2.8, 3.1, 3.3, 2.9, -6.0, -4.0, -7.0, -2.0])
     result = compared(design(10, early_stop=False), pairs_of(50.0 + d, np.full(10, 50.0)))
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert (result.course.decision, result.extendable) == ("crossed", False)
+    assert (result.course.decision, extendable(result.question, result.course)) == ("crossed", False)
     assert "extend" not in result.sentence
     assert "more pairs would be needed" in result.sentence
