@@ -68,8 +68,8 @@ def test_a_worker_that_fails_once_costs_nothing(tmp_path, monkeypatch, undisturb
     assert said in death.detail
     assert "worker w01/1 on cpu:1" in death.detail
     (restart,) = ledger(events, "restart")
-    how = f"worker w01/2 on cpu:1 was started to take up b/0 from milestone {milestone}"
-    assert (restart.run_name, restart.detail) == ("b/0", how)
+    how = f"take up b/0 from milestone {milestone}" if milestone else "begin b/0 anew"
+    assert (restart.run_name, restart.detail) == ("b/0", f"worker w01/2 on cpu:1 was started to {how}")
     assert taken_up(events)["b/0"] == ([0] if episode is None and milestone == 0 else [0, milestone])
     assert taken_up(events)["a/0"] == [0]
     assert [(event.worker, event.incarnation) for event in of(WorkerStarted, events)][2:] == [("w01", 2)]

@@ -18,6 +18,8 @@ from esper_ab.journal.load import load
 BASE = {"task": "synthetic", "episodes": 2, "steps": 3, "n_envs": 2, "devices": ["cpu:0", "cpu:1"]}
 # Fails as often as the number in the file says, in whatever worker comes first.
 FRAGILE = '''
+import os
+import signal
 import numpy as np
 from pathlib import Path
 
@@ -27,15 +29,18 @@ def reward(facts, settings):
     left = int(LEFT.read_text())
     if left and len(facts.op) == 2:  # as many environments as a run has, and not the preflight
         LEFT.write_text(str(left - 1))
-        raise RuntimeError("the planted failure")
+        {how}
     return np.nan_to_num(facts.acc_delta)
 '''
 
 
-def fragile(folder: Path, failures: int, runs: int) -> Experiment:
-    """Steady and fragile variants; the reward of the latter fails so often."""
+RAISES, DIES = 'raise RuntimeError("the planted failure")', "os.kill(os.getpid(), signal.SIGKILL)"
+
+
+def fragile(folder: Path, failures: int, runs: int, how: str = DIES) -> Experiment:
+    """Steady and fragile variants; the worker of the latter dies so often, or its reward raises."""
     (folder / "left").write_text(str(failures))
-    (folder / "fragile.py").write_text(FRAGILE.format(left=str(folder / "left")))
+    (folder / "fragile.py").write_text(FRAGILE.format(left=str(folder / "left"), how=how))
     return (
         create_experiment("x")
         .add_variant("steady")
@@ -62,13 +67,14 @@ def test_a_run_that_fails_is_taken_up_again_to_the_same_records(tmp_path: Path) 
 
 
 def test_without_retries_the_replicate_is_given_up_and_said_to_be(tmp_path: Path) -> None:
-    results = run_ab_test(fragile(tmp_path, 1, 2), tmp_path, retry_failed_runs=False, launcher="inline")
+    results = run_ab_test(fragile(tmp_path, 1, 2), tmp_path, retry_failed_runs=False)
     assert results.error == ""
     assert {name: [run["success"] for run in runs] for name, runs in results.items()} == {
         "steady": [False, True], "fragile": [False, True],
     }  # fmt: skip
     failed = results["fragile"][0]
-    assert "RuntimeError: the planted failure (fragile.py, line 11), in warm-up of run fragile/0" in failed.error
+    assert "SIGKILL" in failed.error
+    assert "in warm-up of run fragile/0" in failed.error
     assert "fragile/0 died once before milestone 0" in results["steady"][0].error
     assert results.failure_lines[0] == "steady: 1 of 2 runs failed"
     cancelled = "With them 1 of steady was cancelled or left without a partner."
@@ -78,11 +84,11 @@ def test_without_retries_the_replicate_is_given_up_and_said_to_be(tmp_path: Path
 
 
 def test_when_everything_fails_there_are_results_that_say_so(tmp_path: Path) -> None:
-    results = run_ab_test(fragile(tmp_path, 99, 2), tmp_path, retry_failed_runs=False, launcher="inline")
+    results = run_ab_test(fragile(tmp_path, 99, 2, RAISES), tmp_path, launcher="inline")
     said, given_up, see = results.error.split("; ")  # one line, and nothing is left to resume
     assert said.startswith("worker w")
-    assert "RuntimeError: the planted failure (fragile.py, line 11), in warm-up of run fragile/" in said
-    assert given_up == "every replicate was given up: there is nothing to compare"
+    assert "RuntimeError: the planted failure (fragile.py, line 13), in warm-up of run fragile/" in said
+    assert given_up == "every replicate was given up, as every attempt would end alike: correct it and launch anew"
     *words, experiment_dir, name = shlex.split(see.removeprefix("see `").removesuffix("`"))
     assert (words, experiment_dir) == (["esper-ab", "logs"], str(results.path))
     assert name in sources(results.path, load(results.path).history)
