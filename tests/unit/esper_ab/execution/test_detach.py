@@ -13,6 +13,8 @@ from esper_ab.execution import detach as detaching
 from esper_ab.execution.detach import NotStarted, detach, reserve, reserved
 
 STOPPED = (Interrupted, KeyboardInterrupt)  # the latter while the process is being started
+# which then nobody waits for, as for one that is detached
+pytestmark = pytest.mark.filterwarnings("ignore:subprocess [0-9]+ is still running:ResourceWarning")
 
 
 @pytest.mark.parametrize(
@@ -43,7 +45,6 @@ def test_the_console_of_an_experiment_that_is_there_stays(tmp_path, monkeypatch)
     assert (tmp_path / "run" / "console.log").read_text() == "before\n"
 
 
-@pytest.mark.filterwarnings("ignore:subprocess [0-9]+ is still running:ResourceWarning")
 def test_a_command_that_takes_long_to_begin_is_waited_for(tmp_path, monkeypatch, capsys):
     """As one does that rehearses a trainer, or waits for a cluster; it is said that nothing has begun, once."""
     monkeypatch.setenv("PYTHONPATH", children.environment()["PYTHONPATH"])
