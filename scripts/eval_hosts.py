@@ -26,8 +26,8 @@ from marks import between
 from scipy import stats
 
 from esper_ab.analysis.evaluation_noise import noise_of_pairs
+from esper_ab.analysis.observe import pairs_of
 from esper_ab.analysis.pair_spread import known_from_pairs, residual_sd
-from esper_ab.analysis.pairs import pairs_of
 from esper_ab.contracts.evaluation import greedy_hosts
 from esper_ab.design.power import PowerQuestion
 from esper_ab.design.power_tables import HostsAnswer, answer

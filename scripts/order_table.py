@@ -24,7 +24,7 @@ import msgspec
 from marks import between
 
 from esper_ab.analysis.analyse import analyse
-from esper_ab.analysis.pairs import pairs_of
+from esper_ab.analysis.observe import pairs_of
 from esper_ab.health.processor import name_of_processor
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.load import load

@@ -30,7 +30,7 @@ from marks import between
 from scipy import stats
 
 from esper_ab.analysis.analyse import analyse
-from esper_ab.analysis.pairs import pairs_of
+from esper_ab.analysis.observe import pairs_of
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 from esper_ab.journal.outcomes import mean

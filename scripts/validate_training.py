@@ -29,13 +29,13 @@ from numpy.typing import NDArray
 from scipy import stats
 from simulation.rules import FREE_RULES, Rule, design
 
-from esper_ab.analysis.pairs import pairs_of
+from esper_ab.analysis.observe import pairs_of
 from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.design.power import PowerQuestion, Simulation, scheme
 from esper_ab.health.processor import name_of_processor
 from esper_ab.journal.load import load
 from esper_ab.stats.pair import Pair
-from esper_ab.verdict.looks import follow
+from esper_ab.verdict.looks import courses_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, DATA = ROOT / "docs" / "statistics.md", ROOT / "docs" / "benchmarks" / "training.json"
@@ -145,7 +145,7 @@ def direction(rule: Rule, experiment: Experiment) -> int:
         Pair(replicate=r, a=float(a), b=float(b), position_a=r % 2, position_b=1 - r % 2)
         for r, (a, b) in enumerate(zip(*experiment, strict=True))
     ]
-    course = follow(plan, {plan.comparisons[0]: pairs[: rule.replicates]}, rule.replicates)[plan.comparisons[0]]
+    course = courses_of(plan, {plan.comparisons[0]: pairs[: rule.replicates]}, rule.replicates)[plan.comparisons[0]]
     return course.direction if course.standing == "crossed" else 0
 
 

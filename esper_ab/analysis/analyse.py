@@ -8,23 +8,20 @@ from typing import Any
 from esper_ab.analysis.appraisal import AppraisalFindings, findings_of
 from esper_ab.analysis.audit import audit
 from esper_ab.analysis.conduct import Conduct, conduct
-from esper_ab.analysis.courses import courses
 from esper_ab.analysis.cross import CrossEvaluation, cross_evaluation
 from esper_ab.analysis.evaluation_noise import noise_of_pairs
 from esper_ab.analysis.kinds import kind_of
 from esper_ab.analysis.learning import Learning, learning
-from esper_ab.analysis.pairs import all_pairs, lost_of, same_records, same_settings
+from esper_ab.analysis.observe import followed, observe, pairs_in, plan_of, same_records, same_settings
 from esper_ab.analysis.remarks import remarks
 from esper_ab.analysis.result_hash import result_hash
-from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome, outcomes
 from esper_ab.settings.eval_hosts import EvaluationNoise
-from esper_ab.stats.pair import Pair
-from esper_ab.verdict.comparison import Comparison, compare
-from esper_ab.verdict.finding import Audit
-from esper_ab.verdict.looks import Course
-from esper_ab.verdict.question import Question
+from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.finding import Finding, by_weight
+from esper_ab.verdict.judge import judge
+from esper_ab.verdict.observations import Facts
 
 _DIGEST_BYTES = 16  # bytes of the plan's digest that seed the bootstraps
 
@@ -35,7 +32,7 @@ class Analysis:
 
     outcomes: dict[str, RunOutcome]  # by run, in plan order
     comparisons: tuple[Comparison, ...]  # in the order of the design
-    audit: Audit
+    findings: tuple[Finding, ...]  # of the audit of records and outcomes, the weightiest first
     cross: CrossEvaluation
     exam: Any  # of the kind of task, for an experiment with --exam; else None
     learning: tuple[Learning, ...]  # by group that learns
@@ -48,13 +45,14 @@ class Analysis:
 
 def analyse(history: History) -> Analysis:
     """Analyse a history; deterministic, bootstraps included."""
-    pairs = all_pairs(history)
-    found, followed = audit(history, pairs), courses(history, pairs)
-    comparisons = tuple(_compare(history, one, pairs[one], course, found) for one, course in followed.items())
+    facts = facts_of(history)
+    answer = judge(plan_of(history), observe(history, facts=facts), rng_seed=rng_seed_of(history))
+    comparisons = tuple(one.comparison for one in answer.comparisons)
     per_run = outcomes(history)
     learned = learning(history, per_run)
     return Analysis(
-        outcomes=per_run, comparisons=comparisons, audit=found, cross=cross_evaluation(history),
+        outcomes=per_run, comparisons=comparisons, cross=cross_evaluation(history),
+        findings=by_weight((*facts.findings, *answer.findings)),
         exam=kind_of(history).exam(history, per_run, comparisons), learning=learned,
         conduct=conduct(history), remarks=remarks(history, per_run, learned), noise=noise_of_pairs(history),
         result_hash=result_hash(history),
@@ -79,16 +77,16 @@ def conditions(history: History) -> str:
     return ", ".join(filter(None, (*told, kind.scope(history))))
 
 
-def _compare(
-    history: History, contrast: Contrast, pairs: tuple[Pair, ...], course: Course, found: Audit
-) -> Comparison:
-    experiment = history.plan.experiment
-    question = Question(
-        a=contrast.a, b=contrast.b, design=history.design, planned=history.replicates, scope=conditions(history),
-        paired=not experiment.unpaired, run_sd=history.plan.run_sd, same_settings=same_settings(history, contrast),
-        rng_seed=int(history.plan.digest[: 2 * _DIGEST_BYTES], 16),
+def facts_of(history: History) -> Facts:
+    """Return what the records say beside the outcomes: what the audit found, and which groups are one computation."""
+    pairs, plan = pairs_in(followed(history)), history.plan
+    return Facts(
+        scope=conditions(history), findings=tuple(audit(history, pairs)), paired=not plan.experiment.unpaired,
+        run_sd=plan.run_sd, same_settings=frozenset((one.a, one.b) for one in pairs if same_settings(history, one)),
+        same_records=frozenset((one.a, one.b) for one in pairs if same_records(history, one, pairs[one])),
     )  # fmt: skip
-    return compare(
-        question, pairs, course, same_records=same_records(history, contrast, pairs), lost=lost_of(history, contrast),
-        findings=found.findings,
-    )  # fmt: skip
+
+
+def rng_seed_of(history: History) -> int:
+    """Return the seed of the bootstraps: from the plan's digest, so that the same plan gives the same bytes."""
+    return int(history.plan.digest[: 2 * _DIGEST_BYTES], 16)

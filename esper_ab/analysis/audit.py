@@ -13,19 +13,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from esper_ab.analysis import audit_conduct, audit_endpoints, audit_ppo, audit_setup
+from esper_ab.analysis import audit_conduct, audit_ppo, audit_setup
 from esper_ab.analysis.kinds import kind_of
-from esper_ab.analysis.pairs import Pairs
+from esper_ab.analysis.observe import Pairs
 from esper_ab.contracts.kinds import GYMNASIUM, kind_of_task
 from esper_ab.contracts.messages import Lane
 from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History, RunHistory
+from esper_ab.journal.outcomes import endpoint_of
 from esper_ab.plan.blocks import Block, positions
 from esper_ab.stats.least_pairs import LEAST_PAIRS
-from esper_ab.verdict.finding import Audit, Finding
+from esper_ab.verdict.finding import Finding
 
 _ROUNDING = 1e-9  # of singular values of halves and ones, which are 0 or near 1 and above
-_WEIGHTS = ("blocks", "caps", "caps equivalence", "notes")
 
 
 @dataclass(frozen=True)
@@ -38,17 +38,14 @@ class Place:
     sign: int  # +1 for the first group of the comparison, -1 for the second
 
 
-def audit(history: History, pairs: Pairs) -> Audit:
-    """Audit everything recorded so far, where `pairs` are `all_pairs(history)`."""
-    found = [
-        *_of_comparisons(history, pairs),
-        *audit_setup.findings(history),
-        *audit_conduct.findings(history),
-        *audit_ppo.findings(history),
-        *kind_of(history).findings(history, pairs),
-        *audit_endpoints.findings(history, pairs),
-    ]
-    return Audit(findings=tuple(sorted(found, key=lambda finding: _WEIGHTS.index(finding.weight))))
+def audit(history: History, pairs: Pairs) -> Iterator[Finding]:
+    """Audit everything recorded so far, where `pairs` are those of every comparison."""
+    yield from _of_comparisons(history, pairs)
+    yield from audit_setup.findings(history)
+    yield from audit_conduct.findings(history)
+    yield from audit_ppo.findings(history)
+    yield from kind_of(history).findings(history, pairs)
+    yield from _no_number(history)
 
 
 def places_estimable(places: Sequence[Place]) -> bool:
@@ -96,6 +93,17 @@ def _of_comparisons(history: History, pairs: Pairs) -> Iterator[Finding]:
     if len(kinds) > 1 and all_balanced:
         sentence = f"Lanes are of different hardware ({', '.join(kinds)}); compared groups were equally often on each."
         yield Finding(kind="hardware", weight="notes", groups=(), sentence=sentence)
+
+
+def _no_number(history: History) -> Iterator[Finding]:
+    for group in history.groups:
+        runs = [
+            run.ref.name for run in history.of_group(group)
+            if run.evaluation is not None and not run.lost and endpoint_of(run, history.design.endpoint) is None
+        ]  # fmt: skip
+        if runs:
+            sentence = f"The endpoint of {', '.join(runs)} is no finite number: the record is damaged or foreign."
+            yield Finding(kind="endpoint", weight="blocks", groups=(group,), sentence=sentence)
 
 
 def _places(blocks: Sequence[Block], contrast: Contrast, replicates: set[int]) -> list[Place]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esper_ab.analysis.evaluation_noise import noise_of_pairs
-from esper_ab.analysis.pairs import pairs_of
+from esper_ab.analysis.observe import pairs_of
 from esper_ab.contracts.errors import UsageError
 from esper_ab.design.design import Contrast, Design
 from esper_ab.design.power_tables import Known, check_varied

@@ -10,22 +10,24 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, get_origin
 
 import msgspec
 
+from esper_ab.analysis.parts import read_experiments
 from esper_ab.api.setting_names import plain
 from esper_ab.api.spelling import in_python, spelled
 from esper_ab.contracts.errors import UsageError, refused
 from esper_ab.external.csv_file import read_csv
-from esper_ab.external.endpoints import Endpoints, cell_text
-from esper_ab.external.experiments import read_experiments
-from esper_ab.external.explore import explore
 from esper_ab.external.frames import read_data
-from esper_ab.external.judge import judge
-from esper_ab.external.plan import ExternalPlan, Rule, make_external_plan, read_plan, save_plan
-from esper_ab.external.result import ExternalResult
-from esper_ab.external.scales import Scale, Told, ranges_of, scales_of
-from esper_ab.external.scored import with_profiles
+from esper_ab.external.plan import make_external_plan, read_plan, save_plan
+from esper_ab.external.scales import Told, ranges_of, scales_of
+from esper_ab.external.table import cell_text
 from esper_ab.joint.directory import refuse_joint
 from esper_ab.report.external import external_json, render_external
 from esper_ab.settings.assignments import did_you_mean
+from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule
+from esper_ab.verdict.answer import Answer, with_profiles
+from esper_ab.verdict.exploration import explore
+from esper_ab.verdict.judge import judge
+from esper_ab.verdict.observations import Observations
+from esper_ab.verdict.scale import Scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,7 +37,7 @@ _NAMES = tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class EndpointVerdicts(ExternalResult):
+class EndpointVerdicts(Answer):
     """Verdicts on endpoints; printed, it is what the command prints."""
 
     def __str__(self) -> str:
@@ -100,9 +102,9 @@ def compare_endpoints(
     """
     asked = _known("compare_endpoints", options, EndpointOptions)
     with _python_errors():
-        endpoints = _endpoints(data, columns)
+        observations = _observations(data, columns)
         found = explore(
-            endpoints, _scales(endpoints.tasks, margin, asked), _rule(asked),
+            observations, _scales(observations.tasks, margin, asked), _rule(asked),
             paired=_typed("paired", asked.get("paired"), bool | None),
             rows=_typed("rows", asked.get("rows"), Literal["runs"] | None),
         )  # fmt: skip
@@ -112,7 +114,7 @@ def compare_endpoints(
 def design_comparison(
     groups: Sequence[str], seeds: int | Sequence[int | str], *, margin: Told, output_path: str | Path | None = None,
     **options: Unpack[DesignOptions],
-) -> ExternalPlan:  # fmt: skip
+) -> AnalysisPlan:  # fmt: skip
     """Make a plan for runs that are made elsewhere. UsageError for what cannot be planned.
 
     `seeds`: how many, numbered from 0, or their names in the order in which they are run, those that `choose` among
@@ -132,7 +134,7 @@ def design_comparison(
 
 
 def judge_endpoints(
-    plan: ExternalPlan | str | Path, data: Any, *, columns: Mapping[str, str] | None = None, scores: Told = ""
+    plan: AnalysisPlan | str | Path, data: Any, *, columns: Mapping[str, str] | None = None, scores: Told = ""
 ) -> EndpointVerdicts:
     """Hold `data` to a plan or its file, in its order, and say what was not followed.
 
@@ -140,17 +142,17 @@ def judge_endpoints(
     `scores`: "WORST..TARGET" of the endpoint, for profiles; one, or one per task.
     """
     with _python_errors():
-        held = plan if isinstance(plan, ExternalPlan) else read_plan(Path(plan))
+        held = plan if isinstance(plan, AnalysisPlan) else read_plan(Path(plan))
         folders = _folders(data)
         if folders and columns:
             raise UsageError("columns are those of a table; experiment directories have none")
         for _, folder in folders:
             refuse_joint(folder, "judge_endpoints", by_task=True)
-        endpoints = read_experiments(folders, held.scales) if folders else _endpoints(data, columns)
-        return _with_profiles(judge(held, endpoints), scores)
+        observations = read_experiments(folders, held.scales) if folders else _observations(data, columns)
+        return _with_profiles(judge(held, observations), scores)
 
 
-def _with_profiles(found: ExternalResult, scores: Told) -> EndpointVerdicts:
+def _with_profiles(found: Answer, scores: Told) -> EndpointVerdicts:
     ranges = ranges_of([scale.task for scale in found.scales], scores)
     return EndpointVerdicts(**vars(with_profiles(found, ranges)))
 
@@ -174,7 +176,7 @@ def _folders(data: Any) -> list[tuple[str, Path]]:
     return [(task, Path(one)) for task, one in data.items()]
 
 
-def _endpoints(data: Any, columns: Mapping[str, str] | None) -> Endpoints:
+def _observations(data: Any, columns: Mapping[str, str] | None) -> Observations:
     if not isinstance(columns, Mapping | None):
         raise UsageError(f"columns: a mapping of our names to those of the data is meant, not {columns!r}")
     return read_csv(Path(data), columns) if isinstance(data, (str, Path)) else read_data(data, columns)

@@ -14,7 +14,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.plain_values import whole_number
 
 if TYPE_CHECKING:
-    from esper_ab.external.result import ExternalResult
+    from esper_ab.verdict.answer import Answer
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -82,13 +82,13 @@ def margin_of(told: str | None) -> str:
     return told
 
 
-def printed(found: ExternalResult, *, scores: str, figure: Path | None, json: bool) -> str:
+def printed(found: Answer, *, scores: str, figure: Path | None, json: bool) -> str:
     """What a command prints of a result, after its figure was drawn."""
     # Here, so that --help waits for no matplotlib.
     from esper_ab.external.scales import ranges_of, told_by_task
-    from esper_ab.external.scored import with_profiles
     from esper_ab.report.external import external_json, render_external
     from esper_ab.report.figures.external import FORMATS, render_figure
+    from esper_ab.verdict.answer import with_profiles
 
     found = with_profiles(found, ranges_of([scale.task for scale in found.scales], told_by_task(scores)))
     if figure is not None:

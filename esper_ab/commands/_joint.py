@@ -25,8 +25,8 @@ from esper_ab.settings.parts import Parts
 from esper_ab.verdict.requirement import Requirement, parse_requirement, require
 
 if TYPE_CHECKING:
-    from esper_ab.external.plan import ExternalPlan
     from esper_ab.trackers.settings import Tracking
+    from esper_ab.verdict.analysis_plan import AnalysisPlan
 
 # Flags of `launch` that are about one experiment, and what to do in their place.
 _OF_ONE = {
@@ -123,7 +123,7 @@ def status_joint(directory: Path, *, json: bool) -> None:
     click.echo(f"answer over all parts: {page if page.is_file() else 'when all of them are done'}")
 
 
-def _requirements(texts: Sequence[str], plan: ExternalPlan) -> list[Requirement]:
+def _requirements(texts: Sequence[str], plan: AnalysisPlan) -> list[Requirement]:
     return [parse_requirement(text, plan.groups, plan.design.comparisons) for text in texts]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,11 @@ from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.commands._external import RULE, columns_of, external_options, margin_of, printed
 from esper_ab.contracts.errors import UsageError
+
+if TYPE_CHECKING:
+    from esper_ab.verdict.answer import Answer
+
+_OF_BOTH = ("control", "alpha", "scores", "figure")  # flags that mean something for directories, too
 
 
 @click.command(epilog=epilog(
@@ -30,42 +35,41 @@ def command(
 ) -> None:  # fmt: skip
     """Compare the groups of several experiment directories, or of a CSV file; exploratory.
 
-    Of experiment directories task, budget, endpoint, arithmetic, code, versions and rng seed must be the same; what is
-    not is named, with exit status 2. Groups with equal settings are one condition, and it is checked that their records
-    are equal. Different ones are paired by replicate, without a verdict.
+    Experiment directories must agree in task, budget, endpoint, margin, arithmetic, code, versions and rng seed; what
+    does not is named, with exit status 2. Groups with equal settings are one condition, and must have equal records.
+    Runs of one replicate form a pair.
 
-    Of a CSV file the runs with one seed form a pair, in each task; pairs that share a cluster count as one. Where no
-    seed is in two groups, or a column run stands in its place, runs form no pairs. All other flags but --json are about
-    it.
+    In a CSV file the runs with one seed form a pair, in each task; pairs that share a cluster count as one. Where no
+    seed is in two groups, or a column run stands in its place, runs form no pairs.
     """
     if (file is None) == (not folders):
         raise UsageError("compare takes two experiment directories or more, or --csv FILE: one of the two")
     if file is not None:
-        click.echo(_of_file(file, rule, json=json), nl=False)
-        return
-    told = [name for name in rule if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
-    if told:
-        raise UsageError(f"--{told[0]} goes with --csv; experiment directories say it themselves")
-    # Here, so that --help waits for no scipy or matplotlib.
-    from esper_ab.report.compared import compare, render_json, render_text
+        found = _of_file(file, rule)
+    else:
+        told = [name for name in rule if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
+        if of_file := [name for name in told if name not in _OF_BOTH]:
+            raise UsageError(f"--{of_file[0]} goes with --csv; experiment directories say it themselves")
+        # Here, so that --help waits for no scipy.
+        from esper_ab.analysis.together import compare_directories
+        from esper_ab.verdict.analysis_plan import Rule
 
-    compared = compare(folders)
-    click.echo(render_json(compared) if json else render_text(compared))
+        found = compare_directories(folders, Rule(control=rule["control"], alpha=rule["alpha"]))
+    click.echo(printed(found, scores=rule["scores"], figure=rule["figure"], json=json), nl=False)
 
 
-def _of_file(file: Path, rule: dict[str, Any], *, json: bool) -> str:
+def _of_file(file: Path, rule: dict[str, Any]) -> Answer:
     # Here, so that --help waits for no scipy.
     from esper_ab.external.csv_file import read_csv
-    from esper_ab.external.explore import explore
-    from esper_ab.external.plan import Rule
     from esper_ab.external.scales import scales_of, told_by_task
+    from esper_ab.verdict.analysis_plan import Rule
+    from esper_ab.verdict.exploration import explore
 
     margin = told_by_task(margin_of(rule["margin"]))
-    endpoints = read_csv(file, columns_of(rule["columns"]))
+    observations = read_csv(file, columns_of(rule["columns"]))
     scales = scales_of(
-        endpoints.tasks, margin, better=told_by_task(rule["better"]), unit=told_by_task(rule["unit"]),
+        observations.tasks, margin, better=told_by_task(rule["better"]), unit=told_by_task(rule["unit"]),
         label=rule["label"], worst=told_by_task(rule["worst"]),
     )  # fmt: skip
     declared = Rule(control=rule["control"], alpha=rule["alpha"])
-    found = explore(endpoints, scales, declared, paired=rule["paired"], rows=rule["rows"])
-    return printed(found, scores=rule["scores"], figure=rule["figure"], json=json)
+    return explore(observations, scales, declared, paired=rule["paired"], rows=rule["rows"])

@@ -46,9 +46,10 @@ def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
     """
     margin = margin_of(asked["margin"])
     # Here, so that --help waits for no scipy.
-    from esper_ab.external.plan import Rule, make_external_plan, save_plan
+    from esper_ab.external.plan import make_external_plan, save_plan
     from esper_ab.external.scales import scales_of, told_by_task
     from esper_ab.report.external import render_plan
+    from esper_ab.verdict.analysis_plan import Rule
 
     scales = scales_of(
         names_of(asked["tasks"]) if asked["tasks"] else ("",), told_by_task(margin),

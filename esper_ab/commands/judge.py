@@ -34,24 +34,24 @@ def command(
     task. A look is taken as soon as all runs that it asks for are there.
     """
     # Here, so that --help waits for no scipy.
+    from esper_ab.analysis.parts import read_experiments
     from esper_ab.external.csv_file import read_csv
-    from esper_ab.external.experiments import read_experiments
-    from esper_ab.external.judge import judge
     from esper_ab.external.plan import read_plan
+    from esper_ab.verdict.judge import judge
     from esper_ab.verdict.requirement import parse_requirement, require
 
     plan = read_plan(plan_file)
     asked = [parse_requirement(text, plan.groups, plan.design.comparisons) for text in requirements]
     named = [_named(text) for text in files]
     if len(named) == 1 and not named[0][1].is_dir():
-        endpoints = read_csv(named[0][1], columns_of(columns))
+        observations = read_csv(named[0][1], columns_of(columns))
     elif columns:
         raise UsageError("--columns goes with one CSV file; experiment directories have no columns")
     else:
         for _, folder in named:
             refuse_joint(folder, "judge", by_task=True)
-        endpoints = read_experiments(named, plan.scales)
-    found = judge(plan, endpoints)
+        observations = read_experiments(named, plan.scales)
+    found = judge(plan, observations)
     click.echo(printed(found, json=json, **shown), nl=False)
     last = found.comparisons[-1].task
     require(asked, [one.comparison for one in found.comparisons if one.task == last])

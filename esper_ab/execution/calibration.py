@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from esper_ab.analysis.calibration import calibration_of
-from esper_ab.analysis.pairs import pairs_of, same_records
+from esper_ab.analysis.observe import pairs_of, same_records
 from esper_ab.contracts.below import write_below
 from esper_ab.contracts.errors import Setting, UsageError, naming
 from esper_ab.contracts.shell_command import shell_command

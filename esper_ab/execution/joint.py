@@ -33,8 +33,8 @@ from esper_ab.trackers.state import read_settings, save_settings
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from esper_ab.external.plan import ExternalPlan
     from esper_ab.joint.judged import JointResult
+    from esper_ab.verdict.analysis_plan import AnalysisPlan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,14 +43,14 @@ class PlannedJoint:
 
     directory: Path
     joint: Joint
-    plan: ExternalPlan
+    plan: AnalysisPlan
     parts: tuple[execution.PlannedExperiment, ...]
 
 
 def plan_joint(asked: Parts, out: Path, launcher: Launcher, *, only_plan: bool = False) -> PlannedJoint:
     """Plan every part; whatever can be refused is refused here, before anything is written or starts."""
-    from esper_ab.external.plan import Rule, plan_of  # which --help does not wait for
-    from esper_ab.external.scales import Scale  # likewise
+    from esper_ab.verdict.analysis_plan import Rule, make_plan  # which --help does not wait for
+    from esper_ab.verdict.scale import Scale  # likewise
 
     pattern = f"{{task}}-and-{len(asked.parts) - 1}-more-{{time}}"
     directory = out / execution.choose_name(msgspec.structs.replace(asked.parts[0].asked, name=asked.name), pattern)
@@ -69,7 +69,7 @@ def plan_joint(asked: Parts, out: Path, launcher: Launcher, *, only_plan: bool =
         Scale(task=part.name, outcome=design.outcome, margin=design.margin, worst=design.worst)
         for part, design in zip(asked.parts, (one.plan.design for one in parts), strict=True)
     )
-    plan = plan_of(
+    plan = make_plan(
         tuple(group.name for group in first.groups), tuple(map(str, range(first.replicates))), scales,
         Rule(control=first.control, alpha=asked.alpha, looks=first.looks),
     )  # fmt: skip
@@ -99,7 +99,7 @@ def _plan_part(
     )
 
 
-def _scores(asked: Parts, plan: ExternalPlan) -> dict[str, tuple[float, float]]:
+def _scores(asked: Parts, plan: AnalysisPlan) -> dict[str, tuple[float, float]]:
     """Worst and target outcome by part: as told, or the ends of the declared ranges where every part has both."""
     from esper_ab.external.scales import ranges_of, told_by_task  # which --help does not wait for
 

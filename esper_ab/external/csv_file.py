@@ -9,14 +9,15 @@ from pathlib import Path
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.regular_file import read_regular
-from esper_ab.external.endpoints import Endpoints, endpoints_of
+from esper_ab.external.table import observations_of
+from esper_ab.verdict.observations import Observations
 
 _LARGEST_BYTES = 64 * 2**20
 _MOST_COLUMNS = 1000
 _STARTS = {";": "semicolons", "\t": "tabs"}
 
 
-def read_csv(file: Path, names: Mapping[str, str] | None = None) -> Endpoints:
+def read_csv(file: Path, names: Mapping[str, str] | None = None) -> Observations:
     """Read `file`; UsageError, in one line that names row and column, for what is no table of endpoints.
 
     Rows are counted as an editor does: the header is row 1. `names`: ours -> the file's, of columns called otherwise.
@@ -42,7 +43,7 @@ def read_csv(file: Path, names: Mapping[str, str] | None = None) -> Endpoints:
     except csv.Error as error:
         raise UsageError(f"{file}, row {reader.line_num}: no CSV: {error}") from None
     columns = {name: [row[place] for row in rows] for place, name in enumerate(header)}
-    return endpoints_of(str(file), columns, numbers, names)
+    return observations_of(str(file), columns, numbers, names)
 
 
 def _text(file: Path) -> str:

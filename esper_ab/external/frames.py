@@ -1,4 +1,4 @@
-"""Endpoints from Python: a data frame of any library, columns by name, or an array of endpoints per group."""
+"""Outcomes from Python: a data frame of any library, columns by name, or an array of endpoints per group."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.external.endpoints import Endpoints, endpoints_of
+from esper_ab.external.table import observations_of
+from esper_ab.verdict.observations import Observations
 
 _SOURCE = "the data"
 
 
-def read_data(data: Any, names: Mapping[str, str] | None = None) -> Endpoints:
+def read_data(data: Any, names: Mapping[str, str] | None = None) -> Observations:
     """Take `data` for endpoints; UsageError for what is none. Rows are counted from 0.
 
     A data frame (pandas, polars, pyarrow), or a mapping of columns, has group, seed or pair or run, endpoint[, task][,
     cluster]. A mapping of groups to arrays [pairs] has endpoints alone: those at one place form a pair, NaN is a lost
     run.
     """
-    if isinstance(data, Endpoints):
+    if isinstance(data, Observations):
         return data
     columns = _columns(data)
     if "endpoint" not in {name.strip().lower() for name in columns} and "endpoint" not in (names or {}):
@@ -26,7 +27,7 @@ def read_data(data: Any, names: Mapping[str, str] | None = None) -> Endpoints:
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
         raise UsageError(f"{_SOURCE}: the columns are of different lengths: {lengths}")
-    return endpoints_of(_SOURCE, columns, range(next(iter(lengths.values()), 0)), names)
+    return observations_of(_SOURCE, columns, range(next(iter(lengths.values()), 0)), names)
 
 
 def _columns(data: Any) -> dict[str, list[Any]]:

@@ -9,34 +9,11 @@ from typing import TypeVar
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.measures import LARGEST_OUTCOME, SMALLEST_MARGIN, Margin, Measure, TaskMeasures, countable
-from esper_ab.contracts.settings import Settings
-from esper_ab.external.endpoints import MEAN
+from esper_ab.contracts.measures import LARGEST_OUTCOME, SMALLEST_MARGIN, Measure, countable
+from esper_ab.verdict.scale import Scale
 
 T = TypeVar("T")
-msgspec.json.Decoder(Measure)  # now, in one thread: tests/house/test_decoders.py
 Told = str | float | Mapping[str, str | float]  # for all tasks, or by task
-
-
-class Scale(Settings, frozen=True, kw_only=True):
-    """How the endpoints of one task are measured."""
-
-    task: str  # "": there are no tasks
-    outcome: Measure
-    margin: Margin  # in the unit of a difference
-    worst: float | None = None  # outcome that stands for a lost run; None: none is declared
-
-    @property
-    def measures(self) -> TaskMeasures:
-        """As a design has it."""
-        return TaskMeasures(outcome=self.outcome, margin=self.margin)
-
-
-# Each endpoint divided by its task's margin, higher always better: so one margin of every task counts alike.
-OF_MEAN = Scale(
-    task=MEAN, margin=1.0,
-    outcome=Measure(name="mean_over_tasks", label=MEAN, unit="margins", better="higher"),
-)  # fmt: skip
 
 
 def scales_of(

@@ -23,8 +23,9 @@ from esper_ab.contracts.records import GroupName, Sha256
 from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.settings import Settings
 from esper_ab.contracts.unreadable import UNREADABLE
-from esper_ab.external.plan import ExternalPlan, read_plan, save_plan
+from esper_ab.external.plan import read_plan, save_plan
 from esper_ab.journal.lock import holder
+from esper_ab.verdict.analysis_plan import AnalysisPlan
 
 JOINT_NAME, PLAN_NAME = "joint.json", "plan.json"
 
@@ -53,7 +54,7 @@ def is_joint(directory: Path) -> bool:
     return (directory / JOINT_NAME).is_file()
 
 
-def write_joint(directory: Path, joint: Joint, plan: ExternalPlan, settings: dict[str, str]) -> None:
+def write_joint(directory: Path, joint: Joint, plan: AnalysisPlan, settings: dict[str, str]) -> None:
     """Write what is decided before the first run; `settings`: experiment.toml by folder of a part. UsageError."""
     save_plan(plan, directory / PLAN_NAME)
     for folder, text in settings.items():
@@ -61,7 +62,7 @@ def write_joint(directory: Path, joint: Joint, plan: ExternalPlan, settings: dic
     write_below(directory, JOINT_NAME, msgspec.json.format(msgspec.json.encode(joint), indent=1) + b"\n")
 
 
-def read_joint(directory: Path) -> tuple[Joint, ExternalPlan]:
+def read_joint(directory: Path) -> tuple[Joint, AnalysisPlan]:
     """Read parts and plan; UsageError where `directory` is none of a joint experiment, JournalError for damage."""
     if not is_joint(directory):
         raise UsageError(f"{directory} is no joint experiment: it has no {JOINT_NAME}")

@@ -117,7 +117,6 @@ class History:
     ledger: list[events.Ledger] = field(default_factory=list)
     shared: dict[tuple[int, int], Moments] = field(default_factory=dict)  # observation moments, by block and milestone
     ended: events.ExperimentEnded | None = None
-    complete: int = field(default=0, compare=False)  # leading replicates that were found final (analysis/pairs)
     keeps_records: bool = field(default=True, compare=False)  # False: of new training episodes keep only the columns
 
     @property

@@ -66,7 +66,7 @@ def _on_rule(content: Content) -> Iterator[str]:
 
 
 def _on_audit(content: Content) -> Iterator[str]:
-    findings = content.analysis.audit.findings
+    findings = content.analysis.findings
     heavy = [finding.sentence for finding in findings if finding.weight != "notes"]
     if heavy:
         yield f"The audit limits what may be said. {' '.join(heavy)}"

@@ -77,9 +77,12 @@ def _report(experiment_dir: Path) -> Served | None:
 
 
 def _compared(directories: list[Path]) -> str:
-    from esper_ab.report.compared import compare, render_text  # with numpy, which a board alone does not need
+    # With numpy, which a board alone does not need.
+    from esper_ab.analysis.together import compare_directories
+    from esper_ab.report.external import render_external
+    from esper_ab.verdict.analysis_plan import Rule
 
-    return render_text(compare(tuple(directories)))
+    return render_external(compare_directories(directories, Rule()))
 
 
 def _told(say: Callable[[], str]) -> Served:

@@ -10,17 +10,17 @@ import msgspec
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.visible import visible
 from esper_ab.design.design import rule
-from esper_ab.external.endpoints import MEAN
-from esper_ab.external.pairing import cells_of
-from esper_ab.external.plan import ExternalPlan
-from esper_ab.external.profiles import HONEST_FROM, Aggregate
-from esper_ab.external.result import ExternalResult
 from esper_ab.report.tables.comparison import beside_tables, deciding_table, looks_table, overview_table
 from esper_ab.report.tables.table import Table, mean_and_sd, number
 from esper_ab.report.text import paragraph, render_table
 from esper_ab.report.verdict_json import comparison_json
 from esper_ab.stats.text import counted
+from esper_ab.verdict.analysis_plan import AnalysisPlan
+from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.pairing import cells_of
+from esper_ab.verdict.profiles import HONEST_FROM, Aggregate
+from esper_ab.verdict.scale import MEAN
 from esper_ab.verdict.sentences import rule_sentence
 
 EXPLORATORY = (
@@ -31,7 +31,7 @@ EXPLORATORY = (
 SCHEMA = 1
 
 
-def render_external(result: ExternalResult) -> str:
+def render_external(result: Answer) -> str:
     """Render text for a terminal, ending in a newline."""
     planned = f"Judged by the plan with the sha256 {result.plan[:12]}…"
     parts = [paragraph(EXPLORATORY if result.exploratory else planned, "")]
@@ -48,7 +48,7 @@ def render_external(result: ExternalResult) -> str:
     return visible("\n\n".join(parts)) + "\n"
 
 
-def tables(result: ExternalResult) -> list[Table]:
+def tables(result: Answer) -> list[Table]:
     """Return every table beside the verdicts, in reading order."""
     found = [_groups(result), *([_profiles(result)] if result.profiles else [])]
     for task in tasks_of(result):
@@ -62,24 +62,24 @@ def tables(result: ExternalResult) -> list[Table]:
     return found
 
 
-def external_json(result: ExternalResult) -> str:
+def external_json(result: Answer) -> str:
     """Render one JSON object; every key is in docs/other-numbers.md."""
     return msgspec.json.format(msgspec.json.encode(msgspec.to_builtins(external_document(result))), indent=2).decode()
 
 
-def external_document(result: ExternalResult) -> dict[str, Any]:
+def external_document(result: Answer) -> dict[str, Any]:
     """Return what the JSON object holds."""
     return {
         "schema": SCHEMA, "exploratory": result.exploratory, "plan": result.plan or None,
-        "source": result.endpoints.source, "rule": rule(result.design), "alpha": result.design.alpha,
-        "scales": result.scales, "groups": result.endpoints.groups,
+        "source": result.observations.source, "rule": rule(result.design), "alpha": result.design.alpha,
+        "scales": result.scales, "groups": result.observations.groups,
         "comparisons": [{"task": one.task, **comparison_json(one.comparison)} for one in result.comparisons],
         "departures": result.departures, "notes": result.notes, "next_step": result.next_step,
         "profiles": result.profiles,
     }
 
 
-def render_plan(plan: ExternalPlan, file: str) -> str:
+def render_plan(plan: AnalysisPlan, file: str) -> str:
     """Describe a plan that was written to `file`: what is to be run, when it is looked at, how it is judged."""
     design, tasks = plan.design, [task for task in plan.tasks if task]
     first, last = plan.replicates[0], plan.replicates[-1]
@@ -118,7 +118,7 @@ def render_plan(plan: ExternalPlan, file: str) -> str:
     return visible("\n\n".join(parts)) + "\n"
 
 
-def _looks_to_come(plan: ExternalPlan) -> Table:
+def _looks_to_come(plan: AnalysisPlan) -> Table:
     design = plan.design
     bounds = design.boundaries[0].nominal_p
     rows = tuple(
@@ -128,12 +128,12 @@ def _looks_to_come(plan: ExternalPlan) -> Table:
     return Table(title="Looks", columns=("look", "after replicates", "the last seed", "bound"), rows=rows, words=0)
 
 
-def tasks_of(result: ExternalResult) -> list[str]:
+def tasks_of(result: Answer) -> list[str]:
     """Return the tasks in order, the mean over them last."""
     return list(dict.fromkeys(one.task for one in result.comparisons))
 
 
-def compared_in(result: ExternalResult, task: str) -> list[Comparison]:
+def compared_in(result: Answer, task: str) -> list[Comparison]:
     """Return the comparisons in one task."""
     return [one.comparison for one in result.comparisons if one.task == task]
 
@@ -143,7 +143,7 @@ def heading(task: str) -> str:
     return "mean over the named tasks, in units of each task's margin" if task == MEAN else task
 
 
-def verdicts_text(result: ExternalResult, task: str) -> str:
+def verdicts_text(result: Answer, task: str) -> str:
     """Write the verdicts in one task under their heading."""
     mark = "exploratory " if result.exploratory else ""
     lines: list[str] = [f"VERDICT, {heading(task)}" if task else "VERDICT"]
@@ -157,9 +157,9 @@ def verdicts_text(result: ExternalResult, task: str) -> str:
     return "\n".join(lines)
 
 
-def _groups(result: ExternalResult) -> Table:
+def _groups(result: Answer) -> Table:
     """Build the table of what every group came to."""
-    cells, rows = cells_of(result.endpoints), list[tuple[str, ...]]()
+    cells, rows = cells_of(result.observations), list[tuple[str, ...]]()
     for scale in result.scales:
         for group in dict.fromkeys(name for one in result.design.comparisons for name in (one.a, one.b)):
             runs = [run for key, run in cells.items() if key[:2] == (group, scale.task)]
@@ -173,7 +173,7 @@ def _groups(result: ExternalResult) -> Table:
     return Table(title="Groups", columns=columns, rows=tuple(rows), words=2, wide=True)
 
 
-def _profiles(result: ExternalResult) -> Table:
+def _profiles(result: Answer) -> Table:
     """Build the table of what groups come to over all tasks, in scores."""
 
     def cell(one: Aggregate) -> str:

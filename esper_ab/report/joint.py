@@ -10,7 +10,6 @@ import msgspec
 from esper_ab.contracts.answer_files import PAGE, SUMMARY, VERDICT
 from esper_ab.contracts.below import write_below
 from esper_ab.contracts.visible import visible, visible_line
-from esper_ab.external.endpoints import MEAN
 from esper_ab.joint.judged import JointResult
 from esper_ab.report.external import (
     compared_in,
@@ -27,6 +26,7 @@ from esper_ab.report.page import render_template
 from esper_ab.report.tables.table import Table
 from esper_ab.report.text import WIDTH, paragraph, render_table
 from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.scale import MEAN
 from esper_ab.verdict.sentences import rule_sentence
 
 SCHEMA = 1

@@ -47,7 +47,7 @@ def sections(content: Content) -> tuple[Section, ...]:
             groups.ppo_table(content),
         ),
         _section(
-            "trust", "Can it be trusted?", trust.audit_table(analysis.audit),
+            "trust", "Can it be trusted?", trust.audit_table(analysis.findings),
             trust.conduct_table(analysis.conduct, kind_of(content).words),
             trust.noise_table(content), trust.layout_table(content), trust.ledger_table(content.history),
             trust.last_words_table(content.history), trust.facts_table(content),

@@ -32,7 +32,7 @@ def render_verdict(content: Content) -> bytes:
         "design": history.design, "replicates": history.replicates, "state": content.state.word,
         "complete": content.state.complete, "groups": content.groups,
         "comparisons": [comparison_json(item) for item in content.comparisons], "exam": analysis.exam,
-        "audit": analysis.audit.findings, "cross": analysis.cross,
+        "audit": analysis.findings, "cross": analysis.cross,
         "learning": analysis.learning, "conduct": analysis.conduct, "evaluation": _noise(analysis.noise),
         "appraisal": _appraisal(analysis.appraisal),
         "runs": [

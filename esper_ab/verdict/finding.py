@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
 
 Weight = Literal["blocks", "caps", "caps equivalence", "notes"]
+_WEIGHTS: tuple[Weight, ...] = ("blocks", "caps", "caps equivalence", "notes")
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,7 +25,6 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         return set(self.groups) <= {a, b}
 
 
-class Audit(msgspec.Struct, frozen=True, kw_only=True):
-    """All findings of an experiment, the weightiest first."""
-
-    findings: tuple[Finding, ...]
+def by_weight(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return them with the weightiest first."""
+    return tuple(sorted(findings, key=lambda finding: _WEIGHTS.index(finding.weight)))

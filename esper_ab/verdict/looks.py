@@ -67,7 +67,7 @@ class _Track:
     passed_on: bool = False  # its share: it crossed, and is larger than the margin
 
 
-def follow(
+def courses_of(
     design: Design, pairs: Mapping[Contrast, Data], complete: int,
     own: Mapping[Contrast, Design] | None = None,
 ) -> dict[Contrast, Course]:  # fmt: skip

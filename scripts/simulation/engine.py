@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from support import fake_plans, fake_worker
 
-from esper_ab.analysis.courses import courses
-from esper_ab.analysis.pairs import all_pairs
+from esper_ab.analysis.observe import followed
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.control import experiment_run
 from esper_ab.journal.fold import History
@@ -37,7 +36,7 @@ def check(effect: float, number: int, rng_seed: int) -> Counter[str]:
     endpoints[:, 0] += effect
     with tempfile.TemporaryDirectory() as folder:
         history = conducted(endpoints[0], Path(folder))
-    (course,) = courses(history, all_pairs(history)).values()
+    (course,) = followed(history).courses.values()
     expected = procedure.follow(
         rules.design(RULE), rules.differences(RULE, endpoints), rules.sides(RULE), RULE.replicates
     )

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from esper_ab.design.design import Design
-from esper_ab.external.endpoints import MEAN
-from esper_ab.external.plan import Rule, make_external_design
 from esper_ab.external.scales import scales_of
+from esper_ab.verdict.analysis_plan import Rule, design_over
+from esper_ab.verdict.scale import MEAN
 from simulation import laws, procedure
 from simulation.laws import Array, Law, Size
 from simulation.rules import MARGIN
@@ -77,7 +77,7 @@ def _design(family: Family) -> Design:
     names = tuple("abc"[: family.groups])
     scales = scales_of(tuple(f"task {task}" for task in range(family.tasks)), MARGIN)
     rule = Rule(looks=(family.replicates,)) if family.one_look else Rule()
-    found = make_external_design(names, family.replicates, scales, rule)
+    found = design_over(names, family.replicates, scales, rule)
     return _in_points(found)
 
 

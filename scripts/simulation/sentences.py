@@ -16,7 +16,7 @@ from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.pair import Pair
 from esper_ab.verdict.comparison import Comparison, compare
 from esper_ab.verdict.finding import Finding
-from esper_ab.verdict.looks import follow
+from esper_ab.verdict.looks import courses_of
 from esper_ab.verdict.question import HalfPair, Lost, Question
 from esper_ab.verdict.requirement import RELATIONS, Requirement, holds
 from esper_ab.verdict.word import Verdict
@@ -76,7 +76,7 @@ def drawn(rng: np.random.Generator) -> Comparison:
                 failed_b=not failed_a, **sides,
             )
         )  # fmt: skip
-    course = follow(rule, {rule.comparisons[0]: pairs}, len(d))[rule.comparisons[0]]
+    course = courses_of(rule, {rule.comparisons[0]: pairs}, len(d))[rule.comparisons[0]]
     findings = tuple(one for one in _FINDINGS if rng.random() < 0.05)
     planned = max(rule.looks, default=len(d)) if rule.anytime_after is None else len(d)
     question = Question(a=A, b=B, design=rule, planned=max(planned, 1), scope="task t, 5 steps")

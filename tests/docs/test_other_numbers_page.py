@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from esper_ab.external.csv_file import read_csv
-from esper_ab.external.endpoints import COLUMNS
+from esper_ab.external.table import COLUMNS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "other-numbers.md").read_text()
 

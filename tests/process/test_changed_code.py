@@ -41,7 +41,7 @@ def cut(experiment_dir, keep):
 
 
 def findings(experiment_dir):
-    return {one.kind: one for one in analyse(fold(events_of(experiment_dir))).audit.findings}
+    return {one.kind: one for one in analyse(fold(events_of(experiment_dir))).findings}
 
 
 def test_resume_by_other_code_is_refused_before_anything_is_written(stopped, edit):

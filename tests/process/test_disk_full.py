@@ -35,7 +35,7 @@ from esper_ab.control.rules.liveness import Limits
 from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.execution.joint import PlannedJoint, carry_out_joint
 from esper_ab.execution.leftover import is_leftover
-from esper_ab.external.plan import Rule, make_external_plan, save_plan
+from esper_ab.external.plan import make_external_plan, save_plan
 from esper_ab.joint.directory import Joint
 from esper_ab.journal.events import MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
@@ -48,6 +48,7 @@ from esper_ab.plan.blocks import make_plan
 from esper_ab.plan.experiment_directory import make_experiment_directory
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 from esper_ab.trackers.settings import Tracking
+from esper_ab.verdict.analysis_plan import Rule
 
 LAUNCHER = InlineLauncher("support.fake_worker:main_in_thread")
 IMPATIENT = Limits(disk_full_s=0.1)

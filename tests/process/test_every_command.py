@@ -24,7 +24,8 @@ from support.patience import within
 
 from esper_ab.commands._exit_status import examples_of, invoke
 from esper_ab.commands.cli import TABLE, group, load_command
-from esper_ab.external.plan import Rule, make_external_plan, save_plan
+from esper_ab.external.plan import make_external_plan, save_plan
+from esper_ab.verdict.analysis_plan import Rule
 
 NAMES = sorted(TABLE)
 NOT_DATA = {"board", "slurm-script"}  # a page and scripts, which JSON would not help

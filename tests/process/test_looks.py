@@ -10,8 +10,7 @@ import msgspec
 import pytest
 from support.fake_plans import plan
 
-from esper_ab.analysis.courses import courses
-from esper_ab.analysis.pairs import all_pairs
+from esper_ab.analysis.observe import followed
 from esper_ab.contracts.errors import UsageError
 from esper_ab.control.experiment_run import extend, run
 from esper_ab.design.design import Contrast
@@ -47,7 +46,7 @@ def test_a_clear_difference_ends_at_the_first_look(tmp_path):
     assert started(tmp_path, "a") == started(tmp_path, "b") == set(range(6))
     assert [run.state for run in history.of_group("a")] == ["finished"] * 6 + ["left out"] * 4
     assert history.ended.status == "finished"
-    (course,) = courses(history, all_pairs(history)).values()
+    (course,) = followed(history).courses.values()
     assert (course.decision, course.decided_at, course.direction) == ("crossed", 6, -1)
 
 
@@ -74,7 +73,7 @@ def test_without_early_stop_a_decided_comparison_goes_on(tmp_path):
     assert [look.replicates for look in of(LookTaken, tmp_path)] == [6, 10]
     assert all(look.leaving == () for look in history.looks)
     assert started(tmp_path, "b") == set(range(10))
-    (course,) = courses(history, all_pairs(history)).values()
+    (course,) = followed(history).courses.values()
     assert (course.decided_at, len(course.looks)) == (6, 2)
 
 
@@ -92,7 +91,7 @@ def test_an_open_ended_plan_adds_blocks_until_it_is_decided(tmp_path):
     history = conducted(tmp_path, groups=("a", "b"), replicates=2, open_ended=True)
     assert len(of(PlanExtended, tmp_path)) >= 2
     assert history.looks[-1].decided == (Contrast(a="a", b="b"),)
-    (course,) = courses(history, all_pairs(history)).values()
+    (course,) = followed(history).courses.values()
     assert course.decided_at >= 6
     assert course.looks[-1].e >= 20.0
 
@@ -110,7 +109,7 @@ def test_extending_a_finished_plan_goes_on_where_it_ended_under_the_stricter_rul
     assert started(tmp_path, "a1") == set(range(9))
     assert len(of(ExperimentContinued, tmp_path)) == 1
     assert {(worker.worker, worker.incarnation) for worker in history.workers} >= {("w00", 1), ("w00", 2)}
-    (course,) = courses(history, all_pairs(history)).values()
+    (course,) = followed(history).courses.values()
     assert [look.bound_e for look in course.looks] == [None, *[pytest.approx(100.0)] * 3]
     for name, kept in before.runs.items():
         assert history.runs[name].evaluation == kept.evaluation
@@ -146,7 +145,7 @@ def test_a_stop_for_futility_is_journalled_like_any_decision_and_ends_what_nobod
     assert look.outcome == "decided nothing; stopped for futility: a1 - a2"
     assert [run.state for run in history.of_group("a1")] == ["finished"] * 6 + ["left out"] * 4
     assert history.ended.status == "finished"
-    (course,) = courses(history, all_pairs(history)).values()
+    (course,) = followed(history).courses.values()
     assert (course.decision, course.decided_at) == ("futile", 6)
     assert "stopped for futility: a1 - a2" in status_text(tmp_path)
 
@@ -154,9 +153,9 @@ def test_a_stop_for_futility_is_journalled_like_any_decision_and_ends_what_nobod
 def test_what_was_stopped_for_futility_is_what_the_journal_says_and_what_a_reader_finds(tmp_path):
     groups = {"groups": ("a1", "a2", "a3"), "cores": 3, "replicates": 10, "margin": 6.0, "futility": 0.8}
     history = conducted(tmp_path, **groups, looks=(6, 8, 10), rng_seed=3)
-    followed = courses(history, all_pairs(history))
-    stopped = {one: course for one, course in followed.items() if course.decision == "futile"}
+    courses = followed(history).courses
+    stopped = {one: course for one, course in courses.items() if course.decision == "futile"}
     assert stopped
     assert {one for look in history.looks for one in look.futile} == set(stopped)
-    again = courses(load(tmp_path).history, all_pairs(load(tmp_path).history))
+    again = followed(load(tmp_path).history).courses
     assert {one: again[one] for one in stopped} == stopped

@@ -6,9 +6,10 @@ import numpy as np
 from simulation import families, laws
 from support.elsewhere import endpoints
 
-from esper_ab.external.judge import judge
-from esper_ab.external.plan import Rule, make_external_plan
+from esper_ab.external.plan import make_external_plan
 from esper_ab.external.scales import scales_of
+from esper_ab.verdict.analysis_plan import Rule
+from esper_ab.verdict.judge import judge
 
 
 def test_the_simulated_decisions_are_those_of_judge():

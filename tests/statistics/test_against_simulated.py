@@ -33,7 +33,7 @@ from esper_ab.stats.pair import Pair
 from esper_ab.stats.proportions import proportions
 from esper_ab.stats.welch import welch as product_welch
 from esper_ab.verdict.comparison import compare
-from esper_ab.verdict.looks import follow as product_follow
+from esper_ab.verdict.looks import courses_of as product_follow
 from esper_ab.verdict.question import HalfPair, Lost, Question
 
 PATHS = 100_000  # normal experiments that calibrate: the product is given the same bounds

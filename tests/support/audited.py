@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from esper_ab.analysis.audit import audit
-from esper_ab.analysis.pairs import all_pairs
+from esper_ab.analysis.analyse import analyse
 from esper_ab.journal.events import EpisodeRecorded, Ledger
 from esper_ab.journal.fold import fold
 from support.journals import planted_effect
@@ -15,8 +14,7 @@ replace = msgspec.structs.replace
 
 def findings(events):
     """Of the audit of a journal, the weightiest first."""
-    history = fold(events)
-    return audit(history, all_pairs(history)).findings
+    return analyse(fold(events)).findings
 
 
 def found(events):

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from esper_ab.external.endpoints import Endpoints, endpoints_of
-from esper_ab.external.scales import Scale, scales_of
+from esper_ab.external.scales import scales_of
+from esper_ab.external.table import observations_of
+from esper_ab.verdict.observations import Observations
+from esper_ab.verdict.scale import Scale
 
 HEADER = ("group", "seed", "run", "endpoint", "task", "cluster")
 
@@ -21,9 +23,9 @@ def rows(a: Sequence[object], b: Sequence[object], *, task: str = "", first: int
     ]
 
 
-def endpoints(found: Sequence[Mapping[str, object]]) -> Endpoints:
+def endpoints(found: Sequence[Mapping[str, object]]) -> Observations:
     columns = {name: [row[name] for row in found] for name in HEADER if name in found[0]}
-    return endpoints_of("results.csv", columns, range(2, 2 + len(found)))
+    return observations_of("results.csv", columns, range(2, 2 + len(found)))
 
 
 def csv_text(found: Iterable[Mapping[str, object]], *, header: str = "group,seed,endpoint") -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from esper_ab.analysis.pairs import Pairs
+from esper_ab.analysis.observe import Pairs
 from esper_ab.contracts import catalog
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome

@@ -8,7 +8,7 @@ from esper_ab.analysis.conduct import evaluated_envs
 from esper_ab.analysis.growth import floor
 from esper_ab.analysis.growth.exam import exam
 from esper_ab.analysis.kinds import AnalysisKind
-from esper_ab.analysis.pairs import Pairs
+from esper_ab.analysis.observe import Pairs
 from esper_ab.journal.fold import History
 from esper_ab.settings.start import starts
 from esper_ab.verdict.finding import Finding

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from esper_ab.analysis.kinds import AnalysisKind
-from esper_ab.analysis.pairs import Pairs
+from esper_ab.analysis.observe import Pairs
 from esper_ab.contracts.trainer import is_command
 from esper_ab.journal.fold import History
 from esper_ab.plan.trainer import found

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from esper_ab.analysis.courses import courses, settled
-from esper_ab.analysis.pairs import all_pairs, complete_replicates
+from esper_ab.analysis.observe import followed
 from esper_ab.design.design import Contrast
 from esper_ab.journal.events import LookTaken, PlanExtended
 from esper_ab.journal.fold import History
 from esper_ab.plan.blocks import Block, extend
+from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.stats.pair import alike, endpoints
+from esper_ab.verdict.follow import Courses
 
 
 def remaining(history: History, block: Block) -> Block:
@@ -26,11 +28,11 @@ def may_start(history: History, block: Block) -> bool:
 
 def due(history: History) -> tuple[LookTaken | PlanExtended, ...]:
     """What is to be recorded now, after some block was completed: looks, then more blocks of an open-ended plan."""
-    looks = _to_take(history)
-    found: list[LookTaken | PlanExtended] = [*_taken(history, looks)] if looks else []
+    now = followed(history)
+    found: list[LookTaken | PlanExtended] = [*_taken(history, now)]
     # From the end, where runs are that were not started: all of them at every look would be quadratic.
     to_start = any(run.expected and not run.started for run in reversed(history.runs.values()))
-    if history.plan.experiment.open_ended and not to_start and not all_settled(history):
+    if history.plan.experiment.open_ended and not to_start and not _settled(now):
         batch = history.plan.experiment.replicates
         found.append(PlanExtended(extension=extend(history.plan, history.design, history.replicates, batch)))
     return tuple(found)
@@ -38,41 +40,49 @@ def due(history: History) -> tuple[LookTaken | PlanExtended, ...]:
 
 def look_due(history: History) -> bool:
     """Whether a look is still to be taken of what is complete."""
-    return bool(_to_take(history))
+    return bool(_to_take(history, followed(history)))
 
 
-def _to_take(history: History) -> tuple[int, ...]:
-    """Replicates that were left out as a whole are complete, but nobody looks at what never started."""
-    complete, looked = complete_replicates(history), _looked_at(history)
-    while complete and all(history.runs[spec.ref.name].left_out for spec in history.blocks[complete - 1].runs):
-        complete -= 1
-    return tuple(look for look in _looks(history, complete) if look > looked)
+def all_settled(history: History) -> bool:
+    """Whether more replicates could decide nothing."""
+    return _settled(followed(history))
 
 
 def _looked_at(history: History) -> int:
     return history.looks[-1].replicates if history.looks else 0
 
 
-def _looks(history: History, complete: int) -> list[int]:
-    """Planned looks up to `complete`; where the anytime-valid rule holds, only the newest: it looks at every pair."""
-    planned = [look for look in history.design.looks if look <= complete]
+def _to_take(history: History, now: Courses) -> list[int]:
+    """Planned looks that are complete; where the anytime-valid rule holds, only the newest: it looks at every pair."""
+    planned = [look for look in history.design.looks if look <= now.complete]
     after = history.design.anytime_after
-    return [*planned, complete] if after is not None and complete > after else planned
+    if after is not None and now.complete > after:
+        planned.append(now.complete)
+    return [look for look in planned if look > _looked_at(history)]
 
 
-def _taken(history: History, looks: tuple[int, ...]) -> list[LookTaken]:
-    followed = courses(history, all_pairs(history))
-    since = _looked_at(history)
+def _taken(history: History, now: Courses) -> list[LookTaken]:
+    courses, since = now.courses, _looked_at(history)
     taken: list[LookTaken] = []
-    for look in looks:
-        stopped = [one for one in followed if since < (followed[one].decided_at or 0) <= look]
-        futile = tuple(one for one in stopped if followed[one].decision == "futile")
+    for look in _to_take(history, now):
+        stopped = [one for one in courses if since < (courses[one].decided_at or 0) <= look]
+        futile = tuple(one for one in stopped if courses[one].decision == "futile")
         decided = tuple(one for one in stopped if one not in futile)
-        still_open = [one for one in followed if not 0 < (followed[one].decided_at or 0) <= look]
+        still_open = [one for one in courses if not 0 < (courses[one].decided_at or 0) <= look]
         leaving = _leaving(history, still_open, taken) if history.design.early_stop else ()
         taken.append(LookTaken(replicates=look, decided=decided, futile=futile, leaving=leaving))
         since = look
     return taken
+
+
+def _settled(now: Courses) -> bool:
+    """Return whether every comparison is decided, or never will be because its difference is constant."""
+    for contrast, course in now.courses.items():
+        data = now.pairings[contrast].pairs
+        constant = len(data) >= LEAST_PAIRS and alike(*endpoints(data)) == len(data)
+        if course.decision == "open" and not constant:
+            return False
+    return True
 
 
 def _leaving(history: History, still_open: list[Contrast], taken: list[LookTaken]) -> tuple[str, ...]:
@@ -81,9 +91,3 @@ def _leaving(history: History, still_open: list[Contrast], taken: list[LookTaken
     needed = {group for one in still_open for group in (one.a, one.b)}
     untested = set(history.plan.experiment.untested) if still_open else set()
     return tuple(group for group in history.groups if group not in needed | untested | gone)
-
-
-def all_settled(history: History) -> bool:
-    """Whether more replicates could decide nothing."""
-    pairs = all_pairs(history)
-    return all(settled(pairs[one], course) for one, course in courses(history, pairs).items())

@@ -8,22 +8,22 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from esper_ab.external.profiles import Profile
-from esper_ab.external.result import ExternalComparison, ExternalResult
 from esper_ab.report.figures import style
 from esper_ab.report.figures.catalogue import on_white
 from esper_ab.report.figures.drawing import Picture, group_legend, shortened
 from esper_ab.report.figures.intervals import axis_limits, interval_bar
+from esper_ab.verdict.answer import Answer, TaskComparison
+from esper_ab.verdict.profiles import Profile
 
 FORMATS = ("svg", "png", "pdf")
 
 
-def external_figure(result: ExternalResult) -> Figure:
+def external_figure(result: Answer) -> Figure:
     """Draw the figure on a white ground."""
     return on_white(draw(result))
 
 
-def draw(result: ExternalResult) -> Figure:
+def draw(result: Answer) -> Figure:
     """Draw one row per comparison that has an estimate, better to the right, and one curve per group with a profile."""
     shown = [one for one in result.comparisons if one.comparison.estimate is not None]
     with style.look():
@@ -41,7 +41,7 @@ def draw(result: ExternalResult) -> Figure:
         return figure
 
 
-def render_figure(result: ExternalResult, form: str) -> bytes:
+def render_figure(result: Answer, form: str) -> bytes:
     """Return the figure as one of FORMATS."""
     figure, buffer = external_figure(result), io.BytesIO()
     with style.look():
@@ -50,7 +50,7 @@ def render_figure(result: ExternalResult, form: str) -> bytes:
     return buffer.getvalue()
 
 
-def _rows(axes: Axes, shown: Sequence[ExternalComparison], *, exploratory: bool) -> None:
+def _rows(axes: Axes, shown: Sequence[TaskComparison], *, exploratory: bool) -> None:
     axes.axvspan(-1.0, 1.0, color=style.BAND, linewidth=0)
     axes.axvline(0.0, color=style.INK, linewidth=1)
     found = [_in_margins(one) for one in shown]
@@ -78,7 +78,7 @@ def _rows(axes: Axes, shown: Sequence[ExternalComparison], *, exploratory: bool)
     axes.set_xlabel("difference in margins, better to the right; shaded: within the margin")
 
 
-def _in_margins(one: ExternalComparison) -> tuple[float, tuple[float, float] | None]:
+def _in_margins(one: TaskComparison) -> tuple[float, tuple[float, float] | None]:
     """Return the estimate and its interval in units of the margin, better to the right; None without an interval."""
     design, item = one.comparison.question.design, one.comparison
     unit = design.outcome.sign / design.margin

@@ -12,7 +12,7 @@ from esper_ab.journal.outcomes import mean
 from esper_ab.report.content import Content
 from esper_ab.report.kinds import kind_of
 from esper_ab.report.tables.table import NONE, Table, number
-from esper_ab.verdict.finding import Audit
+from esper_ab.verdict.finding import Finding
 
 _MOST_LANES = 12  # columns that fit a page
 _WEIGHTS = {
@@ -21,11 +21,11 @@ _WEIGHTS = {
 }
 
 
-def audit_table(audit: Audit) -> Table:
+def audit_table(findings: Sequence[Finding]) -> Table:
     """Build the table of findings that could explain a difference other than the groups' settings, severest first."""
     rows = tuple(
         (_WEIGHTS[finding.weight], finding.kind, ", ".join(finding.groups) or "experiment", finding.sentence)
-        for finding in audit.findings
+        for finding in findings
     )
     return Table(
         title="Audit", columns=("weight", "finding", "concerns", "what was found"), rows=rows,

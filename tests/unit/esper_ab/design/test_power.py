@@ -30,7 +30,7 @@ from esper_ab.design.power import (
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 from esper_ab.stats.pair import Pair
 from esper_ab.stats.sd_limits import sd_limits
-from esper_ab.verdict.looks import follow
+from esper_ab.verdict.looks import courses_of
 from workers.growth.measures import MEASURES
 
 TWO = PowerQuestion(margin=3.5)
@@ -123,7 +123,7 @@ def test_power_is_what_experiments_find():
             Pair(replicate=r, a=50.0 + x, b=50.0, position_a=sides[r][0], position_b=sides[r][1])
             for r, x in enumerate(d)
         ]
-        found += follow(design, {ab: pairs}, 10)[ab].direction == 1
+        found += courses_of(design, {ab: pairs}, 10)[ab].direction == 1
     simulation = Simulation(scheme(10, design.looks, TWO, find_bounds), rng())
     expected = simulation.power(effect)
     assert found / 800 == pytest.approx(expected, abs=4 * math.sqrt(expected * (1 - expected) / 800))

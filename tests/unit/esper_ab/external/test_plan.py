@@ -5,8 +5,10 @@ import pytest
 from support.elsewhere import scales
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.external.endpoints import LONGEST_NAME, MEAN, endpoints_of
-from esper_ab.external.plan import Rule, make_external_plan, plan_of, read_plan, save_plan, write_plan
+from esper_ab.external.plan import make_external_plan, read_plan, save_plan, write_plan
+from esper_ab.external.table import LONGEST_NAME, observations_of
+from esper_ab.verdict.analysis_plan import Rule, make_plan
+from esper_ab.verdict.scale import MEAN
 
 
 def _plan(groups=("new", "old"), seeds=10, tasks=("",), **rule):
@@ -80,12 +82,12 @@ def test_the_longest_names_that_a_table_may_have_can_be_planned():
     group, task = "g" * LONGEST_NAME, "t" * LONGEST_NAME
     plan = _plan((group, "old"), tasks=(task, "other"))
     columns = {"group": [group, "old"], "seed": ["0", "0"], "task": [task, task], "endpoint": ["1", "2"]}
-    assert endpoints_of("f", columns, (2, 3)).groups == plan.groups
+    assert observations_of("f", columns, (2, 3)).groups == plan.groups
 
 
 def test_names_that_no_table_has_to_hold_may_be_longer():
     cells = tuple(f"{'policy.hidden=64, ' * 4}ppo.lr={lr}" for lr in (1, 2))
-    assert plan_of(("new", "old"), tuple("012345"), scales(tasks=cells), Rule()).tasks == cells
+    assert make_plan(("new", "old"), tuple("012345"), scales(tasks=cells), Rule()).tasks == cells
 
 
 def test_a_field_that_a_later_version_adds_changes_no_plan_that_is_there(tmp_path):

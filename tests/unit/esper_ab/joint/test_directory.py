@@ -4,9 +4,10 @@ import pytest
 from support.elsewhere import scales
 
 from esper_ab.contracts.errors import JournalError, UsageError
-from esper_ab.external.plan import Rule, make_external_plan
+from esper_ab.external.plan import make_external_plan
 from esper_ab.joint.directory import JOINT_NAME, Joint, JointPart, is_joint, read_joint, refuse_joint, write_joint
 from esper_ab.journal.lock import Lock
+from esper_ab.verdict.analysis_plan import Rule
 
 TASKS = ("digits", "mixture")
 PLAN = make_external_plan(("a", "b"), tuple("012345"), scales(tasks=TASKS), Rule())

@@ -6,15 +6,16 @@ from hypothesis import strategies as st
 from support.elsewhere import scales
 from support.journals import Shape, Synthetic, write
 
-from esper_ab.external.endpoints import MEAN
-from esper_ab.external.plan import Rule, make_external_design, make_external_plan, own_design
+from esper_ab.external.plan import make_external_plan
 from esper_ab.joint.directory import Joint, JointPart
 from esper_ab.joint.judged import judge_directory
 from esper_ab.journal.events import ExperimentContinued, Ledger, RunEvaluated, RunStarted
 from esper_ab.report.joint import render_joint, render_joint_brief, render_joint_json, render_joint_page
 from esper_ab.settings.parts import share_of
 from esper_ab.stats.pair import Pair
-from esper_ab.verdict.looks import follow
+from esper_ab.verdict.analysis_plan import Rule, make_plan
+from esper_ab.verdict.looks import courses_of
+from esper_ab.verdict.scale import MEAN
 
 GROUPS = {"shaped": Shape(accuracy=90.0), "simplified": Shape(accuracy=60.0, mode="simplified")}
 TASKS = ("digits", "mixture")
@@ -140,7 +141,8 @@ def test_a_part_by_itself_claims_nothing_that_is_not_claimed_together(effects, g
 def _decided(names, groups, effects, seed, rule):
     """What is claimed on each task, where nothing is known of the mean."""
     own = scales(tasks=names)
-    design = make_external_design(groups, 9, own, rule)
+    plan = make_plan(groups, tuple("012345678"), own, rule)
+    design = plan.design
     ends = {
         (name, group): 70.0 + effect + np.random.default_rng((seed, ord(group))).standard_normal(9)
         for name, of_task in zip(names, effects, strict=True) for group, effect in zip(groups, of_task, strict=False)
@@ -149,7 +151,7 @@ def _decided(names, groups, effects, seed, rule):
         one: _pairs(ends[one.task, one.a], ends[one.task, one.b])
         for one in design.comparisons if one.task != MEAN
     }  # fmt: skip
-    courses = follow(design, pairs, 9, {one: own_design(design, own, one) for one in design.comparisons})
+    courses = courses_of(design, pairs, 9, {one: plan.design_of(one) for one in design.comparisons})
     return {
         (one.a, one.b, one.task or names[0]): (course.decision, course.direction)
         for one, course in courses.items() if course.claimed

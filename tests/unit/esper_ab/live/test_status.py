@@ -22,7 +22,7 @@ from support.journals import (
     write,
 )
 
-from esper_ab.analysis.pairs import pairs_of
+from esper_ab.analysis.observe import pairs_of
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Progress
 from esper_ab.journal.events import EpisodeRecorded, Ledger, LookTaken, MilestoneReleased, RunEvaluated

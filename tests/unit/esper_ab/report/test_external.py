@@ -3,10 +3,11 @@ import json
 import pytest
 from support.elsewhere import drawn, endpoints, rows, scales
 
-from esper_ab.external.explore import explore
-from esper_ab.external.judge import judge
-from esper_ab.external.plan import Rule, make_external_plan
+from esper_ab.external.plan import make_external_plan
 from esper_ab.report.external import external_json, render_external, render_plan
+from esper_ab.verdict.analysis_plan import Rule
+from esper_ab.verdict.exploration import explore
+from esper_ab.verdict.judge import judge
 
 PLAN = make_external_plan(("new", "old"), tuple(map(str, range(10))), scales(), Rule())
 

@@ -11,7 +11,7 @@ from support.comparing import design, pairs_of
 
 from esper_ab.design.design import Boundary
 from esper_ab.verdict.imputation import completed, imputed, limits_with_losses, recurs_in
-from esper_ab.verdict.looks import follow
+from esper_ab.verdict.looks import courses_of
 from esper_ab.verdict.question import HalfPair, Lost
 from workers.growth.measures import MEASURES
 
@@ -30,7 +30,7 @@ def half(replicate, a, b, failed="ab"):
 
 
 def course_of(rule, pairs, complete):
-    return follow(rule, {rule.comparisons[0]: pairs}, complete)[rule.comparisons[0]]
+    return courses_of(rule, {rule.comparisons[0]: pairs}, complete)[rule.comparisons[0]]
 
 
 def test_what_failed_gets_the_declared_worst_or_the_best_seen_and_what_was_cancelled_the_mean_of_its_own():

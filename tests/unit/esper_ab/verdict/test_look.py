@@ -15,7 +15,7 @@ from esper_ab.design.design import Boundary, extended
 from esper_ab.stats.anytime_t import anytime_interval, log_evidence
 from esper_ab.stats.pair import Pair
 from esper_ab.stats.proportions import proportions
-from esper_ab.verdict.looks import follow
+from esper_ab.verdict.looks import courses_of
 
 
 def p_of(look):
@@ -24,7 +24,7 @@ def p_of(look):
 
 def test_the_numbers_of_a_look_are_those_of_the_adjusted_t():
     d = spread(14, 1.0, 2.0)
-    course = follow(design(), {AB: made(d)}, 14)[AB]
+    course = courses_of(design(), {AB: made(d)}, 14)[AB]
     look = course.looks[2]
     x = np.column_stack([np.ones(14), np.array([1.0, -1.0] * 7)])
     solution, residual, _, _ = np.linalg.lstsq(x, np.array(d), rcond=None)
@@ -37,12 +37,12 @@ def test_the_numbers_of_a_look_are_those_of_the_adjusted_t():
 
 def test_equivalence_is_the_interval_at_twice_the_nominal_p():
     data = {AB: made(spread(20, 0.3, 2.6))}
-    (look,) = follow(design(looks=(20,)), data, 20)[AB].looks
+    (look,) = courses_of(design(looks=(20,)), data, 20)[AB].looks
     half = (look.high - look.low) / 2 / stats.t.isf(look.bound_p / 2, 18) * stats.t.isf(look.bound_p, 18)
     edge = abs(look.mean) + half
     assert edge < max(-look.low, look.high)
     for margin, decision in ((edge * 1.0001, "equivalent"), (edge * 0.9999, "open")):
-        course = follow(design(looks=(20,), margin=margin), data, 20)[AB]
+        course = courses_of(design(looks=(20,), margin=margin), data, 20)[AB]
         assert (course.decision, course.direction) == (decision, 0)
         assert course.decided_at == (20 if decision == "equivalent" else None)
 
@@ -62,17 +62,17 @@ SAME = {
 def test_degenerate_differences_have_one_rule(name, kind):
     """No test, no e-value, no interval and no decision, by any test."""
     rule = anytime(looks=()) if kind == "anytime" else design(looks=(20,))
-    course = follow(rule, {AB: made(SAME[name])}, 20)[AB]
+    course = courses_of(rule, {AB: made(SAME[name])}, 20)[AB]
     look = course.looks[-1]
     assert course.decision == "open"
     assert (look.p, look.e, look.low, look.equivalence_low) == (None,) * 4
     six_others = [0.0] * 14 + [1.1, 1.2, 1.3, 1.4, 1.5, 1.6]
-    assert follow(rule, {AB: made(six_others)}, 20)[AB].looks[-1].low is not None
+    assert courses_of(rule, {AB: made(six_others)}, 20)[AB].looks[-1].low is not None
 
 
 def test_a_look_without_its_own_boundary_decides_nothing():
     small = design(looks=(3,), boundaries=(), adjusted=False)
-    course = follow(small, {AB: made([9.0, 9.1, 9.2])}, 3)[AB]
+    course = courses_of(small, {AB: made([9.0, 9.1, 9.2])}, 3)[AB]
     (look,) = course.looks
     assert p_of(look) == [None, pytest.approx(2 * stats.t.sf(9.1 / (0.1 / math.sqrt(3)), 2)), False, False]
     assert (look.low, course.decision, course.finished) == (None, "open", True)
@@ -81,28 +81,28 @@ def test_a_look_without_its_own_boundary_decides_nothing():
 def test_a_bound_of_zero_never_rejects():
     """It is that of a look which cannot tell groups from positions, though lost pairs may have changed that."""
     zero = design(looks=(38, 40), boundaries=(Boundary(open=1, alpha=0.05, nominal_p=(0.0, 0.05)),))
-    course = follow(zero, {AB: made(spread(40, 1e6, 1e-3))}, 40)[AB]
+    course = courses_of(zero, {AB: made(spread(40, 1e6, 1e-3))}, 40)[AB]
     assert course.looks[0].p == 0.0
     assert (course.looks[0].low, course.decided_at) == (None, 40)
 
 
 def test_all_differences_zero_is_neither_crossed_nor_equivalent():
-    course = follow(design(), {AB: made([0.0] * 20)}, 20)[AB]
+    course = courses_of(design(), {AB: made([0.0] * 20)}, 20)[AB]
     assert (course.decision, len(course.looks)) == ("open", 4)
     assert {look.p for look in course.looks} == {None}
 
 
 def test_aliased_sides_decide_nothing():
     pairs = [Pair(replicate=r, a=60.0 + r % 3, b=50.0, position_a=0, position_b=1) for r in range(20)]
-    course = follow(design(), {AB: pairs}, 20)[AB]
+    course = courses_of(design(), {AB: pairs}, 20)[AB]
     assert {(look.mean, look.p, look.low, look.crossed) for look in course.looks} == {(None, None, None, False)}
-    assert follow(design(adjusted=False), {AB: pairs}, 20)[AB].decision == "open"
-    assert follow(design(adjusted=False, positions_matter=False), {AB: pairs}, 20)[AB].decision == "crossed"
+    assert courses_of(design(adjusted=False), {AB: pairs}, 20)[AB].decision == "open"
+    assert courses_of(design(adjusted=False, positions_matter=False), {AB: pairs}, 20)[AB].decision == "crossed"
 
 
 def test_open_ended_looks_after_every_replicate():
     d = spread(30, 1.0)
-    course = follow(anytime(early_stop=False), {AB: made(d)}, 30)[AB]
+    course = courses_of(anytime(early_stop=False), {AB: made(d)}, 30)[AB]
     assert [look.replicates for look in course.looks] == list(range(1, 31))
     assert {look.bound_p for look in course.looks} == {None} == {look.p for look in course.looks}
     look = course.looks[11]
@@ -114,12 +114,12 @@ def test_open_ended_looks_after_every_replicate():
     first = next(look.replicates for look in course.looks if look.crossed or look.equivalent)
     assert course.decided_at == first >= 6
     assert all((look.low > 0.0) == (look.e >= 20.0) for look in course.looks[5:])
-    assert not follow(anytime(), {AB: made(DULL[:20])}, 20)[AB].finished
+    assert not courses_of(anytime(), {AB: made(DULL[:20])}, 20)[AB].finished
 
 
 def test_open_ended_equivalence_is_the_interval_at_half_the_evidence():
     data, late = {AB: made(spread(26, 0.3, 1.3))}, extended(design(), 25)
-    look = follow(msgspec.structs.replace(late, looks=(), boundaries=(), margin=1e-6), data, 26)[AB].looks[-1]
+    look = courses_of(msgspec.structs.replace(late, looks=(), boundaries=(), margin=1e-6), data, 26)[AB].looks[-1]
     d = np.array(spread(26, 0.3, 1.3))
     side = np.array([1.0, -1.0] * 13)
     residual = d - d.mean() - side * (d @ side) / 26
@@ -129,13 +129,13 @@ def test_open_ended_equivalence_is_the_interval_at_half_the_evidence():
     edge = max(-low, high)
     for margin, decision in ((edge * 1.0001, "equivalent"), (edge * 0.9999, "open")):
         known = msgspec.structs.replace(late, looks=(), boundaries=(), margin=margin)
-        assert follow(known, data, 26)[AB].decision == decision
+        assert courses_of(known, data, 26)[AB].decision == decision
 
 
 def test_an_enormous_e_value_is_a_float():
     n = 400
     d = (1e3 + 1e-6 * np.random.default_rng(1).standard_normal(n)).tolist()
-    look = follow(anytime(anytime_after=n - 1), {AB: made(d)}, n)[AB].looks[-1]
+    look = courses_of(anytime(anytime_after=n - 1), {AB: made(d)}, n)[AB].looks[-1]
     assert look.e == math.exp(700.0)
 
 
@@ -143,7 +143,7 @@ def test_an_enormous_e_value_is_a_float():
 @settings(max_examples=60)
 def test_a_crossed_look_excludes_zero_from_its_interval(situation):
     known, pairs, complete = situation
-    for course in follow(known, pairs, complete).values():
+    for course in courses_of(known, pairs, complete).values():
         for look in course.looks:
             if look.crossed:
                 assert look.low > 0.0 or look.high < 0.0
@@ -160,7 +160,7 @@ def binary(*counts, one=100.0):
 
 @pytest.mark.parametrize(("counts", "crossed"), [((2, 12, 1, 5), True), ((2, 6, 1, 11), False), ((2, 1, 12, 5), True)])
 def test_outcomes_that_are_0_or_1_need_the_exact_test_and_the_interval(counts, crossed):
-    (look,) = follow(design(looks=(20,)), {AB: binary(*counts)}, 20)[AB].looks
+    (look,) = courses_of(design(looks=(20,)), {AB: binary(*counts)}, 20)[AB].looks
     _, more, fewer, _ = counts
     assert look.p == pytest.approx(stats.binomtest(more, more + fewer).pvalue)
     assert (look.crossed, look.mean) == (crossed, pytest.approx(5.0 * (more - fewer)))
@@ -171,13 +171,13 @@ def test_outcomes_that_are_0_or_1_need_the_exact_test_and_the_interval(counts, c
 
 def test_after_every_pair_the_pairs_that_disagree_are_the_evidence():
     """Twelve for a and none for b: the Beta(1/2, 1/2) mixture against 1/2; an interval even where no pair disagrees."""
-    course = follow(anytime(early_stop=False), {AB: binary(0, 12, 0, 8)}, 20)[AB]
+    course = courses_of(anytime(early_stop=False), {AB: binary(0, 12, 0, 8)}, 20)[AB]
     twelfth, last = course.looks[11], course.looks[-1]
     expected = special.beta(12.5, 0.5) / special.beta(0.5, 0.5) * 2.0**12
     assert (twelfth.e, last.e) == pytest.approx((expected, expected))
     assert course.decision == "crossed"
     assert last.crossed == (last.low > 0.0)
-    alike = follow(anytime(margin=10.0), {AB: binary(20, 0, 0, 0)}, 20)[AB].looks[-1]
+    alike = courses_of(anytime(margin=10.0), {AB: binary(20, 0, 0, 0)}, 20)[AB].looks[-1]
     assert alike.low < -10.0 < 10.0 < alike.high
     assert (alike.p, alike.e, alike.small, alike.equivalent) == (None, pytest.approx(1.0), False, False)
 
@@ -185,5 +185,6 @@ def test_after_every_pair_the_pairs_that_disagree_are_the_evidence():
 @pytest.mark.parametrize("change", [{"a": 50.0}, {"a": 1.0}])
 def test_one_other_outcome_makes_it_a_t(change):
     pairs = binary(2, 12, 1, 5)
-    (look,) = follow(design(looks=(20,)), {AB: [msgspec.structs.replace(pairs[0], **change), *pairs[1:]]}, 20)[AB].looks
+    changed = [msgspec.structs.replace(pairs[0], **change), *pairs[1:]]
+    (look,) = courses_of(design(looks=(20,)), {AB: changed}, 20)[AB].looks
     assert look.p != pytest.approx(stats.binomtest(12, 13).pvalue)

@@ -3,11 +3,11 @@ from dataclasses import replace
 import pytest
 from support.elsewhere import drawn, endpoints, rows, scales
 
-from esper_ab.external.explore import explore
-from esper_ab.external.plan import Rule
-from esper_ab.external.profiles import profiles_of
 from esper_ab.report.figures import style
 from esper_ab.report.figures.external import external_figure, render_figure
+from esper_ab.verdict.analysis_plan import Rule
+from esper_ab.verdict.exploration import explore
+from esper_ab.verdict.profiles import profiles_of
 
 FOUND = endpoints([*rows(*drawn(20, 5.0), task="far"), *rows(*drawn(20, 5.0), task="time")])
 RESULT = explore(FOUND, (*scales(2.0, ("far",)), *scales(2.0, ("time",), better="lower")), Rule())

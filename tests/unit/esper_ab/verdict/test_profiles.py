@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from support.elsewhere import drawn, endpoints, rows
 
-from esper_ab.external.profiles import interquartile_mean, optimality_gap, profiles_of
+from esper_ab.verdict.profiles import interquartile_mean, optimality_gap, profiles_of
 
 
 def test_the_aggregates_by_hand():

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from esper_ab.external.endpoints import Endpoints
+from esper_ab.verdict.observations import Observations
 
 Array = NDArray[np.float64]
 Ranges = Mapping[str, tuple[float, float]]  # task -> (worst, target)
@@ -43,15 +43,15 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     above_high: tuple[float, ...]
 
 
-def profiles_of(endpoints: Endpoints, groups: Sequence[str], ranges: Ranges) -> tuple[Profile, ...]:
+def profiles_of(observations: Observations, groups: Sequence[str], ranges: Ranges) -> tuple[Profile, ...]:
     """Describe every group that has a score in every task of `ranges`."""
-    scores = {group: [_scores(endpoints, group, task, ranges[task]) for task in ranges] for group in groups}
+    scores = {group: [_scores(observations, group, task, ranges[task]) for task in ranges] for group in groups}
     scores = {group: found for group, found in scores.items() if all(one.size for one in found)}
     if not scores:
         return ()
     every = np.concatenate([one for found in scores.values() for one in found])
     thresholds = np.linspace(min(0.0, every.min()), max(1.0, every.max()), _STEPS + 1)
-    rng = np.random.default_rng(endpoints.rng_seed)
+    rng = np.random.default_rng(observations.rng_seed)
     return tuple(_profile(group, found, thresholds, rng) for group, found in scores.items())
 
 
@@ -67,8 +67,9 @@ def optimality_gap(scores: Array) -> Array:
     return np.asarray(1.0 - np.minimum(scores, 1.0).mean(axis=-1))
 
 
-def _scores(endpoints: Endpoints, group: str, task: str, reach: tuple[float, float]) -> Array:
-    values = [row.value for row in endpoints.rows if (row.group, row.task) == (group, task) and row.value is not None]
+def _scores(observations: Observations, group: str, task: str, reach: tuple[float, float]) -> Array:
+    own = (row.value for row in observations.rows if (row.group, row.task) == (group, task))
+    values = [value for value in own if value is not None]
     return np.asarray((np.array(values, dtype=np.float64) - reach[0]) / (reach[1] - reach[0]))
 
 

@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 from support.elsewhere import endpoints, rows, scales
 
 from esper_ab.design.design import Contrast
-from esper_ab.external.endpoints import MEAN
-from esper_ab.external.pairing import cells_of, pair_up
+from esper_ab.verdict.pairing import cells_of, pair_up
+from esper_ab.verdict.scale import MEAN
 
 NEW_OLD = Contrast(a="new", b="old")
 

@@ -4,15 +4,16 @@ import pytest
 from support.elsewhere import scales
 from support.journals import Shape, Synthetic, write
 
-from esper_ab.analysis.pairs import pairs_of
+from esper_ab.analysis.observe import pairs_of
+from esper_ab.analysis.parts import read_experiments
 from esper_ab.contracts.errors import UsageError
 from esper_ab.design.design import Contrast
-from esper_ab.external.experiments import read_experiments
-from esper_ab.external.judge import judge
-from esper_ab.external.plan import Rule, make_external_plan
+from esper_ab.external.plan import make_external_plan
 from esper_ab.journal.events import Ledger, RunEvaluated
 from esper_ab.journal.load import load
 from esper_ab.report.content import content
+from esper_ab.verdict.analysis_plan import Rule
+from esper_ab.verdict.judge import judge
 
 GROUPS = {"shaped": Shape(accuracy=90.0), "simplified": Shape(accuracy=60.0, mode="simplified")}
 TASKS = ("digits", "mixture")

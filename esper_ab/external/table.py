@@ -7,80 +7,28 @@ row and column.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 
-import msgspec
-
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
 from esper_ab.contracts.visible import visible_line
+from esper_ab.verdict.observations import ITEMS, Observation, Observations, is_integer
+from esper_ab.verdict.scale import MEAN
 
 PAIR_COLUMNS = ("seed", "pair", "replicate")  # one of them says which runs belong together
 COLUMNS = ("group", *PAIR_COLUMNS, "run", "endpoint", "task", "cluster", "order")
-ITEMS = "one row per item, as a prompt or a scene, is not judged yet: it is evidence about these two checkpoints only"
-MEAN = "mean over tasks"
 _ALSO = {"group_id": "group", "cell": "task"}  # of `esper-ab export`; a cell of a grid is what a task is
 _NOTHING = ("", "nan", "<na>", "na", "n/a", "null", "none")  # an endpoint or a cluster that is not there
 _MISSING = ("nan", "<NA>", "NaT")  # how data frames show a cell that is not there
 LONGEST_NAME = 60  # characters
 
 
-class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """One run."""
-
-    group: str
-    replicate: str  # the seed or pair, as it is written; where the source has neither, the run
-    task: str  # "": the source has no tasks
-    cluster: str  # "": in none
-    value: float | None  # None: the run was lost
-    row: int
-    cancelled: bool = False  # lost because a run of another group failed in its replicate, not by a failure of its own
-    run: str = ""  # its name; "": the source has none
-    order: int | None = None  # when it was made, among the others; None: not known
-
-
-class Endpoints(msgspec.Struct, frozen=True, kw_only=True):
-    """All runs of one source, in its order; every group has at most one per replicate and task."""
-
-    source: str  # a file's name, or what stands for it in messages
-    pair_column: str  # which of PAIR_COLUMNS it has; "": none, so that no runs belong together
-    rows: tuple[Endpoint, ...]
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """In the order of their first rows."""
-        return tuple(dict.fromkeys(row.group for row in self.rows))
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """In the order of their first rows; ("",) without a column of tasks."""
-        return tuple(dict.fromkeys(row.task for row in self.rows))
-
-    @property
-    def numbered(self) -> bool:
-        """Whether all seeds are whole numbers."""
-        return all(_is_integer(row.replicate) for row in self.rows)
-
-    @property
-    def replicates(self) -> tuple[str, ...]:
-        """By number where all are integers, else in the order of their first rows."""
-        found = tuple(dict.fromkeys(row.replicate for row in self.rows))
-        return tuple(sorted(found, key=int)) if self.numbered else found
-
-    @property
-    def rng_seed(self) -> int:
-        """Of the bootstraps: from the endpoints themselves, so that equal ones give equal bytes."""
-        told = sorted((row.group, row.replicate, row.task, row.cluster, row.value) for row in self.rows)
-        return int.from_bytes(hashlib.sha256(msgspec.json.encode(told)).digest()[:16], "big")
-
-
-def endpoints_of(
+def observations_of(
     source: str, columns: Mapping[str, Sequence[object]], row_numbers: Sequence[int],
     names: Mapping[str, str] | None = None,
-) -> Endpoints:  # fmt: skip
+) -> Observations:  # fmt: skip
     """Check the cells of `columns`, by name, and make endpoints of them.
 
     `row_numbers`: what a message calls each row. `names`: ours -> the source's, where a column has another name.
@@ -90,7 +38,7 @@ def endpoints_of(
     rows = []
     for index, number in enumerate(row_numbers):
         cells = {ours: columns[theirs][index] for ours, theirs in used.items()}
-        rows.append(_endpoint(source, used, cells, pair_column or "run", number))
+        rows.append(_observation(source, used, cells, pair_column or "run", number))
     if not rows:
         raise UsageError(
             f"{source} has no rows: it needs one per run, with the columns group, seed (or pair, or run) and endpoint, "
@@ -101,7 +49,7 @@ def endpoints_of(
         _check_once(source, rows, [row.run for row in rows], used["run"], why)
     if pair_column:
         _check_once(source, rows, [row.replicate for row in rows], used[pair_column], "one row per run")
-    return Endpoints(source=source, pair_column=pair_column, rows=tuple(rows))
+    return Observations(source=source, pair_column=pair_column, rows=tuple(rows))
 
 
 def _columns(source: str, columns: Mapping[str, Sequence[object]], names: Mapping[str, str]) -> dict[str, str]:
@@ -165,7 +113,9 @@ def _named(names: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _endpoint(source: str, used: Mapping[str, str], cells: dict[str, object], pair_column: str, row: int) -> Endpoint:
+def _observation(
+    source: str, used: Mapping[str, str], cells: dict[str, object], pair_column: str, row: int
+) -> Observation:
     def name(column: str) -> str:
         text = cell_text(cells.get(column, ""))
         where = f"{source}, row {row}, column {used.get(column, column)}"
@@ -180,10 +130,10 @@ def _endpoint(source: str, used: Mapping[str, str], cells: dict[str, object], pa
     if task == MEAN:
         raise UsageError(f"{source}, row {row}, column {used['task']}: no task can be called {MEAN!r}")
     cluster, order = ("" if text.lower() in _NOTHING else text for text in (name("cluster"), name("order")))
-    if order and not _is_integer(order):
+    if order and not is_integer(order):
         raise UsageError(f"{source}, row {row}, column {used['order']}: {order!r} is no whole number")
     where = f"{source}, row {row}, column {used['endpoint']}"
-    return Endpoint(
+    return Observation(
         group=name("group"), replicate=name(pair_column), task=task,
         cluster=cluster, run=name("run"), value=_number(cells["endpoint"], where), row=row,
         order=int(order) if order else None,
@@ -216,7 +166,7 @@ def cell_text(cell: object) -> str:
     return str(cell).strip()
 
 
-def _check_once(source: str, rows: Sequence[Endpoint], names: Sequence[str], column: str, why: str) -> None:
+def _check_once(source: str, rows: Sequence[Observation], names: Sequence[str], column: str, why: str) -> None:
     """UsageError for two rows of one group and task that have one of `names` in the column."""
     seen: dict[tuple[str, str, str], int] = {}
     for row, name in zip(rows, names, strict=True):
@@ -227,7 +177,3 @@ def _check_once(source: str, rows: Sequence[Endpoint], names: Sequence[str], col
                 f"{source}, row {row.row}, column {column}: group {row.group} has {column} {name}{of_task} in row "
                 f"{first} already; {why}"
             )
-
-
-def _is_integer(text: str) -> bool:
-    return text.removeprefix("-").isdecimal() and text.isascii()

@@ -4,10 +4,11 @@ from hypothesis import strategies as st
 from support.elsewhere import drawn, endpoints, scales
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.external.endpoints import MEAN
-from esper_ab.external.judge import judge
-from esper_ab.external.plan import Rule, make_external_plan
-from esper_ab.external.tuning import tune
+from esper_ab.external.plan import make_external_plan
+from esper_ab.verdict.analysis_plan import Rule
+from esper_ab.verdict.judge import judge
+from esper_ab.verdict.scale import MEAN
+from esper_ab.verdict.tuning import tune
 
 CELLS = ("slow", "fast")
 PLAN = make_external_plan(

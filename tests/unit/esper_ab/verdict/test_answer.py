@@ -1,8 +1,9 @@
 from support.elsewhere import drawn, endpoints, rows, scales
 
-from esper_ab.external.judge import judge
-from esper_ab.external.plan import Rule, make_external_plan
-from esper_ab.external.scored import with_profiles
+from esper_ab.external.plan import make_external_plan
+from esper_ab.verdict.analysis_plan import Rule
+from esper_ab.verdict.answer import with_profiles
+from esper_ab.verdict.judge import judge
 
 PLAN = make_external_plan(("new", "old"), tuple(map(str, range(8))), scales(), Rule(control="new"))
 FOUND = rows(*drawn(8, 1.0))

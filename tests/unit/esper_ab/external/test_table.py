@@ -3,12 +3,13 @@ import pytest
 from support.elsewhere import endpoints, rows
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.external.endpoints import MEAN, endpoints_of
+from esper_ab.external.table import observations_of
+from esper_ab.verdict.scale import MEAN
 
 
 def _refused(**columns):
     with pytest.raises(UsageError) as raised:
-        endpoints_of("f.csv", columns, range(2, 2 + len(next(iter(columns.values())))))
+        observations_of("f.csv", columns, range(2, 2 + len(next(iter(columns.values())))))
     message = str(raised.value)
     assert "\n" not in message
     return message
@@ -50,38 +51,38 @@ def test_a_missing_column_is_named_with_those_that_are_there(column):
 
 @pytest.mark.parametrize("cell", ["", " ", "nan", "NaN", "NA", "<NA>", "null", None, float("nan"), pd.NA])
 def test_a_run_without_an_endpoint_is_lost(cell):
-    found = endpoints_of("f", TWO | {"endpoint": ["1", cell]}, (2, 3))
+    found = observations_of("f", TWO | {"endpoint": ["1", cell]}, (2, 3))
     assert [row.value for row in found.rows] == [1.0, None]
 
 
 @pytest.mark.parametrize("cell", ["", "nan", "NA", "<NA>", "None", None, float("nan"), pd.NA])
 def test_a_run_without_a_cluster_shares_nothing(cell):
-    found = endpoints_of("f", TWO | {"cluster": [cell, "one"]}, (2, 3))
+    found = observations_of("f", TWO | {"cluster": [cell, "one"]}, (2, 3))
     assert [row.cluster for row in found.rows] == ["", "one"]
 
 
 @pytest.mark.parametrize("column", ["group", "seed"])
 def test_a_name_that_a_data_frame_lacks_is_empty_and_none_is_a_name(column):
     assert "row 2, column" in _refused(**TWO | {column: [pd.NA, "b"]})
-    assert endpoints_of("f", TWO | {column: ["none", "b"]}, (2, 3)).rows[0].value == 1.0
+    assert observations_of("f", TWO | {column: ["none", "b"]}, (2, 3)).rows[0].value == 1.0
 
 
 def test_columns_may_have_other_names():
     theirs = {"Algorithm": ["a", "b"], "run": ["0", "0"], "return": ["1", "2"], "note": ["", ""]}
-    found = endpoints_of("f", theirs, (2, 3), {"group": "Algorithm", "seed": "run", "endpoint": "return"})
+    found = observations_of("f", theirs, (2, 3), {"group": "Algorithm", "seed": "run", "endpoint": "return"})
     assert (found.groups, found.pair_column) == (("a", "b"), "seed")
     with pytest.raises(UsageError, match="no column 'runs'"):
-        endpoints_of("f", theirs, (2, 3), {"group": "Algorithm", "seed": "runs", "endpoint": "return"})
+        observations_of("f", theirs, (2, 3), {"group": "Algorithm", "seed": "runs", "endpoint": "return"})
     with pytest.raises(UsageError, match="the columns are group"):
-        endpoints_of("f", theirs, (2, 3), {"grop": "Algorithm"})
+        observations_of("f", theirs, (2, 3), {"grop": "Algorithm"})
 
 
 def test_a_cell_is_a_task_whatever_its_column_is_called():
     theirs = TWO | {"lr": ["low", "low"]}
-    assert endpoints_of("f", theirs, (2, 3), {"cell": "lr"}).tasks == ("low",)
-    assert endpoints_of("f", TWO | {"group_id": ["x", "y"]}, (2, 3), {"group": "group_id"}).groups == ("x", "y")
+    assert observations_of("f", theirs, (2, 3), {"cell": "lr"}).tasks == ("low",)
+    assert observations_of("f", TWO | {"group_id": ["x", "y"]}, (2, 3), {"group": "group_id"}).groups == ("x", "y")
     with pytest.raises(UsageError, match="task is lr already"):
-        endpoints_of("f", theirs | {"other": ["p", "q"]}, (2, 3), {"task": "lr", "cell": "other"})
+        observations_of("f", theirs | {"other": ["p", "q"]}, (2, 3), {"task": "lr", "cell": "other"})
 
 
 @pytest.mark.parametrize("more", [{"task": ["t", "t"], "cell": ["u", "u"]}, {"Group": ["a", "b"]}])
@@ -89,13 +90,13 @@ def test_two_columns_of_one_meaning_are_refused_and_one_is_named(more):
     assert "which mean the same: --columns" in _refused(**TWO | more)
     *_, last = more
     ours = "task" if "task" in more else "group"
-    assert endpoints_of("f", TWO | more, (2, 3), {ours: last}).rows[0].row == 2
+    assert observations_of("f", TWO | more, (2, 3), {ours: last}).rows[0].row == 2
 
 
 def test_seeds_stand_in_their_order_and_a_data_frames_floats_are_integers():
-    found = endpoints_of("f", {"group": ["a"] * 3, "seed": [10.0, 9.0, 2.0], "endpoint": [1.0, 2.0, 3.0]}, range(3))
+    found = observations_of("f", {"group": ["a"] * 3, "seed": [10.0, 9.0, 2.0], "endpoint": [1.0, 2.0, 3.0]}, range(3))
     assert found.replicates == ("2", "9", "10")
-    named = endpoints_of("f", {"group": ["a"] * 2, "pair": ["z", "b"], "endpoint": [1.0, 2.0]}, range(2))
+    named = observations_of("f", {"group": ["a"] * 2, "pair": ["z", "b"], "endpoint": [1.0, 2.0]}, range(2))
     assert named.replicates == ("z", "b")
 
 
@@ -107,10 +108,10 @@ def test_the_bootstraps_seed_knows_the_endpoints_and_not_their_order():
 
 def test_a_run_has_a_name_and_an_order_and_pairs_nothing():
     named = {"group": ["a", "b"], "run": ["0", "0"], "endpoint": ["1", "2"], "order": ["-1", ""]}
-    found = endpoints_of("f", named, (2, 3))
+    found = observations_of("f", named, (2, 3))
     assert found.pair_column == ""
     assert [(row.run, row.order) for row in found.rows] == [("0", -1), ("0", None)]
-    both = endpoints_of("f", named | {"seed": ["4", "5"]}, (2, 3))
+    both = observations_of("f", named | {"seed": ["4", "5"]}, (2, 3))
     assert (both.pair_column, both.replicates) == ("seed", ("4", "5"))
-    seeds = endpoints_of("f", named, (2, 3), {"seed": "run"})
+    seeds = observations_of("f", named, (2, 3), {"seed": "run"})
     assert (seeds.pair_column, seeds.rows[0].run) == ("seed", "")

@@ -1,6 +1,6 @@
 """Each group at its own best: a setting is chosen per group on some seeds, and judged on others. Pure.
 
-The choice is made of endpoints that the judgement never sees. So the judgement is one of two fixed conditions, whatever
+The choice is made of outcomes that the judgement never sees. So the judgement is one of two fixed conditions, whatever
 was chosen, and its error rate is that of any plan; choosing and judging on the same seeds would favour the group whose
 settings differ by luck alone.
 """
@@ -12,8 +12,8 @@ from math import fsum
 
 import msgspec
 
-from esper_ab.external.endpoints import Endpoint, Endpoints
-from esper_ab.external.scales import Scale
+from esper_ab.verdict.observations import Observation, Observations
+from esper_ab.verdict.scale import Scale
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,40 +25,41 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tuned(msgspec.Struct, frozen=True, kw_only=True):
-    """Endpoints of the chosen settings, without a task, or what is missing for a choice."""
+    """Observations of the chosen settings, without a task, or what is missing for a choice."""
 
     choices: tuple[Choice, ...]  # () while runs are missing
-    endpoints: Endpoints
-    missing: tuple[Endpoint, ...]  # runs that the choice waits for, without a value
-    unused: tuple[Endpoint, ...]  # runs on judging seeds in settings that were not chosen
+    observations: Observations
+    missing: tuple[Observation, ...]  # runs that the choice waits for, without a value
+    unused: tuple[Observation, ...]  # runs on judging seeds in settings that were not chosen
 
 
 def tune(
-    endpoints: Endpoints, groups: Sequence[str], cells: Sequence[str], choosing: Sequence[str], scale: Scale
+    observations: Observations, groups: Sequence[str], cells: Sequence[str], choosing: Sequence[str], scale: Scale
 ) -> Tuned:
     """Choose the cell with the best mean over the seeds `choosing` for each group, the first of equal ones.
 
-    A lost run counts as the worst endpoint that any run of the choice has.
+    A lost run counts as the worst outcome that any run of the choice has.
     """
-    runs = {(row.group, row.task, row.replicate): row for row in endpoints.rows}
+    runs = {(row.group, row.task, row.replicate): row for row in observations.rows}
     wanted = [(group, cell, seed) for group in groups for cell in cells for seed in choosing]
     missing = tuple(
-        Endpoint(group=group, task=cell, replicate=seed, cluster="", value=None, row=0)
+        Observation(group=group, task=cell, replicate=seed, value=None)
         for group, cell, seed in wanted if (group, cell, seed) not in runs
     )  # fmt: skip
     values = {key: runs[key].value for key in wanted if key in runs}
     known = [value for value in values.values() if value is not None]
     if missing or not known:
-        return Tuned(choices=(), endpoints=msgspec.structs.replace(endpoints, rows=()), missing=missing, unused=())
+        nothing = msgspec.structs.replace(observations, rows=())
+        return Tuned(choices=(), observations=nothing, missing=missing, unused=())
     worst = scale.outcome.worst(known)
     choices = tuple(_choice(group, cells, choosing, values, worst, scale) for group in groups)
     chosen = {one.group: one.cell for one in choices}
-    judged = [row for row in endpoints.rows if row.replicate not in choosing]
+    judged = [row for row in observations.rows if row.replicate not in choosing]
     kept = tuple(
         msgspec.structs.replace(row, task="") for row in judged if chosen.get(row.group, row.task) == row.task
     )
     return Tuned(
-        choices=choices, endpoints=msgspec.structs.replace(endpoints, rows=kept), missing=(),
+        choices=choices, observations=msgspec.structs.replace(observations, rows=kept), missing=(),
         unused=tuple(row for row in judged if chosen.get(row.group, row.task) != row.task),
     )  # fmt: skip
 

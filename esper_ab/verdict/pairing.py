@@ -1,4 +1,4 @@
-"""Endpoints -> the pairs of one comparison, or its runs where they form none, the losses, and what depends. Pure.
+"""Observations -> the pairs of one comparison, or its runs where they form none, the losses, and what depends. Pure.
 
 Pairs that share a cluster (a machine, a pretrained start, a data set), directly or through others, vary together. Their
 mean counts as one pair: the clusters are then the units, equally weighted, and independent of one another.
@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from math import fsum
 
 from esper_ab.design.design import Contrast
-from esper_ab.external.endpoints import MEAN, Endpoint, Endpoints
-from esper_ab.external.scales import Scale
 from esper_ab.stats.pair import Pair, Samples
+from esper_ab.verdict.observations import Observation, Observations
 from esper_ab.verdict.question import HalfPair, Lost
+from esper_ab.verdict.scale import MEAN, Scale
 
-Cells = Mapping[tuple[str, str, str], Endpoint]  # by group, task, replicate
+Cells = Mapping[tuple[str, str, str], Observation]  # by group, task, replicate
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pairing:
-    """What the endpoints give for one comparison. Replicates are counted by their place in the order asked for."""
+    """What the observations give for one comparison. Replicates are counted by their place in the order asked for."""
 
     pairs: tuple[Pair, ...] | Samples  # one per independent unit
     lost: Lost
@@ -29,9 +29,9 @@ class Pairing:
     clusters: tuple[tuple[str, ...], ...]  # replicates of each unit that has several
 
 
-def cells_of(endpoints: Endpoints) -> Cells:
+def cells_of(observations: Observations) -> Cells:
     """Return every run by group, task and replicate."""
-    return {(row.group, row.task, row.replicate): row for row in endpoints.rows}
+    return {(row.group, row.task, row.replicate): row for row in observations.rows}
 
 
 def pair_up(
@@ -51,13 +51,15 @@ def pair_up(
                 single.append(replicate)
             continue
         a, b = _value(runs_a, contrast.task, scales), _value(runs_b, contrast.task, scales)
+        at_a, at_b = runs_a[0].place, runs_b[0].place
+        at_a, at_b = (0, 1) if at_a is None or at_b is None else (at_a, at_b)
         if a is None or b is None:
             halves.append(HalfPair(
-                replicate=place, a=a, b=b, failed_a=_failed(runs_a), failed_b=_failed(runs_b), position_a=0,
-                position_b=1,
+                replicate=place, a=a, b=b, failed_a=_failed(runs_a), failed_b=_failed(runs_b), position_a=at_a,
+                position_b=at_b,
             ))  # fmt: skip
         else:
-            pairs.append(Pair(replicate=place, a=a, b=b, position_a=0, position_b=1))
+            pairs.append(Pair(replicate=place, a=a, b=b, position_a=at_a, position_b=at_b))
     units = list(_units(cells, contrast, scales, order, pairs))
     return Pairing(
         pairs=tuple(map(_joined, units)) if join else tuple(pairs), lost=Lost(replicates=tuple(halves)),
@@ -85,19 +87,19 @@ def sampled(cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Se
     )  # fmt: skip
 
 
-def runs_of(cells: Cells, group: str, task: str, scales: Sequence[Scale], replicate: str) -> tuple[Endpoint, ...]:
+def runs_of(cells: Cells, group: str, task: str, scales: Sequence[Scale], replicate: str) -> tuple[Observation, ...]:
     """Return the run of `group`; of the mean one per task; () unless all of them are there."""
     names = [scale.task for scale in scales] if task == MEAN else [task]
     found = [cells.get((group, name, replicate)) for name in names]
     return tuple(run for run in found if run is not None) if None not in found else ()
 
 
-def _failed(runs: Sequence[Endpoint]) -> bool:
+def _failed(runs: Sequence[Observation]) -> bool:
     return any(run.value is None and not run.cancelled for run in runs)
 
 
-def _value(runs: Sequence[Endpoint], task: str, scales: Sequence[Scale]) -> float | None:
-    """Return the endpoint; of the mean the average over tasks in units of their margins, higher being better."""
+def _value(runs: Sequence[Observation], task: str, scales: Sequence[Scale]) -> float | None:
+    """Return the outcome; in the mean the average over tasks in units of their margins, higher being better."""
     values = [run.value for run in runs]
     if task != MEAN:
         return values[0]
@@ -135,5 +137,7 @@ def _units(
 
 
 def _joined(unit: Sequence[Pair]) -> Pair:
+    if len(unit) == 1:
+        return unit[0]
     a, b = (fsum(values) / len(unit) for values in zip(*((pair.a, pair.b) for pair in unit), strict=True))
     return Pair(replicate=unit[0].replicate, a=a, b=b, position_a=0, position_b=1)

@@ -1,4 +1,4 @@
-"""Several experiment directories: what can be compared, what is one treatment, and that nothing becomes a verdict."""
+"""Several experiment directories: what can be compared, what is one condition, and that all of it is exploratory."""
 
 from __future__ import annotations
 
@@ -6,21 +6,18 @@ import json
 from dataclasses import replace
 
 import msgspec
-import numpy as np
 import pytest
 from click.testing import CliRunner
-from support.journals import Shape, Synthetic, failed_run, write
+from support.journals import Shape, Synthetic, failed_run, planted_effect, write
 
-from esper_ab.analysis.across import SourceGroup, across
-from esper_ab.analysis.across_words import caveats, disagreement, sentence
-from esper_ab.analysis.comparable import Source, incomparable
+from esper_ab.analysis.together import Source, incomparable, observe_together
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.compare import command
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import RewardCode
 from esper_ab.journal.events import ExperimentContinued, RunEvaluated, RunReady
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
-from esper_ab.verdict.word import Verdict
 
 FLOOR = Synthetic(groups={"shaped": Shape(accuracy=74.0), "wait": Shape(accuracy=33.0, controller="wait")})
 OTHER = Synthetic(
@@ -39,7 +36,6 @@ def source(name, synthetic, *, plan=(), events=None, **experiment):
 
 
 A, B = source("a", FLOOR), source("b", OTHER)
-DESIGN = A.history.design
 
 
 def test_what_must_agree_agrees():
@@ -60,7 +56,7 @@ def test_what_must_agree_agrees():
             {"arithmetic": msgspec.structs.replace(A.history.plan.experiment.arithmetic, threads=2)},
             ["arithmetic.threads: 1 in a; 2 in b"],
         ),
-        ({"margin": 5.0, "order": "shuffled", "sync": "independent", "devices": ("cuda:0", "cuda:1")}, []),
+        ({"order": "shuffled", "sync": "independent", "devices": ("cuda:0", "cuda:1")}, []),
     ],
 )
 def test_each_setting_that_differs_is_a_line(changes, lines):
@@ -116,40 +112,35 @@ def test_rewards_of_the_user_are_compared_by_their_source():
     assert incomparable(changed) == ("source of my.py:reward: 11 in a; 22 in b",)
 
 
+def test_another_margin_is_a_line():
+    events = OTHER.events()
+    plan = events[0].plan
+    wider = msgspec.structs.replace(plan, design=msgspec.structs.replace(plan.design, margin=5.0))
+    other = source("b", OTHER, plan={"plan": wider})
+    assert incomparable([A, other]) == ("margin: 2 in a; 5 in b",)
+
+
 def test_equal_settings_with_equal_records_are_one_condition():
-    found = across([A, B])
-    assert [treatment.name for treatment in found.treatments] == ["shaped", "wait", "simplified"]
-    first = found.treatments[0]
-    assert first.members == (SourceGroup(source="a", group="shaped"), SourceGroup(source="b", group="base"))
-    assert first.confirmed == tuple(range(6))
-    assert sorted(first.endpoints) == list(range(8))  # two more in b
-    assert found.disagreements == ()
-
-
-def test_only_what_no_directory_compared_itself_is_exploratory():
-    found = across([A, B])
-    assert [(one.a, one.b) for one in found.exploratory] == [("wait", "simplified")]
-    assert [(one.source, one.a, one.b, one.verdict) for one in found.declared] == [
-        ("a", "shaped", "wait", "BETTER"), ("b", "base", "simplified", "BETTER"),
-    ]  # fmt: skip
-
-
-def test_pairs_are_common_replicates_and_their_mean():
-    (one,) = across([A, B]).exploratory
+    found, scale = observe_together([A, B])
+    assert found.groups == ("shaped", "wait", "simplified")
+    assert {row.replicate for row in found.rows if row.group == "shaped"} == set("01234567")  # two more in b
     a, b = (outcomes(item.history) for item in (A, B))
-    expected = [a[f"wait/{r}"].endpoint - b[f"simplified/{r}"].endpoint for r in range(6)]
-    assert [pair.replicate for pair in one.pairs] == list(range(6))
-    assert [pair.a - pair.b for pair in one.pairs] == pytest.approx(expected)
-    assert one.plain.mean == pytest.approx(np.mean(expected))
-    assert one.plain.df == 5
-    assert one.sign_flip.p == 2 / 2**6
-    assert one.settings == ("controller.name",)
+    ends = {(row.group, row.replicate): row.value for row in found.rows}
+    assert ends["wait", "3"] == a["wait/3"].endpoint
+    assert ends["simplified", "7"] == b["simplified/7"].endpoint
+    assert (scale.margin, scale.outcome) == (A.history.design.margin, A.history.outcome)
 
 
-def test_order_of_the_directories_does_not_change_what_is_found():
-    one, other = across([A, B]), across([B, A])
-    assert {frozenset(c.members) for c in one.treatments} == {frozenset(c.members) for c in other.treatments}
-    assert one.exploratory[0].plain.mean == pytest.approx(-other.exploratory[0].plain.mean)
+def test_order_of_the_directories_changes_names_alone():
+    (one, _), (other, _) = observe_together([A, B]), observe_together([B, A])
+    assert other.groups == ("base", "simplified", "wait")
+    assert sorted(row.value for row in one.rows) == sorted(row.value for row in other.rows)
+
+
+def test_two_conditions_of_one_name_are_told_apart():
+    named = Synthetic(groups={"shaped": Shape(accuracy=69.0, mode="simplified"), "wait": Shape(controller="wait")})
+    found, _ = observe_together([A, source("b", named)])
+    assert found.groups == ("shaped", "wait", "shaped (b)")
 
 
 def broken(replicate):
@@ -161,47 +152,18 @@ def broken(replicate):
     ]  # fmt: skip
 
 
-def test_equal_settings_with_other_records_are_said_and_kept_apart():
-    other = source("b", OTHER, events=broken(2))
-    found = across([A, other])
-    (one,) = found.disagreements
-    assert (one.a, one.b) == (SourceGroup(source="a", group="shaped"), SourceGroup(source="b", group="base"))
-    assert (one.replicates, one.common, one.first) == ((2,), 6, "replicate 2, evaluation")
-    assert "must be equal, and they are not: in 1 of 6 common replicates" in disagreement(one, DESIGN)
-    assert [treatment.name for treatment in found.treatments] == ["shaped", "wait", "base", "simplified"]
-    assert ("shaped", "base") not in {(item.a, item.b) for item in found.exploratory}
-    assert any("Groups with equal settings gave different records" in text for text in caveats([A, other], found))
+def test_equal_settings_with_other_records_are_refused():
+    with pytest.raises(UsageError, match="shaped in a and base in b have equal settings.* replicate 2, evaluation"):
+        observe_together([A, source("b", OTHER, events=broken(2))])
 
 
-def test_no_word_of_a_verdict_is_in_an_exploratory_sentence():
-    text = sentence(across([A, B]).exploratory[0], DESIGN)
-    assert "no verdict" in text
-    assert not any(str(verdict) in text for verdict in Verdict)
-
-
-@pytest.mark.parametrize(("replicates", "words"), [(1, "nothing follows from one"), (2, "Exploratory: no verdict")])
-def test_few_pairs_say_little(replicates, words):
-    found = across([source("a", replace(FLOOR, replicates=replicates)), B])
-    assert words in sentence(found.exploratory[0], DESIGN)
-    said = caveats([A, B], found)
-    assert any("Fewer than 6 pairs" in text for text in said) == (replicates == 2)
-
-
-def test_nothing_in_common():
-    only = source("a", FLOOR, events=FLOOR.events()[:1])
-    found = across([only, B])
-    assert sentence(found.exploratory[-1], DESIGN).endswith("no replicate has an endpoint in both; nothing follows.")
-    assert found.exploratory[-1].plain is None
-    assert any("a has 12 of 12 runs without an endpoint yet" in text for text in caveats([only, B], found))
-
-
-def test_machines_and_looks_are_said():
-    moved = source("b", OTHER, plan={"machine": {"cpu": "another processor", "cores": "2"}})
-    said = caveats([A, moved], across([A, moved]))
-    assert any("cpu test processor in a, another processor in b" in text for text in said)
-    many = source("b", replace(OTHER, replicates=16))
-    assert any("b was looked at on the way" in text for text in caveats([A, many], across([A, many])))
-    assert not any("looked at on the way" in text for text in caveats([A, B], across([A, B])))
+def test_a_run_that_one_directory_lost_counts_where_another_made_it():
+    failed, whole = (Source(name=name, history=fold(events)) for name, events in (
+        ("f", failed_run()), ("w", planted_effect())
+    ))  # fmt: skip
+    (lost, _), (made, _) = observe_together([failed, source("w", FLOOR)]), observe_together([failed, whole])
+    assert any(row.value is None for row in lost.rows)
+    assert all(row.value is not None for row in made.rows)
 
 
 @pytest.fixture
@@ -215,21 +177,17 @@ def folders(tmp_path, monkeypatch):
 def test_the_command_says_all_of_it(folders):
     text = " ".join(CliRunner().invoke(command, ["a", "b"], catch_exceptions=False).output.split())
     for words in (
-        "a: finished, shaped, wait, 6 replicates planned",
-        "groups: shaped in a; base in b; records of equal settings: equal in 6 replicates",
-        "a: shaped is better than wait by", "EXPLORATORY, between experiment directories", "wait - simplified = -35.31 "
-        "points",
-        "! Not declared before the runs", "under another --rng-seed",
+        "EXPLORATORY. Nothing was declared", "wait is worse than simplified by", "exploratory WORSE",
+        "a compared shaped and wait by a plan of its own; `esper-ab report a` has its verdict",
     ):  # fmt: skip
         assert words in text
 
 
-def test_json_has_no_verdict_for_what_was_not_declared(folders):
-    document = json.loads(CliRunner().invoke(command, ["a", "b", "--json"], catch_exceptions=False).output)
-    assert [one["run"] for one in document["runs"]] == ["a", "b"]
-    assert [one["verdict"] for one in document["exploratory"]] == [None]
-    assert document["treatments"][0]["confirmed"] == list(range(6))
-    assert len(document["caveats"]) == 4
+def test_json_is_that_of_endpoints_and_exploratory(folders):
+    args = ["a", "b", "--control", "shaped", "--json"]
+    document = json.loads(CliRunner().invoke(command, args, catch_exceptions=False).output)
+    assert (document["exploratory"], document["plan"]) == (True, None)
+    assert [(one["a"], one["b"]) for one in document["comparisons"]] == [("wait", "shaped"), ("simplified", "shaped")]
 
 
 @pytest.mark.parametrize(
@@ -239,15 +197,9 @@ def test_json_has_no_verdict_for_what_was_not_declared(folders):
         (["a"], "two experiment directories at least"),
         (["a", "./a"], "are one experiment directory"),
         (["a", "nowhere"], "no journal"),
+        (["a", "b", "--margin", "3"], "--margin goes with --csv"),
     ],
 )
 def test_what_is_refused(folders, capsys, args, words):
     assert invoke(command, args, "esper-ab compare") == 2
     assert words in capsys.readouterr().err
-
-
-def test_lost_runs_are_in_no_pair(tmp_path):
-    failed = Source(name="f", history=fold(failed_run()))
-    other = source("w", FLOOR)
-    found = across([failed, other])
-    assert {pair.replicate for one in found.exploratory for pair in one.pairs} == {0, 1, 2}

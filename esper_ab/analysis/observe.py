@@ -1,0 +1,85 @@
+"""Journal history -> the plan and the observations that `judge` takes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from esper_ab.design.design import Contrast
+from esper_ab.journal.fold import History, RunHistory
+from esper_ab.journal.outcomes import endpoint_of
+from esper_ab.settings.differences import axes
+from esper_ab.stats.pair import Pair, Samples
+from esper_ab.verdict.analysis_plan import AnalysisPlan
+from esper_ab.verdict.follow import Courses, follow
+from esper_ab.verdict.observations import Facts, Observation, Observations
+from esper_ab.verdict.pairing import cells_of, pair_up
+from esper_ab.verdict.scale import Scale
+
+Pairs = Mapping[Contrast, tuple[Pair, ...]]
+
+
+def plan_of(history: History) -> AnalysisPlan:
+    """Return what an experiment promised: its replicates so far, called by their numbers, and its design."""
+    design = history.design
+    scale = Scale(task="", outcome=history.outcome, margin=design.margin, worst=design.worst)
+    replicates = tuple(str(block.replicate) for block in history.blocks)
+    return AnalysisPlan(groups=history.groups, replicates=replicates, scales=(scale,), design=design)
+
+
+def observe(history: History, source: str = "", facts: Facts | None = None) -> Observations:
+    """Return what was seen of an experiment, to be judged by its own plan."""
+    found = None if facts is None else {"": facts}
+    return Observations(
+        source=source, pair_column="replicate", rows=tuple(rows_of(history)), facts=found, repeatable=True
+    )
+
+
+def rows_of(history: History, task: str = "") -> Iterator[Observation]:
+    """Yield the runs that have an outcome or were lost, whose place is their start order and lane in the block."""
+    for block in history.blocks:
+        for place, spec in enumerate(block.runs):
+            run = history.runs[spec.ref.name]
+            if run.evaluation is None and not run.lost:
+                continue  # not made yet, or not needed
+            yield Observation(
+                group=run.ref.group_id, replicate=str(run.ref.replicate), task=task, place=place, run=run.ref.name,
+                value=endpoint_of(run, history.design.endpoint), cancelled=run.lost and not run.failed,
+            )  # fmt: skip
+
+
+def followed(history: History) -> Courses:
+    """Return how the comparisons stand, from the records alone, so that coordinator and report agree."""
+    return follow(plan_of(history), observe(history))
+
+
+def pairs_in(courses: Courses) -> Pairs:
+    """Return the pairs of every comparison, in the order of the design."""
+    return {
+        contrast: one.pairs for contrast, one in courses.pairings.items() if not isinstance(one.pairs, Samples)
+    }
+
+
+def pairs_of(history: History, contrast: Contrast) -> tuple[Pair, ...]:
+    """Return the pairs of any two groups, compared or not."""
+    plan = plan_of(history)
+    found = pair_up(cells_of(observe(history)), contrast, plan.scales, plan.replicates).pairs
+    return () if isinstance(found, Samples) else found
+
+
+def same_records(history: History, contrast: Contrast, pairs: Sequence[Pair]) -> bool:
+    """Return whether pairs exist and both runs of each have equal digests throughout."""
+    runs = {group: {run.ref.replicate: run for run in history.of_group(group)} for group in (contrast.a, contrast.b)}
+    return bool(pairs) and all(
+        _digests(runs[contrast.a][pair.replicate]) == _digests(runs[contrast.b][pair.replicate]) for pair in pairs
+    )
+
+
+def same_settings(history: History, contrast: Contrast) -> bool:
+    """Return whether no setting differs that one of the two groups reads."""
+    groups = {group.name: group for group in history.plan.experiment.groups}
+    return not axes(groups[contrast.a], groups[contrast.b])
+
+
+def _digests(run: RunHistory) -> tuple[str, ...]:
+    evaluation = (run.evaluation.digest,) if run.evaluation else ()
+    return (*run.columns.digests, *evaluation)

@@ -1,0 +1,199 @@
+"""Several experiment directories as one table: what must agree, which groups are one condition. Pure.
+
+An address of randomness names rng seed and replicate, never a group or an experiment. So groups with equal settings
+must have equal records wherever they ran, and different ones form pairs by replicate. Nothing balanced what else
+differed between the directories, and nothing was declared before: what comes of it is exploratory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from esper_ab.analysis.analyse import facts_of
+from esper_ab.analysis.observe import rows_of
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.shell_command import shell_command
+from esper_ab.design.calibration_file import circumstances_of
+from esper_ab.journal.fold import History, RunHistory
+from esper_ab.journal.load import load
+from esper_ab.settings.experiment import Group
+from esper_ab.verdict.analysis_plan import Rule
+from esper_ab.verdict.answer import Answer
+from esper_ab.verdict.exploration import explore
+from esper_ab.verdict.observations import Observation, Observations
+from esper_ab.verdict.scale import Scale
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """One experiment directory."""
+
+    name: str  # as given by the user
+    history: History
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Condition:
+    """Groups with equal settings."""
+
+    name: str
+    group: Group
+    members: list[tuple[Source, str]]  # the group's name in each
+
+
+def compare_directories(folders: Sequence[Path], rule: Rule) -> Answer:
+    """Compare the groups of all directories; exploratory. UsageError, with a line per reason, where that cannot be."""
+    if len(folders) < 2:
+        one = shell_command("report", folders[0])
+        raise UsageError(f"compare needs two experiment directories at least; `{one}` tells of one")
+    seen: dict[Path, Path] = {}
+    for folder in folders:
+        if (first := seen.setdefault(folder.resolve(), folder)) is not folder:
+            raise UsageError(f"{first} and {folder} are one experiment directory")
+    sources = tuple(Source(name=str(folder), history=load(folder).history) for folder in folders)
+    observations, scale = observe_together(sources)
+    answer = explore(observations, (scale,), rule, rows="runs")
+    return replace(answer, notes=(*answer.notes, *_declared(sources)))
+
+
+def observe_together(sources: Sequence[Source]) -> tuple[Observations, Scale]:
+    """Return the runs of all directories, paired by replicate, and how their outcome is measured.
+
+    UsageError, with a line per reason, where they cannot be compared.
+    """
+    conditions = _conditions(sources)
+    reasons = [*incomparable(sources), *(line for one in conditions for line in _unequal(one))]
+    if reasons:
+        raise UsageError("\n  ".join(("these experiment directories cannot be compared:", *reasons)))
+    design = sources[0].history.design
+    rows: dict[tuple[str, str], Observation] = {}
+    for condition in conditions:
+        for source, name in condition.members:
+            for row in rows_of(source.history):
+                at = condition.name, row.replicate
+                if row.group == name and (at not in rows or rows[at].value is None):
+                    rows[at] = msgspec.structs.replace(row, group=condition.name, place=None)
+    observations = Observations(
+        source=", ".join(source.name for source in sources), pair_column="replicate", rows=tuple(rows.values())
+    )
+    return observations, Scale(task="", outcome=design.outcome, margin=design.margin, worst=design.worst)
+
+
+def _declared(sources: Sequence[Source]) -> Iterator[str]:
+    """Name the comparisons that a directory declared before its runs: their verdicts are in its own report."""
+    for source in sources:
+        names = ", ".join(f"{one.a} and {one.b}" for one in source.history.design.comparisons)
+        report = shell_command("report", source.name)
+        yield f"{source.name} compared {names} by a plan of its own; `{report}` has its verdict."
+
+
+def _conditions(sources: Sequence[Source]) -> list[_Condition]:
+    """Name each condition after its first group, with the directory where two have one name."""
+    found: list[_Condition] = []
+    for source in sources:
+        for group in source.history.plan.experiment.groups:
+            known = next((one for one in found if one.group.settings == group.settings), None)
+            if known is not None:
+                known.members.append((source, group.name))
+                continue
+            taken = any(one.name == group.name for one in found)
+            name = f"{group.name} ({source.name})" if taken else group.name
+            found.append(_Condition(name=name, group=group, members=[(source, group.name)]))
+    return found
+
+
+def _unequal(condition: _Condition) -> Iterator[str]:
+    """Yield a line where a later group has other records than the first, though settings and randomness are equal."""
+    first, called = condition.members[0]
+    runs = {run.ref.replicate: _digests(run) for run in first.history.of_group(called)}
+    for source, name in condition.members[1:]:
+        for run in source.history.of_group(name):
+            here, there = _digests(run), runs.get(run.ref.replicate, {})
+            where = next((place for place in here if place in there and here[place] != there[place]), None)
+            if where is not None:
+                yield (
+                    f"{called} in {first.name} and {name} in {source.name} have equal settings and equal randomness, "
+                    f"and other records, first in replicate {run.ref.replicate}, {where}: other devices or other "
+                    "processors can do that"
+                )
+                break
+
+
+def _digests(run: RunHistory) -> dict[str, str]:
+    """Return the digests of all records of a run, in order."""
+    columns = run.columns
+    found = {f"episode {index}": digest for index, digest in zip(columns.episodes, columns.digests, strict=True)}
+    return found | ({"evaluation": run.evaluation.digest} if run.evaluation else {})
+
+
+def incomparable(sources: Sequence[Source]) -> tuple[str, ...]:
+    """Return one line per setting or fact that must agree and does not, and per experiment unfit for comparison.
+
+    Settings of groups may differ: they are what is compared.
+    """
+    return (*_differing(sources), *(line for source in sources for line in _unfit(source)))
+
+
+def _differing(sources: Sequence[Source]) -> Iterator[str]:
+    facts = {source.name: _facts(source) for source in sources}
+    rewards = {source.name: _rewards(source) for source in sources}
+    for key in dict.fromkeys(key for found in facts.values() for key in found):
+        yield from _line(key, {name: found.get(key, "not recorded") for name, found in facts.items()})
+    for key in dict.fromkeys(key for found in rewards.values() for key in found):  # only where it is used
+        yield from _line(key, {name: found[key] for name, found in rewards.items() if key in found})
+
+
+def _line(key: str, values: Mapping[str, str]) -> Iterator[str]:
+    holders: dict[str, list[str]] = {}
+    for name, value in values.items():
+        holders.setdefault(value, []).append(name)
+    if len(holders) > 1:
+        yield f"{key}: " + "; ".join(f"{value} in {', '.join(names)}" for value, names in holders.items())
+
+
+def _facts(source: Source) -> dict[str, str]:
+    """Return, as text by key, what must agree for a replicate to mean the same in all directories."""
+    experiment, started = source.history.plan.experiment, source.history.started
+    outcome = source.history.outcome
+    found = {
+        "rng_seed": str(experiment.rng_seed), "eval_hosts": str(experiment.eval_hosts),
+        "outcome": f"{outcome.title} ({outcome.better} is better)", "margin": f"{source.history.design.margin:g}",
+    }
+    for key, text in circumstances_of(experiment).items():
+        value = msgspec.json.decode(text)
+        if isinstance(value, dict):
+            found |= {f"{key}.{below}": _text(one) for below, one in value.items()}
+        else:
+            found[key] = _text(value)
+    # Two commits may have equal sources; a journal without their hash has the commit only.
+    state = "sources" if "sources" in started.code else "commit"
+    found["code"] = f"{state} {started.code.get(state, 'unknown')}"
+    return found | {f"version of {package}": version for package, version in started.versions.items()}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _rewards(source: Source) -> dict[str, str]:
+    """Return the hashes of the user's reward functions, since a path does not identify their code."""
+    specs = (spec for block in source.history.plan.blocks for spec in block.runs)
+    return {f"source of {code.reference}": code.sha256 or "unknown" for spec in specs for code in spec.reward_code}
+
+
+def _unfit(source: Source) -> Iterator[str]:
+    experiment = source.history.plan.experiment
+    if experiment.unpaired:
+        yield f"unpaired: the groups of {source.name} share no randomness with each other or with any other run"
+    if experiment.share_observation_norm:
+        yield (
+            f"share_observation_norm: the learners of {source.name} normalise by common moments, so that their records "
+            "depend on the groups beside them"
+        )
+    for finding in facts_of(source.history).findings:
+        if finding.weight == "blocks" and finding.kind != "aliased":  # positions are never balanced across directories
+            yield f"audit of {source.name}: {finding.sentence}"

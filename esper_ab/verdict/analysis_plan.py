@@ -1,0 +1,137 @@
+"""What was promised before the first run: groups, replicates, tasks, margins, looks and bounds. Pure.
+
+A plan of `esper-ab design` is this, sealed in a file; that of an experiment directory is derived from its own plan.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import cached_property
+from math import fsum
+
+import msgspec
+
+from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.settings import Settings
+from esper_ab.design.boundary_cache import find_bounds
+from esper_ab.design.design import (
+    LEAST_KEPT,
+    SEVERAL_LOOKS_FROM,
+    Contrast,
+    Design,
+    boundaries_of,
+    check_looks,
+    default_looks,
+    futility_of,
+)
+from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.verdict.scale import MEAN, OF_MEAN, Scale
+
+
+class Rule(Settings, frozen=True, kw_only=True):
+    """The rule by which comparisons are decided; its fields are named as the settings of a launch."""
+
+    control: str = ""  # the group that all others are compared with; "": all pairs
+    alpha: float = 0.05
+    looks: tuple[int, ...] = ()  # (): the default ones
+    early_stop: bool = True
+    futility: float = 0.0
+
+
+class AnalysisPlan(Settings, frozen=True, kw_only=True, dict=True):
+    """All that is decided before the first run."""
+
+    groups: tuple[str, ...]
+    replicates: tuple[str, ...]  # seeds or pairs, in the order in which they are run and judged
+    scales: tuple[Scale, ...]  # one per task
+    design: Design  # of all tasks together
+    cells: tuple[str, ...] = ()  # settings of which each group is given its own best; (): there are none to choose from
+    choosing: tuple[str, ...] = ()  # seeds on which they are chosen; none of `replicates`
+
+    @cached_property
+    def digest(self) -> str:
+        """sha256 of everything in it; of a plan that was read that of its file.
+
+        A field that a later version adds has a default, and no digest of a plan that was written before changes.
+        """
+        return sha256_of(msgspec.json.encode(self))
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Names of the tasks; ("",): there are none."""
+        return tuple(scale.task for scale in self.scales)
+
+    @property
+    def paired(self) -> bool:
+        """Whether the runs of one replicate form a pair."""
+        return self.design.test != "welch"
+
+    def design_of(self, contrast: Contrast) -> Design:
+        """The design with margin, outcome and worst outcome of one comparison."""
+        if len(self.scales) == 1:
+            return self.design
+        scale = next((scale for scale in self.scales if scale.task == contrast.task), OF_MEAN)
+        worst = _worst_mean(self.scales) if scale is OF_MEAN else scale.worst
+        return msgspec.structs.replace(self.design, margin=scale.margin, measures=scale.measures, worst=worst)
+
+
+def make_plan(
+    groups: Sequence[str], replicates: Sequence[str], scales: Sequence[Scale], rule: Rule, *,
+    cells: Sequence[str] = (), choosing: Sequence[str] = (),
+) -> AnalysisPlan:  # fmt: skip
+    """Make a plan over names that are known to be good; UsageError for a rule that does not go with them."""
+    design = design_over(groups, len(replicates), scales, rule)
+    return AnalysisPlan(
+        groups=tuple(groups), replicates=tuple(replicates), scales=tuple(scales), design=design, cells=tuple(cells),
+        choosing=tuple(choosing),
+    )  # fmt: skip
+
+
+def design_over(groups: Sequence[str], replicates: int, scales: Sequence[Scale], rule: Rule) -> Design:
+    """Make the design of all comparisons in every task of `scales`, and, of several tasks, of their mean."""
+    _check_rule(groups, replicates, rule)
+    tasks = [scale.task for scale in scales]
+    if len(tasks) > 1:
+        tasks.append(MEAN)
+    duels = [(name, rule.control) for name in groups if name != rule.control] if rule.control else [
+        (a, b) for place, a in enumerate(groups) for b in groups[place + 1 :]
+    ]  # fmt: skip
+    contrasts = tuple(Contrast(a=a, b=b, task=task) for task in tasks for a, b in duels)
+    looks, sides = rule.looks or default_looks(replicates), ((0, 1),) * replicates
+    bounded, whole = replicates >= LEAST_PAIRS, scales[0] if len(scales) == 1 else OF_MEAN
+    futility = futility_of(rule.futility, sides, 1, looks, find_bounds) if bounded and rule.futility else None
+    return Design(
+        endpoint="given", test="t", alpha=rule.alpha, margin=whole.margin, measures=whole.measures,
+        comparisons=contrasts, positions=1, adjusted=False, early_stop=rule.early_stop, looks=looks,
+        boundaries=boundaries_of(rule.alpha, len(contrasts), sides, 1, looks, find_bounds) if bounded else (),
+        anytime_after=None, evidence=1.0 / rule.alpha, futility=futility, worst=whole.worst,
+    )  # fmt: skip
+
+
+def _worst_mean(scales: Sequence[Scale]) -> float | None:
+    """Return the mean of all worst outcomes, each in margins of its task; None where one is not declared."""
+    each = [scale.outcome.sign * scale.worst / scale.margin for scale in scales if scale.worst is not None]
+    return fsum(each) / len(each) if len(each) == len(scales) else None
+
+
+def sha256_of(content: bytes) -> str:
+    """Return the sha256 of `content` in hexadecimal digits."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def _check_rule(groups: Sequence[str], replicates: int, rule: Rule) -> None:
+    if rule.control and rule.control not in groups:
+        raise UsageError(Setting("control", rule.control), f": no such group; the groups are {', '.join(groups)}")
+    if not 0.0 < rule.alpha < 0.5:
+        raise UsageError(Setting("alpha", rule.alpha), ": above 0 and below 0.5")
+    check_looks(rule.looks, replicates)
+    if not rule.futility:
+        return
+    if not LEAST_KEPT <= rule.futility < 1.0:
+        raise UsageError(Setting("futility", rule.futility), f": from {LEAST_KEPT} to below 1; 0 for no such stop")
+    if not rule.early_stop or len(rule.looks or default_looks(replicates)) == 1:
+        raise UsageError(
+            Setting("futility", rule.futility), f" needs interim looks that may stop; they come with "
+            f"{SEVERAL_LOOKS_FROM} replicates, or with ", Setting("looks"),
+        )  # fmt: skip

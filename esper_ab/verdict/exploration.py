@@ -1,0 +1,109 @@
+"""Observations without a plan -> the plan with one look at all of them that they are analysed by. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.design.design import Contrast
+from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule, design_over, make_plan
+from esper_ab.verdict.answer import Answer
+from esper_ab.verdict.judge import judge
+from esper_ab.verdict.observations import ITEMS, Observations
+from esper_ab.verdict.pairing import cells_of
+from esper_ab.verdict.scale import Scale
+
+_MOST_GROUPS = 100  # without a control: nearly 5,000 comparisons
+_MOST_TAKEN_FOR_RUNS = 30  # rows per group and task: hardly anybody trains more, and items are seldom fewer
+_ONE_IN = 10  # rows may lack a partner
+
+
+def explore(
+    observations: Observations, scales: Sequence[Scale], rule: Rule, *, paired: bool | None = None,
+    rows: str | None = None,
+) -> Answer:  # fmt: skip
+    """Compare all groups, in every task and in the mean over tasks. UsageError where no two groups share a pair.
+
+    `rule` has no looks: there is one, at the end. It is exploratory whatever comes out. `paired`: whether runs with one
+    seed form a pair; None: as the seeds show. `rows`: "runs" says that every row is a training run, however many.
+    """
+    explored = msgspec.structs.replace(observations, exploratory=True)
+    plan = _plan(explored, scales, rule, paired=paired, rows=rows)
+    answer = judge(plan, explored)
+    if not any(pairing.pairs for pairing in answer.courses.pairings.values()):
+        source, column = observations.source, observations.pair_column
+        both = f"no {column} has an endpoint in two groups" if plan.paired else "no two groups have endpoints"
+        raise UsageError(f"{source}: {both}, so nothing can be compared")
+    return answer
+
+
+def _plan(
+    observations: Observations, scales: Sequence[Scale], rule: Rule, *, paired: bool | None, rows: str | None
+) -> AnalysisPlan:
+    """Make the plan with one look at all pairs, or at all runs where they form none."""
+    groups, order, source = observations.groups, observations.replicates, observations.source
+    if len(groups) < 2:
+        raise UsageError(f"{source}: column group has one group, {groups[0]}; a comparison needs two")
+    if len(groups) > _MOST_GROUPS and not rule.control:
+        raise UsageError(
+            f"{source}: {len(groups)} groups are too many to compare each with each; compare with one of them: ",
+            Setting("control", "GROUP"),
+        )
+    rule = Rule(control=rule.control, alpha=rule.alpha, looks=(len(order),))
+    plan, unpaired = make_plan(groups, order, scales, rule), paired is False  # as the user says
+    if paired is None:
+        paired = observations.pair_column != "" and _forms_pairs(observations, plan.design.comparisons)
+    most = _most_rows(observations, rows, unpaired=unpaired)
+    if paired and not observations.pair_column:
+        raise UsageError(
+            f"{source}: ", Setting("paired"), " needs a column seed, pair or replicate; run pairs nothing"
+        )
+    if paired:
+        return plan
+    if any(row.cluster for row in observations.rows):
+        raise UsageError(
+            f"{source}: runs that form no pairs cannot share a cluster yet: take the mean of each cluster as one run, "
+            "without a column cluster"
+        )
+    at_all = msgspec.structs.replace(rule, looks=(most,))
+    design = msgspec.structs.replace(design_over(groups, most, scales, at_all), test="welch")
+    return msgspec.structs.replace(plan, design=design)
+
+
+def _most_rows(observations: Observations, rows: str | None, *, unpaired: bool) -> int:
+    """Count the rows of that group and task that has the most; UsageError where they may be items of fewer runs.
+
+    Whoever says that a small group and a large one are `unpaired` speaks of runs: of items both would have many.
+    """
+    counts = Counter((row.group, row.task) for row in observations.rows).most_common()
+    (group, task), most = counts[0]
+    if counts[-1 if unpaired else 0][1] > _MOST_TAKEN_FOR_RUNS and not observations.rows[0].run and rows != "runs":
+        raise UsageError(
+            f"{observations.source}: group {group} has {most} rows{f' in {task}' if task else ''} and no column run "
+            "says which training run each is of: if each is one, say ", Setting("rows", "runs"), f"; {ITEMS}",
+        )  # fmt: skip
+    return most
+
+
+def _forms_pairs(observations: Observations, contrasts: Sequence[Contrast]) -> bool:
+    """Whether the runs form pairs by their seeds: at most one row in ten has no partner, in every comparison.
+
+    UsageError where some do and more have none.
+    """
+    cells = cells_of(observations)
+    names = {
+        one: [{name for of, task, name in cells if (of, task) == (group, one.task)} for group in (one.a, one.b)]
+        for one in contrasts
+    }
+    lonely = next((one for one, (a, b) in names.items() if len(a ^ b) * _ONE_IN > len(a) + len(b)), None)
+    if lonely is not None and any(a & b for a, b in names.values()):
+        a, b = names[lonely]
+        raise UsageError(
+            f"{observations.source}: of {len(a) + len(b)} rows of {lonely.a} and {lonely.b} {len(a ^ b)} have no "
+            f"partner with their {observations.pair_column}: ", Setting("paired"), " leaves them out, ",
+            Setting("unpaired"), " compares all runs, and no two as a pair",
+        )  # fmt: skip
+    return lonely is None

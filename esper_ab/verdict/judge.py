@@ -1,0 +1,232 @@
+"""Plan and observations -> the answer: numbers and a word per comparison, departures, the next step. Pure.
+
+The only way to a verdict: of an experiment directory, of a joint experiment, of a CSV file with a plan or without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import fsum
+
+import msgspec
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.design.design import Contrast
+from esper_ab.stats.pair import Samples
+from esper_ab.stats.text import n_pairs
+from esper_ab.verdict.analysis_plan import AnalysisPlan
+from esper_ab.verdict.answer import Answer, TaskComparison
+from esper_ab.verdict.comparison import compare
+from esper_ab.verdict.departures import departures, listed_runs, listed_short, next_step
+from esper_ab.verdict.drifting import drifting
+from esper_ab.verdict.finding import Finding
+from esper_ab.verdict.follow import Courses, follow
+from esper_ab.verdict.observations import Observations
+from esper_ab.verdict.pairing import Pairing
+from esper_ab.verdict.question import Question
+from esper_ab.verdict.scale import MEAN
+from esper_ab.verdict.tuning import Tuned, tune
+
+CLUSTERS = "clusters"  # kind of a finding
+_LOOKED = "Whether somebody looked at these endpoints between the planned looks cannot be seen in them."
+_AGAIN = "Run it again with the groups in alternating order."
+_REPEAT = "Find what changed meanwhile, as a cache, a leak or another job does, and run it again."
+
+
+def judge(plan: AnalysisPlan, observations: Observations, *, rng_seed: int | None = None) -> Answer:
+    """Judge `observations` by `plan`.
+
+    `rng_seed`: of the bootstraps; None: from the plan's digest, or from exploratory observations themselves. UsageError
+    where no run made elsewhere is of the plan.
+    """
+    if rng_seed is None:
+        rng_seed = observations.rng_seed if observations.exploratory else int(plan.digest[:32], 16)
+    if observations.facts is None and not observations.exploratory:
+        _refuse_foreign(plan, observations)
+    if not plan.cells:
+        return _judged(plan, observations, rng_seed)
+    tuned = tune(observations, plan.groups, plan.cells, plan.choosing, plan.scales[0])
+    at = ", ".join(f"{one.group} at {one.cell}" for one in tuned.choices)
+    within = f", each group at its best of {', '.join(plan.cells)} ({at})" if at else ""
+    answer = _judged(msgspec.structs.replace(plan, cells=()), tuned.observations, rng_seed, within)
+    wait = "" if tuned.choices else "Nothing can be judged: every run on the seeds that choose a cell was lost."
+    if tuned.missing:
+        wait = f"Before anything is judged, cells are chosen: {listed_runs(tuned.missing)}."
+    return replace(
+        answer, plan=plan.digest, departures=(*answer.departures, *_unused(tuned)),
+        notes=(*_choices(plan, tuned), *answer.notes),
+        next_step=wait or (f"{answer.next_step.removesuffix('.')}; {at}." if answer.next_step else ""),
+    )  # fmt: skip
+
+
+def _refuse_foreign(plan: AnalysisPlan, observations: Observations) -> None:
+    """UsageError where runs form no pairs, or none of them is of the plan."""
+    source = observations.source
+    if not observations.pair_column:
+        raise UsageError(f"{source}: a plan pairs runs by seed: a column seed, pair or replicate is needed")
+    tasks, order = plan.cells or plan.tasks, (*plan.choosing, *plan.replicates)
+    if not any(row.group in plan.groups and row.task in tasks and row.replicate in order for row in observations.rows):
+        named = f", the {'cells' if plan.cells else 'tasks'} {', '.join(tasks)}" if tasks != ("",) else ", no tasks"
+        raise UsageError(
+            f"{source}: no run is of the plan, which has the groups {', '.join(plan.groups)}, the seeds (or pairs) "
+            f"{listed_short(order)}{named}"
+        )
+
+
+def _judged(plan: AnalysisPlan, observations: Observations, rng_seed: int, within: str = "") -> Answer:
+    """`within`: in which settings, in words."""
+    planned = observations if observations.exploratory else _planned(plan, observations)
+    followed = follow(plan, planned)
+    seen = {one: tuple(_of_data(plan, planned, followed, one)) for one in followed.courses}
+    recorded = {one: tuple(_of_records(plan, planned, one)) for one in followed.courses}
+    compared = tuple(
+        TaskComparison(task=contrast.task, comparison=compare(
+            _question(plan, planned, contrast, followed.pairings[contrast], rng_seed, within),
+            followed.pairings[contrast].pairs, course, lost=followed.pairings[contrast].lost,
+            same_records=_everywhere(plan, planned, contrast, "same_records"),
+            findings=(*recorded[contrast], *seen[contrast]),
+        ))
+        for contrast, course in followed.courses.items()
+    )  # fmt: skip
+    elsewhere = not observations.repeatable and not observations.exploratory
+    found = tuple(dict.fromkeys(finding for findings in seen.values() for finding in findings))
+    clusters = tuple(finding.sentence for finding in found if finding.kind == CLUSTERS)
+    return Answer(
+        observations=planned, scales=plan.scales, design=plan.design, courses=followed, comparisons=compared,
+        plan="" if observations.exploratory else plan.digest, findings=found,
+        departures=(*departures(plan, observations, followed), *clusters) if elsewhere else (),
+        notes=tuple(_notes(planned, followed)), next_step=next_step(plan, followed) if elsewhere else "",
+    )  # fmt: skip
+
+
+def _planned(plan: AnalysisPlan, observations: Observations) -> Observations:
+    """Return the runs that the plan knows; departures name the others."""
+    rows = tuple(
+        row for row in observations.rows
+        if row.group in plan.groups and row.task in plan.tasks and row.replicate in plan.replicates
+    )  # fmt: skip
+    return msgspec.structs.replace(observations, rows=rows)
+
+
+def _question(
+    plan: AnalysisPlan, observations: Observations, contrast: Contrast, pairing: Pairing, rng_seed: int, within: str
+) -> Question:
+    explored, facts = observations.exploratory, (observations.facts or {}).get(contrast.task)
+    many = len(pairing.pairs) + (len(pairing.lost.replicates) if pairing.lost.paired else 0)
+    return Question(
+        a=contrast.a, b=contrast.b, design=plan.design_of(contrast),
+        planned=many if explored else len(plan.replicates),
+        scope=_scope(plan, observations, contrast.task) + within, recorded=observations.repeatable,
+        same_settings=_everywhere(plan, observations, contrast, "same_settings"), declared=not explored,
+        unit="" if not explored else "independent unit" if pairing.clusters else "training run", rng_seed=rng_seed,
+        paired=facts is None or facts.paired, run_sd=None if facts is None else facts.run_sd,
+    )  # fmt: skip
+
+
+def _tasks_of(plan: AnalysisPlan, contrast: Contrast) -> tuple[str, ...]:
+    """Return the tasks that a comparison is about: all of them for the mean."""
+    return plan.tasks if contrast.task == MEAN else (contrast.task,)
+
+
+def _scope(plan: AnalysisPlan, observations: Observations, task: str) -> str:
+    """Describe what the answer is conditional on."""
+    facts = observations.facts
+    if facts is None:
+        named = f", task {task}" if task else ""
+        named = f", the tasks {', '.join(plan.tasks)} and no others" if task == MEAN else named
+        return f"the runs in {observations.source}{named}"
+    if task == MEAN:
+        return f"the named tasks and no others: {', '.join(plan.tasks)}"
+    return facts[task].scope if task in facts else f"task {task}"
+
+
+def _everywhere(plan: AnalysisPlan, observations: Observations, contrast: Contrast, fact: str) -> bool:
+    """Return whether `fact` is known of the comparison in every task that it is about."""
+    facts = observations.facts or {}
+    tasks = _tasks_of(plan, contrast)
+    return all(task in facts and (contrast.a, contrast.b) in getattr(facts[task], fact) for task in tasks)
+
+
+def _of_records(plan: AnalysisPlan, observations: Observations, contrast: Contrast) -> Iterator[Finding]:
+    """Yield what the audits found; what blocks or caps one task does so for the mean that it is part of."""
+    for task in _tasks_of(plan, contrast):
+        facts = (observations.facts or {}).get(task)
+        for finding in facts.findings if facts else ():
+            where = f"{task}: " if contrast.task == MEAN else ""
+            yield msgspec.structs.replace(finding, sentence=f"{where}{finding.sentence}")
+
+
+def _of_data(
+    plan: AnalysisPlan, observations: Observations, followed: Courses, contrast: Contrast
+) -> Iterator[Finding]:
+    """Yield what the outcomes themselves show: pairs that are not independent, or depend on when they were made."""
+    pairing = followed.pairings[contrast]
+    for unit in pairing.clusters[:1] if not observations.exploratory else ():
+        more = f", and so do {len(pairing.clusters) - 1} other sets of them" if pairing.clusters[1:] else ""
+        where = f" in {contrast.task}" if contrast.task else ""
+        yield Finding(
+            kind=CLUSTERS, weight="caps", groups=(contrast.a, contrast.b),
+            sentence=f"{contrast.a} and {contrast.b}{where}: the plan counts every {observations.pair_column} as "
+            f"independent, but {listed_short(unit)} share a cluster{more}.",
+        )  # fmt: skip
+    yield from _drift(plan, observations, pairing, contrast)
+
+
+def _drift(
+    plan: AnalysisPlan, observations: Observations, pairing: Pairing, contrast: Contrast
+) -> Iterator[Finding]:
+    """Yield what caps a comparison whose differences drift, where it is known in which order its pairs were made.
+
+    A column order says so, and so do seeds that are numbers, and the order of a plan.
+    """
+    pairs, replicates = pairing.pairs, plan.replicates
+    if isinstance(pairs, Samples):
+        return
+    told: dict[str, list[int]] = {}
+    for row in observations.rows:
+        if row.order is not None and row.group in (contrast.a, contrast.b) and contrast.task in (row.task, MEAN):
+            told.setdefault(row.replicate, []).append(row.order)
+    when = {name: fsum(orders) / len(orders) for name, orders in told.items()}
+    if all(replicates[pair.replicate] in when for pair in pairs):
+        ordered = sorted(pairs, key=lambda pair: when[replicates[pair.replicate]])
+        pairs = tuple(msgspec.structs.replace(pair, replicate=place) for place, pair in enumerate(ordered))
+    elif observations.exploratory and not observations.numbered:
+        return
+    remedy = _AGAIN if observations.facts is None else _REPEAT
+    yield from drifting(plan.design_of(contrast), contrast, pairs, remedy)
+
+
+def _notes(observations: Observations, followed: Courses) -> Iterator[str]:
+    """Yield what must be known of the runs: those without a partner, and pairs that are not independent."""
+    if observations.facts is None and not observations.exploratory:
+        yield _LOOKED
+    for contrast, one in followed.pairings.items() if observations.exploratory else ():
+        where = f" ({contrast.task})" if contrast.task else ""
+        if one.single:
+            what = f"{observations.pair_column} {listed_short(one.single)}"
+            yield (
+                f"{contrast.a} and {contrast.b}{where}: {what} without a run of the other group, not used; if such "
+                "runs failed, give them a row with an empty endpoint."
+            )
+        if one.clusters:
+            runs = len(one.pairs) + sum(len(unit) - 1 for unit in one.clusters)
+            yield (
+                f"{contrast.a} and {contrast.b}{where}: pairs that share a cluster are not independent; "
+                f"{n_pairs(runs)} make {len(one.pairs)} independent ones, the means of their clusters, each of equal "
+                "weight."
+            )
+
+
+def _choices(plan: AnalysisPlan, tuned: Tuned) -> Iterator[str]:
+    """Say what was chosen, and by which means."""
+    value = plan.design.value
+    for one in tuned.choices:
+        means = ", ".join(f"{cell} {value(mean)}" for cell, mean in one.means.items())
+        seeds = listed_short(plan.choosing)
+        yield f"{one.group} is judged at {one.cell}, chosen on the seeds {seeds} (means: {means})."
+
+
+def _unused(tuned: Tuned) -> Iterator[str]:
+    if tuned.unused:
+        yield f"Not used, because other cells were chosen: {listed_runs(tuned.unused)}."

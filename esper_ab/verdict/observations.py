@@ -1,0 +1,83 @@
+"""What was seen, as one table with a row per run, from journals, a CSV file or a data frame. Pure.
+
+No row means that a run is not made yet, or not needed. A run without a value is lost.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+
+from esper_ab.verdict.finding import Finding
+
+ITEMS = "one row per item, as a prompt or a scene, is not judged yet: it is evidence about these two checkpoints only"
+
+
+class Observation(msgspec.Struct, frozen=True, kw_only=True):
+    """One run."""
+
+    group: str
+    replicate: str  # the seed or pair, as it is written; where the source has neither, the run
+    task: str = ""  # or the cell of a grid; "": the source has none
+    value: float | None  # the outcome; None: the run was lost
+    cancelled: bool = False  # lost because a run of another group failed in its replicate, not by a failure of its own
+    run: str = ""  # its name; "": the source has none
+    cluster: str = ""  # "": in none
+    order: int | None = None  # when it was made, among the others; None: not known
+    place: int | None = None  # lane and start order in its block; None: not known
+    row: int = 0  # of the source, for messages
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """What only records can say of the runs of one task."""
+
+    scope: str  # what the answer is conditional on, in words
+    findings: tuple[Finding, ...] = ()  # of the audit
+    same_records: frozenset[tuple[str, str]] = frozenset()  # comparisons with equal records in every pair
+    same_settings: frozenset[tuple[str, str]] = frozenset()  # comparisons in which no setting differs that is read
+    paired: bool = True  # False: the runs of a replicate share no randomness
+    run_sd: float | None = None  # SD of runs of one condition, from a calibration
+
+
+class Observations(msgspec.Struct, frozen=True, kw_only=True):
+    """All runs of one source, in its order; every group has at most one per replicate and task."""
+
+    source: str  # a file's name, or what stands for it in messages
+    pair_column: str  # what the source calls a replicate: "seed", say; "": it has none, so that no runs belong together
+    rows: tuple[Observation, ...]
+    facts: dict[str, Facts] | None = None  # by task; None: made elsewhere, without records
+    repeatable: bool = False  # of one experiment directory under its own plan, which can be launched again or extended
+    exploratory: bool = False  # nothing was declared before the runs
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """In the order of their first rows."""
+        return tuple(dict.fromkeys(row.group for row in self.rows))
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """In the order of their first rows; ("",) without a column of tasks."""
+        return tuple(dict.fromkeys(row.task for row in self.rows))
+
+    @property
+    def numbered(self) -> bool:
+        """Whether all seeds are whole numbers."""
+        return all(is_integer(row.replicate) for row in self.rows)
+
+    @property
+    def replicates(self) -> tuple[str, ...]:
+        """By number where all are integers, else in the order of their first rows."""
+        found = tuple(dict.fromkeys(row.replicate for row in self.rows))
+        return tuple(sorted(found, key=int)) if self.numbered else found
+
+    @property
+    def rng_seed(self) -> int:
+        """Of the bootstraps: from the endpoints themselves, so that equal ones give equal bytes."""
+        told = sorted((row.group, row.replicate, row.task, row.cluster, row.value) for row in self.rows)
+        return int.from_bytes(hashlib.sha256(msgspec.json.encode(told)).digest()[:16], "big")
+
+
+def is_integer(text: str) -> bool:
+    """Return whether `text` is a whole number in digits."""
+    return text.removeprefix("-").isdecimal() and text.isascii()
