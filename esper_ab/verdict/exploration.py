@@ -11,6 +11,7 @@ from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.design.design import Contrast
 from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule, design_over, make_plan
 from esper_ab.verdict.answer import Answer
+from esper_ab.verdict.follow import pairings_of
 from esper_ab.verdict.judge import judge
 from esper_ab.verdict.observations import ITEMS, Observations
 from esper_ab.verdict.pairing import cells_of
@@ -32,12 +33,11 @@ def explore(
     """
     explored = msgspec.structs.replace(observations, exploratory=True)
     plan = _plan(explored, scales, rule, paired=paired, rows=rows)
-    answer = judge(plan, explored)
-    if not any(pairing.pairs for pairing in answer.courses.pairings.values()):
+    if not any(pairing.pairs for pairing in pairings_of(plan, explored).values()):
         source, column = observations.source, observations.pair_column
         both = f"no {column} has an endpoint in two groups" if plan.paired else "no two groups have endpoints"
         raise UsageError(f"{source}: {both}, so nothing can be compared")
-    return answer
+    return judge(plan, explored)
 
 
 def _plan(

@@ -34,9 +34,9 @@ def follow(plan: AnalysisPlan, observations: Observations) -> Courses:
     """
     if plan.cells:
         observations = tune(observations, plan.groups, plan.cells, plan.choosing, plan.scales[0]).observations
-    cells = cells_of(observations)
     if observations.exploratory:
-        return _at_once(plan, cells)
+        return _at_once(plan, observations)
+    cells = cells_of(observations)
     ready = {contrast: _ready(plan, cells, contrast) for contrast in plan.design.comparisons}
     pairings = {one: pair_up(cells, one, plan.scales, plan.replicates, join=False) for one in ready}
     complete, courses = _looked(plan, {one: pairing.pairs for one, pairing in pairings.items()}, ready)
@@ -47,12 +47,16 @@ def follow(plan: AnalysisPlan, observations: Observations) -> Courses:
     return Courses(complete=complete, courses=courses, pairings=pairings)
 
 
-def _at_once(plan: AnalysisPlan, cells: Cells) -> Courses:
-    form, design = pair_up if plan.paired else sampled, plan.design
-    pairings = {one: form(cells, one, plan.scales, plan.replicates) for one in design.comparisons}
+def pairings_of(plan: AnalysisPlan, observations: Observations) -> dict[Contrast, Pairing]:
+    """Form the pairs of exploratory observations, or two samples where they form none."""
+    form, cells = pair_up if plan.paired else sampled, cells_of(observations)
+    return {one: form(cells, one, plan.scales, plan.replicates) for one in plan.design.comparisons}
+
+
+def _at_once(plan: AnalysisPlan, observations: Observations) -> Courses:
+    pairings, last = pairings_of(plan, observations), plan.design.looks[-1]
     data = {one: pairing.pairs for one, pairing in pairings.items()}
-    courses = courses_of(design, data, design.looks[-1], _own(plan))
-    return Courses(complete=design.looks[-1], courses=courses, pairings=pairings)
+    return Courses(complete=last, courses=courses_of(plan.design, data, last, _own(plan)), pairings=pairings)
 
 
 def _own(plan: AnalysisPlan) -> dict[Contrast, Design]:

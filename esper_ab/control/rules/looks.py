@@ -28,11 +28,10 @@ def may_start(history: History, block: Block) -> bool:
 
 def due(history: History) -> tuple[LookTaken | PlanExtended, ...]:
     """What is to be recorded now, after some block was completed: looks, then more blocks of an open-ended plan."""
-    now = followed(history)
-    found: list[LookTaken | PlanExtended] = [*_taken(history, now)]
+    found: list[LookTaken | PlanExtended] = [*_taken(history, followed(history))] if _likely(history) else []
     # From the end, where runs are that were not started: all of them at every look would be quadratic.
     to_start = any(run.expected and not run.started for run in reversed(history.runs.values()))
-    if history.plan.experiment.open_ended and not to_start and not _settled(now):
+    if history.plan.experiment.open_ended and not to_start and not all_settled(history):
         batch = history.plan.experiment.replicates
         found.append(PlanExtended(extension=extend(history.plan, history.design, history.replicates, batch)))
     return tuple(found)
@@ -40,12 +39,21 @@ def due(history: History) -> tuple[LookTaken | PlanExtended, ...]:
 
 def look_due(history: History) -> bool:
     """Whether a look is still to be taken of what is complete."""
-    return bool(_to_take(history, followed(history)))
+    return _likely(history) and bool(_to_take(history, followed(history)))
 
 
-def all_settled(history: History) -> bool:
-    """Whether more replicates could decide nothing."""
-    return _settled(followed(history))
+def _likely(history: History) -> bool:
+    """Whether the runs are final that the next look waits for last: a cheap question, asked after every block."""
+    looked, design = _looked_at(history), history.design
+    following = next((look for look in design.looks if look > looked), None)
+    if following is None and design.anytime_after is not None:
+        following = looked + 1
+    if following is None or following > len(history.blocks):
+        return False
+    over = {one for look in history.looks for one in (*look.decided, *look.futile)} if design.early_stop else set()
+    needed = {group for one in design.comparisons if one not in over for group in (one.a, one.b)}
+    last = history.blocks[following - 1]
+    return not any(history.runs[spec.ref.name].expected for spec in last.runs if spec.ref.group_id in needed)
 
 
 def _looked_at(history: History) -> int:
@@ -75,19 +83,20 @@ def _taken(history: History, now: Courses) -> list[LookTaken]:
     return taken
 
 
-def _settled(now: Courses) -> bool:
-    """Return whether every comparison is decided, or never will be because its difference is constant."""
-    for contrast, course in now.courses.items():
-        data = now.pairings[contrast].pairs
-        constant = len(data) >= LEAST_PAIRS and alike(*endpoints(data)) == len(data)
-        if course.decision == "open" and not constant:
-            return False
-    return True
-
-
 def _leaving(history: History, still_open: list[Contrast], taken: list[LookTaken]) -> tuple[str, ...]:
     """Groups of comparisons only that were decided or stopped; the untested stay as long as anything is compared."""
     gone = {group for look in (*history.looks, *taken) for group in look.leaving}
     needed = {group for one in still_open for group in (one.a, one.b)}
     untested = set(history.plan.experiment.untested) if still_open else set()
     return tuple(group for group in history.groups if group not in needed | untested | gone)
+
+
+def all_settled(history: History) -> bool:
+    """Whether more replicates could decide nothing: each comparison is decided, or its difference is constant."""
+    now = followed(history)
+    for contrast, course in now.courses.items():
+        data = now.pairings[contrast].pairs
+        constant = len(data) >= LEAST_PAIRS and alike(*endpoints(data)) == len(data)
+        if course.decision == "open" and not constant:
+            return False
+    return True

@@ -8,14 +8,14 @@ from dataclasses import replace
 import msgspec
 import pytest
 from click.testing import CliRunner
-from support.journals import Shape, Synthetic, failed_run, planted_effect, write
+from support.journals import Shape, Synthetic, planted_effect, write
 
 from esper_ab.analysis.together import Source, incomparable, observe_together
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.compare import command
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import RewardCode
-from esper_ab.journal.events import ExperimentContinued, RunEvaluated, RunReady
+from esper_ab.journal.events import ExperimentContinued, Ledger, RunEvaluated, RunReady
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
 
@@ -153,23 +153,26 @@ def broken(replicate):
 
 
 def test_equal_settings_with_other_records_are_refused():
-    with pytest.raises(UsageError, match="shaped in a and base in b have equal settings.* replicate 2, evaluation"):
+    with pytest.raises(UsageError, match=r"shaped in a and base in b have equal settings.* replicate 2, evaluation"):
         observe_together([A, source("b", OTHER, events=broken(2))])
 
 
 def test_a_run_that_one_directory_lost_counts_where_another_made_it():
-    failed, whole = (Source(name=name, history=fold(events)) for name, events in (
-        ("f", failed_run()), ("w", planted_effect())
-    ))  # fmt: skip
-    (lost, _), (made, _) = observe_together([failed, source("w", FLOOR)]), observe_together([failed, whole])
-    assert any(row.value is None for row in lost.rows)
-    assert all(row.value is not None for row in made.rows)
+    lost = {"shaped/3": "dropped_pair", "simplified/3": "cancelled"}
+    kept = [event for event in planted_effect()
+            if not (isinstance(event, RunEvaluated) and event.record.run.name in lost)]  # fmt: skip
+    kept[-1:-1] = [Ledger(category=why, run_name=name, episode=1, detail="died") for name, why in lost.items()]
+    one, other = (Source(name=name, history=fold(events)) for name, events in (("f", kept), ("w", planted_effect())))
+    (alone, _), (both, _) = observe_together([one]), observe_together([one, other])
+    assert {row.run for row in alone.rows if row.value is None} == set(lost)
+    assert all(row.value is not None for row in both.rows)
 
 
 @pytest.fixture
 def folders(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for name, synthetic in {"a": FLOOR, "b": OTHER, "c": replace(OTHER, rng_seed=12, n_envs=2)}.items():
+    made = {"a": replace(FLOOR, replicates=8), "b": OTHER, "c": replace(OTHER, rng_seed=12, n_envs=2)}
+    for name, synthetic in made.items():
         write(tmp_path / name, synthetic.events())
     return tmp_path
 

@@ -121,7 +121,8 @@ def lost_run():
 
 def left_out():
     """Decided at the first look: the last four replicates are not needed."""
-    whole = Synthetic(groups={"a": Shape(accuracy=80.0), "b": Shape(accuracy=60.0)}, replicates=10).events()
+    groups = {"a": Shape(accuracy=80.0), "b": Shape(accuracy=60.0)}
+    whole = Synthetic(groups=groups, replicates=10, settings={"looks": (6, 10)}).events()
     contrast = whole[0].plan.design.comparisons[0]
     cut = next(i for i, event in enumerate(whole) if isinstance(event, RunStarted) and event.run.replicate == 6)
     look = LookTaken(replicates=6, decided=(contrast,), leaving=("a", "b"))

@@ -81,10 +81,10 @@ def test_rows_that_the_plan_does_not_know_are_described_nowhere():
     a, b = drawn(10, 0.0)
     known = rows(a, b)
     unknown = [*rows([900.0], [-900.0], first=10), {"group": "third", "seed": 0, "endpoint": 900.0}]
-    assert _judged([*known, *unknown]).endpoints == _judged(known).endpoints
+    assert _judged([*known, *unknown]).observations == _judged(known).observations
     plan = _plan(tasks=("far", "time"))
     both = [*rows(a, b, task="far"), *rows(a, b, task="time")]
-    assert _judged([*both, *rows(a, b, task="other")], plan).endpoints == _judged(both, plan).endpoints
+    assert _judged([*both, *rows(a, b, task="other")], plan).observations == _judged(both, plan).observations
 
 
 def test_runs_made_after_the_decision_are_told_and_change_nothing():

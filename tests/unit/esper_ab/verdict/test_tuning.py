@@ -67,7 +67,7 @@ def test_no_judged_run_moves_the_choice_and_no_choosing_run_is_judged(values):
     judged = [*_rows("slow", values[:6], values[6:12], 2), *_rows("fast", values[12:18], values[18:], 2)]
     found = tune(endpoints([*CHOOSE, *judged]), PLAN.groups, CELLS, PLAN.choosing, PLAN.scales[0])
     assert found.choices == tune(endpoints(CHOOSE), PLAN.groups, CELLS, PLAN.choosing, PLAN.scales[0]).choices
-    assert not {row.replicate for row in found.endpoints.rows} & set(PLAN.choosing)
+    assert not {row.replicate for row in found.observations.rows} & set(PLAN.choosing)
 
 
 @pytest.mark.parametrize("how", [
