@@ -46,11 +46,15 @@ class Analysis:
     result_hash: str
 
 
-def analyse(history: History) -> Analysis:
-    """Analyse a history; deterministic, bootstraps included."""
+def analyse(history: History, rng_seed: int | None = None) -> Analysis:
+    """Analyse a history; deterministic, bootstraps included.
+
+    `rng_seed`: of the bootstraps; None: from the plan's digest.
+    """
+    seed = int(history.plan.digest[: 2 * _DIGEST_BYTES], 16) if rng_seed is None else rng_seed
     pairs = all_pairs(history)
     found, followed = audit(history, pairs), courses(history, pairs)
-    comparisons = tuple(_compare(history, one, pairs[one], course, found) for one, course in followed.items())
+    comparisons = tuple(_compare(history, one, pairs[one], course, found, seed) for one, course in followed.items())
     per_run = outcomes(history)
     learned = learning(history, per_run)
     return Analysis(
@@ -80,13 +84,13 @@ def conditions(history: History) -> str:
 
 
 def _compare(
-    history: History, contrast: Contrast, pairs: tuple[Pair, ...], course: Course, found: Audit
+    history: History, contrast: Contrast, pairs: tuple[Pair, ...], course: Course, found: Audit, rng_seed: int
 ) -> Comparison:
     experiment = history.plan.experiment
     question = Question(
         a=contrast.a, b=contrast.b, design=history.design, planned=history.replicates, scope=conditions(history),
         paired=not experiment.unpaired, run_sd=history.plan.run_sd, same_settings=same_settings(history, contrast),
-        rng_seed=int(history.plan.digest[: 2 * _DIGEST_BYTES], 16),
+        rng_seed=rng_seed,
     )  # fmt: skip
     return compare(
         question, pairs, course, same_records=same_records(history, contrast, pairs), lost=lost_of(history, contrast),

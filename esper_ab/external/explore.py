@@ -31,12 +31,14 @@ _AGAIN = "Run it again with the groups in alternating order."
 
 
 def explore(
-    endpoints: Endpoints, scales: Sequence[Scale], rule: Rule, *, paired: bool | None = None, rows: str | None = None
-) -> ExternalResult:
+    endpoints: Endpoints, scales: Sequence[Scale], rule: Rule, *, paired: bool | None = None, rows: str | None = None,
+    rng_seed: int | None = None,
+) -> ExternalResult:  # fmt: skip
     """Compare all groups, in every task and in the mean over tasks. UsageError where no two groups share a pair.
 
     `rule` has no looks: there is one, at the end. It is exploratory whatever comes out. `paired`: whether runs with one
     seed form a pair; None: as the seeds show. `rows`: "runs" says that every row is a training run, however many.
+    `rng_seed`: of the bootstraps; None: from the endpoints.
     """
     groups, order = endpoints.groups, endpoints.replicates
     if len(groups) < 2:
@@ -79,7 +81,8 @@ def explore(
             a=contrast.a, b=contrast.b, design=own[contrast],
             planned=len(one.pairs) + (len(one.lost.replicates) if form is pair_up else 0),
             scope=scope_of(endpoints, contrast.task, scales), recorded=False, declared=False,
-            unit="independent unit" if one.clusters else "training run", rng_seed=endpoints.rng_seed,
+            unit="independent unit" if one.clusters else "training run",
+            rng_seed=endpoints.rng_seed if rng_seed is None else rng_seed,
         )  # fmt: skip
         found.append(ExternalComparison(
             task=contrast.task,

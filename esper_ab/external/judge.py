@@ -34,14 +34,18 @@ class AuditedTask:
     same_settings: frozenset[tuple[str, str]]  # comparisons in which no setting differs that a group reads
 
 
-def judge(plan: ExternalPlan, endpoints: Endpoints, known: Mapping[str, AuditedTask] | None = None) -> ExternalResult:
+def judge(
+    plan: ExternalPlan, endpoints: Endpoints, known: Mapping[str, AuditedTask] | None = None,
+    rng_seed: int | None = None,
+) -> ExternalResult:  # fmt: skip
     """Judge `endpoints` by `plan`. A look is taken where all runs that it asks for are there, lost ones included.
 
     `known`: by task, of runs that have records. UsageError where no run is of the plan, unless they are `known`, and
-    so may be to come.
+    so may be to come. `rng_seed`: of the bootstraps; None: from the plan's digest.
     """
+    seed = int(plan.digest[:32], 16) if rng_seed is None else rng_seed
     if known is not None:
-        return _judged(plan, endpoints, known=known)
+        return _judged(plan, endpoints, seed, known=known)
     if not endpoints.pair_column:
         raise UsageError(f"{endpoints.source}: a plan pairs runs by seed: a column seed, pair or replicate is needed")
     tasks, order = plan.cells or plan.tasks, (*plan.choosing, *plan.replicates)
@@ -52,10 +56,11 @@ def judge(plan: ExternalPlan, endpoints: Endpoints, known: Mapping[str, AuditedT
             f"pairs) {listed_short(order)}{named}"
         )
     if not plan.cells:
-        return _judged(plan, endpoints)
+        return _judged(plan, endpoints, seed)
     tuned = tune(endpoints, plan.groups, plan.cells, plan.choosing, plan.scales[0])
     at = ", ".join(f"{one.group} at {one.cell}" for one in tuned.choices)
-    found = _judged(plan, tuned.endpoints, f", each group at its best of {', '.join(plan.cells)} ({at})" if at else "")
+    best = f", each group at its best of {', '.join(plan.cells)} ({at})" if at else ""
+    found = _judged(plan, tuned.endpoints, seed, best)
     wait = "" if tuned.choices else "Nothing can be judged: every run on the seeds that choose a cell was lost."
     if tuned.missing:
         wait = f"Before anything is judged, cells are chosen: {_listed(tuned.missing)}."
@@ -66,8 +71,9 @@ def judge(plan: ExternalPlan, endpoints: Endpoints, known: Mapping[str, AuditedT
 
 
 def _judged(
-    plan: ExternalPlan, endpoints: Endpoints, at: str = "", known: Mapping[str, AuditedTask] | None = None
-) -> ExternalResult:
+    plan: ExternalPlan, endpoints: Endpoints, rng_seed: int, at: str = "",
+    known: Mapping[str, AuditedTask] | None = None,
+) -> ExternalResult:  # fmt: skip
     """`at`: in which settings, in words."""
     records, planned = known or {}, _planned(plan, endpoints)
     cells, order, contrasts = cells_of(planned), plan.replicates, plan.design.comparisons
@@ -81,7 +87,7 @@ def _judged(
             a=contrast.a, b=contrast.b, design=plan.design_of(contrast), planned=len(order),
             scope=_scope(plan, endpoints, contrast.task, records) + at, recorded=False,
             same_settings=_everywhere(plan, contrast, {task: one.same_settings for task, one in records.items()}),
-            rng_seed=int(plan.digest[:32], 16),
+            rng_seed=rng_seed,
         )  # fmt: skip
         one = paired[contrast]
         compared = compare(

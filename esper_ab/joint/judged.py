@@ -48,8 +48,11 @@ class JointResult:
         return all(now.state == "finished" and now.runs == now.of_runs for now in self.parts)
 
 
-def judge_directory(directory: Path, joint: Joint, plan: ExternalPlan) -> JointResult:
-    """Judge what the parts below `directory` have recorded; a part without a journal has no runs yet."""
+def judge_directory(directory: Path, joint: Joint, plan: ExternalPlan, rng_seed: int | None = None) -> JointResult:
+    """Judge what the parts below `directory` have recorded; a part without a journal has no runs yet.
+
+    `rng_seed`: of the bootstraps; None: from the plan's digest.
+    """
     histories, states = dict[str, History](), list[PartNow]()
     for part in joint.parts:
         planned = len(plan.groups) * len(plan.replicates)
@@ -65,7 +68,7 @@ def judge_directory(directory: Path, joint: Joint, plan: ExternalPlan) -> JointR
     rows = [row for name, one in histories.items() for row in rows_of(name, folders[name], one, plan.scales)]
     endpoints = Endpoints(source=str(directory), pair_column="replicate", rows=tuple(rows))
     known = {name: _known(history) for name, history in histories.items()}
-    judged = with_profiles(judge(plan, endpoints, known), joint.scores)
+    judged = with_profiles(judge(plan, endpoints, known, rng_seed), joint.scores)
     return JointResult(
         name=directory.name, parts=tuple(states), judged=judged,
         findings=tuple((name, finding) for name, one in known.items() for finding in one.findings),
