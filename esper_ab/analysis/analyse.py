@@ -43,10 +43,14 @@ class Analysis:
     result_hash: str
 
 
-def analyse(history: History) -> Analysis:
-    """Analyse a history; deterministic, bootstraps included."""
+def analyse(history: History, rng_seed: int | None = None) -> Analysis:
+    """Analyse a history; deterministic, bootstraps included.
+
+    `rng_seed`: of the bootstraps; None: from the plan's digest.
+    """
+    seed = int(history.plan.digest[: 2 * _DIGEST_BYTES], 16) if rng_seed is None else rng_seed
     facts = facts_of(history)
-    answer = judge(plan_of(history), observe(history, facts=facts), rng_seed=rng_seed_of(history))
+    answer = judge(plan_of(history), observe(history, facts=facts), rng_seed=seed)
     comparisons = tuple(one.comparison for one in answer.comparisons)
     per_run = outcomes(history)
     learned = learning(history, per_run)
@@ -85,8 +89,3 @@ def facts_of(history: History) -> Facts:
         run_sd=plan.run_sd, same_settings=frozenset((one.a, one.b) for one in pairs if same_settings(history, one)),
         same_records=frozenset((one.a, one.b) for one in pairs if same_records(history, one, pairs[one])),
     )  # fmt: skip
-
-
-def rng_seed_of(history: History) -> int:
-    """Return the seed of the bootstraps: from the plan's digest, so that the same plan gives the same bytes."""
-    return int(history.plan.digest[: 2 * _DIGEST_BYTES], 16)

@@ -43,8 +43,11 @@ class JointResult:
         return all(now.state == "finished" and now.runs == now.of_runs for now in self.parts)
 
 
-def judge_directory(directory: Path, joint: Joint, plan: AnalysisPlan) -> JointResult:
-    """Judge what the parts below `directory` have recorded; a part without a journal has no runs yet."""
+def judge_directory(directory: Path, joint: Joint, plan: AnalysisPlan, rng_seed: int | None = None) -> JointResult:
+    """Judge what the parts below `directory` have recorded; a part without a journal has no runs yet.
+
+    `rng_seed`: of the bootstraps; None: from the plan's digest.
+    """
     histories, states = dict[str, History](), list[PartNow]()
     for part in joint.parts:
         planned = len(plan.groups) * len(plan.replicates)
@@ -56,9 +59,10 @@ def judge_directory(directory: Path, joint: Joint, plan: AnalysisPlan) -> JointR
         runs = [run for run in history.runs.values() if str(run.ref.replicate) in plan.replicates]
         done = sum(run.evaluation is not None for run in runs)
         states.append(PartNow(part=part, state=state_of(history, held=held), runs=done, of_runs=planned))
-    found = {name: (directory / name, history) for name, history in histories.items()}
+    folders = {part.name: directory / part.folder for part in joint.parts}
+    found = {name: (folders[name], history) for name, history in histories.items()}
     observations = observe_parts(str(directory), found, plan.scales)
-    judged = with_profiles(judge(plan, observations), joint.scores)
+    judged = with_profiles(judge(plan, observations, rng_seed=rng_seed), joint.scores)
     facts = observations.facts or {}
     return JointResult(
         name=directory.name, parts=tuple(states), judged=judged,

@@ -24,12 +24,13 @@ _ONE_IN = 10  # rows may lack a partner
 
 def explore(
     observations: Observations, scales: Sequence[Scale], rule: Rule, *, paired: bool | None = None,
-    rows: str | None = None,
+    rows: str | None = None, rng_seed: int | None = None,
 ) -> Answer:  # fmt: skip
     """Compare all groups, in every task and in the mean over tasks. UsageError where no two groups share a pair.
 
     `rule` has no looks: there is one, at the end. It is exploratory whatever comes out. `paired`: whether runs with one
     seed form a pair; None: as the seeds show. `rows`: "runs" says that every row is a training run, however many.
+    `rng_seed`: of the bootstraps; None: from the observations.
     """
     explored = msgspec.structs.replace(observations, exploratory=True)
     plan = _plan(explored, scales, rule, paired=paired, rows=rows)
@@ -37,7 +38,7 @@ def explore(
         source, column = observations.source, observations.pair_column
         both = f"no {column} has an endpoint in two groups" if plan.paired else "no two groups have endpoints"
         raise UsageError(f"{source}: {both}, so nothing can be compared")
-    return judge(plan, explored)
+    return judge(plan, explored, rng_seed=rng_seed)
 
 
 def _plan(

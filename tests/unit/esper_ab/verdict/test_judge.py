@@ -146,3 +146,13 @@ def test_runs_after_the_deciding_look_take_nothing_back():
     assert str(_one(result).verdict) == "BETTER"
     assert _one(result).sentence == until.sentence
     assert [departure[:8] for departure in result.departures] == ["Not used", "Not used"]
+
+
+def test_who_gives_the_seed_of_the_bootstraps_need_not_have_the_plans_digest():
+    found, other = rows(*drawn(10, 1.5)), _plan(alpha=0.04)
+    told = [
+        _one(judge(plan, endpoints(found), rng_seed=seed)).descriptive
+        for plan, seed in ((PLAN, None), (other, None), (PLAN, 7), (other, 7))
+    ]
+    assert told[0] != told[1]
+    assert told[2] == told[3]

@@ -1,0 +1,236 @@
+"""Goldens of experiments that are really run, tiny ones: by the command line, or by the engine with drawn outcomes."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import golden_files
+import msgspec
+from support import fake_plans, fake_worker, golden
+from support.in_process import esper_ab
+
+from esper_ab.contracts.rng import run_path
+from esper_ab.control import experiment_run
+from esper_ab.execution.going_on import extension
+from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.launchers.inline import InlineLauncher
+
+Make = Callable[[], dict[str, Any]]  # in a folder where `prepare` was called
+_FOLDER = Path("experiments/golden")
+_ONE_CORE = ("--devices", "cpu:0", "--launcher", "inline")
+_TINY = (
+    "--episodes", "1", "--steps", "6", "--n-envs", "2", "--eval-hosts", "2", "--set", "policy.hidden=16",
+    "--set", "ppo.epochs=1",
+)  # fmt: skip
+_TRAINER = (
+    "--trainer", "mine.py", "--outcome", "score", "--outcome-better", "higher", "--margin", "2", "--groups", "a,b",
+    "--rehearsal", "fails=0,breaks=0", "--episodes", "1", "--eval-hosts", "1",
+)  # fmt: skip
+_RANGE = ("--outcome-range", "0..100")
+_KILLED_AT = 45  # lines of the journal
+_LAUNCHER = InlineLauncher("support.fake_worker:main_in_thread")
+
+
+# --- by the command line -------------------------------------------------------------------------------------------
+
+
+def _command(*words: str, statuses: tuple[int, ...] = (0,)) -> int:
+    """Run a command; its exit status, which is one of `statuses`."""
+    ended = esper_ab(*words)
+    if ended.returncode not in statuses:
+        raise SystemExit(f"{' '.join(words)}: exit status {ended.returncode}\n{ended.stdout}{ended.stderr}")
+    return ended.returncode
+
+
+def _launched(*flags: str, statuses: tuple[int, ...] = (0,), joint: bool = False) -> Make:
+    def make() -> dict[str, Any]:
+        status = _command("launch", *flags, "--name", _FOLDER.name, "--quiet", statuses=statuses)
+        read = golden.of_joint if joint else golden.of_experiment
+        return {"status": status, **read(_FOLDER)}
+
+    return make
+
+
+def _growth(groups: str, *flags: str, replicates: int = 6, **more: Any) -> Make:
+    return _launched("--groups", groups, "--replicates", str(replicates), *_TINY, *(flags or ()), *_ONE_CORE, **more)
+
+
+def _trained(*flags: str, replicates: int = 8, **more: Any) -> Make:
+    return _launched(*_TRAINER, "--replicates", str(replicates), *flags, *_ONE_CORE, **more)
+
+
+def _appraised() -> dict[str, Any]:
+    _command("rewards", "shaped", "sparse", "--schedules", "8", "--search", "0", "--steps", "6",
+             "--out", "appraisals/rewards")  # fmt: skip
+    return _growth("shaped,sparse", "--appraisal", "appraisals/rewards", replicates=1)()
+
+
+def _killed() -> dict[str, Any]:
+    """Killed without a chance to say so while its third replicate trains, then resumed."""
+    line = (sys.executable, "-m", "esper_ab.commands.cli", "launch", "--groups", "shaped,sparse", "--replicates", "6",
+            *_TINY, "--episodes", "3", "--devices", "cpu:0", "--name", _FOLDER.name, "--quiet")  # fmt: skip
+    process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    journal = _FOLDER / JOURNAL_NAME
+    while process.poll() is None and (not journal.exists() or journal.read_bytes().count(b"\n") < _KILLED_AT):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    status = _command("resume", str(_FOLDER), "--quiet")
+    return {"status": status, **golden.of_experiment(_FOLDER)}
+
+
+def _judged_directory() -> dict[str, Any]:
+    """A plan written before, held against an experiment directory."""
+    from esper_ab.external.experiments import read_experiments
+
+    from esper_ab.external.plan import read_plan
+
+    _command("design", "--groups", "a,b", "--replicates", "8", "--margin", "2", "--worst", "0")
+    flags = (*_RANGE, "--group", "a:trainer.shift=4", "--group", "b:trainer.fails=0.2")
+    _trained(*flags, statuses=(0, 3))()
+    plan = read_plan(Path("plan.json"))
+    return golden.of_judged(plan, read_experiments([("", _FOLDER)], plan.scales))
+
+
+# --- by the engine, with outcomes that are drawn -------------------------------------------------------------------
+
+
+@contextmanager
+def _drawing(means: Mapping[str, float], sd: float, drift: float, faults: str) -> Iterator[None]:
+    """Workers report means + shared noise + own noise + drift x replicate (of the first group), and break by plan."""
+    first = next(iter(means))
+
+    def drawn(spec: Any, episode: int, env: int) -> float:
+        path = run_path(spec.rng_seed, spec.ref.replicate, spec.rng_label) / "fake" / episode / env
+        shared = random.Random(path.key()).gauss(0.0, 3.0)
+        own = random.Random(f"{path.key()} {spec.ref.group_id[0]}").gauss(0.0, sd) if sd else 0.0
+        moved = drift * spec.ref.replicate if spec.ref.group_id == first else 0.0
+        return 50.0 + means[spec.ref.group_id] + shared + own + moved
+
+    kept, fake_worker.accuracy = fake_worker.accuracy, drawn
+    os.environ[fake_worker.FAULT_VARIABLE] = faults
+    try:
+        yield
+    finally:
+        fake_worker.accuracy = kept
+        del os.environ[fake_worker.FAULT_VARIABLE]
+
+
+def _drawn(
+    means: Mapping[str, float], sd: float = 2.0, *, drift: float = 0.0, faults: str = "", extend_to: int = 0,
+    keep: int = 0, **settings: Any,
+) -> Make:  # fmt: skip
+    """`means` by group; `keep`: lines of the journal, the others are cut off."""
+
+    def make() -> dict[str, Any]:
+        folder = Path.cwd()
+        small = {"episodes": 1, "n_envs": 1, "margin": 2.0, "eval_hosts": 1}
+        plan = fake_plans.plan(groups=tuple(means), **small | settings)
+        with _drawing(means, sd, drift, faults):
+            experiment_run.run(plan, folder, _LAUNCHER, ())
+            if extend_to:
+                experiment_run.extend(folder, lambda past: extension(folder, past, extend_to), _LAUNCHER, ())
+        if keep:
+            journal = folder / JOURNAL_NAME
+            journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:keep]))
+        return golden.of_experiment(folder)
+
+    return make
+
+
+_UNLIKE = {"a": 4.0, "b": 0.0}
+_LIKE = {"a": 0.5, "b": 0.0}
+_ARITHMETIC = msgspec.structs.replace(fake_plans.plan().experiment.arithmetic, deterministic=False)
+
+GOLDENS: dict[str, Make] = {
+    # what is trained for real
+    "growth_a_a": _growth("a=shaped,b=shaped"),
+    "growth_three_groups": _growth("shaped,simplified,sparse"),
+    "growth_controllers": _growth("heuristic,random,wait", "--control", "random", "--untested", "wait"),
+    "growth_own_reward": _growth("shaped,mine=gain.py:reward"),
+    "growth_exam": _growth("shaped,wait,random", "--exam"),
+    "growth_appraised": _appraised,
+    "growth_shared_normaliser": _growth("shaped,sparse", "--share-observation-norm"),
+    "growth_unpaired": _growth("shaped,sparse", "--unpaired"),
+    "growth_alternate": _growth("shaped,sparse", "--placement", "alternate", "--endpoint", "last-tenth"),
+    "growth_sequence": _growth("shaped,sparse", "--placement", "sequence", "--endpoint", "curve-mean"),
+    "growth_two_devices": _launched(
+        "--groups", "shaped,sparse", "--replicates", "6", *_TINY, "--devices", "cpu:0", "cpu:1", "--sync",
+        "independent",
+    ),
+    "growth_killed_and_resumed": _killed,
+    "cartpole": _launched(
+        "--task", "gym:CartPole-v1", "--group", "low:ppo.lr=1e-4", "--group", "high:ppo.lr=1e-2", "--groups",
+        "low=env,high=env", "--margin", "5", "--replicates", "6", "--episodes", "2", "--steps", "60", "--n-envs", "4",
+        "--eval-hosts", "4", "--set", "policy.hidden=16", *_ONE_CORE,
+    ),
+    "trainer_file": _trained("--group", "a:trainer.shift=4"),
+    "trainer_lost_with_worst": _trained(
+        *_RANGE, "--group", "a:trainer.shift=4,trainer.fails=0.25", replicates=10, statuses=(0, 3),
+    ),
+    "trainer_no_number": _trained(*_RANGE, "--group", "b:trainer.breaks=0.3"),
+    "trainer_lost": _trained("--group", "a:trainer.shift=4,trainer.fails=0.25", replicates=10, statuses=(0, 3)),
+    "trainer_command": _launched(
+        "--trainer", f"{sys.executable} train.py {{seed}} {{shift}} {{out}}", "--outcome", "json:result.json:score",
+        "--outcome-better", "lower", "--outcome-unit", "J", "--margin", "2", "--group", "a:trainer.shift=0",
+        "--group", "b:trainer.shift=-4", "--replicates", "6", *_ONE_CORE,
+    ),
+    "joint_tasks": _launched(
+        "--groups", "wait,random", "--task", "synthetic,digits", "--replicates", "6", *_TINY, *_ONE_CORE, joint=True,
+    ),
+    "joint_grid": _trained("--group", "a:trainer.shift=4", "--grid", "trainer.sd=0.5,2", joint=True),
+    "joint_grid_lost": _trained(
+        *_RANGE, "--group", "a:trainer.shift=4,trainer.fails=0.2", "--grid", "trainer.sd=0.5,2", joint=True,
+        statuses=(0, 3),
+    ),
+    "joint_three_groups": _trained(
+        "--groups", "a,b,c", "--control", "c", "--group", "a:trainer.shift=4", "--grid", "trainer.sd=0.5,2,4",
+        replicates=6, joint=True,
+    ),
+    "judged_directory": _judged_directory,
+    # by the engine
+    "looks_early_stop": _drawn(_UNLIKE, replicates=16),
+    "looks_no_early_stop": _drawn(_UNLIKE, replicates=16, early_stop=False),
+    "looks_undecided": _drawn(_LIKE, 3.0, replicates=16),
+    "looks_own": _drawn({"a": 2.0, "b": 0.0}, replicates=12, looks=(6, 8, 10, 12)),
+    "looks_alpha_passed_on": _drawn({"a": 9.0, "b": 0.0, "c": 1.5}, 1.0, replicates=20, cores=3),
+    "looks_group_leaves": _drawn(
+        {"a": 0.0, "b": 8.0, "c": 0.5, "w": -20.0}, 1.5, replicates=16, control="a", untested=("w",), cores=4,
+    ),
+    "looks_futility": _drawn({"a": 0.0, "b": 0.0}, 1.5, replicates=24, futility=0.8),
+    "looks_cut_off": _drawn(_LIKE, 3.0, replicates=16, keep=140),
+    "equivalent": _drawn({"a": 0.1, "b": 0.0}, 0.4, replicates=16),
+    "better_below_margin": _drawn({"a": 1.0, "b": 0.0}, 0.4, replicates=16, looks=(16,)),
+    "anytime": _drawn({"a": 3.0, "b": 0.0}, 1.5, replicates=2, open_ended=True),
+    "extended": _drawn(_LIKE, 2.0, replicates=6, extend_to=12),
+    "identical_settings": _drawn({"a1": 0.0, "a2": 0.0}, replicates=6, cores=1, placement="share"),
+    "constant_difference": _drawn({"a": 3.0, "b": 0.0}, 0.0, replicates=8),
+    "one_replicate": _drawn(_UNLIKE, replicates=1),
+    "unpaired": _drawn(_UNLIKE, replicates=10, unpaired=True),
+    "drifting": _drawn(_UNLIKE, 1.0, drift=0.5, replicates=12),
+    "lost": _drawn(_UNLIKE, 1.5, replicates=10, faults="raise:a/3:1,raise:a/7:2"),
+    "lost_with_worst": _drawn(_UNLIKE, 1.5, replicates=10, outcome_range="0..", faults="raise:a/3:1,raise:a/7:2"),
+    "lost_in_both": _drawn(_LIKE, 0.4, replicates=18, looks=(18,), faults="raise:a/3:1,raise:b/7:2,raise:b/9:0"),
+    "places_aliased": _drawn(_UNLIKE, replicates=10, order="fixed", arithmetic=_ARITHMETIC),
+    "places_adjusted": _drawn(_UNLIKE, replicates=10, arithmetic=_ARITHMETIC),
+    "places_shuffled": _drawn(
+        {"a": 4.0, "b": 0.0, "c": 0.0}, replicates=9, order="shuffled", arithmetic=_ARITHMETIC, cores=3
+    ),
+    "places_shared": _drawn(_UNLIKE, cores=1, replicates=8, placement="share"),
+    "alpha_of_one_percent": _drawn(_UNLIKE, replicates=8, alpha=0.01),
+}
+
+
+def prepare() -> None:
+    """Write what users bring along to the working directory."""
+    for name, text in golden_files.FILES.items():
+        Path(name).write_text(text.lstrip("\n"))

@@ -1,0 +1,75 @@
+"""Make every golden of tests/golden/experiments from scratch and print what differs; exit status 1 if anything does.
+
+    scripts/goldens                    compare
+    scripts/goldens --write            store what comes out
+    scripts/goldens --only lost plan   those whose names begin so
+
+Every experiment is made in a temporary folder: trained by the command line, or carried out by the engine with outcomes
+that are drawn; tables are judged by a plan of `esper-ab design`. Words and numbers are compared, floats to seven
+digits, and of experiments the digests of their records: those of `growth` and `cartpole` are the same on one kind of
+processor only, so `--without-records` leaves them out. tests/statistics/test_goldens.py judges what is stored again,
+without training.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+import golden_runs  # noqa: E402
+import golden_tables  # noqa: E402
+from support import golden_json  # noqa: E402
+
+GOLDENS = golden_runs.GOLDENS | golden_tables.GOLDENS
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="store what comes out")
+    parser.add_argument("--only", nargs="+", default=[""], metavar="NAME", help="goldens whose names begin so")
+    parser.add_argument("--without-records", action="store_true", help="compare no digests of records")
+    asked = parser.parse_args()
+    chosen = [name for name in GOLDENS if name.startswith(tuple(asked.only))]
+    differ = 0
+    for name in chosen:
+        began = time.perf_counter()
+        made = _made(name)
+        path = golden_json.FOLDER / f"{name}.json"
+        stored = golden_json.stored(name) if path.is_file() else {}
+        if asked.write:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(golden_json.encoded(made), encoding="utf-8")
+        found = list(golden_json.differences(*(_compared(one, asked.without_records) for one in (stored, made))))
+        differ += bool(found)
+        said = "the same" if not found else "DIFFERS" if stored else "not stored yet"
+        print(f"{name}: {time.perf_counter() - began:.1f} s, {said}", flush=True)
+        for line in found if stored else ():
+            print(f"    {line}")
+    print(f"{len(chosen)} goldens, {differ} of them differ")
+    return 1 if differ and not asked.write else 0
+
+
+def _made(name: str) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        golden_runs.prepare()
+        return golden_json.plain(GOLDENS[name]())
+
+
+def _compared(made: Any, without_records: bool) -> Any:
+    """The golden, and those of its parts, without digests of records where they are not compared."""
+    if not without_records:
+        return made
+    parts = {name: _compared(part, without_records) for name, part in made.get("parts", {}).items()}
+    return {key: value for key, value in made.items() if key != "records"} | ({"parts": parts} if parts else {})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+"""Every stored golden, judged again from its plan and its observations alone: the same words and numbers."""
+
+import copy
+
+import pytest
+from support.golden import replay
+from support.golden_json import differences, names, stored
+
+
+@pytest.mark.parametrize("name", names())
+def test_plan_and_observations_say_what_they_said(name):
+    judged = list(replay(stored(name)))
+    assert judged
+    assert [line for what, told, found in judged for line in differences(told, found, what)] == []
+
+
+def test_every_kind_of_verdict_is_among_them():
+    answers = [stored(name)["answer"] for name in names()]
+    words = {one["verdict"] for answer in answers for one in answer.get("comparisons", ())}
+    assert words >= {
+        "BETTER", "BETTER, BELOW MARGIN", "WORSE", "EQUIVALENT", "IDENTICAL", "INCONCLUSIVE", "NO INFERENCE", "BLOCKED"
+    }
+
+
+def test_one_other_number_or_loss_is_seen():
+    told = stored("plan_one_look")
+    columns = told["observations"]["columns"]
+    for change in ({"value": 60.0}, {"value": None, "status": "failed"}):
+        other = copy.deepcopy(told)
+        other["observations"]["rows"][0] = [change.get(name, value) for name, value in zip(
+            columns, other["observations"]["rows"][0], strict=True
+        )]  # fmt: skip
+        ((_, before, found),) = replay(other)
+        assert any("/headline" in line for line in differences(before, found))
+
+
+def test_numbers_that_agree_to_seven_digits_are_the_same():
+    assert list(differences({"a": [1.0, "x"]}, {"a": [1.00000001, "x"]})) == []
+    assert list(differences({"a": [1.0, "x"]}, {"a": [1.000001, "y"]})) == [
+        "/a/0: 1.0 -> 1.000001", "/a/1: 'x' -> 'y'",
+    ]  # fmt: skip
+    assert list(differences({"a": 1}, {})) == ["/a: 1 -> '(nothing)'"]

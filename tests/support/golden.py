@@ -1,0 +1,317 @@
+"""Goldens of experiments: what was promised, seen and said, as plain JSON that no journal is needed for.
+
+    plan           groups, cells, comparisons and the design that was declared; of tables the arguments of the plan, too
+    observations   a table: one row per run that came to an end
+    facts          what records alone can tell of each comparison, and the findings of the audit
+    records        digests of what was recorded; only of experiments
+    answer         words and numbers of every verdict, floats to nine digits; no digest of a plan, no date, no path
+
+`replay` judges plan and observations again. scripts/goldens makes all of it anew, from the first run on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from esper_ab.analysis.analyse import analyse, conditions, facts_of
+from esper_ab.analysis.observe import rows_of
+from esper_ab.contracts.errors import EsperError
+from esper_ab.design.design import Design
+from esper_ab.external.table import observations_of
+from esper_ab.joint.directory import read_joint
+from esper_ab.joint.judged import judge_directory
+from esper_ab.journal.fold import History, RunHistory
+from esper_ab.journal.load import load
+from esper_ab.journal.outcomes import endpoint_of
+from esper_ab.report.content import content
+from esper_ab.report.external import external_document
+from esper_ab.report.verdict_json import comparison_json, render_verdict
+from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule
+from esper_ab.verdict.answer import Answer, with_profiles
+from esper_ab.verdict.drifting import DRIFT
+from esper_ab.verdict.exploration import explore
+from esper_ab.verdict.finding import Finding
+from esper_ab.verdict.judge import judge
+from esper_ab.verdict.observations import Facts, Observation, Observations
+from esper_ab.verdict.scale import Scale
+from support.golden_json import plain, rounded
+
+SEED = 38  # of every bootstrap
+COLUMNS = ("group", "cell", "pair", "run", "item", "value", "status", "place", "cluster", "came")
+_OURS = {"cell": "task", "value": "endpoint", "came": "order"}  # column here -> column of a table of endpoints
+# Parts of verdict.json that say what came out; the others are costs, addresses and versions.
+_SAID = ("estimand", "rule", "state", "complete", "comparisons", "exam", "audit", "cross", "looks", "appraisal")
+_SEEN_ELSEWHERE = ("pairs", "samples")  # of a comparison: they are among the observations
+
+
+# --- what came out -------------------------------------------------------------------------------------------------
+
+
+def of_experiment(directory: Path) -> dict[str, Any]:
+    """Golden of one experiment directory."""
+    history = load(directory).history
+    analysis = analyse(history, SEED)
+    told = json.loads(render_verdict(replace(content(history, held=False, place="EXPERIMENT"), analysis=analysis)))
+    experiment = history.plan.experiment
+    known = facts_of(history)
+    outcome_alone = msgspec.structs.replace(history.design.measures, measures=())
+    design = msgspec.structs.replace(history.design, measures=outcome_alone)
+    return {
+        "kind": "experiment",
+        "plan": {
+            "groups": list(history.groups), "cells": [""], "untested": list(experiment.untested),
+            "planned": history.replicates, "paired": not experiment.unpaired, "run_sd": history.plan.run_sd,
+            "scope": conditions(history), "design": msgspec.to_builtins(design),
+            "orders": [[spec.ref.group_id for spec in block.runs] for block in history.blocks],
+        },
+        "observations": _table(_runs(history)),
+        "facts": {
+            "findings": msgspec.to_builtins(known.findings),
+            "same_records": sorted(known.same_records), "same_settings": sorted(known.same_settings),
+        },
+        "records": _records(history, analysis.result_hash),
+        "answer": rounded({key: told[key] for key in _SAID} | {"comparisons": _slim(told["comparisons"])}),
+    }  # fmt: skip
+
+
+def of_joint(directory: Path) -> dict[str, Any]:
+    """Golden of a joint experiment, with one of each part."""
+    joint, plan = read_joint(directory)
+    result = judge_directory(directory, joint, plan, SEED)
+    parts = {part.name: of_experiment(directory / part.folder) for part in joint.parts}
+    histories = {part.name: load(directory / part.folder).history for part in joint.parts}
+    known = {name: facts_of(history) for name, history in histories.items()}
+    rows = [row for name, one in histories.items() for row in rows_of(one, name)]
+    return {
+        "kind": "joint",
+        "plan": _planned(plan, source="JOINT", pair_column="replicate") | {"scores": joint.scores},
+        "observations": _table(map(_row, rows)),
+        "facts": {
+            name: {
+                "findings": msgspec.to_builtins(one.findings), "scope": one.scope,
+                "same_records": sorted(one.same_records), "same_settings": sorted(one.same_settings),
+            }
+            for name, one in known.items()
+        },
+        "answer": _external(result.judged) | {"complete": result.complete},
+        "parts": parts,
+    }  # fmt: skip
+
+
+def of_judged(plan: AnalysisPlan, endpoints: Observations) -> dict[str, Any]:
+    """Golden of a table that is held to a plan."""
+    return {
+        "kind": "planned table",
+        "plan": _planned(plan, source=endpoints.source, pair_column=endpoints.pair_column),
+        "observations": _table(map(_row, endpoints.rows)),
+        "answer": _external(judge(plan, endpoints, rng_seed=SEED)),
+    }
+
+
+def of_explored(
+    endpoints: Observations, scales: Sequence[Scale], rule: Rule, scores: Mapping[str, tuple[float, float]],
+    **asked: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """Golden of a table that nothing was planned for; `asked`: whether runs form pairs, and what rows are."""
+    golden = {
+        "kind": "table",
+        "plan": {
+            "source": endpoints.source, "pair_column": endpoints.pair_column, "scales": msgspec.to_builtins(scales),
+            "control": rule.control, "alpha": rule.alpha, "scores": dict(scores), **asked,
+        },
+        "observations": _table(map(_row, endpoints.rows)),
+    }  # fmt: skip
+    return golden | {"answer": _explored(golden)}
+
+
+def of_refused(source: str, pair_column: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Golden of a table that is no table of endpoints; `rows`: by the columns of observations."""
+    plan = {"source": source, "pair_column": pair_column}
+    golden = {"kind": "refused", "plan": plan, "observations": _table(map(dict, rows))}
+    return golden | {"answer": _refused(golden)}
+
+
+# --- judged again --------------------------------------------------------------------------------------------------
+
+
+def replay(golden: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Yield of a golden, and of its parts, by name what was said and what is said now of the same observations."""
+    match golden["kind"]:
+        case "experiment":
+            yield "comparisons", golden["answer"]["comparisons"], _replayed(golden)
+        case "joint":
+            facts = {name: _facts(told) for name, told in golden["facts"].items()}
+            scores = {name: tuple(ends) for name, ends in golden["plan"]["scores"].items()}
+            plan, source = _plan_of(golden["plan"]), golden["plan"]["source"]
+            seen = Observations(source=source, pair_column="replicate", rows=_observed(golden), facts=facts)
+            judged = judge(plan, seen, rng_seed=SEED)
+            answer = {key: value for key, value in golden["answer"].items() if key != "complete"}
+            yield "joint", answer, _external(with_profiles(judged, scores))
+            for name, part in golden["parts"].items():
+                yield from ((f"{name}: {what}", stored, found) for what, stored, found in replay(part))
+        case "planned table":
+            judged = judge(_plan_of(golden["plan"]), _endpoints_of(golden), rng_seed=SEED)
+            yield "answer", golden["answer"], _external(judged)
+        case "table":
+            yield "answer", golden["answer"], _explored(golden)
+        case "refused":
+            yield "answer", golden["answer"], _refused(golden)
+
+
+def _replayed(golden: Mapping[str, Any]) -> Any:
+    """Comparisons of an experiment from its observations."""
+    plan, facts = golden["plan"], golden["facts"]
+    design = msgspec.convert(plan["design"], Design)
+    scale = Scale(task="", outcome=design.outcome, margin=design.margin, worst=design.worst)
+    replicates = tuple(map(str, range(plan["planned"])))
+    promised = AnalysisPlan(groups=tuple(plan["groups"]), replicates=replicates, scales=(scale,), design=design)
+    known = _facts({**facts, "scope": plan["scope"], "paired": plan["paired"], "run_sd": plan["run_sd"]})
+    seen = Observations(
+        source="", pair_column="replicate", rows=_observed(golden), facts={"": known}, repeatable=True
+    )
+    answer = judge(promised, seen, rng_seed=SEED)
+    return rounded(_slim(plain([comparison_json(one.comparison) for one in answer.comparisons])))
+
+
+def _facts(told: Mapping[str, Any]) -> Facts:
+    """What only records can say; a drift is seen in the outcomes."""
+    findings = msgspec.convert(told["findings"], tuple[Finding, ...])
+    return Facts(
+        scope=told["scope"], findings=tuple(one for one in findings if one.kind != DRIFT),
+        same_records=frozenset(map(tuple, told["same_records"])), paired=told.get("paired", True),
+        same_settings=frozenset(map(tuple, told["same_settings"])), run_sd=told.get("run_sd"),
+    )  # fmt: skip
+
+
+def _observed(golden: Mapping[str, Any]) -> tuple[Observation, ...]:
+    return tuple(
+        Observation(
+            group=row["group"], replicate=row["pair"], task=row["cell"] or "", cluster=row["cluster"] or "",
+            value=row["value"], row=number, cancelled=row["status"] == "cancelled", place=row["place"],
+        )
+        for number, row in enumerate(_rows(golden))
+    )  # fmt: skip
+
+
+def _explored(golden: Mapping[str, Any]) -> dict[str, Any]:
+    plan = golden["plan"]
+    scales = msgspec.convert(plan["scales"], tuple[Scale, ...])
+    rule = Rule(control=plan["control"], alpha=plan["alpha"])
+    try:
+        found = explore(
+            _endpoints_of(golden), scales, rule, paired=plan.get("paired"), rows=plan.get("rows"), rng_seed=SEED
+        )
+    except EsperError as error:
+        return {"refused": str(error)}
+    return _external(with_profiles(found, {name: tuple(ends) for name, ends in plan["scores"].items()}))
+
+
+def _refused(golden: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        _endpoints_of(golden)
+    except EsperError as error:
+        return {"refused": str(error)}
+    return {"refused": ""}
+
+
+def _plan_of(plan: Mapping[str, Any]) -> AnalysisPlan:
+    return msgspec.convert(
+        {key: plan[key] for key in ("groups", "replicates", "scales", "design", "cells", "choosing")}, AnalysisPlan
+    )
+
+
+def _endpoints_of(golden: Mapping[str, Any]) -> Observations:
+    """As from a data frame."""
+    plan, rows = golden["plan"], _rows(golden)
+    used = [name for name in COLUMNS if any(row[name] is not None for row in rows) and name not in ("item", "status")]
+    names = {"pair": plan["pair_column"]} | _OURS
+    columns = {names.get(name, name): [row[name] for row in rows] for name in used if name != "place"}
+    return observations_of(plan["source"], columns, range(2, 2 + len(rows)))
+
+
+# --- what was seen -------------------------------------------------------------------------------------------------
+
+
+def _runs(history: History) -> Iterator[dict[str, Any]]:
+    """A row per run that came to an end; a run that was never needed, or is still to come, has none."""
+    ended = [run for run in history.runs.values() if run.evaluation is not None or run.lost]
+    for block in history.blocks:
+        for place, spec in enumerate(block.runs):
+            run = history.runs[spec.ref.name]
+            if run in ended:
+                yield {
+                    "group": spec.ref.group_id, "pair": str(block.replicate), "place": place, "status": _status(run),
+                    "value": endpoint_of(run, history.design.endpoint),
+                }  # fmt: skip
+
+
+def _status(run: RunHistory) -> str:
+    return "ok" if not run.lost else "failed" if run.failed else "cancelled"
+
+
+def _row(row: Observation) -> dict[str, Any]:
+    lost = "cancelled" if row.cancelled else "failed"
+    return {
+        "group": row.group, "cell": row.task or None, "pair": row.replicate if row.replicate != row.run else None,
+        "run": row.run or None, "value": row.value, "status": "ok" if row.value is not None else lost,
+        "cluster": row.cluster or None, "came": row.order,
+    }  # fmt: skip
+
+
+def _table(rows: Iterator[dict[str, Any]]) -> dict[str, Any]:
+    listed = list(rows)
+    used = [name for name in COLUMNS if any(row.get(name) is not None for row in listed)]
+    return {"columns": used, "rows": [[row.get(name) for name in used] for row in listed]}
+
+
+def _rows(golden: Mapping[str, Any]) -> list[dict[str, Any]]:
+    seen = golden["observations"]
+    empty = dict.fromkeys(COLUMNS)
+    return [empty | dict(zip(seen["columns"], row, strict=True)) for row in seen["rows"]]
+
+
+def _planned(plan: AnalysisPlan, *, source: str, pair_column: str) -> dict[str, Any]:
+    return {"source": source, "pair_column": pair_column, **plain(plan)}
+
+
+def _records(history: History, result: str) -> dict[str, Any]:
+    """The result hash, and per run a digest of its records and one of its numbers alone, whatever fields are called."""
+    return {
+        "result": result,
+        "runs": {
+            name: [_short(_words(run)), _short([repr(value) for value in run.columns.of("outcome")])]
+            for name, run in history.runs.items() if run.recorded >= 0
+        },
+    }  # fmt: skip
+
+
+def _words(run: RunHistory) -> list[str]:
+    evaluation = run.evaluation
+    last = [] if evaluation is None else [evaluation.digest, evaluation.policy_sha256]
+    return [*run.columns.digests, *last]
+
+
+def _short(words: Sequence[str]) -> str:
+    return hashlib.sha256(" ".join(words).encode()).hexdigest()[:16]
+
+
+# --- what was said -------------------------------------------------------------------------------------------------
+
+
+def _external(result: Answer) -> dict[str, Any]:
+    told = plain(external_document(result))
+    shown = {key: told[key] for key in told if key not in ("schema", "plan", "source", "scales")}
+    words = rounded(shown | {"comparisons": _slim(told["comparisons"])})
+    return json.loads(json.dumps(words).replace(result.observations.source, "SOURCE"))
+
+
+def _slim(comparisons: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    slim = [{key: value for key, value in one.items() if key not in _SEEN_ELSEWHERE} for one in comparisons]
+    return [one | {"lost": len(one["lost"]["replicates"])} for one in slim]
