@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, get_origin
 
 import msgspec
 
-from esper_ab.analysis.parts import read_experiments
 from esper_ab.api.setting_names import plain
 from esper_ab.api.spelling import in_python, spelled
 from esper_ab.contracts.errors import UsageError, refused
@@ -20,6 +19,7 @@ from esper_ab.external.plan import make_external_plan, read_plan, save_plan
 from esper_ab.external.scales import Told, ranges_of, scales_of
 from esper_ab.external.table import cell_text
 from esper_ab.joint.directory import refuse_joint
+from esper_ab.joint.parts import read_experiments
 from esper_ab.report.external import external_json, render_external
 from esper_ab.settings.assignments import did_you_mean
 from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule

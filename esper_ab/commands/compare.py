@@ -51,7 +51,7 @@ def command(
         if of_file := [name for name in told if name not in _OF_BOTH]:
             raise UsageError(f"--{of_file[0]} goes with --csv; experiment directories say it themselves")
         # Here, so that --help waits for no scipy.
-        from esper_ab.analysis.together import compare_directories
+        from esper_ab.joint.together import compare_directories
         from esper_ab.verdict.analysis_plan import Rule
 
         found = compare_directories(folders, Rule(control=rule["control"], alpha=rule["alpha"]))

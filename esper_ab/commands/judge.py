@@ -34,9 +34,9 @@ def command(
     task. A look is taken as soon as all runs that it asks for are there.
     """
     # Here, so that --help waits for no scipy.
-    from esper_ab.analysis.parts import read_experiments
     from esper_ab.external.csv_file import read_csv
     from esper_ab.external.plan import read_plan
+    from esper_ab.joint.parts import read_experiments
     from esper_ab.verdict.judge import judge
     from esper_ab.verdict.requirement import parse_requirement, require
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from esper_ab.analysis.parts import observe_parts
 from esper_ab.joint.directory import Joint, JointPart
+from esper_ab.joint.parts import observe_parts
 from esper_ab.journal.begun import begun
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load

@@ -78,7 +78,7 @@ def _report(experiment_dir: Path) -> Served | None:
 
 def _compared(directories: list[Path]) -> str:
     # With numpy, which a board alone does not need.
-    from esper_ab.analysis.together import compare_directories
+    from esper_ab.joint.together import compare_directories
     from esper_ab.report.external import render_external
     from esper_ab.verdict.analysis_plan import Rule
 

@@ -30,10 +30,15 @@ def follow(plan: AnalysisPlan, observations: Observations) -> Courses:
     """Take every look for which all runs that it asks for are there, lost ones included.
 
     A look asks for both groups of every comparison that is still open; without early stops, of all. Exploratory
-    observations have one look, at all of them.
+    observations have one look, at all of them. Where the plan has cells, each group's own best one is looked at.
     """
     if plan.cells:
         observations = tune(observations, plan.groups, plan.cells, plan.choosing, plan.scales[0]).observations
+    return take_looks(plan, observations)
+
+
+def take_looks(plan: AnalysisPlan, observations: Observations) -> Courses:
+    """Do so with observations of one cell per group."""
     if observations.exploratory:
         return _at_once(plan, observations)
     cells = cells_of(observations)

@@ -21,7 +21,7 @@ from esper_ab.verdict.comparison import compare
 from esper_ab.verdict.departures import departures, listed_runs, listed_short, next_step
 from esper_ab.verdict.drifting import drifting
 from esper_ab.verdict.finding import Finding
-from esper_ab.verdict.follow import Courses, follow
+from esper_ab.verdict.follow import Courses, take_looks
 from esper_ab.verdict.observations import Observations
 from esper_ab.verdict.pairing import Pairing
 from esper_ab.verdict.question import Question
@@ -49,12 +49,12 @@ def judge(plan: AnalysisPlan, observations: Observations, *, rng_seed: int | Non
     tuned = tune(observations, plan.groups, plan.cells, plan.choosing, plan.scales[0])
     at = ", ".join(f"{one.group} at {one.cell}" for one in tuned.choices)
     within = f", each group at its best of {', '.join(plan.cells)} ({at})" if at else ""
-    answer = _judged(msgspec.structs.replace(plan, cells=()), tuned.observations, rng_seed, within)
+    answer = _judged(plan, tuned.observations, rng_seed, within)
     wait = "" if tuned.choices else "Nothing can be judged: every run on the seeds that choose a cell was lost."
     if tuned.missing:
         wait = f"Before anything is judged, cells are chosen: {listed_runs(tuned.missing)}."
     return replace(
-        answer, plan=plan.digest, departures=(*answer.departures, *_unused(tuned)),
+        answer, departures=(*answer.departures, *_unused(tuned)),
         notes=(*_choices(plan, tuned), *answer.notes),
         next_step=wait or (f"{answer.next_step.removesuffix('.')}; {at}." if answer.next_step else ""),
     )  # fmt: skip
@@ -77,7 +77,7 @@ def _refuse_foreign(plan: AnalysisPlan, observations: Observations) -> None:
 def _judged(plan: AnalysisPlan, observations: Observations, rng_seed: int, within: str = "") -> Answer:
     """`within`: in which settings, in words."""
     planned = observations if observations.exploratory else _planned(plan, observations)
-    followed = follow(plan, planned)
+    followed = take_looks(plan, planned)
     seen = {one: tuple(_of_data(plan, planned, followed, one)) for one in followed.courses}
     recorded = {one: tuple(_of_records(plan, planned, one)) for one in followed.courses}
     compared = tuple(

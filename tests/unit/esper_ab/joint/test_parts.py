@@ -5,10 +5,10 @@ from support.elsewhere import scales
 from support.journals import Shape, Synthetic, write
 
 from esper_ab.analysis.observe import pairs_of
-from esper_ab.analysis.parts import read_experiments
 from esper_ab.contracts.errors import UsageError
 from esper_ab.design.design import Contrast
 from esper_ab.external.plan import make_external_plan
+from esper_ab.joint.parts import read_experiments
 from esper_ab.journal.events import Ledger, RunEvaluated
 from esper_ab.journal.load import load
 from esper_ab.report.content import content

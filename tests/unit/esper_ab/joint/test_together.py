@@ -10,11 +10,11 @@ import pytest
 from click.testing import CliRunner
 from support.journals import Shape, Synthetic, planted_effect, write
 
-from esper_ab.analysis.together import Source, incomparable, observe_together
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.compare import command
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import RewardCode
+from esper_ab.joint.together import Source, incomparable, observe_together
 from esper_ab.journal.events import ExperimentContinued, Ledger, RunEvaluated, RunReady
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
