@@ -7,25 +7,21 @@ finding about two groups covers the replicates that their comparison uses, and n
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
 
 from esper_ab.analysis import audit_conduct, audit_ppo, audit_setup
 from esper_ab.analysis.kinds import kind_of
 from esper_ab.analysis.observe import Pairs
 from esper_ab.contracts.kinds import GYMNASIUM, kind_of_task
 from esper_ab.contracts.messages import Lane
+from esper_ab.design.counterbalance import identified
 from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.outcomes import endpoint_of
 from esper_ab.plan.blocks import Block, positions
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.verdict.finding import Finding
-
-_ROUNDING = 1e-9  # of singular values of halves and ones, which are 0 or near 1 and above
 
 
 @dataclass(frozen=True)
@@ -48,34 +44,12 @@ def audit(history: History, pairs: Pairs) -> Iterator[Finding]:
     yield from _no_number(history)
 
 
-def places_estimable(places: Sequence[Place]) -> bool:
-    """Return whether the group difference is identifiable beside replicate, lane and start order.
-
-    The column of the group must raise the rank of the others: exact for these small matrices of 0, 1 and -1. Columns of
-    replicates are taken out beforehand, by each one's mean: there may be thousands of them.
-    """
-    if not places:
-        return False
-    _, block, runs = np.unique([place.replicate for place in places], return_inverse=True, return_counts=True)
-    columns = np.concatenate([
-        _indicators([place.lane for place in places]),
-        _indicators([place.order for place in places]),
-        np.array([[float(place.sign)] for place in places]),
-    ], axis=1)  # fmt: skip
-    sums = np.zeros((runs.size, columns.shape[1]))
-    np.add.at(sums, block, columns)
-    within = columns - sums[block] / runs[block, None]
-    return _rank(within) > _rank(within[:, :-1])
-
-
-def _rank(matrix: NDArray[np.float64]) -> int:
-    return int(np.linalg.matrix_rank(matrix, tol=_ROUNDING))
-
-
-def _indicators(values: Sequence[int] | Sequence[str]) -> NDArray[np.float64]:
-    """Return indicator columns, [values, distinct values]."""
-    distinct = sorted(set(values))  # type: ignore[type-var]
-    return np.array([[float(value == other) for other in distinct] for value in values])
+def told_apart(places: Sequence[Place]) -> bool:
+    """Return whether the difference of two groups can be told from effects of lanes and start orders."""
+    blocks: dict[int, dict[Hashable, tuple[str, int]]] = {}
+    for place in places:
+        blocks.setdefault(place.replicate, {})[place.sign] = (place.lane, place.order)
+    return identified(list(blocks.values()))
 
 
 def _of_comparisons(history: History, pairs: Pairs) -> Iterator[Finding]:
@@ -124,7 +98,7 @@ def _aliased(history: History, contrast: Contrast, places: Sequence[Place], pair
     Where positions were drawn by lot their effects are noise like any other. While replicates are to come that can tell
     the groups from positions it blocks nothing: no look decides before.
     """
-    if pairs < LEAST_PAIRS or history.design.positions_drawn or places_estimable(places):
+    if pairs < LEAST_PAIRS or history.design.positions_drawn or told_apart(places):
         return
     a, b = contrast.a, contrast.b
     if not history.design.positions_matter:
@@ -144,7 +118,7 @@ def _aliased(history: History, contrast: Contrast, places: Sequence[Place], pair
         for block in history.blocks
         if all(history.runs[spec.ref.name].expected for spec in block.runs if spec.ref.group_id in (a, b))
     }
-    if places_estimable(_places(history.blocks, contrast, used | coming)):
+    if told_apart(_places(history.blocks, contrast, used | coming)):
         wait = f"{sentence[:-1]}. No look decides before further replicates have told them apart."
         yield Finding(kind="aliased", weight="notes", groups=(a, b), sentence=wait)
         return
@@ -164,7 +138,7 @@ def _remedy(history: History, contrast: Contrast, places: Sequence[Place]) -> st
             sign = {contrast.a: 1, contrast.b: -1}.get(names[group])
             if sign is not None:
                 more.append(Place(replicate=replicate, lane=lanes[place].name, order=place, sign=sign))
-        if places_estimable(more):
+        if told_apart(more):
             return f"{replicate + 1} replicates would tell them apart: `esper-ab extend` adds those that are missing."
     return "Another experiment, in which fewer replicates are lost, would tell them apart."
 

@@ -6,12 +6,13 @@ tied. Williams (1949), "Experimental designs balanced for the estimation of resi
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Hashable, Sequence
-from fractions import Fraction
+import math
+from collections.abc import Hashable, Mapping, Sequence
 
 from esper_ab.contracts.rng import RngPath
 from esper_ab.stats.least_pairs import LEAST_PAIRS
+
+Place = tuple[Hashable, ...]  # of a run: the level of each factor besides its group
 
 
 def williams_square(n: int) -> tuple[tuple[int, ...], ...]:
@@ -57,28 +58,50 @@ def order_drawn(n: int, block: int, path: RngPath) -> tuple[int, ...]:
     return tuple(row[column] for column in shuffled(n, path))
 
 
-def told_apart(places: Sequence[tuple[Hashable, Hashable]]) -> bool:
-    """Return whether the difference of two groups can be told from effects of places (lane, start order).
+def identified(blocks: Sequence[Mapping[Hashable, Place]]) -> bool:
+    """Return whether the differences of the groups can be told from effects of their places, exactly.
 
-    `places` of the first and of the second group, per pair. It cannot exactly if some effects of places give every
-    pair the same difference: an edge per pair, and no closed way may have more edges forwards than backwards.
+    `blocks`: in each, the place of every group's run, a level per factor: (start order,) or (lane, start order). Each
+    block's runs are taken as differences from one of them, so that an effect of the block drops out. They identify the
+    groups if the rank of [places, groups] exceeds that of [places] by the number of groups less one. Integers are
+    eliminated, so nothing is rounded.
     """
-    edges = defaultdict(list)
-    for a, b in places:
-        edges[b].append((a, 1))
-        edges[a].append((b, -1))
-    level: dict[Hashable, int] = {}
-    for start in edges:
-        waiting = [] if start in level else [start]
-        level.setdefault(start, 0)
-        while waiting:
-            here = waiting.pop()
-            for there, step in edges[here]:
-                if there not in level:
-                    level[there] = level[here] + step
-                    waiting.append(there)
-                elif level[there] != level[here] + step:
-                    return True
+    groups = {group: index for index, group in enumerate(dict.fromkeys(group for block in blocks for group in block))}
+    basis: dict[tuple[int, int], dict[tuple[int, int], int]] = {}  # by leading column; those of groups come last
+    columns: dict[Hashable, tuple[int, int]] = {}
+    seen, contrasts = set(), 0
+    for block in blocks:
+        (first, there), *others = block.items()
+        for group, place in others:
+            row: dict[tuple[int, int], int] = {(1, groups[group]): 1, (1, groups[first]): -1}
+            for factor, levels in enumerate(zip(place, there, strict=True)):
+                if levels[0] != levels[1]:
+                    for level, sign in zip(levels, (1, -1), strict=True):
+                        row[columns.setdefault((factor, level), (0, len(columns)))] = sign
+            if (known := frozenset(row.items())) in seen:
+                continue
+            seen.add(known)
+            contrasts += _leads(basis, row)
+            if contrasts == len(groups) - 1:
+                return True
+    return False
+
+
+def _leads(basis: dict[tuple[int, int], dict[tuple[int, int], int]], row: dict[tuple[int, int], int]) -> bool:
+    """Reduce `row` by the basis and add what is left of it; return whether that is a contrast of groups alone."""
+    while row:
+        lead = min(row)
+        if lead not in basis:
+            basis[lead] = row
+            return lead[0] == 1
+        other = basis[lead]
+        mine, its = row[lead], other[lead]
+        row = {
+            column: value for column in row.keys() | other.keys()
+            if (value := its * row.get(column, 0) - mine * other.get(column, 0))
+        }  # fmt: skip
+        shared = math.gcd(*row.values())
+        row = {column: value // shared for column, value in row.items()}
     return False
 
 
@@ -87,41 +110,12 @@ def shuffled(n: int, path: RngPath) -> tuple[int, ...]:
     return tuple(sorted(range(n), key=lambda i: (path / i).key()))
 
 
-def _rank(matrix: list[list[Fraction]]) -> int:
-    rows, rank = [list(row) for row in matrix], 0
-    for column in range(len(matrix[0])):
-        pivot = next((i for i in range(rank, len(rows)) if rows[i][column]), None)
-        if pivot is None:
-            continue
-        rows[rank], rows[pivot] = rows[pivot], rows[rank]
-        for i in range(rank + 1, len(rows)):
-            factor = rows[i][column] / rows[rank][column]
-            rows[i] = [a - factor * b for a, b in zip(rows[i], rows[rank], strict=True)]
-        rank += 1
-    return rank
-
-
-def orders_estimable(orders: Sequence[tuple[int, ...]]) -> bool:
-    """Return whether blocks run in these `orders` identify group differences beside block and position effects.
-
-    Exact: the rank of [block, position] must grow by n - 1 when the groups are added.
-    """
-    orders = tuple(dict.fromkeys(orders))  # a repeated order adds no rank for groups and positions
-    n = len(orders[0])
-
-    def indicator(index: int, size: int) -> list[Fraction]:
-        return [Fraction(index == i) for i in range(size)]
-
-    nuisance, full = [], []
-    for block, groups in enumerate(orders):
-        for position, group in enumerate(groups):
-            known = indicator(block, len(orders)) + indicator(position, n)
-            nuisance.append(known)
-            full.append(known + indicator(group, n))
-    return _rank(full) - _rank(nuisance) == n - 1
+def estimable_orders(orders: Sequence[tuple[int, ...]]) -> bool:
+    """Return whether blocks whose groups start in these `orders` tell all groups from the positions."""
+    return identified([{group: (position,) for position, group in enumerate(groups)} for groups in orders])
 
 
 def blocks_needed(n: int) -> int:
     """Return the least number of consecutive blocks in which group differences are estimable beside the positions."""
     orders = [order(n, block) for block in range(cycle(n))]
-    return next(count for count in range(1, len(orders) + 1) if orders_estimable(orders[:count]))
+    return next(count for count in range(1, len(orders) + 1) if estimable_orders(orders[:count]))

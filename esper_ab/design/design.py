@@ -14,7 +14,7 @@ import msgspec
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.settings import Positive, Settings
-from esper_ab.design.counterbalance import draws_positions, orders_estimable
+from esper_ab.design.counterbalance import draws_positions, estimable_orders
 from esper_ab.settings.experiment import ExperimentSettings, ResolvedExperiment
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS
 from esper_ab.stats.text import counted, digits_for, signed
@@ -214,7 +214,7 @@ def adjusts(orders: Sequence[tuple[int, ...]], first_look: int) -> bool:
 
     `orders`: groups by position in the blocks up to the first look; a whole cycle of a repeating order will do.
     """
-    return first_look - len(orders[0]) >= _LEAST_DF and orders_estimable(orders)
+    return first_look - len(orders[0]) >= _LEAST_DF and estimable_orders(orders)
 
 
 def make_design(

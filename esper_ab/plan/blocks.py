@@ -21,10 +21,10 @@ from esper_ab.contracts.trainer import TrainerFacts
 from esper_ab.design.counterbalance import (
     blocks_needed,
     draws_positions,
+    identified,
     order,
     order_drawn,
     shuffled,
-    told_apart,
 )
 from esper_ab.design.design import Design, FindBounds, check_design, comparisons, extended, looks_of, make_design
 from esper_ab.plan.estimate import estimate
@@ -231,7 +231,7 @@ def _mixed_up(experiment: ResolvedExperiment, replicates: int, n_sets: int) -> t
         places = positions(experiment, replicate, n_sets)
         lanes.append({names[group]: (replicate % n_sets, place) for place, group in enumerate(places)})
     for one in comparisons(experiment):
-        if not told_apart([(block[one.a], block[one.b]) for block in lanes]):
+        if not identified([{one.a: (block[one.a],), one.b: (block[one.b],)} for block in lanes]):
             return one.a, one.b
     return None
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from esper_ab.design.counterbalance import told_apart
+from esper_ab.design.counterbalance import identified
 from esper_ab.design.design import Design
 from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_difference
 from esper_ab.stats.least_pairs import LEAST_PAIRS
@@ -100,7 +100,7 @@ def look_data(design: Design, replicates: int, data: Data) -> LookData:
 def mixed_up(design: Design, sides: Sequence[tuple[int, int]]) -> bool:
     """Return whether effects of positions alone could explain these pairs. `sides`: positions of a and b, per pair."""
     noise = design.positions_drawn or not design.positions_matter or design.positions < 2
-    return not noise and not told_apart(sides)
+    return not noise and not identified([{"a": (a,), "b": (b,)} for a, b in sides])
 
 
 def _anytime(design: Design, replicates: int) -> bool:

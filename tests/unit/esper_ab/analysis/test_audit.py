@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from support.audited import episodes, findings, found, only, planned, replace, updates, with_entry
 from support.journals import Shape, Synthetic, one_replicate, planted_effect, same_twice, three_groups
 
-from esper_ab.analysis.audit import Place, places_estimable
-from esper_ab.design.counterbalance import order, orders_estimable
+from esper_ab.analysis.audit import Place, told_apart
+from esper_ab.design.counterbalance import estimable_orders, order
 from esper_ab.journal.events import (
     Ledger,
     RunEvaluated,
@@ -124,9 +124,9 @@ def test_all_groups_are_estimable_exactly_when_every_pair_is(orders):
 
     pairs = [(a, b) for a in range(n) for b in range(a)]
     if n == 2:
-        assert places_estimable(places(1, 0)) == orders_estimable([tuple(groups) for groups in orders])
-    elif all(places_estimable(places(a, b)) for a, b in pairs):
-        assert orders_estimable([tuple(groups) for groups in orders])
+        assert told_apart(places(1, 0)) == estimable_orders([tuple(groups) for groups in orders])
+    elif all(told_apart(places(a, b)) for a, b in pairs):
+        assert estimable_orders([tuple(groups) for groups in orders])
 
 
 @given(st.lists(st.tuples(st.permutations(range(2)), st.permutations(range(2)), st.integers(0, 1)), max_size=9))
@@ -148,7 +148,7 @@ def test_replicates_are_taken_out_as_by_a_column_for_each(drawn):
         expected = np.linalg.matrix_rank(whole) > np.linalg.matrix_rank(rest)
     else:
         expected = False
-    assert places_estimable(places) == expected
+    assert told_apart(places) == expected
 
 
 @pytest.mark.parametrize("n", [2, 3, 4])
@@ -159,9 +159,9 @@ def test_the_planned_order_is_estimable_on_two_sets_of_lanes_too(n):
         for i, group in enumerate(order(n, r // 2))
         if group < 2
     ]
-    assert places_estimable(places)
-    assert not places_estimable([place for place in places if place.replicate < 2])
-    assert not places_estimable([])
+    assert told_apart(places)
+    assert not told_apart([place for place in places if place.replicate < 2])
+    assert not told_apart([])
 
 
 @pytest.mark.parametrize("aliased", ["lane", "order", "neither"])
@@ -173,7 +173,7 @@ def test_lane_and_order_are_told_apart(aliased):
             lane = group if aliased == "lane" else (group + r) % 2
             start = group if aliased == "order" else (group + r // 2) % 2
             places.append(Place(replicate=r, lane=f"cpu:{lane}", order=start, sign=1 - 2 * group))
-    assert places_estimable(places) == (aliased == "neither")
+    assert told_apart(places) == (aliased == "neither")
 
 
 # --- amounts ---

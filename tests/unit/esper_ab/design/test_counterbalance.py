@@ -16,10 +16,10 @@ from esper_ab.design.counterbalance import (
     blocks_needed,
     cycle,
     draws_positions,
+    estimable_orders,
+    identified,
     order,
     order_drawn,
-    orders_estimable,
-    told_apart,
     williams_square,
 )
 from esper_ab.stats.adjusted_difference import design_matrix, estimable
@@ -38,16 +38,16 @@ def test_williams_square_balances_positions_and_neighbours(n: int) -> None:
 
 
 def test_fixed_positions_are_not_estimable() -> None:
-    assert not orders_estimable([(0, 1), (0, 1), (0, 1)])
-    assert orders_estimable([(0, 1), (1, 0)])
-    assert not orders_estimable([(0, 1, 2), (1, 0, 2)])
+    assert not estimable_orders([(0, 1), (0, 1), (0, 1)])
+    assert estimable_orders([(0, 1), (1, 0)])
+    assert not estimable_orders([(0, 1, 2), (1, 0, 2)])
 
 
 @pytest.mark.parametrize("n", range(2, 7))
-def test_a_cycle_and_the_blocks_needed_are_orders_estimable(n: int) -> None:
+def test_a_cycle_and_the_blocks_needed_are_estimable(n: int) -> None:
     for count in (blocks_needed(n), cycle(n)):
-        assert orders_estimable([order(n, block) for block in range(count)])
-    assert not orders_estimable([order(n, block) for block in range(blocks_needed(n) - 1)] or [order(n, 0)])
+        assert estimable_orders([order(n, block) for block in range(count)])
+    assert not estimable_orders([order(n, block) for block in range(blocks_needed(n) - 1)] or [order(n, 0)])
 
 
 @pytest.mark.parametrize("n", range(2, 7))
@@ -56,13 +56,44 @@ def test_up_to_six_groups_every_comparison_is_told_from_positions_at_every_look(
     for replicates in range(6, 31):
         for a, b in combinations(range(n), 2):
             orders = [order(n, block) for block in range(replicates)]
-            assert told_apart([(groups.index(a), groups.index(b)) for groups in orders])
+            assert identified([{a: (groups.index(a),), b: (groups.index(b),)} for groups in orders])
+
+
+def by_rank(blocks) -> bool:
+    """Brute force: the rank of [block, places, group] is larger than that of [block, places] by the groups less one."""
+    runs = [(index, group, place) for index, block in enumerate(blocks) for group, place in block.items()]
+
+    def columns(values):
+        distinct = sorted(set(values), key=str)
+        return np.array([[float(value == other) for other in distinct] for value in values])
+
+    factors = range(len(runs[0][2]))
+    rest = np.hstack([columns([run[0] for run in runs]), *(columns([run[2][k] for run in runs]) for k in factors)])
+    whole = np.hstack([rest, columns([run[1] for run in runs])])
+    more = np.linalg.matrix_rank(whole) - np.linalg.matrix_rank(rest)
+    return bool(more == len({run[1] for run in runs}) - 1)
+
+
+@st.composite
+def blocks_of_places(draw):
+    """Up to 5 groups, in blocks on one of two sets of lanes; lane and start order drawn apart."""
+    n = draw(st.integers(2, 5))
+    order = st.permutations(range(n))
+    drawn = draw(st.lists(st.tuples(order, order, st.integers(0, 1)), min_size=1, max_size=8))
+    return [{group: (sets * n + lanes[group], starts[group]) for group in range(n)} for lanes, starts, sets in drawn]
+
+
+@given(blocks_of_places())
+def test_identified_is_what_the_rank_of_the_whole_matrix_says(blocks) -> None:
+    assert identified(blocks) == by_rank(blocks)
+    orders = [{group: place[1:] for group, place in block.items()} for block in blocks]
+    assert identified(orders) == by_rank(orders)
 
 
 @given(st.integers(2, 5).flatmap(lambda n: st.lists(st.permutations(range(n)), min_size=1, max_size=8)))
-def test_told_apart_is_the_rank_of_the_least_squares(orders: list[list[int]]) -> None:
+def test_a_pair_is_identified_when_the_least_squares_are(orders: list[list[int]]) -> None:
     places = [(groups.index(0), groups.index(1)) for groups in orders]
-    assert told_apart(places) == estimable(design_matrix(places, len(orders[0])))
+    assert identified([{0: (a,), 1: (b,)} for a, b in places]) == estimable(design_matrix(places, len(orders[0])))
 
 
 @pytest.mark.parametrize("n", [7, 12, 50])

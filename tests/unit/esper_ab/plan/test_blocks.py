@@ -18,7 +18,7 @@ from esper_ab.contracts.machine import Device, Machine, UserReward
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.settings import ControllerSettings, GrowthSettings, PolicySettings, PPOSettings, RewardSettings
 from esper_ab.design.boundary_cache import find_bounds
-from esper_ab.design.counterbalance import orders_estimable, told_apart
+from esper_ab.design.counterbalance import estimable_orders, identified
 from esper_ab.plan.blocks import Plan, make_plan
 from esper_ab.plan.estimate import estimate
 from esper_ab.plan.notes import ENOUGH_HOSTS
@@ -71,7 +71,7 @@ def test_every_plan_is_whole_and_balanced(shape: tuple[int, int, int, int, str])
             seen = Counter(groups[lane] for groups in orders)
             assert max(seen.values()) - min(seen[name] for name in names) <= 2
         if replicates >= 6:
-            assert orders_estimable([tuple(names.index(name) for name in groups) for groups in orders])
+            assert estimable_orders([tuple(names.index(name) for name in groups) for groups in orders])
 
 
 @pytest.mark.parametrize(("n", "replicates"), [(7, 6), (7, 10), (12, 10), (50, 6)])
@@ -102,7 +102,7 @@ def test_every_comparison_is_told_from_lanes_at_every_look(n: int, replicates: i
                 tuple(next(run.ref.lane for run in block.runs if run.ref.group_id == name) for name in (one.a, one.b))
                 for block in plan.blocks[:look]
             ]
-            assert told_apart(places)
+            assert identified([{"a": (first,), "b": (second,)} for first, second in places])
 
 
 def test_a_draw_that_could_only_be_blocked_is_refused_with_what_would_do() -> None:
