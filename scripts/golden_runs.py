@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -86,6 +87,16 @@ def _killed() -> dict[str, Any]:
     process.wait()
     status = _command("resume", str(_FOLDER), "--quiet")
     return {"status": status, **golden.of_experiment(_FOLDER)}
+
+
+def _begun() -> dict[str, Any]:
+    """A joint experiment of which one part was never begun, and another is on its way."""
+    _trained("--group", "a:trainer.shift=4", "--grid", "trainer.sd=0.5,2,4", joint=True)()
+    first, second, _ = sorted(path.parent for path in _FOLDER.glob(f"*/{JOURNAL_NAME}"))
+    shutil.rmtree(first)
+    lines = (second / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
+    (second / JOURNAL_NAME).write_bytes(b"".join(lines[: len(lines) // 2]))
+    return golden.of_joint(_FOLDER)
 
 
 def _judged_directory() -> dict[str, Any]:
@@ -192,6 +203,7 @@ GOLDENS: dict[str, Make] = {
         *_RANGE, "--group", "a:trainer.shift=4,trainer.fails=0.2", "--grid", "trainer.sd=0.5,2", joint=True,
         statuses=(0, 3),
     ),
+    "joint_begun": _begun,
     "joint_three_groups": _trained(
         "--groups", "a,b,c", "--control", "c", "--group", "a:trainer.shift=4", "--grid", "trainer.sd=0.5,2,4",
         replicates=6, joint=True,
@@ -226,6 +238,7 @@ GOLDENS: dict[str, Make] = {
         {"a": 4.0, "b": 0.0, "c": 0.0}, replicates=9, order="shuffled", arithmetic=_ARITHMETIC, cores=3
     ),
     "places_shared": _drawn(_UNLIKE, cores=1, replicates=8, placement="share"),
+    "changed_code": _drawn(_UNLIKE, replicates=8, faults="sources:w01:0"),
     "alpha_of_one_percent": _drawn(_UNLIKE, replicates=8, alpha=0.01),
 }
 

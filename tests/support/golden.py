@@ -27,6 +27,7 @@ from esper_ab.design.design import Design
 from esper_ab.external.table import observations_of
 from esper_ab.joint.directory import read_joint
 from esper_ab.joint.judged import judge_directory
+from esper_ab.journal.begun import begun
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.load import load
 from esper_ab.journal.outcomes import endpoint_of
@@ -85,8 +86,9 @@ def of_joint(directory: Path) -> dict[str, Any]:
     """Golden of a joint experiment, with one of each part."""
     joint, plan = read_joint(directory)
     result = judge_directory(directory, joint, plan, SEED)
-    parts = {part.name: of_experiment(directory / part.folder) for part in joint.parts}
-    histories = {part.name: load(directory / part.folder).history for part in joint.parts}
+    folders = {part.name: directory / part.folder for part in joint.parts if begun(directory / part.folder)}
+    parts = {name: of_experiment(folder) for name, folder in folders.items()}
+    histories = {name: load(folder).history for name, folder in folders.items()}
     known = {name: facts_of(history) for name, history in histories.items()}
     rows = [row for name, one in histories.items() for row in rows_of(one, name)]
     return {
