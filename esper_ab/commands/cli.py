@@ -31,7 +31,7 @@ SECTIONS = {
         "export": "Write the tables of EXPERIMENT as CSV or Parquet files.",
         "compare": "Compare the groups of several experiment directories, or of a CSV file; exploratory.",
         "judge": "Hold endpoints of runs made elsewhere to PLAN, and say what was not followed.",
-        "track": "Fill trackers with what EXPERIMENT has recorded: Weights & Biases, TensorBoard, MLflow.",
+        "track": "Fill trackers with what EXPERIMENT has recorded: Weights & Biases or TensorBoard.",
     },
     "Before an experiment": {
         "doctor": "Look at devices, driver, cores, memory, disk, limits and packages; each diagnosis has its remedy.",

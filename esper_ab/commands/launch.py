@@ -47,9 +47,8 @@ if TYPE_CHECKING:
               "ranges, where all have both]")
 @click.option("--fail-unless", multiple=True, metavar="REQUIREMENT", help='"simplified better-than shaped": exit '
               "status 12 when the verdict is another. Repeatable.")
-@click.option("--track", metavar="A,B,…", help="What follows the experiment: "
-              "wandb, tensorboard, mlflow (at MLFLOW_TRACKING_URI). A tracker that breaks does not concern the "
-              "experiment.")
+@click.option("--track", metavar="A,B,…", help="What follows the experiment: wandb, tensorboard. A tracker that "
+              "breaks does not concern the experiment.")
 @click.option("--wandb-mode", metavar="online|offline", help="[default: WANDB_MODE, else online]")
 @click.option("--wandb-entity", metavar="NAME", help="Team or user at W&B.")
 @click.option("--wandb-project", metavar="NAME", help="[default: ab_test_NAME_DATE]")
@@ -185,7 +184,7 @@ def tracking_of(options: dict[str, Any]) -> Tracking:
     tracking = Tracking(
         wandb=wandb_mode("--wandb-mode", options["wandb_mode"]) if "wandb" in names else "off",
         wandb_entity=options["wandb_entity"] or "", wandb_project=options["wandb_project"] or "",
-        tensorboard="tensorboard" in names, mlflow="mlflow" in names,
+        tensorboard="tensorboard" in names,
     )  # fmt: skip
     check_tracking(tracking)
     return tracking

@@ -19,9 +19,9 @@ def unix_ms(wall_time: str) -> int:
 def experiment_of(started: ExperimentStarted, wall_time: str, tracking: Tracking) -> TrackedExperiment:
     """Return the properties of an experiment that all its subjects share, from the journal's first line."""
     return TrackedExperiment(
-        name=started.plan.experiment.name, id=numbers.experiment_id(started, wall_time),
-        description=tracking.description, date=f"{datetime.fromisoformat(wall_time):%Y%m%d}",
-    )
+        name=started.plan.experiment.name, description=tracking.description,
+        date=f"{datetime.fromisoformat(wall_time):%Y%m%d}",
+    )  # fmt: skip
 
 
 class Fold:

@@ -40,7 +40,6 @@ def tell(
     while True:
         held = holder(experiment_dir) is not None  # before reading: a holder gone by then has written everything
         while _batch(reading, fold):
-            tracker.flush()
             moved(reading.lines)
         if not (live and held):
             break

@@ -82,9 +82,6 @@ class WandbRuns:
         self._done[subject.key] = {"id": subject.id, "to": self._to, "mark": mark}
         write_below(self._experiment_dir, _DONE_FILE, msgspec.json.encode(self._done))
 
-    def flush(self) -> None:
-        """Do nothing: W&B sends in the background."""
-
     def close(self) -> None:
         for there in self._open.values():
             there.run.finish(exit_code=1)

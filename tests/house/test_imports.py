@@ -68,7 +68,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "query": ("query", "EXPERIMENT", "SELECT 1"),
     "rewards": ("rewards", "--task", "nothing"),
     "slurm-script": ("slurm-script", "--name", "x", "--nodes", "1", "--cores", "1", "--groups", "wait,random"),
-    "track": ("track", "EXPERIMENT", "--mlflow", "--uri", "https://me:secret@nowhere"),
+    "track": ("track", "EXPERIMENT", "--wandb", "sometimes"),
 }
 LOADED = (
     "import sys, json, contextlib, io\n"
@@ -158,7 +158,7 @@ def test_a_command_loads_no_more_than_its_allowance(name: str, folder: Path) -> 
 
 # Libraries that are slow to load, or that not everybody has: a function may import them for itself.
 LIBRARIES = {
-    "torch", "numpy", "scipy", "matplotlib", "duckdb", "rich", "polars", "wandb", "mlflow", "tensorboard", "ray",
+    "torch", "numpy", "scipy", "matplotlib", "duckdb", "rich", "polars", "wandb", "tensorboard", "ray",
 }  # fmt: skip
 SOURCES = sorted((ROOT / "esper_ab").rglob("*.py"))
 
