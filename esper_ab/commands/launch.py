@@ -66,7 +66,6 @@ def command(**options: Any) -> None:
     from esper_ab.control.preflight import check_launcher
     from esper_ab.execution import experiment as execution
     from esper_ab.execution.affordable import confirm
-    from esper_ab.execution.notify import parse_notify
     from esper_ab.live.console import outlive_terminal
     from esper_ab.report.build import printed
     from esper_ab.settings.flags import parse_flags
@@ -80,12 +79,12 @@ def command(**options: Any) -> None:
 
         launch_joint(several, options, tracking_of(options))
         return
-    known, tracking, notify = load_known(options), tracking_of(options), parse_notify(options["notify"])
+    known, tracking = load_known(options), tracking_of(options)
     asked = parse_flags(options)
     launcher = launcher_of(options)
     planned = replace(execution.plan_experiment(
         asked, options["out"], launcher, known=known, only_plan=options["dry_run"] or options["detach"],
-    ), tracking=tracking, notify=notify)  # fmt: skip
+    ), tracking=tracking)  # fmt: skip
     groups = [group.name for group in planned.plan.experiment.groups]
     requirements = [parse_requirement(text, groups, planned.plan.design.comparisons) for text in options["fail_unless"]]
     check_launcher(launcher, planned.plan.lanes, planned.machine.devices)

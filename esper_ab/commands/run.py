@@ -14,7 +14,6 @@ from esper_ab.commands._options import ARGUMENTS, LAUNCHER_FLAGS, ExperimentComm
 from esper_ab.execution.affordable import confirm
 from esper_ab.execution.detach import detach
 from esper_ab.execution.experiment import PlannedExperiment, encode_plan
-from esper_ab.execution.notify import parse_notify
 from esper_ab.live.console import outlive_terminal
 from esper_ab.report.build import printed
 
@@ -38,7 +37,7 @@ _FLAGS = {"name": "--name", "max_parallel": "--max-parallel", "out": "--output-d
 @click.option("--no-retry", is_flag=True, help="A run whose worker dies is given up at once.")
 @click.option("--max-retries", type=click.IntRange(min=0), metavar="N", help="Restarts at one milestone of a run "
               "before it is given up. [default: 2]")
-@shared_options(*LAUNCHER_FLAGS, "notify")
+@shared_options(*LAUNCHER_FLAGS)
 @click.option("-v", "--verbose", is_flag=True, help="A line on stderr for everything that is recorded, in place of the "
               "live view.")
 @click.option("--quiet", is_flag=True, help="No live view.")
@@ -59,10 +58,9 @@ def command(file: Path, **options: Any) -> None:
     from esper_ab.api.running import Runner, conduct, prepare, show_plan
 
     runner = Runner(**_runner_arguments(options))
-    notify = parse_notify(options["notify"])
     declared = load_declaration(file, options["experiment"])
     runner = replace(runner, launcher=runner.launcher.over(declared.launcher))
-    planned = replace(prepare(declared, runner, only_plan=options["dry_run"] or options["detach"]), notify=notify)
+    planned = prepare(declared, runner, only_plan=options["dry_run"] or options["detach"])
     if not options["json"]:
         show_plan(planned)
     elif options["dry_run"]:

@@ -9,7 +9,7 @@ from esper_ab.contracts.errors import DiskFull, JournalError
 from esper_ab.contracts.messages import Progress
 from esper_ab.control.chaos import Chaos
 from esper_ab.control.disk import DiskSpaceWait
-from esper_ab.control.observers import Observer, ObserverThread, Pause
+from esper_ab.control.observers import Observer, ObserverThread
 from esper_ab.control.signals import CaughtSignals
 from esper_ab.journal.events import (
     AnyEvent,
@@ -39,7 +39,7 @@ class EventSink:
         self.history = history
         self._observers = ObserverThread(observers)
         self._chaos = chaos
-        self._disk = DiskSpaceWait(journal.experiment_dir, self._say_of_pause)
+        self._disk = DiskSpaceWait(journal.experiment_dir, self.warn)
 
     def heeding(self, signals: CaughtSignals, disk_full_s: float) -> AbstractContextManager[None]:
         """While entered, a wait for room ends at a signal; from now on it ends after `disk_full_s` seconds."""
@@ -88,9 +88,6 @@ class EventSink:
     def warn(self, text: str) -> None:
         """Show the observers a warning at once, before the events noted so far; it is not journalled."""
         self._observers.tell_at_once(text)
-
-    def _say_of_pause(self, text: str) -> None:
-        self._observers.tell_at_once(Pause(text))
 
     def close(self) -> None:
         """Commit and let go of the experiment; what did not find room before is not waited for again."""

@@ -39,7 +39,6 @@ from esper_ab.control.run_folders import RunFolders
 from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.execution.detach import reserved, settle_console
 from esper_ab.execution.leftover import clear, is_leftover
-from esper_ab.execution.notify import Notify
 from esper_ab.health.processor import room
 from esper_ab.journal.begun import begun
 from esper_ab.journal.fold import History
@@ -88,7 +87,6 @@ class PlannedExperiment:
     generated: str = ""  # the name of the experiment directory without suffix, when nobody asked for one
     known: Beforehand = Beforehand()
     tracking: Tracking | None = None  # what follows the run, after `check_tracking`; no result depends on it
-    notify: tuple[str, ...] = ()  # words of the command that tells of its end, a pause and a loss
     about: dict[str, Any] = field(default_factory=dict)  # what its author says of it, for [record] of experiment.toml
 
 
@@ -279,7 +277,7 @@ def carry_out(
                 with removed_on_failure(experiment_dir):
                     save_settings(experiment_dir, planned.tracking)  # `make_observers` reads them, now and later
             settle_console(experiment_dir)
-            told = make_observers(stack, experiment_dir, plan, None, watched=watched, notify=planned.notify)
+            told = make_observers(stack, experiment_dir, plan, None, watched=watched)
         except BaseException:
             with suppress(JournalError):  # its folder may be gone
                 journal.close()
@@ -294,20 +292,16 @@ def write_report(experiment_dir: Path) -> ReportPaths:
 
 
 def make_observers(
-    stack: ExitStack, experiment_dir: Path, plan: Plan, history: History | None, *, watched: bool,
-    notify: tuple[str, ...],
-) -> list[Observer]:  # fmt: skip
+    stack: ExitStack, experiment_dir: Path, plan: Plan, history: History | None, *, watched: bool
+) -> list[Observer]:
     """Start what follows an experiment: the folder of each run, warnings on stderr, trackers, the live view.
 
-    `stack` closes the view and then waits a little: after a run that succeeded for the trackers, after any for the
-    command of `notify`. `history`: of an experiment that goes on.
+    `stack` closes the view, and after a run that succeeded waits a little for the trackers. `history`: of an experiment
+    that goes on.
     """
     experiment_dir = experiment_dir.absolute()  # users' code may leave the current directory
     blocks = plan.blocks if history is None else history.blocks
     told: list[Observer] = [RunFolders(experiment_dir, plan, blocks), Warnings(ledger=not watched)]
-    if notify:
-        told.append(notifier := Notify(experiment_dir, notify))
-        stack.callback(notifier.settle)
     if (tracking := read_settings(experiment_dir)).anything:
         trackers = Trackers(experiment_dir, tracking)
         stack.push(trackers.settle)

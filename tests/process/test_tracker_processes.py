@@ -61,7 +61,7 @@ def test_a_run_that_is_followed_gives_the_same_records_and_trackers_what_back_fi
     with ExitStack() as stack:
         plan = fake_plans.plan()
         followed = conducted.run(
-            experiment_dir, plan, *make_observers(stack, experiment_dir, plan, None, watched=False, notify=())
+            experiment_dir, plan, *make_observers(stack, experiment_dir, plan, None, watched=False)
         )
     assert "has stopped" not in capfd.readouterr().err
     assert result_hash(fold(followed)) == result_hash(fold(plain))
@@ -107,7 +107,7 @@ def test_trackers_that_raise_and_are_killed_do_not_concern_the_run(tmp_path, cap
     killer = Killer(experiment_dir, "wandb")
     with ExitStack() as stack:
         plan = fake_plans.plan()
-        told = make_observers(stack, experiment_dir, plan, None, watched=False, notify=())
+        told = make_observers(stack, experiment_dir, plan, None, watched=False)
         followed = conducted.run(experiment_dir, plan, *told, killer)
     assert result_hash(fold(followed)) == result_hash(fold(plain))
     said = capfd.readouterr().err
