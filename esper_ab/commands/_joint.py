@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 # Flags of `launch` that are about one experiment, and what to do in their place.
 _OF_ONE = {
     "detach": "start it in a terminal that stays, as within tmux or nohup",
-    "chaos": "it rehearses faults of one experiment",
     "calibration": "it is of one task",
     "appraisal": "it is of one task",
 }

@@ -142,7 +142,7 @@ _SECTIONS = {
     ),
     "Where it runs": (
         "devices_per_run", "max_parallel", "placement", "order", "sync", "share_observation_norm", "threads", "amp",
-        "kernel", "deterministic", *LAUNCHER_FLAGS, "chaos",
+        "kernel", "deterministic", *LAUNCHER_FLAGS,
     ),
     "What comes out": (
         "out", "name", "json", "quiet", "yes", "track", "wandb_mode", "wandb_entity", "wandb_project", "detach",

@@ -17,8 +17,7 @@ from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.plan.experiment_directory import check_name
 
 _OWN = (
-    "--launcher", "--name", "--out", "--detach", "--dry-run", "--transport", "--files", "--chaos", "--quiet", "--json",
-    "--yes",
+    "--launcher", "--name", "--out", "--detach", "--dry-run", "--transport", "--files", "--quiet", "--json", "--yes",
 )  # fmt: skip
 _PROGRAM = "esper_ab.commands.cli"
 _LAUNCHER = "slurm"

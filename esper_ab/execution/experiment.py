@@ -24,7 +24,6 @@ from esper_ab.contracts.evaluation import greedy_hosts
 from esper_ab.contracts.kinds import GROWTH, kind_of_task
 from esper_ab.contracts.machine import Machine
 from esper_ab.control import provenance
-from esper_ab.control.chaos import LIMITS, Chaos
 from esper_ab.control.nodes import examine_nodes
 from esper_ab.control.observers import Observer
 from esper_ab.control.preflight import (
@@ -247,13 +246,13 @@ def encode_plan(planned: PlannedExperiment, **more: Any) -> bytes:
 
 
 def carry_out(
-    planned: PlannedExperiment, launcher: Launcher, *, watched: bool, chaos: Chaos | None = None,
-    limits: Limits | None = None, also: Sequence[Observer] = (),
+    planned: PlannedExperiment, launcher: Launcher, *, watched: bool, limits: Limits | None = None,
+    also: Sequence[Observer] = (),
 ) -> None:  # fmt: skip
     """Make the directory, unless `make_directory` has, train, evaluate and journal; the live view is an observer.
 
     A directory of that name in which nothing was recorded, and which nobody has, is taken in its place.
-    `limits`: of silence and deaths; by default those of a rehearsal of faults, or of any run. `also`: who else is told.
+    `limits`: of silence and deaths. `also`: who else is told.
     """
     # Here, so that --help, plans and reports wait for no zmq, numpy or scipy.
     from esper_ab.control import experiment_run
@@ -282,7 +281,7 @@ def carry_out(
             with suppress(JournalError):  # its folder may be gone
                 journal.close()
             raise
-        experiment_run.run(plan, journal, launcher, [*told, *also], limits or (LIMITS if chaos else None), chaos)
+        experiment_run.run(plan, journal, launcher, [*told, *also], limits)
 
 
 def write_report(experiment_dir: Path) -> ReportPaths:
