@@ -24,7 +24,6 @@ SECTIONS = {
         "status": "Show how far EXPERIMENT is, from its journal, and what became of its trackers.",
         "attach": "Show EXPERIMENT as its own terminal would.",
         "list": "List the experiments below DIR [default: experiments], newest first, with progress and verdicts.",
-        "board": "Show the experiments below DIR [default: experiments] in a local browser; it only reads.",
         "logs": "Print the logs of EXPERIMENT: of one run, of a worker between runs, of the console, or all.",
         "report": "Rebuild summary.txt, verdict.json and report.html of EXPERIMENT from its journal.",
         "query": "Answer a question about EXPERIMENT in SQL.",

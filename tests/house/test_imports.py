@@ -29,7 +29,6 @@ LONGEST_HELP = 100  # characters of a line of the table: more would not fit a te
 TRAINING = {"calibrate", "extend", "launch", "resume", "run"}
 ALLOWED: dict[str, set[str]] = {
     "attach": {"rich"},
-    "board": {"numpy", "matplotlib", "jinja2"},
     "compare": {"numpy"},
     "design": {"numpy"},
     "doctor": set(),
@@ -53,7 +52,6 @@ ALLOWED: dict[str, set[str]] = {
     "track": set(),
 }
 CALLS: dict[str, tuple[str, ...]] = {
-    "board": ("board", ".", "--out", "board.html"),
     "compare": ("compare", "EXPERIMENT", "COPY"),
     "design": ("design", "--groups", "a,b", "--replicates", "6", "--margin", "1", "--dry-run"),
     "doctor": ("doctor",),

@@ -27,7 +27,7 @@ from esper_ab.commands.cli import TABLE, group, load_command
 from esper_ab.external.plan import Rule, make_external_plan, save_plan
 
 NAMES = sorted(TABLE)
-NOT_DATA = {"board", "slurm-script"}  # a page and scripts, which JSON would not help
+NOT_DATA = {"slurm-script"}  # a script, which JSON would not help
 CODES = re.compile(r"\x1b")
 _TINY = (
     "--groups", "wait,random", "--task", "synthetic", "--replicates", "1", "--episodes", "1", "--steps", "4",
@@ -39,7 +39,6 @@ _LAUNCH = ("launch", *_TINY, "--launcher", "inline")
 # own.
 CALLS: dict[str, tuple[str, ...]] = {
     "attach": ("EXPERIMENT",),
-    "board": ("experiments", "--out", "board.html"),
     "calibrate": ("--mode", "wait", "--runs", "4", "--task", "synthetic", "--dry-run"),
     "compare": ("EXPERIMENT", "COPY"),
     "design": ("--groups", "a,b", "--replicates", "6", "--margin", "1", "--dry-run"),
