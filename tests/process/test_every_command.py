@@ -27,7 +27,7 @@ from esper_ab.commands.cli import TABLE, group, load_command
 from esper_ab.external.plan import Rule, make_external_plan, save_plan
 
 NAMES = sorted(TABLE)
-NOT_DATA = {"slurm-script"}  # a script, which JSON would not help
+NOT_DATA = {"run", "slurm-script"}  # as the document has it, and a script, which JSON would not help
 CODES = re.compile(r"\x1b")
 _TINY = (
     "--groups", "wait,random", "--task", "synthetic", "--replicates", "1", "--episodes", "1", "--steps", "4",
