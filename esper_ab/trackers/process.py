@@ -19,9 +19,9 @@ from pathlib import Path
 from esper_ab.contracts.visible import visible_line
 from esper_ab.journal.lock import holder
 from esper_ab.trackers.following import tell
-from esper_ab.trackers.settings import Tracking, without_credentials
+from esper_ab.trackers.settings import without_credentials
 from esper_ab.trackers.state import TrackerProgress, TrackerState, read_progress, read_settings, take, write_progress
-from esper_ab.trackers.subject import NAMES, Name, TrackedExperiment, Tracker
+from esper_ab.trackers.subject import NAMES, Name, Tracker
 
 _NICE = 10  # training has priority
 _LOCK_S = 600.0  # time for an earlier coordinator's tracker to end
@@ -32,12 +32,12 @@ _SAY_S = 2.0  # between two updates of the progress file
 _QUIET = {"WANDB_ERROR_REPORTING": "false", "WANDB_SILENT": "true", "DO_NOT_TRACK": "true"}
 
 
-def _make(experiment_dir: Path, name: Name, experiment: TrackedExperiment, tracking: Tracking) -> Tracker:
-    """Return the tracker called `name`."""
-    if name == "wandb":
+def _make(experiment_dir: Path, tracker: Name, name: str, date: str) -> Tracker:
+    """Return the tracker for an experiment of this name that began on this date."""
+    if tracker == "wandb":
         from esper_ab.trackers.wandb_runs import WandbRuns  # with its library, which no other tracker loads
 
-        return WandbRuns(experiment_dir, experiment, tracking)
+        return WandbRuns(experiment_dir, name, date, read_settings(experiment_dir))
     from esper_ab.trackers.tensorboard_files import TensorBoardFiles  # likewise
 
     return TensorBoardFiles(experiment_dir)
@@ -88,8 +88,8 @@ class _Work:
             if free_since is not None and now - max(free_since, self._moved_at) > _END_S:
                 os._exit(self.fail(f"nothing moved for {_END_S:.0f} s after the run had ended"))
 
-    def _made(self, experiment: TrackedExperiment, tracking: Tracking) -> Tracker:
-        tracker = _make(self._experiment_dir, self._name, experiment, tracking)
+    def _made(self, name: str, date: str) -> Tracker:
+        tracker = _make(self._experiment_dir, self._name, name, date)
         self._where = tracker.where
         self._say("following")
         return tracker

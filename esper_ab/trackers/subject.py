@@ -12,15 +12,6 @@ COMPARISON = "comparison"  # key of the subject that holds the experiment's resu
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrackedExperiment:
-    """Properties that all subjects of one journal share."""
-
-    name: str
-    description: str
-    date: str  # YYYYMMDD, UTC, of the start
-
-
-@dataclass(frozen=True, kw_only=True)
 class Subject:
     """One esper run, or the comparison, which becomes one run of a tracker."""
 
