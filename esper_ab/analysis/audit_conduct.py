@@ -19,7 +19,6 @@ def findings(history: History) -> Iterator[Finding]:
     groups = conduct(history)
     yield from _inexact(history)
     yield from _faults(history, groups)
-    yield from _rehearsed(history)
     for group in groups:
         yield from _failed(group)
     yield from _throughput(groups)
@@ -60,13 +59,6 @@ def _faults(history: History, groups: Sequence[Conduct]) -> Iterator[Finding]:
     for entry in history.ledger:
         if entry.category == "unequal_devices":
             yield _note("hardware", f"Devices were not equal: {entry.detail.rstrip('.')}.")
-
-
-def _rehearsed(history: History) -> Iterator[Finding]:
-    count = sum(entry.category == "chaos" for entry in history.ledger)
-    if count:
-        times = "1 worker was" if count == 1 else f"{count} times a worker was"
-        yield _note("chaos", f"{times} killed or stopped on purpose (--chaos): deaths and restarts may come from that.")
 
 
 def _counted(faults: Mapping[str, int]) -> list[str]:

@@ -67,7 +67,7 @@ class ExperimentBuilder:
         return replace(self, base_config=read_only({**self.base_config, **new}))
 
     def set_tracking(self, **tracking: Any) -> ExperimentBuilder:
-        """Choose the trackers that follow the run: `wandb="offline"`, `tensorboard=True`, `mlflow=True`, …
+        """Choose the trackers that follow the run: `wandb="offline"`, `tensorboard=True`, …
 
         The fields of `esper_ab.trackers.settings.Tracking`. No result depends on them.
         """

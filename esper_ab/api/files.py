@@ -45,19 +45,17 @@ class _Found:
     what: DeclaredExperiment
 
 
-def load_declaration(path: Path, name: str = "") -> DeclaredExperiment:
-    """Read the experiment that FILE.toml or FILE.py declares; `name`: which one, by its name or its function's.
+def load_declaration(path: Path) -> DeclaredExperiment:
+    """Read the experiment that FILE.toml or FILE.py declares.
 
     UsageError, one line that begins with the path, for anything else than exactly one.
     """
     if path.suffix == ".toml":
-        if name:
-            raise UsageError(f"--experiment {name}: {path} declares one experiment; --experiment is for Python files")
         return _load_toml(path)
     if path.suffix != ".py":
         raise UsageError(f"{path}: a Python file (.py) or a TOML file (.toml) is expected")
     with _reading(path):
-        return _choose(path, _find_experiments(path, name), name)
+        return _the_only_one(path, _find_experiments(path))
 
 
 def _load_toml(path: Path) -> DeclaredExperiment:
@@ -85,8 +83,8 @@ def _reading(path: Path) -> Iterator[None]:
             sys.path.remove(str(path.parent.absolute()))
 
 
-def _find_experiments(path: Path, name: str) -> list[_Found]:
-    """Make every experiment that the file defines; only the one called `name` when a symbol is called so."""
+def _find_experiments(path: Path) -> list[_Found]:
+    """Make every experiment that the file defines."""
     code, own = _compile(path)
     module = ModuleType(f"esper_ab_run.{path.stem}")
     module.__file__ = str(path)
@@ -100,8 +98,7 @@ def _find_experiments(path: Path, name: str) -> list[_Found]:
         callable_so = [symbol for symbol, value in classes.items() if not _needed_arguments(value)]
     if not callable_so:
         raise UsageError(_explain_nothing(path, symbols, module, own))
-    chosen = [name] if name in callable_so else callable_so
-    return [_make(path, symbol, own[symbol], module.__dict__[symbol]) for symbol in chosen]
+    return [_make(path, symbol, own[symbol], module.__dict__[symbol]) for symbol in callable_so]
 
 
 def _compile(path: Path) -> tuple[CodeType, dict[str, int]]:
@@ -196,16 +193,10 @@ def _make(path: Path, symbol: str, line: int, value: Any) -> _Found:
         raise UsageError(f"{path}:{line}: {symbol}: {error}") from None
 
 
-def _choose(path: Path, found: list[_Found], name: str) -> DeclaredExperiment:
-    """Return the only one, or the one called `name`; equal ones count as one."""
-    different: dict[bytes, _Found] = {}
-    for one in found:
-        if name in ("", one.symbol, one.experiment.name):
-            what = one.what
-            different.setdefault(msgspec.json.encode((what.asked, what.about, what.tracking)), one)
-    if len(different) == 1:
-        return next(iter(different.values())).what
-    there = ", ".join(f"{one.symbol} ({one.experiment.name})" for one in (different.values() if different else found))
-    if not different:
-        raise UsageError(f"--experiment {name}: {path} has no such one; there is {there}")
-    raise UsageError(f"{path} has several experiments: {there}; choose one with --experiment NAME")
+def _the_only_one(path: Path, found: list[_Found]) -> DeclaredExperiment:
+    """Return what the file declares; equal experiments count as one."""
+    different = {msgspec.json.encode((one.what.asked, one.what.about, one.what.tracking)): one for one in found}
+    if len(different) > 1:
+        named = ", ".join(f"{one.symbol} ({one.experiment.name})" for one in different.values())
+        raise UsageError(f"{path} has several experiments: {named}; give each a file of its own")
+    return found[0].what

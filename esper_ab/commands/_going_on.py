@@ -18,7 +18,6 @@ detach_flag = click.option("--detach", is_flag=True, help="Go on without this te
 def detach_command(name: str, experiment_dir: Path, *args: str, options: dict[str, Any]) -> None:
     """Run the command `name` for `experiment_dir` detached, with `args` and the flags of `options` about workers."""
     allowed = ("--allow-changed-code",) if options["allow_changed_code"] else ()
-    told = ("--notify", options["notify"]) if options["notify"] else ()
-    workers = (*read_launcher_flags(options).words, *told)
+    workers = read_launcher_flags(options).words
     detached = detach("esper_ab.commands.cli", [name, str(experiment_dir), *args, *workers, *allowed], experiment_dir)
     click.echo(detached.shown(as_json=options["json"]))

@@ -16,7 +16,6 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.execution import experiment as execution
 from esper_ab.execution import joint
 from esper_ab.execution.affordable import confirm
-from esper_ab.execution.notify import parse_notify
 from esper_ab.joint.directory import read_joint
 from esper_ab.journal.begun import begun
 from esper_ab.live.console import outlive_terminal
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 # Flags of `launch` that are about one experiment, and what to do in their place.
 _OF_ONE = {
     "detach": "start it in a terminal that stays, as within tmux or nohup",
-    "chaos": "it rehearses faults of one experiment",
     "calibration": "it is of one task",
     "appraisal": "it is of one task",
 }
@@ -47,7 +45,7 @@ def refuse_of_one(options: dict[str, Any], parts: int) -> None:
 def launch_joint(asked: Parts, options: dict[str, Any], tracking: Tracking) -> None:
     """Plan all parts, carry them out one after the other, and answer over them."""
     refuse_of_one(options, len(asked.parts))
-    launcher, notify = launcher_of(options), parse_notify(options["notify"])
+    launcher = launcher_of(options)
     planned = joint.plan_joint(asked, options["out"], launcher, only_plan=options["dry_run"])
     _requirements(options["fail_unless"], planned.plan)  # refused before anything starts
     if not options["json"]:
@@ -61,7 +59,7 @@ def launch_joint(asked: Parts, options: dict[str, Any], tracking: Tracking) -> N
         return
     outlive_terminal(planned.directory)
     joint.carry_out_joint(
-        planned, launcher, watched=not (options["quiet"] or options["json"]), tracking=tracking, notify=notify,
+        planned, launcher, watched=not (options["quiet"] or options["json"]), tracking=tracking,
         begin=_silent if options["json"] else click.echo,
     )  # fmt: skip
     report_joint(planned.directory, "json" if options["json"] else "brief", options["fail_unless"])
@@ -73,10 +71,10 @@ def resume_all_parts(directory: Path, texts: Sequence[str], *, detach: bool, opt
         raise UsageError(f"--detach: {_OF_ONE['detach']}")
     _, plan = read_joint(directory)
     _requirements(texts, plan)  # refused before anything starts
-    launcher, notify = launcher_of(options), parse_notify(options["notify"])
+    launcher = launcher_of(options)
     outlive_terminal(directory)
     joint.resume_joint(
-        directory, launcher, watched=not (options["quiet"] or options["json"]), notify=notify,
+        directory, launcher, watched=not (options["quiet"] or options["json"]),
         allow_changed_code=options["allow_changed_code"], begin=_silent if options["json"] else click.echo,
     )  # fmt: skip
     report_joint(directory, "json" if options["json"] else "brief", texts)

@@ -111,8 +111,6 @@ _FLAGS: dict[str, dict[str, Any]] = {
                         multiple=True),
     "ray_wait": _takes("SECONDS", "How long to wait until Ray has room for all lanes. [default: 600]",
                        type=click.FloatRange(min=0)),
-    "notify": _takes("COMMAND", "Run at the end, at a pause and at a loss, without a shell; in it {event}, {text} and "
-                     "{experiment} are replaced, else the text is its last word."),
     "out": _takes("DIR", "Where experiment directories go.", type=click.Path(path_type=Path),
                   default=Path("experiments"), show_default=True),
     "name": _takes("NAME", "Name of the experiment directory. [default: task and time]"),
@@ -144,11 +142,10 @@ _SECTIONS = {
     ),
     "Where it runs": (
         "devices_per_run", "max_parallel", "placement", "order", "sync", "share_observation_norm", "threads", "amp",
-        "kernel", "deterministic", *LAUNCHER_FLAGS, "chaos",
+        "kernel", "deterministic", *LAUNCHER_FLAGS,
     ),
     "What comes out": (
-        "out", "name", "json", "quiet", "yes", "track", "wandb_mode", "wandb_entity", "wandb_project", "notify",
-        "detach",
+        "out", "name", "json", "quiet", "yes", "track", "wandb_mode", "wandb_entity", "wandb_project", "detach",
     ),
 }  # fmt: skip
 

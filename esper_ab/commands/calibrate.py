@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -16,7 +15,6 @@ from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.design.design import LEAST_RUNS
 from esper_ab.execution import experiment as execution
-from esper_ab.execution.notify import parse_notify
 from esper_ab.launchers import Launcher
 from esper_ab.settings.flags import parse_flags
 from esper_ab.settings.parse import read_toml
@@ -46,8 +44,7 @@ def command(mode: str | None, runs: int, replicates: int, **options: Any) -> Non
     Interrupted, it goes on when the same command is given again with --name.
     """
     launcher = launcher_of(options)
-    notify = parse_notify(options["notify"])
-    planned = replace(_plan(mode, runs, launcher, options), notify=notify)
+    planned = _plan(mode, runs, launcher, options)
     if not options["json"]:
         click.echo(execution.format_plan(planned))
     elif options["dry_run"]:

@@ -25,7 +25,7 @@ from esper_ab.report.build import printed
 ))  # fmt: skip
 @click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
 @click.option("--replicates", type=click.IntRange(min=1), required=True, metavar="N", help="How many in all.")
-@shared_options(*LAUNCHER_FLAGS, "notify")
+@shared_options(*LAUNCHER_FLAGS)
 @click.option("--dry-run", is_flag=True, help="Print what would be added and by which rule, and stop.")
 @allow_changed_code
 @shared_options("quiet", "json")
@@ -37,10 +37,8 @@ def command(experiment_dir: Path, replicates: int, dry_run: bool, detach: bool, 
     """
     # Here, so that --help waits for no numpy, scipy or zmq.
     from esper_ab.execution.going_on import extend_run, preview
-    from esper_ab.execution.notify import parse_notify
 
     quiet, json, allowed = options["quiet"], options["json"], options["allow_changed_code"]
-    told = parse_notify(options["notify"])
     shown = preview(experiment_dir, replicates, allow_changed_code=allowed)
     if not json:
         click.echo(shown)
@@ -54,5 +52,5 @@ def command(experiment_dir: Path, replicates: int, dry_run: bool, detach: bool, 
     outlive_terminal(experiment_dir)
     launcher = launcher_of(options)
     watched = not (quiet or json)
-    extend_run(experiment_dir, replicates, launcher, watched=watched, notify=told, allow_changed_code=allowed)
+    extend_run(experiment_dir, replicates, launcher, watched=watched, allow_changed_code=allowed)
     click.echo(printed(write_report(experiment_dir), "json" if json else "brief"))

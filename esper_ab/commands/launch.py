@@ -16,10 +16,8 @@ from esper_ab.settings.assignments import split_commas
 from esper_ab.trackers.subject import NAMES
 
 if TYPE_CHECKING:
-    from esper_ab.control.chaos import Chaos
     from esper_ab.design.calibration_file import Calibration
     from esper_ab.execution import experiment as execution
-    from esper_ab.launchers import Launcher
     from esper_ab.trackers.settings import Tracking
 
 
@@ -38,8 +36,6 @@ if TYPE_CHECKING:
               "how much runs differ by chance.")
 @click.option("--appraisal", type=click.Path(path_type=Path), metavar="FILE", help="What `esper-ab rewards` wrote: "
               "the journal and the report include it, for the groups' rewards.")
-@click.option("--chaos", type=click.IntRange(min=0), metavar="RNG_SEED", help="Rehearse faults: kill and stop "
-              "workers on the way, at places drawn from RNG_SEED. The result is that of an experiment without.")
 @click.option("--grid", multiple=True, metavar="KEY=V1,V2,…", help="Ask over a grid: every group runs at every value, "
               "and the answer is on the mean over them. Repeatable: all combinations.")
 @click.option("--scores", metavar="WORST..TARGET", help="Of several tasks: outcomes that are scores of 0 and of 1, for "
@@ -47,9 +43,8 @@ if TYPE_CHECKING:
               "ranges, where all have both]")
 @click.option("--fail-unless", multiple=True, metavar="REQUIREMENT", help='"simplified better-than shaped": exit '
               "status 12 when the verdict is another. Repeatable.")
-@click.option("--track", metavar="A,B,…", help="What follows the experiment: "
-              "wandb, tensorboard, mlflow (at MLFLOW_TRACKING_URI). A tracker that breaks does not concern the "
-              "experiment.")
+@click.option("--track", metavar="A,B,…", help="What follows the experiment: wandb, tensorboard. A tracker that "
+              "breaks does not concern the experiment.")
 @click.option("--wandb-mode", metavar="online|offline", help="[default: WANDB_MODE, else online]")
 @click.option("--wandb-entity", metavar="NAME", help="Team or user at W&B.")
 @click.option("--wandb-project", metavar="NAME", help="[default: ab_test_NAME_DATE]")
@@ -67,7 +62,6 @@ def command(**options: Any) -> None:
     from esper_ab.control.preflight import check_launcher
     from esper_ab.execution import experiment as execution
     from esper_ab.execution.affordable import confirm
-    from esper_ab.execution.notify import parse_notify
     from esper_ab.live.console import outlive_terminal
     from esper_ab.report.build import printed
     from esper_ab.settings.flags import parse_flags
@@ -81,16 +75,15 @@ def command(**options: Any) -> None:
 
         launch_joint(several, options, tracking_of(options))
         return
-    known, tracking, notify = load_known(options), tracking_of(options), parse_notify(options["notify"])
+    known, tracking = load_known(options), tracking_of(options)
     asked = parse_flags(options)
     launcher = launcher_of(options)
     planned = replace(execution.plan_experiment(
         asked, options["out"], launcher, known=known, only_plan=options["dry_run"] or options["detach"],
-    ), tracking=tracking, notify=notify)  # fmt: skip
+    ), tracking=tracking)  # fmt: skip
     groups = [group.name for group in planned.plan.experiment.groups]
     requirements = [parse_requirement(text, groups, planned.plan.design.comparisons) for text in options["fail_unless"]]
     check_launcher(launcher, planned.plan.lanes, planned.machine.devices)
-    chaos = _plan_chaos(options, planned, launcher)
     _announce(planned, options)
     confirm(planned, yes=options["yes"], dry_run=options["dry_run"])
     if options["dry_run"]:
@@ -100,12 +93,10 @@ def command(**options: Any) -> None:
         return
     planned = execution.make_directory(planned, launcher)
     outlive_terminal(planned.experiment_dir)
-    execution.carry_out(planned, launcher, watched=not (options["quiet"] or options["json"]), chaos=chaos)
+    execution.carry_out(planned, launcher, watched=not (options["quiet"] or options["json"]))
 
     paths = execution.write_report(planned.experiment_dir)
     click.echo(printed(paths, "json" if options["json"] else "brief"))
-    if chaos is not None and not options["json"]:
-        click.echo(f"chaos: {chaos.summary}\nresult hash: {paths.content.analysis.result_hash}")
     require(requirements, paths.content.comparisons)
 
 
@@ -139,16 +130,6 @@ def _load_calibration(path: Path | None) -> Calibration | None:
     from esper_ab.design.calibration_file import load_calibration  # with scipy: a launch without --calibration is fast
 
     return load_calibration(path)
-
-
-def _plan_chaos(options: dict[str, Any], planned: execution.PlannedExperiment, launcher: Launcher) -> Chaos | None:
-    if options["chaos"] is None:
-        return None
-    if not launcher.child_processes:
-        raise UsageError("--chaos kills worker processes, and this launcher has none")
-    from esper_ab.control.chaos import Chaos, plan_faults  # as in `command`
-
-    return Chaos(plan_faults(options["chaos"], [spec for block in planned.plan.blocks for spec in block.runs]))
 
 
 def _announce(planned: execution.PlannedExperiment, options: dict[str, Any]) -> None:
@@ -185,7 +166,7 @@ def tracking_of(options: dict[str, Any]) -> Tracking:
     tracking = Tracking(
         wandb=wandb_mode("--wandb-mode", options["wandb_mode"]) if "wandb" in names else "off",
         wandb_entity=options["wandb_entity"] or "", wandb_project=options["wandb_project"] or "",
-        tensorboard="tensorboard" in names, mlflow="mlflow" in names,
+        tensorboard="tensorboard" in names,
     )  # fmt: skip
     check_tracking(tracking)
     return tracking

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+import time
 from collections import Counter
 from dataclasses import asdict
 from datetime import datetime
@@ -17,15 +18,27 @@ from esper_ab.live.listed import Listed, list_runs
 
 _HEADINGS = ("run", "state", "done", "last event", "groups", "verdict")
 _MOST_TOLD = 3
+_FOLLOW_S = 5  # between two pages of --follow
 
 
-@click.command(epilog=epilog("esper-ab list", "esper-ab list experiments --json"))
+@click.command(epilog=epilog("esper-ab list", "esper-ab list experiments --html experiments/index.html --follow"))
 @click.argument("folder", metavar="[DIR]", default="experiments", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--html", "page", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write the list "
+              "as a page with links to the reports.")
+@click.option("--follow", is_flag=True, help="With --html: write it again every few seconds, until Ctrl-C; a browser "
+              "loads it again by itself.")
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
-def command(folder: Path, json: bool) -> None:
+def command(folder: Path, page: Path | None, follow: bool, json: bool) -> None:
     """List the experiments below DIR [default: experiments], newest first, with progress and verdicts."""
+    if page is not None and json:
+        raise click.UsageError("--html and --json exclude each other")
+    if follow and page is None:
+        raise click.UsageError("--follow goes with --html")
     if not folder.is_dir():
         raise UsageError(f"no folder {folder}: name the one that holds the experiment directories")
+    if page is not None:
+        _write_page(folder, page, follow=follow)
+        return
     found = list_runs(folder)
     if json:
         click.echo(json_module.dumps([asdict(one) for one in found], indent=2))
@@ -33,6 +46,16 @@ def command(folder: Path, json: bool) -> None:
         click.echo(_table(found))
     else:
         click.echo(f"no experiment directory below {folder}")
+
+
+def _write_page(folder: Path, page: Path, *, follow: bool) -> None:
+    from esper_ab.report.listing import write_listing  # with jinja2, which a list in the terminal does not wait for
+
+    write_listing(folder, page, refresh_s=_FOLLOW_S if follow else 0)
+    click.echo(f"page: {page}")
+    while follow:
+        time.sleep(_FOLLOW_S)
+        write_listing(folder, page, refresh_s=_FOLLOW_S)
 
 
 def _table(found: list[Listed]) -> str:

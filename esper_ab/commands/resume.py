@@ -23,7 +23,7 @@ from esper_ab.verdict.requirement import parse_requirement, require
     epilog=epilog("esper-ab resume experiments/EXPERIMENT", "esper-ab resume experiments/EXPERIMENT --detach")
 )
 @click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory(joint=True))
-@shared_options(*LAUNCHER_FLAGS, "notify", "quiet", "json")
+@shared_options(*LAUNCHER_FLAGS, "quiet", "json")
 @click.option("--fail-unless", "requirements", multiple=True, metavar="REQUIREMENT",
               help="Exit status 12 unless the verdict supports it, as in 'simplified better-than shaped'. Repeatable.")
 @allow_changed_code
@@ -35,10 +35,8 @@ def command(experiment_dir: Path, requirements: tuple[str, ...], detach: bool, *
     """
     # Here, so that --help waits for no numpy, scipy or zmq.
     from esper_ab.execution.going_on import resume_run, unfinished
-    from esper_ab.execution.notify import parse_notify
 
     quiet, json, allowed = options["quiet"], options["json"], options["allow_changed_code"]
-    told = parse_notify(options["notify"])
     if detach and requirements:
         raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
     if is_joint(experiment_dir):
@@ -53,7 +51,7 @@ def command(experiment_dir: Path, requirements: tuple[str, ...], detach: bool, *
         return
     outlive_terminal(experiment_dir)
     launcher = launcher_of(options)
-    resume_run(experiment_dir, launcher, watched=not (quiet or json), notify=told, allow_changed_code=allowed)
+    resume_run(experiment_dir, launcher, watched=not (quiet or json), allow_changed_code=allowed)
     paths = write_report(experiment_dir)
     click.echo(printed(paths, "json" if json else "brief"))
     require(asked, paths.content.comparisons)

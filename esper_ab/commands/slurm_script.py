@@ -10,7 +10,6 @@ import click
 from click.core import ParameterSource
 
 from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._options import shared_options
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.joint.directory import JOINT_NAME
@@ -18,8 +17,7 @@ from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.plan.experiment_directory import check_name
 
 _OWN = (
-    "--launcher", "--name", "--out", "--detach", "--dry-run", "--transport", "--files", "--chaos", "--quiet", "--json",
-    "--yes",
+    "--launcher", "--name", "--out", "--detach", "--dry-run", "--transport", "--files", "--quiet", "--json", "--yes",
 )  # fmt: skip
 _PROGRAM = "esper_ab.commands.cli"
 _LAUNCHER = "slurm"
@@ -46,12 +44,10 @@ _WARNING_S = 120  # before the time limit: to finish the barrier in progress
               "--sbatch --constraint=h100. Repeatable.")
 @click.option("--setup", multiple=True, metavar="COMMAND", help="A command before ours, as in --setup 'module load "
               "cuda'. Repeatable.")
-@shared_options("notify")
 @click.argument("launch_flags", nargs=-1, type=click.UNPROCESSED, metavar="FLAGS OF LAUNCH…")
 def command(
-    name: str, out: Path, files: str, launch_flags: tuple[str, ...], setup: tuple[str, ...], notify: str | None,
-    **asked: object,
-) -> None:  # fmt: skip
+    name: str, out: Path, files: str, launch_flags: tuple[str, ...], setup: tuple[str, ...], **asked: object
+) -> None:
     """Print a script for sbatch that launches an experiment, and resumes it wherever it was interrupted.
 
     Requeued after a preemption, or submitted again, it goes on from the journal.
@@ -64,8 +60,7 @@ def command(
             raise UsageError(f"{flag}: the script decides this itself; leave it out")
     context = launch.make_context("launch", list(launch_flags))
     _check_flags(context.params)
-    told = _told(notify, setup)
-    both = ("--launcher", _LAUNCHER, "--files", files, *told, "--quiet")
+    both = ("--launcher", _LAUNCHER, "--files", files, "--quiet")
     click.echo(
         batch_script(out / name, launch_flags, _of_resume(context), _options(name, asked), setup, both), nl=False
     )
@@ -95,15 +90,6 @@ def _check_flags(options: dict[str, Any]) -> None:
     check_design(asked)
     for text in options["fail_unless"]:
         parse_requirement(text, [group.name for group in asked.groups], comparisons(asked))
-
-
-def _told(notify: str | None, setup: tuple[str, ...]) -> tuple[str, ...]:
-    """--notify as both commands take it; UsageError as theirs, unless a command of `setup` may bring the program."""
-    from esper_ab.execution.notify import parse_notify  # likewise
-
-    if not setup:
-        parse_notify(notify)
-    return ("--notify", notify) if notify else ()
 
 
 def _of_resume(launched: click.Context) -> tuple[str, ...]:

@@ -24,20 +24,18 @@ from esper_ab.trackers.subject import NAMES
 
 @click.command(epilog=epilog(
     "esper-ab track experiments/EXPERIMENT --tensorboard",
-    "esper-ab track experiments/EXPERIMENT --wandb offline --mlflow --uri http://localhost:5000",
+    "esper-ab track experiments/EXPERIMENT --wandb offline",
 ))  # fmt: skip
 @click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
 @click.option("--wandb", is_flag=False, flag_value="", metavar="[offline|online]", help="Weights & Biases. "
               "[default: WANDB_MODE, else online]")
 @click.option("--tensorboard", is_flag=True, help="Event files in EXPERIMENT/tensorboard.")
-@click.option("--mlflow", is_flag=True, help="MLflow, at --uri.")
-@click.option("--uri", metavar="URI", help="Of MLflow's server or store. [default: MLFLOW_TRACKING_URI, else MLflow's]")
 @click.option("--wandb-entity", metavar="NAME", help="Team or user.")
 @click.option("--wandb-project", metavar="NAME", help="[default: ab_test_NAME_DATE]")
 @click.option("--follow", is_flag=True, help="Go on until the experiment ends.")
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
 def command(experiment_dir: Path, follow: bool, json: bool, **options: Any) -> int:
-    """Fill trackers with what EXPERIMENT has recorded: Weights & Biases, TensorBoard, MLflow.
+    """Fill trackers with what EXPERIMENT has recorded: Weights & Biases or TensorBoard.
 
     EXPERIMENT may be finished, running or stopped; twice is the same as once. Without a tracker, those are filled that
     follow EXPERIMENT already. What is named here follows EXPERIMENT when it is resumed or extended.
@@ -47,7 +45,7 @@ def command(experiment_dir: Path, follow: bool, json: bool, **options: Any) -> i
     asked = _change(before, options)
     names = tuple(name for name in NAMES if options[name] not in (None, False)) or wanted(before)
     if not names:
-        raise UsageError(f"{experiment_dir} is followed by no tracker: name one: --tensorboard, --wandb or --mlflow")
+        raise UsageError(f"{experiment_dir} is followed by no tracker: name one: --tensorboard or --wandb")
     check_tracking(asked)
     for name in names:
         if at_work(experiment_dir, name):
@@ -68,15 +66,14 @@ def command(experiment_dir: Path, follow: bool, json: bool, **options: Any) -> i
 
 def _change(before: Tracking, options: dict[str, Any]) -> Tracking:
     """`before`, which followed it so far, as the flags change it; UsageError for flags without their tracker."""
-    if options["uri"] is not None and not options["mlflow"]:
-        raise UsageError("--uri is MLflow's; give --mlflow, too")
     changed: dict[str, Any] = {}
     if options["wandb"] is not None:
         changed["wandb"] = wandb_mode("--wandb", options["wandb"])
-    changed |= {name: True for name in ("tensorboard", "mlflow") if options[name]}
-    for option, key in (("uri", "mlflow_uri"), ("wandb_entity",) * 2, ("wandb_project",) * 2):
-        if options[option] is not None:
-            changed[key] = options[option]
+    if options["tensorboard"]:
+        changed["tensorboard"] = True
+    for name in ("wandb_entity", "wandb_project"):
+        if options[name] is not None:
+            changed[name] = options[name]
     asked = msgspec.structs.replace(before, **changed)
     if asked.wandb == "off" and (asked.wandb_entity or asked.wandb_project):
         raise UsageError("--wandb-entity and --wandb-project go with --wandb")

@@ -7,9 +7,8 @@ from contextlib import AbstractContextManager
 
 from esper_ab.contracts.errors import DiskFull, JournalError
 from esper_ab.contracts.messages import Progress
-from esper_ab.control.chaos import Chaos
 from esper_ab.control.disk import DiskSpaceWait
-from esper_ab.control.observers import Observer, ObserverThread, Pause
+from esper_ab.control.observers import Observer, ObserverThread
 from esper_ab.control.signals import CaughtSignals
 from esper_ab.journal.events import (
     AnyEvent,
@@ -31,15 +30,12 @@ class EventSink:
     DiskFull when a worker has waited for room too long.
     """
 
-    def __init__(
-        self, journal: Journal, history: History, observers: Sequence[Observer], chaos: Chaos | None = None
-    ) -> None:
+    def __init__(self, journal: Journal, history: History, observers: Sequence[Observer]) -> None:
         """`history`: the fold of what the journal holds already, or of the first line that is yet to be recorded."""
         self._journal = journal
         self.history = history
         self._observers = ObserverThread(observers)
-        self._chaos = chaos
-        self._disk = DiskSpaceWait(journal.experiment_dir, self._say_of_pause)
+        self._disk = DiskSpaceWait(journal.experiment_dir, self.warn)
 
     def heeding(self, signals: CaughtSignals, disk_full_s: float) -> AbstractContextManager[None]:
         """While entered, a wait for room ends at a signal; from now on it ends after `disk_full_s` seconds."""
@@ -55,7 +51,6 @@ class EventSink:
         """Journal an event that the history has: in the file after the next `flush`, on disk after a `commit`."""
         self._journal.append(event)
         self._observers.note(event)
-        self._disturb(event)
         if run := _run_that_goes_on(event):
             self._note(self._disk.went_on(run))
 
@@ -78,19 +73,10 @@ class EventSink:
         """Tell the observers only: signs of life are never journalled."""
         self._observers.note(progress)
         self._note(self._disk.note(progress))
-        self._disturb(progress)
-
-    def _disturb(self, event: AnyEvent | Progress) -> None:
-        if self._chaos is not None:
-            for entry in self._chaos.after(event):
-                self.record(entry)
 
     def warn(self, text: str) -> None:
         """Show the observers a warning at once, before the events noted so far; it is not journalled."""
         self._observers.tell_at_once(text)
-
-    def _say_of_pause(self, text: str) -> None:
-        self._observers.tell_at_once(Pause(text))
 
     def close(self) -> None:
         """Commit and let go of the experiment; what did not find room before is not waited for again."""

@@ -14,7 +14,6 @@ from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.trainer import is_command
 from esper_ab.control import descriptors, provenance
-from esper_ab.control.chaos import Chaos
 from esper_ab.control.coordinator import Coordinator
 from esper_ab.control.event_sink import EventSink
 from esper_ab.control.file_store import FileStore
@@ -38,9 +37,8 @@ _FURTHER = "a further Ctrl-C, after that barrier, ended at once the workers that
 
 
 def run(
-    plan: Plan, where: Path | Journal, launcher: Launcher, observers: Sequence[Observer], limits: Limits | None = None,
-    chaos: Chaos | None = None,
-) -> None:  # fmt: skip
+    plan: Plan, where: Path | Journal, launcher: Launcher, observers: Sequence[Observer], limits: Limits | None = None
+) -> None:
     """Carry out `plan` and journal it in an experiment directory that has no journal yet, or an empty one, which is
     given.
 
@@ -51,7 +49,7 @@ def run(
         schema=events.SCHEMA, plan=plan, versions=versions(), machine=provenance.machine(), code=provenance.code()
     )
     journal = where if isinstance(where, Journal) else Journal(where)
-    sink = EventSink(journal, begin(started, keeps_records=False), observers, chaos)
+    sink = EventSink(journal, begin(started, keeps_records=False), observers)
     _perform(sink, started, journal.experiment_dir, launcher, limits)
 
 

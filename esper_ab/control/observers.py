@@ -15,12 +15,6 @@ _PROGRESS_BACKLOG = 1000  # beyond it signs of life are not told; journalled eve
 _CLOSE_S = 5.0
 
 
-class Pause(str):
-    """A text about a pause of the whole experiment: that it begins, or that it goes on."""
-
-    __slots__ = ()
-
-
 Observed = AnyEvent | Progress | str  # a text: what the user should see at once and the journal need not keep
 
 

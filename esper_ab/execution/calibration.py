@@ -63,7 +63,7 @@ def _carry_on(planned: PlannedExperiment, launcher: Launcher, *, watched: bool, 
                 "the code were others; give the command as it was, or another ", Setting("name"),
             )  # fmt: skip
         if not history.finished:
-            resume_run(experiment_dir, launcher, watched=watched, notify=planned.notify)
+            resume_run(experiment_dir, launcher, watched=watched)
 
 
 def _try_determinism(planned: PlannedExperiment, launcher: Launcher, again: str) -> bool:

@@ -24,7 +24,6 @@ from esper_ab.contracts.evaluation import greedy_hosts
 from esper_ab.contracts.kinds import GROWTH, kind_of_task
 from esper_ab.contracts.machine import Machine
 from esper_ab.control import provenance
-from esper_ab.control.chaos import LIMITS, Chaos
 from esper_ab.control.nodes import examine_nodes
 from esper_ab.control.observers import Observer
 from esper_ab.control.preflight import (
@@ -39,7 +38,6 @@ from esper_ab.control.run_folders import RunFolders
 from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.execution.detach import reserved, settle_console
 from esper_ab.execution.leftover import clear, is_leftover
-from esper_ab.execution.notify import Notify
 from esper_ab.health.processor import room
 from esper_ab.journal.begun import begun
 from esper_ab.journal.fold import History
@@ -88,7 +86,6 @@ class PlannedExperiment:
     generated: str = ""  # the name of the experiment directory without suffix, when nobody asked for one
     known: Beforehand = Beforehand()
     tracking: Tracking | None = None  # what follows the run, after `check_tracking`; no result depends on it
-    notify: tuple[str, ...] = ()  # words of the command that tells of its end, a pause and a loss
     about: dict[str, Any] = field(default_factory=dict)  # what its author says of it, for [record] of experiment.toml
 
 
@@ -240,22 +237,22 @@ def format_plan(planned: PlannedExperiment) -> str:
     return plan_text(plan, cost, planned.experiment_dir, width, left)
 
 
-def encode_plan(planned: PlannedExperiment, **more: Any) -> bytes:
-    """Encode plan, estimate and experiment directory as JSON, with `more` beside them."""
+def encode_plan(planned: PlannedExperiment) -> bytes:
+    """Encode plan, estimate and experiment directory as JSON."""
     plan = planned.plan
     cost = estimate(plan.experiment, plan.lanes, planned.machine)
     where = msgspec.Raw(json.dumps(str(planned.experiment_dir)).encode())  # it may have bytes that are no UTF-8
-    return msgspec.json.encode({"plan": plan, "estimate": cost, "experiment_dir": where, **more})
+    return msgspec.json.encode({"plan": plan, "estimate": cost, "experiment_dir": where})
 
 
 def carry_out(
-    planned: PlannedExperiment, launcher: Launcher, *, watched: bool, chaos: Chaos | None = None,
-    limits: Limits | None = None, also: Sequence[Observer] = (),
+    planned: PlannedExperiment, launcher: Launcher, *, watched: bool, limits: Limits | None = None,
+    also: Sequence[Observer] = (),
 ) -> None:  # fmt: skip
     """Make the directory, unless `make_directory` has, train, evaluate and journal; the live view is an observer.
 
     A directory of that name in which nothing was recorded, and which nobody has, is taken in its place.
-    `limits`: of silence and deaths; by default those of a rehearsal of faults, or of any run. `also`: who else is told.
+    `limits`: of silence and deaths. `also`: who else is told.
     """
     # Here, so that --help, plans and reports wait for no zmq, numpy or scipy.
     from esper_ab.control import experiment_run
@@ -279,12 +276,12 @@ def carry_out(
                 with removed_on_failure(experiment_dir):
                     save_settings(experiment_dir, planned.tracking)  # `make_observers` reads them, now and later
             settle_console(experiment_dir)
-            told = make_observers(stack, experiment_dir, plan, None, watched=watched, notify=planned.notify)
+            told = make_observers(stack, experiment_dir, plan, None, watched=watched)
         except BaseException:
             with suppress(JournalError):  # its folder may be gone
                 journal.close()
             raise
-        experiment_run.run(plan, journal, launcher, [*told, *also], limits or (LIMITS if chaos else None), chaos)
+        experiment_run.run(plan, journal, launcher, [*told, *also], limits)
 
 
 def write_report(experiment_dir: Path) -> ReportPaths:
@@ -294,20 +291,16 @@ def write_report(experiment_dir: Path) -> ReportPaths:
 
 
 def make_observers(
-    stack: ExitStack, experiment_dir: Path, plan: Plan, history: History | None, *, watched: bool,
-    notify: tuple[str, ...],
-) -> list[Observer]:  # fmt: skip
+    stack: ExitStack, experiment_dir: Path, plan: Plan, history: History | None, *, watched: bool
+) -> list[Observer]:
     """Start what follows an experiment: the folder of each run, warnings on stderr, trackers, the live view.
 
-    `stack` closes the view and then waits a little: after a run that succeeded for the trackers, after any for the
-    command of `notify`. `history`: of an experiment that goes on.
+    `stack` closes the view, and after a run that succeeded waits a little for the trackers. `history`: of an experiment
+    that goes on.
     """
     experiment_dir = experiment_dir.absolute()  # users' code may leave the current directory
     blocks = plan.blocks if history is None else history.blocks
     told: list[Observer] = [RunFolders(experiment_dir, plan, blocks), Warnings(ledger=not watched)]
-    if notify:
-        told.append(notifier := Notify(experiment_dir, notify))
-        stack.callback(notifier.settle)
     if (tracking := read_settings(experiment_dir)).anything:
         trackers = Trackers(experiment_dir, tracking)
         stack.push(trackers.settle)

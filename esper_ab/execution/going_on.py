@@ -36,15 +36,14 @@ def unfinished(experiment_dir: Path, *, allow_changed_code: bool = False) -> His
 
 
 def resume_run(
-    experiment_dir: Path, launcher: Launcher, *, watched: bool, notify: tuple[str, ...] = (),
-    allow_changed_code: bool = False,
-) -> None:  # fmt: skip
+    experiment_dir: Path, launcher: Launcher, *, watched: bool, allow_changed_code: bool = False
+) -> None:
     """Train what is left of an interrupted run and journal it in the same experiment directory."""
     history = unfinished(experiment_dir, allow_changed_code=allow_changed_code)
     _check_links(experiment_dir)
     _check_here(history, launcher, experiment_dir)
     with ExitStack() as stack:
-        told = make_observers(stack, experiment_dir, history.plan, history, watched=watched, notify=notify)
+        told = make_observers(stack, experiment_dir, history.plan, history, watched=watched)
         experiment_run.resume(experiment_dir, launcher, told, allow_changed_code=allow_changed_code)
 
 
@@ -90,15 +89,14 @@ def extension(experiment_dir: Path, history: History, replicates: int) -> Extens
 
 
 def extend_run(
-    experiment_dir: Path, replicates: int, launcher: Launcher, *, watched: bool, notify: tuple[str, ...] = (),
-    allow_changed_code: bool = False,
-) -> None:  # fmt: skip
+    experiment_dir: Path, replicates: int, launcher: Launcher, *, watched: bool, allow_changed_code: bool = False
+) -> None:
     """Train replicates up to `replicates` in all and journal them in the same experiment directory."""
     history = load(experiment_dir).history
     _check_links(experiment_dir)
     _check_here(history, launcher, experiment_dir)
     with ExitStack() as stack:
-        told = make_observers(stack, experiment_dir, history.plan, history, watched=watched, notify=notify)
+        told = make_observers(stack, experiment_dir, history.plan, history, watched=watched)
         experiment_run.extend(
             experiment_dir, lambda there: extension(experiment_dir, there, replicates), launcher, told,
             allow_changed_code=allow_changed_code,

@@ -115,7 +115,7 @@ def _scores(asked: Parts, plan: AnalysisPlan) -> dict[str, tuple[float, float]]:
 
 
 def carry_out_joint(
-    planned: PlannedJoint, launcher: Launcher, *, watched: bool, tracking: Tracking, notify: tuple[str, ...],
+    planned: PlannedJoint, launcher: Launcher, *, watched: bool, tracking: Tracking,
     begin: Callable[[str], None],
 ) -> None:  # fmt: skip
     """Write plan and settings, then carry out every part; `begin` is told each part's name before it starts.
@@ -138,12 +138,12 @@ def carry_out_joint(
         for part, one in zip(planned.joint.parts, planned.parts, strict=True):
             begin(part.name)
             with _resumed_as_a_whole(planned.directory, part):
-                execution.carry_out(replace(one, tracking=tracking, notify=notify), launcher, watched=watched)
+                execution.carry_out(replace(one, tracking=tracking), launcher, watched=watched)
             execution.write_report(one.experiment_dir)
 
 
 def resume_joint(
-    directory: Path, launcher: Launcher, *, watched: bool, notify: tuple[str, ...], allow_changed_code: bool,
+    directory: Path, launcher: Launcher, *, watched: bool, allow_changed_code: bool,
     begin: Callable[[str], None],
 ) -> None:  # fmt: skip
     """Go on with the parts that are not finished, and launch those that never began; UsageError: all are finished."""
@@ -164,17 +164,14 @@ def resume_joint(
             with _resumed_as_a_whole(directory, part):
                 if begun(directory / part.folder):
                     resume_run(
-                        directory / part.folder, launcher, watched=watched, notify=notify,
-                        allow_changed_code=allow_changed_code,
+                        directory / part.folder, launcher, watched=watched, allow_changed_code=allow_changed_code
                     )
                 else:
-                    _launch_again(directory, part, launcher, watched=watched, notify=notify)
+                    _launch_again(directory, part, launcher, watched=watched)
             execution.write_report(directory / part.folder)
 
 
-def _launch_again(
-    directory: Path, part: JointPart, launcher: Launcher, *, watched: bool, notify: tuple[str, ...]
-) -> None:
+def _launch_again(directory: Path, part: JointPart, launcher: Launcher, *, watched: bool) -> None:
     """Launch a part that never began, from its settings; UsageError where they or the user's code are others now.
 
     Nobody else does: the caller has the lock. So a folder without an event was left by somebody who was ended.
@@ -189,7 +186,7 @@ def _launch_again(
             "a reward, environment or trainer of yours were changed since; bring them back, or launch all of it anew"
         )
     tracking = read_settings(directory)
-    execution.carry_out(replace(planned, tracking=tracking, notify=notify), launcher, watched=watched)
+    execution.carry_out(replace(planned, tracking=tracking), launcher, watched=watched)
 
 
 def judge_joint(directory: Path) -> JointResult:

@@ -104,8 +104,8 @@ class Ledger(Event, frozen=True, kw_only=True, tag="ledger"):
 
     category: Literal[
         "restart", "non_finite", "dropped_pair", "cancelled", "unequal_devices", "cold_start", "inexact_resume",
-        "ppo_pathology", "worker_death", "hung_worker", "bad_message", "interrupted", "chaos", "damaged_checkpoint",
-        "disk_full", "start_delayed", "moved",
+        "ppo_pathology", "worker_death", "hung_worker", "bad_message", "interrupted", "damaged_checkpoint", "disk_full",
+        "start_delayed", "moved",
     ]
     run_name: str  # "" when it concerns the whole experiment
     episode: int | None

@@ -8,20 +8,12 @@ from esper_ab.journal.events import AnyEvent, EpisodeRecorded, ExperimentStarted
 from esper_ab.journal.fold import History, begin
 from esper_ab.trackers import numbers
 from esper_ab.trackers.settings import Tracking
-from esper_ab.trackers.subject import COMPARISON, Conclusion, Subject, TrackedExperiment, Tracker
+from esper_ab.trackers.subject import COMPARISON, Conclusion, Subject, Tracker
 
 
 def unix_ms(wall_time: str) -> int:
     """Return Unix milliseconds of a journal's wall time, ISO 8601."""
     return round(datetime.fromisoformat(wall_time).timestamp() * 1000)
-
-
-def experiment_of(started: ExperimentStarted, wall_time: str, tracking: Tracking) -> TrackedExperiment:
-    """Return the properties of an experiment that all its subjects share, from the journal's first line."""
-    return TrackedExperiment(
-        name=started.plan.experiment.name, id=numbers.experiment_id(started, wall_time),
-        description=tracking.description, date=f"{datetime.fromisoformat(wall_time):%Y%m%d}",
-    )
 
 
 class Fold:

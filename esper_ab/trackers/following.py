@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 
@@ -15,9 +16,9 @@ from esper_ab.journal.events import ExperimentStarted
 from esper_ab.journal.file import JOURNAL_NAME, Reading
 from esper_ab.journal.lock import holder
 from esper_ab.journal.tail import follow
-from esper_ab.trackers.fold import Fold, experiment_of
+from esper_ab.trackers.fold import Fold
 from esper_ab.trackers.settings import Tracking
-from esper_ab.trackers.subject import TrackedExperiment, Tracker
+from esper_ab.trackers.subject import Tracker
 
 _BATCH = 500  # events
 _POLL_S = 0.5
@@ -25,22 +26,21 @@ _FIRST_LINE_S = 30.0  # between the experiment directory and the first line of i
 
 
 def tell(
-    experiment_dir: Path, tracking: Tracking, make: Callable[[TrackedExperiment, Tracking], Tracker],
-    moved: Callable[[int], None], *, live: bool,
+    experiment_dir: Path, tracking: Tracking, make: Callable[[str, str], Tracker], moved: Callable[[int], None], *,
+    live: bool,
 ) -> None:  # fmt: skip
     """Pass everything in the journal of `experiment_dir` to a tracker; `live`: until no process holds the directory.
 
-    `moved` is called after every batch with the number of lines passed on so far. Raises JournalError at a damaged
-    line, and whatever the tracker raises.
+    `make` is given the experiment's name and the UTC date of its start, YYYYMMDD. `moved` is called after every batch
+    with the number of lines passed on so far. Raises JournalError at a damaged line, and whatever the tracker raises.
     """
     reading, first = _begin(experiment_dir, patience_s=_FIRST_LINE_S if live else 0.0)
     began = reading.wall_time
-    tracker = make(experiment_of(first, began, tracking), tracking)
+    tracker = make(first.plan.experiment.name, f"{datetime.fromisoformat(began):%Y%m%d}")
     fold = Fold(first, began, tracking, tracker)
     while True:
         held = holder(experiment_dir) is not None  # before reading: a holder gone by then has written everything
         while _batch(reading, fold):
-            tracker.flush()
             moved(reading.lines)
         if not (live and held):
             break

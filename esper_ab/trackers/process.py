@@ -13,16 +13,15 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from esper_ab.contracts.visible import visible_line
 from esper_ab.journal.lock import holder
 from esper_ab.trackers.following import tell
-from esper_ab.trackers.settings import Tracking, mlflow_store, without_credentials
+from esper_ab.trackers.settings import without_credentials
 from esper_ab.trackers.state import TrackerProgress, TrackerState, read_progress, read_settings, take, write_progress
-from esper_ab.trackers.subject import NAMES, Name, TrackedExperiment, Tracker
+from esper_ab.trackers.subject import NAMES, Name, Tracker
 
 _NICE = 10  # training has priority
 _LOCK_S = 600.0  # time for an earlier coordinator's tracker to end
@@ -30,42 +29,18 @@ _END_S = 120.0  # longest time without progress after the experiment has ended
 _WATCH_S = 1.0
 _SAY_S = 2.0  # between two updates of the progress file
 # Disables the libraries' own telemetry.
-_QUIET = {
-    "WANDB_ERROR_REPORTING": "false", "WANDB_SILENT": "true", "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"
-}
-# MLflow's defaults, 7 tries and 120 s, mean four minutes of silence without a server. The user's settings win.
-_PATIENCE = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "5", "MLFLOW_HTTP_REQUEST_TIMEOUT": "30"}
+_QUIET = {"WANDB_ERROR_REPORTING": "false", "WANDB_SILENT": "true", "DO_NOT_TRACK": "true"}
 
 
-def _wandb(experiment_dir: Path, experiment: TrackedExperiment, tracking: Tracking) -> Tracker:
-    from esper_ab.trackers.wandb_runs import WandbRuns  # with its library, which no other tracker loads
+def _make(experiment_dir: Path, tracker: Name, name: str, date: str) -> Tracker:
+    """Return the tracker for an experiment of this name that began on this date."""
+    if tracker == "wandb":
+        from esper_ab.trackers.wandb_runs import WandbRuns  # with its library, which no other tracker loads
 
-    return WandbRuns(experiment_dir, experiment, tracking)
-
-
-def _tensorboard(experiment_dir: Path, experiment: TrackedExperiment, tracking: Tracking) -> Tracker:
+        return WandbRuns(experiment_dir, name, date, read_settings(experiment_dir))
     from esper_ab.trackers.tensorboard_files import TensorBoardFiles  # likewise
 
     return TensorBoardFiles(experiment_dir)
-
-
-def _mlflow(experiment_dir: Path, experiment: TrackedExperiment, tracking: Tracking) -> Tracker:
-    uri = mlflow_store(tracking)  # again: a resumed experiment has another environment
-    if uri.startswith("file:"):
-        os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"  # the user named a file store explicitly
-    import mlflow
-
-    from esper_ab.trackers.mlflow_runs import MLflowRuns  # likewise
-
-    # keep the first store: the default depends on the working directory
-    before = read_progress(experiment_dir, "mlflow")
-    uri = uri or (before.where if before else "") or mlflow.get_tracking_uri()
-    return MLflowRuns(experiment, uri)
-
-
-_MAKERS: dict[Name, Callable[[Path, TrackedExperiment, Tracking], Tracker]] = {
-    "wandb": _wandb, "tensorboard": _tensorboard, "mlflow": _mlflow,
-}  # fmt: skip
 
 
 class _Work:
@@ -84,7 +59,6 @@ class _Work:
         try:
             self._say("following")
             os.environ.update(_QUIET)
-            os.environ.update({name: value for name, value in _PATIENCE.items() if name not in os.environ})
             tell(self._experiment_dir, read_settings(self._experiment_dir), self._made, self._moved, live=live)
             self._say("done")
         except BaseException as error:  # noqa: BLE001 the border of this process: a library may raise anything
@@ -114,8 +88,8 @@ class _Work:
             if free_since is not None and now - max(free_since, self._moved_at) > _END_S:
                 os._exit(self.fail(f"nothing moved for {_END_S:.0f} s after the run had ended"))
 
-    def _made(self, experiment: TrackedExperiment, tracking: Tracking) -> Tracker:
-        tracker = _MAKERS[self._name](self._experiment_dir, experiment, tracking)
+    def _made(self, name: str, date: str) -> Tracker:
+        tracker = _make(self._experiment_dir, self._name, name, date)
         self._where = tracker.where
         self._say("following")
         return tracker

@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -18,7 +17,6 @@ from esper_ab.trackers.subject import NAMES, Name
 PROJECT_CHARS = 128  # what W&B takes as the name of a project, and what it does not take in it
 NOT_IN_A_PROJECT = "/\\#?%:"
 _TAG_CHARS = 64  # what W&B takes
-_MLFLOW_URI = "MLFLOW_TRACKING_URI"
 _CREDENTIALS = re.compile(r"(?<=//)[^/?#\s'\"]*@")
 
 
@@ -31,9 +29,6 @@ class Tracking(msgspec.Struct, frozen=True, kw_only=True):
     #: "" is ``ab_test_{name}_{date}``.
     wandb_project: str = ""
     tensorboard: bool = False
-    mlflow: bool = False
-    #: "" is ``MLFLOW_TRACKING_URI``, or else what mlflow itself takes.
-    mlflow_uri: str = ""
     description: str = ""
     #: The tags of every variant, by group.
     tags: dict[str, tuple[str, ...]] = {}
@@ -41,7 +36,7 @@ class Tracking(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def anything(self) -> bool:
         """Whether any tracker is wanted."""
-        return self.wandb != "off" or self.tensorboard or self.mlflow
+        return self.wandb != "off" or self.tensorboard
 
 
 _SET = tuple(name for name in Tracking.__struct_fields__ if name not in ("description", "tags"))
@@ -63,7 +58,7 @@ def change_tracking(before: Tracking, changes: Mapping[str, Any]) -> Tracking:
 
 def wanted(tracking: Tracking) -> tuple[Name, ...]:
     """Names of the trackers that are asked for."""
-    asked = {"wandb": tracking.wandb != "off", "tensorboard": tracking.tensorboard, "mlflow": tracking.mlflow}
+    asked = {"wandb": tracking.wandb != "off", "tensorboard": tracking.tensorboard}
     return tuple(name for name in NAMES if asked[name])
 
 
@@ -79,13 +74,7 @@ def server_of(name: Name, tracking: Tracking) -> str:
     """The server that a tracker talks to, as far as the settings say; "" for one that writes files here."""
     if name == "wandb" and tracking.wandb == "online":
         return without_credentials(os.environ.get("WANDB_BASE_URL") or "api.wandb.ai")
-    if name != "mlflow":
-        return ""
-    store = mlflow_store(tracking)
-    parts = urlsplit(store)
-    if parts.scheme in ("http", "https"):
-        return f"{parts.scheme}://{parts.hostname or ''}" + (f":{parts.port}" if parts.port else "")
-    return "Databricks" if store.startswith("databricks") else ""
+    return ""
 
 
 def without_credentials(text: str) -> str:
@@ -93,44 +82,11 @@ def without_credentials(text: str) -> str:
     return _CREDENTIALS.sub("", text)
 
 
-def mlflow_store(tracking: Tracking) -> str:
-    """The URI of MLflow's server or store, "" for MLflow's own default; UsageError for one that holds a password.
-
-    Whatever a library makes of it would end up in the experiment directory.
-    """
-    if tracking.mlflow_uri:
-        _check_uri(tracking.mlflow_uri, "the URI of MLflow")
-        return tracking.mlflow_uri
-    uri = os.environ.get(_MLFLOW_URI, "")
-    _check_uri(uri, _MLFLOW_URI)
-    return uri
-
-
-def _check_uri(uri: str, origin: str) -> None:
-    """UsageError for a URI that holds a password, and for one that is none, which may hold one."""
-    try:
-        parts = urlsplit(uri)
-        password, _ = parts.password, parts.port
-    except ValueError:
-        raise UsageError(f"{origin} is no URI, as in http://localhost:5000") from None
-    if password:
-        use = (
-            "use MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD" if parts.scheme in ("http", "https") else
-            "name a server of MLflow, or leave it to the database's client to find it, as in ~/.pgpass"
-        )  # fmt: skip
-        raise UsageError(f"{origin} holds a password, which would be kept in the experiment directory; {use}")
-
-
 def check_tracking(tracking: Tracking) -> None:
     """UsageError for a library that is not installed, and for what a tracker would refuse later."""
     for name in wanted(tracking):
-        needed: list[str] = [name]
-        if name == "mlflow" and (mlflow_store(tracking) or "sqlite:").startswith("sqlite"):  # MLflow's own default
-            needed.append("sqlalchemy")
-        for module in needed:
-            if importlib.util.find_spec(module) is None:
-                raise UsageError(f"{name} needs {module}, which is not installed: pip install 'esper-ab[{name}]'")
-    _check_uri(tracking.mlflow_uri, "the URI of MLflow")  # which is kept, whoever follows
+        if importlib.util.find_spec(name) is None:
+            raise UsageError(f"{name} is not installed: pip install 'esper-ab[{name}]'")
     if len(tracking.wandb_project) > PROJECT_CHARS or set(NOT_IN_A_PROJECT) & set(tracking.wandb_project):
         raise UsageError(f"W&B project {tracking.wandb_project!r}: W&B takes {PROJECT_CHARS} characters at most, and "
                          f"none of {' '.join(NOT_IN_A_PROJECT)}")  # fmt: skip

@@ -20,7 +20,6 @@ from esper_ab.trackers.subject import Name
 
 FOLDER = "tracking"
 _SETTINGS = "settings.json"
-_STORES_IN_FILES = {"sqlite:///": "sqlite:///", "file:": "file://"}  # URI prefix of a path -> that of an absolute one
 _TRIES = 5  # `at_work` takes the lock for an instant
 _TRY_S = 0.02
 
@@ -44,19 +43,9 @@ _decode_progress = msgspec.json.Decoder(TrackerProgress).decode
 
 
 def save_settings(experiment_dir: Path, tracking: Tracking) -> None:
-    """Save the trackers' settings for later processes, valid from any working directory."""
-    tracking = msgspec.structs.replace(tracking, mlflow_uri=_from_anywhere(tracking.mlflow_uri))
+    """Save the trackers' settings for later processes."""
     data = msgspec.json.format(msgspec.json.encode(tracking), indent=2) + b"\n"
     write_below(experiment_dir, f"{FOLDER}/{_SETTINGS}", data)
-
-
-def _from_anywhere(uri: str) -> str:
-    """Make a store's relative path absolute; return any other URI unchanged."""
-    for scheme, absolute in _STORES_IN_FILES.items():
-        if uri.startswith(scheme) and not uri.startswith(f"{scheme}/"):
-            return f"{absolute}{Path(uri.removeprefix(scheme)).absolute()}"
-    plain = uri and ":" not in uri and not uri.startswith("databricks")
-    return str(Path(uri).absolute()) if plain else uri
 
 
 def read_settings(experiment_dir: Path) -> Tracking:

@@ -6,19 +6,9 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 Scalar = bool | int | float | str
-Name = Literal["wandb", "tensorboard", "mlflow"]
-NAMES: tuple[Name, ...] = ("wandb", "tensorboard", "mlflow")
+Name = Literal["wandb", "tensorboard"]
+NAMES: tuple[Name, ...] = ("wandb", "tensorboard")
 COMPARISON = "comparison"  # key of the subject that holds the experiment's results instead of a run
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrackedExperiment:
-    """Properties that all subjects of one journal share."""
-
-    name: str
-    id: str  # 16 hexadecimal digits, the same whenever the journal is read
-    description: str
-    date: str  # YYYYMMDD, UTC, of the start
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,9 +50,6 @@ class Tracker(Protocol):
 
     def conclude(self, subject: Subject, conclusion: Conclusion) -> None:
         """Store a subject's final data; a run ends with it, the comparison may be concluded again with more data."""
-
-    def flush(self) -> None:
-        """Make everything so far visible to others, at the end of a batch."""
 
     def close(self) -> None:
         """Release all resources, at the end of the journal as it is now."""

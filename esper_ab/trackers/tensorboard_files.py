@@ -82,9 +82,6 @@ class TensorBoardFiles:
             self._put(subject, event_pb2.Event(wall_time=at_s, step=conclusion.step, summary=summary))
         self._files.pop(subject.key).close(whole=True)
 
-    def flush(self) -> None:
-        """Do nothing: writes are unbuffered."""
-
     def close(self) -> None:
         for file in self._files.values():
             file.close()

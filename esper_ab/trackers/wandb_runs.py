@@ -22,7 +22,7 @@ from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.trackers.numbers import identity
 from esper_ab.trackers.settings import NOT_IN_A_PROJECT, PROJECT_CHARS, Tracking
 from esper_ab.trackers.state import FOLDER as STATE_FOLDER
-from esper_ab.trackers.subject import COMPARISON, Conclusion, Subject, TrackedExperiment
+from esper_ab.trackers.subject import COMPARISON, Conclusion, Subject
 
 DONE_NAME = "wandb_runs.json"
 _DONE_FILE = f"{STATE_FOLDER}/{DONE_NAME}"
@@ -30,12 +30,9 @@ _NOT_IN_A_PROJECT = re.compile(f"[{re.escape(NOT_IN_A_PROJECT)}]")
 _decode_done = msgspec.json.Decoder(dict[str, dict[str, str]]).decode
 
 
-def project_of(experiment: TrackedExperiment, tracking: Tracking) -> str:
-    """Return the project, ``ab_test_{name}_{date}`` by default; a very long name is cut."""
-    if tracking.wandb_project:
-        return tracking.wandb_project
-    ends = f"_{experiment.date}"
-    return _NOT_IN_A_PROJECT.sub("_", f"ab_test_{experiment.name}")[: PROJECT_CHARS - len(ends)] + ends
+def _default_project(name: str, date: str) -> str:
+    """Return ``ab_test_{name}_{date}``; a very long name is cut."""
+    return f"{_NOT_IN_A_PROJECT.sub('_', f'ab_test_{name}')[: PROJECT_CHARS - len(date) - 1]}_{date}"
 
 
 @dataclass(kw_only=True)
@@ -49,11 +46,9 @@ class _Open:
 class WandbRuns:
     """Tracker for Weights & Biases, as defined in subject.py."""
 
-    def __init__(self, experiment_dir: Path, experiment: TrackedExperiment, tracking: Tracking) -> None:
-        self._experiment_dir = experiment_dir
-        self._experiment = experiment
-        self._tracking = tracking
-        self._project = project_of(experiment, tracking)
+    def __init__(self, experiment_dir: Path, name: str, date: str, tracking: Tracking) -> None:
+        self._experiment_dir, self._name, self._tracking = experiment_dir, name, tracking
+        self._project = tracking.wandb_project or _default_project(name, date)
         self._to = "/".join((tracking.wandb, tracking.wandb_entity, self._project))
         self.where = str(experiment_dir / "wandb") if tracking.wandb == "offline" else self._project
         self._done = self._read_done()
@@ -82,9 +77,6 @@ class WandbRuns:
         self._done[subject.key] = {"id": subject.id, "to": self._to, "mark": mark}
         write_below(self._experiment_dir, _DONE_FILE, msgspec.json.encode(self._done))
 
-    def flush(self) -> None:
-        """Do nothing: W&B sends in the background."""
-
     def close(self) -> None:
         for there in self._open.values():
             there.run.finish(exit_code=1)
@@ -96,8 +88,8 @@ class WandbRuns:
             self._remove_unfinished(subject)
         run = wandb.init(
             mode="offline" if offline else "online", project=self._project, entity=self._tracking.wandb_entity or None,
-            group=self._experiment.name, job_type=subject.group or COMPARISON, id=subject.id, name=subject.key,
-            tags=list(subject.tags), notes=self._experiment.description or None, config=_nested(subject),
+            group=self._name, job_type=subject.group or COMPARISON, id=subject.id, name=subject.key,
+            tags=list(subject.tags), notes=self._tracking.description or None, config=_nested(subject),
             dir=str(self._experiment_dir), reinit="create_new", settings=_settings(),
             resume=None if offline else "allow",
         )  # fmt: skip

@@ -30,7 +30,6 @@ LONGEST_HELP = 100  # characters of a line of the table: more would not fit a te
 TRAINING = {"calibrate", "extend", "launch", "resume", "run"}
 ALLOWED: dict[str, set[str]] = {
     "attach": {"rich"},
-    "board": {"numpy", "matplotlib", "jinja2"},
     "compare": {"numpy"},
     "design": {"numpy"},
     "doctor": set(),
@@ -54,7 +53,6 @@ ALLOWED: dict[str, set[str]] = {
     "track": set(),
 }
 CALLS: dict[str, tuple[str, ...]] = {
-    "board": ("board", ".", "--out", "board.html"),
     "compare": ("compare", "EXPERIMENT", "COPY"),
     "design": ("design", "--groups", "a,b", "--replicates", "6", "--margin", "1", "--dry-run"),
     "doctor": ("doctor",),
@@ -69,7 +67,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "query": ("query", "EXPERIMENT", "SELECT 1"),
     "rewards": ("rewards", "--task", "nothing"),
     "slurm-script": ("slurm-script", "--name", "x", "--nodes", "1", "--cores", "1", "--groups", "wait,random"),
-    "track": ("track", "EXPERIMENT", "--mlflow", "--uri", "https://me:secret@nowhere"),
+    "track": ("track", "EXPERIMENT", "--wandb", "sometimes"),
 }
 LOADED = (
     "import sys, json, contextlib, io\n"
@@ -159,7 +157,7 @@ def test_a_command_loads_no_more_than_its_allowance(name: str, folder: Path) -> 
 
 # Libraries that are slow to load, or that not everybody has: a function may import them for itself.
 LIBRARIES = {
-    "torch", "numpy", "scipy", "matplotlib", "duckdb", "rich", "polars", "wandb", "mlflow", "tensorboard", "ray",
+    "torch", "numpy", "scipy", "matplotlib", "duckdb", "rich", "polars", "wandb", "tensorboard", "ray",
 }  # fmt: skip
 SOURCES = sorted((ROOT / "esper_ab").rglob("*.py"))
 

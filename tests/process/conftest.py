@@ -21,7 +21,4 @@ def trackers_offline():
         for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
             patch.setenv(name, "http://127.0.0.1:9")
         patch.setenv("WANDB_MODE", "offline")
-        patch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")  # for what the tests read
-        patch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
-        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
         yield

@@ -304,7 +304,7 @@ def nothing_is_left_of_a_joint_experiment_that_finds_no_room(folder):
     )
     fill(folder)
     with pytest.raises(OSError, match="No space left"):
-        carry_out_joint(planned, LAUNCHER, watched=False, tracking=Tracking(), notify=(), begin=print)
+        carry_out_joint(planned, LAUNCHER, watched=False, tracking=Tracking(), begin=print)
     assert [path.name for path in folder.iterdir()] == ["ballast"]
 
 

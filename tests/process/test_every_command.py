@@ -28,7 +28,7 @@ from esper_ab.external.plan import make_external_plan, save_plan
 from esper_ab.verdict.analysis_plan import Rule
 
 NAMES = sorted(TABLE)
-NOT_DATA = {"board", "slurm-script"}  # a page and scripts, which JSON would not help
+NOT_DATA = {"run", "slurm-script"}  # as the document has it, and a script, which JSON would not help
 CODES = re.compile(r"\x1b")
 _TINY = (
     "--groups", "wait,random", "--task", "synthetic", "--replicates", "1", "--episodes", "1", "--steps", "4",
@@ -40,7 +40,6 @@ _LAUNCH = ("launch", *_TINY, "--launcher", "inline")
 # own.
 CALLS: dict[str, tuple[str, ...]] = {
     "attach": ("EXPERIMENT",),
-    "board": ("experiments", "--out", "board.html"),
     "calibrate": ("--mode", "wait", "--runs", "4", "--task", "synthetic", "--dry-run"),
     "compare": ("EXPERIMENT", "COPY"),
     "design": ("--groups", "a,b", "--replicates", "6", "--margin", "1", "--dry-run"),

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.chaos import Fault, striking
 from support.gym_world import own_file
 from support.in_process import esper_ab
 
@@ -44,7 +45,10 @@ def test_deaths_change_no_record_of_an_environment_of_ones_own(tmp_path: Path, r
            f"{own}:outcome")  # fmt: skip
     groups, task = f"env,mine={own}:weighted", f"{own}:make"
     whole = launch(tmp_path, "whole", *how, groups=groups, task=task)
-    assert launch(tmp_path, "again", *how, "--chaos", "3", groups=groups, task=task) == whole
+    first, second = (Fault(kind="SIGKILL", run_name=name, milestone=at) for name, at in (("env/0", 3), ("mine/0", 4)))
+    with striking(tmp_path / "again", first, second) as chaos:
+        assert launch(tmp_path, "again", *how, groups=groups, task=task) == whole
+    assert chaos.struck == [first, second]
     assert "worker_death" in {entry.category for entry in load(tmp_path / "again").history.ledger}
 
 

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 from support import conducted, fake_plans, journals, tracked
-from support.mlflow_server import serving
-from support.tracking import PATIENCE_S, SMALL, held, store, track
+from support.tracking import PATIENCE_S, SMALL, held, track
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.commands._exit_status import invoke
@@ -29,7 +28,7 @@ from esper_ab.trackers.state import FOLDER, TrackerProgress, at_work, read_progr
 from esper_ab.trackers.subject import NAMES
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:::mlflow", "ignore:::tensorboard", "ignore:::google"),
+    pytest.mark.filterwarnings("ignore:::tensorboard", "ignore:::google"),
     pytest.mark.timeout(1800),
     pytest.mark.usefixtures("trackers_offline"),
 ]
@@ -58,13 +57,11 @@ def test_a_run_that_is_followed_gives_the_same_records_and_trackers_what_back_fi
     plain = conducted.run(tmp_path / "plain", fake_plans.plan())
     experiment_dir = tmp_path / "run"
     experiment_dir.mkdir()
-    save_settings(
-        experiment_dir, Tracking(wandb="offline", tensorboard=True, mlflow=True, mlflow_uri=store(experiment_dir))
-    )
+    save_settings(experiment_dir, Tracking(wandb="offline", tensorboard=True))
     with ExitStack() as stack:
         plan = fake_plans.plan()
         followed = conducted.run(
-            experiment_dir, plan, *make_observers(stack, experiment_dir, plan, None, watched=False, notify=())
+            experiment_dir, plan, *make_observers(stack, experiment_dir, plan, None, watched=False)
         )
     assert "has stopped" not in capfd.readouterr().err
     assert result_hash(fold(followed)) == result_hash(fold(plain))
@@ -77,7 +74,7 @@ def test_a_run_that_is_followed_gives_the_same_records_and_trackers_what_back_fi
     later.mkdir()
     (later / JOURNAL_NAME).write_bytes((experiment_dir / JOURNAL_NAME).read_bytes())
     track(later)
-    assert held(experiment_dir, "fake") == held(later, "fake")
+    assert held(experiment_dir) == held(later)
 
 
 class Killer:
@@ -110,7 +107,7 @@ def test_trackers_that_raise_and_are_killed_do_not_concern_the_run(tmp_path, cap
     killer = Killer(experiment_dir, "wandb")
     with ExitStack() as stack:
         plan = fake_plans.plan()
-        told = make_observers(stack, experiment_dir, plan, None, watched=False, notify=())
+        told = make_observers(stack, experiment_dir, plan, None, watched=False)
         followed = conducted.run(experiment_dir, plan, *told, killer)
     assert result_hash(fold(followed)) == result_hash(fold(plain))
     said = capfd.readouterr().err
@@ -203,63 +200,20 @@ def test_wandb_online_without_a_key_is_one_line(tmp_path, monkeypatch):
     assert "key" in said.lower()
 
 
-@pytest.fixture
-def port():
-    """Of this machine; nobody listens there."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("_patient")
-def test_a_server_that_is_not_there_costs_the_run_nothing_and_is_filled_when_it_is(tmp_path, monkeypatch, capfd, port):
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-    plain = conducted.run(tmp_path / "plain", fake_plans.plan())
-    experiment_dir = tmp_path / "run"
-    experiment_dir.mkdir()
-    save_settings(experiment_dir, Tracking(mlflow=True, mlflow_uri=f"http://127.0.0.1:{port}"))
-    with ExitStack() as stack:
-        plan = fake_plans.plan()
-        followed = conducted.run(
-            experiment_dir, plan, *make_observers(stack, experiment_dir, plan, None, watched=False, notify=())
-        )
-    assert result_hash(fold(followed)) == result_hash(fold(plain))
-    (said,) = [line for line in capfd.readouterr().err.splitlines() if "mlflow" in line]
-    assert said.startswith("warning: mlflow has stopped: MlflowException: API request to http://127.0.0.1:")
-    assert said.endswith(f"`esper-ab track {experiment_dir}` fills in what is missing")
-    eventually(lambda: not stray(experiment_dir))
-
-    with serving(port, store(experiment_dir)) as unknown:
-        assert track(experiment_dir, "--mlflow")["mlflow"]["state"] == "done"
-        first = tracked.mlflow_runs(store(experiment_dir), "fake")
-        track(experiment_dir, "--mlflow")  # twice is once
-    assert unknown == []
-    assert set(first) == {"a/0", "b/0", "comparison"}
-    assert {name: run[3] for name, run in first.items()} == dict.fromkeys(first, "FINISHED")
-    assert len(first["a/0"][0]["train/outcome"]) == fold(plain).runs["a/0"].spec.episodes
-    assert tracked.mlflow_runs(store(experiment_dir), "fake") == first
-
-
-def test_what_takes_long_without_a_word_is_said_to(tmp_path, monkeypatch, capfd, port):
+def test_what_takes_long_without_a_word_is_said_to(tmp_path, monkeypatch, capfd):
     """The line is there before the library is: it does not ask after a server that nobody has asked yet."""
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
     monkeypatch.setattr("esper_ab.trackers.beside._SILENT_S", 0.0)
     experiment_dir = journals.write(tmp_path / "run", SMALL.events())
-    line = ["track", str(experiment_dir), "--mlflow", "--uri", f"http://127.0.0.1:{port}"]
-    assert invoke(group, line, "esper-ab") == 1
-    silent, failed = capfd.readouterr().err.splitlines()
+    assert invoke(group, ["track", str(experiment_dir), "--tensorboard"], "esper-ab") == 0
     why = "its library takes long to load where much else runs"
-    assert silent == f"warning: mlflow has told nothing for 0 s and goes on trying: {why}"
-    assert failed.startswith("warning: mlflow: MlflowException: API request to")
+    (said,) = capfd.readouterr().err.splitlines()
+    assert said == f"warning: tensorboard has told nothing for 0 s and goes on trying: {why}"
 
 
 HANGS = (
     "import os, sys, time; from pathlib import Path; from esper_ab.trackers import process\n"
     "process._END_S, process._WATCH_S = 0.2, 0.05\n"
-    "process._MAKERS['tensorboard'] = lambda *_: time.sleep(1000)\n"
+    "process._make = lambda *_: time.sleep(1000)\n"
     "os._exit(process.main(Path(sys.argv[1]), 'tensorboard', live=True))\n"
 )
 

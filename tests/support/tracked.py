@@ -1,4 +1,4 @@
-"""What trackers have written, read back: Weights & Biases' offline files, TensorBoard's and MLflow's by their own."""
+"""What trackers have written, read back: Weights & Biases' offline files, TensorBoard's by its own reader."""
 
 from __future__ import annotations
 
@@ -92,22 +92,6 @@ def tensorboard_runs(experiment_dir):
 
 def _value(value):
     return getattr(value, value.WhichOneof("kind"))
-
-
-def mlflow_runs(uri, experiment):
-    """Run -> (metrics: name -> [(step, value, time)], params, tags, status)."""
-    from mlflow import MlflowClient
-
-    client = MlflowClient(tracking_uri=uri)
-    found = {}
-    for run in client.search_runs([client.get_experiment_by_name(experiment).experiment_id]):
-        metrics = {
-            name: [(one.step, one.value, one.timestamp) for one in client.get_metric_history(run.info.run_id, name)]
-            for name in run.data.metrics
-        }
-        assert run.info.run_name not in found
-        found[run.info.run_name] = metrics, run.data.params, run.data.tags, run.info.status
-    return found
 
 
 def files_below(folder: Path) -> dict[str, bytes]:

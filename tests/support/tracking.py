@@ -12,22 +12,15 @@ PATIENCE_S = 600.0  # libraries that load in seconds take minutes on a machine t
 SMALL = journals.Synthetic(replicates=2, episodes=3, n_envs=2, steps=10, eval_hosts=2)
 
 
-def store(experiment_dir):
-    return f"file://{experiment_dir}-mlruns"
-
-
 def track(experiment_dir, *flags):
     """`esper-ab track` with all trackers unless told otherwise; its JSON."""
-    flags = flags or ("--wandb", "--tensorboard", "--mlflow", "--uri", store(experiment_dir))
+    flags = flags or ("--wandb", "--tensorboard")
     line = [sys.executable, "-m", "esper_ab.commands.cli", "track", str(experiment_dir), "--json", *flags]
     done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout)
 
 
-def held(experiment_dir, name):
+def held(experiment_dir):
     """All that the trackers hold."""
-    return (
-        tracked.wandb_runs(experiment_dir), tracked.files_below(experiment_dir / "tensorboard"),
-        tracked.mlflow_runs(store(experiment_dir), name),
-    )  # fmt: skip
+    return tracked.wandb_runs(experiment_dir), tracked.files_below(experiment_dir / "tensorboard")

@@ -25,13 +25,6 @@ def test_faults_are_counted_by_group(category, words):
     assert only(with_entry(category)) == (("faults", "notes", ("simplified",)), words)
 
 
-def test_a_rehearsal_of_faults_is_said():
-    once, twice = with_entry("chaos"), [*with_entry("chaos"), with_entry("chaos")[-1]]
-    assert only(once)[0] == ("chaos", "notes", ())
-    assert only(once)[1].startswith("1 worker was killed or stopped on purpose")
-    assert only(twice)[1].startswith("2 times a worker was")
-
-
 def test_faults_outside_of_any_run_and_signals_are_noted():
     deaths = [with_entry("worker_death", "")[-1]] * 2
     events = [*planted_effect(), *deaths, with_entry("interrupted", "")[-1]]

@@ -65,24 +65,12 @@ def test_what_is_imported_is_not_the_files_own(written) -> None:
 TWO = 'def create_x_experiment():\n    return make("x")\ndef create_y_experiment():\n    return make("y", 0.2)'
 
 
-def test_several_are_named_and_one_can_be_chosen(written) -> None:
-    path = written(TWO)
+def test_several_are_named_and_refused(written) -> None:
     with pytest.raises(UsageError) as caught:
-        load_declaration(path)
+        load_declaration(written(TWO))
     assert str(caught.value).endswith(
-        "several experiments: create_x_experiment (x), create_y_experiment (y); choose one with --experiment NAME"
+        "several experiments: create_x_experiment (x), create_y_experiment (y); give each a file of its own"
     )
-    for name in ("y", "create_y_experiment"):
-        assert load_declaration(path, name).asked.name == "y"
-    with pytest.raises(UsageError, match=r"--experiment z: .* there is create_x_experiment \(x\), create_y_exp"):
-        load_declaration(path, "z")
-
-
-def test_only_the_chosen_one_is_made(written) -> None:
-    path = written(TWO + "\ndef create_z_experiment():\n    raise RuntimeError('not me')")
-    assert load_declaration(path, "create_x_experiment").asked.name == "x"
-    with pytest.raises(UsageError, match="RuntimeError: not me"):
-        load_declaration(path)
 
 
 @pytest.mark.parametrize("change", ['make("x", 0.2)', 'make("y")', 'create_experiment("x", "why").add_variant('
@@ -151,8 +139,6 @@ def test_a_toml_file_is_that_of_launch_and_names_the_experiment(written) -> None
     assert [group.name for group in what.asked.groups] == ["shaped", "wait", "fast"]
     named = load_declaration(written('name = "other"\nplacement = "share"\n' + text, "rates.toml"))
     assert (named.asked.name, named.asked.placement) == ("other", "share")
-    with pytest.raises(UsageError, match="--experiment is for Python files"):
-        load_declaration(written(text, "rates.toml"), "x")
 
 
 def test_what_a_file_prints_is_not_the_commands_output(written, capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,7 +33,7 @@ def test_a_setting_out_of_its_bounds_is_refused(key):
     ("design", "--groups", "a,b", "--margin", "1", "--replicates", "0"),
     ("design", "--groups", "a,b", "--margin", "1", "--replicates", HUGE),
     ("design", "--groups", "a,b", "--margin", "1", "--replicates", "6", "--choose", HUGE),
-    ("evaluate", "policy.pt", "--rng-seed", "-1"), ("launch", "--dry-run", "--chaos", "-1"),
+    ("evaluate", "policy.pt", "--rng-seed", "-1"),
     ("launch", "--dry-run", "--replicates", "auto", "--max", "0"),
     *(("power", "--sd-run", "3", "--margin", "2", flag, value)
       for flag in ("--replicates", "--comparisons") for value in ("0", HUGE)),

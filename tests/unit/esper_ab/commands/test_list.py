@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.journals import failed_run, planted_effect, write
 
+from esper_ab.commands._exit_status import invoke
+from esper_ab.commands.cli import group
 from esper_ab.commands.list import _table
 from esper_ab.commands.logs import lines, sources
 from esper_ab.contracts.errors import JournalError, UsageError
@@ -82,6 +84,14 @@ def test_a_list_is_newest_first_and_hides_nothing(tmp_path):
     assert "shaped - simplified: BETTER" in table
     assert "line 1" in table
     assert "line 4: intact, but run 'nobody/0' is not in the plan" in table
+
+
+@pytest.mark.parametrize(("flags", "said"), [
+    (("--follow",), "--follow goes with --html"), (("--html", "page.html", "--json"), "exclude each other"),
+])  # fmt: skip
+def test_what_makes_no_page_is_refused(tmp_path, capsys, flags, said):
+    assert invoke(group, ["list", str(tmp_path), *flags], "esper-ab") == 2
+    assert said in capsys.readouterr().err
 
 
 def test_many_verdicts_are_counted():

@@ -20,7 +20,7 @@ TASKS = (*ONE, "--task", "synthetic,digits")
 VERDICT = "shaped better-than sparse"
 # Of every flag that `launch` and `resume` share: a value that `launch` takes under Slurm; None: it refuses the flag.
 SHARED = {
-    "--fail-unless": (VERDICT, "sparse not-worse-than shaped"), "--notify": ("true",), "--files": ("link",),
+    "--fail-unless": (VERDICT, "sparse not-worse-than shaped"), "--files": ("link",),
     "--launcher": None, "--transport": None, "--detach": None, "--quiet": None, "--json": None,
     "--ray-address": None, "--ray-label": None, "--ray-wait": None,
 }  # fmt: skip
@@ -116,7 +116,6 @@ def test_what_an_experiment_keeps_is_not_said_again_to_resume_it():
     (("--replicates", "10", "--looks", "4,10"), "the first look needs"),
     (("--track", "paper"), "no such tracker"),
     (("--wandb-project", "lab"), "goes with --track wandb"),
-    (("--notify", "no-such-program {text}"), "there is no program"),
     (("--calibration", "nope.json"), "nope.json"),
     (("--appraisal", "nope.json"), "nope.json"),
     ((*GRID[2:], "--fail-unless", "shaped better-than nope"), "no group 'nope'"),
@@ -133,5 +132,3 @@ def test_a_file_that_names_what_slurm_does_not_have_is_refused(tmp_path, monkeyp
     assert "launcher slurm has no" in refusal("--config", "lab.toml")
 
 
-def test_a_program_to_notify_with_may_come_by_a_command_of_setup():
-    assert "no-such-program" in printed(*ONE, "--setup", "module load it", "--notify", "no-such-program")

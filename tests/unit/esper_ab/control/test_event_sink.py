@@ -12,7 +12,6 @@ from esper_ab.contracts.errors import JournalError
 from esper_ab.contracts.messages import Progress
 from esper_ab.control.disk import PHASE
 from esper_ab.control.event_sink import EventSink
-from esper_ab.control.observers import Pause
 from esper_ab.journal.events import ExperimentEnded, Ledger, RunEvaluated
 from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import begin
@@ -83,7 +82,7 @@ def test_a_run_that_is_evaluated_waits_no_more_for_room(sink, told):
     sink.close()
     notices = []
     while not told.empty():
-        notices += [seen] if isinstance(seen := told.get(), Pause) else []
-    assert [str(text).partition(" on the disk")[0] for text in notices] == [
+        notices += [seen] if isinstance(seen := told.get(), str) else []
+    assert [text.partition(" on the disk")[0] for text in notices] == [
         "no room", "there is room for checkpoints again: going on", "no room",
     ]  # fmt: skip

@@ -21,7 +21,6 @@ from esper_ab.journal.outcomes import outcomes
 from esper_ab.trackers.fold import Fold
 from esper_ab.trackers.numbers import episode_numbers, evaluation_numbers, experiment_id, identity
 from esper_ab.trackers.settings import Tracking, check_tracking
-from esper_ab.trackers.state import read_settings, save_settings
 from esper_ab.trackers.subject import COMPARISON, NAMES
 
 FIRST = "2026-01-31T23:30:00.000+00:00"
@@ -145,17 +144,9 @@ def test_an_absent_library_is_refused_with_the_extra_that_has_it(name, monkeypat
         tracking_of(FLAGS | {"track": name})
 
 
-def test_mlflow_without_a_server_needs_its_database(monkeypatch):
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
-    with pytest.raises(UsageError, match="needs sqlalchemy"):
-        check_tracking(Tracking(mlflow=True))
-    check_tracking(Tracking(mlflow=True, mlflow_uri="http://localhost:5000"))
-
-
 @pytest.mark.parametrize(("flags", "message"), [
-    ({"track": "wandb,tensorbord"}, "--track tensorbord: no such tracker; there are wandb, tensorboard, mlflow"),
-    ({"track": "mlflow", "wandb_entity": "lab"}, "--wandb-entity goes with --track wandb"),
+    ({"track": "wandb,tensorbord"}, "--track tensorbord: no such tracker; there are wandb, tensorboard"),
+    ({"track": "tensorboard", "wandb_entity": "lab"}, "--wandb-entity goes with --track wandb"),
     ({"wandb_mode": "offline"}, "--wandb-mode goes with --track wandb"),
     ({"track": "wandb", "wandb_mode": "of"}, "--wandb-mode 'of': online or offline"),
 ])  # fmt: skip
@@ -165,33 +156,12 @@ def test_flags_that_make_no_sense_are_refused(flags, message):
     assert str(refused.value).startswith(message)
 
 
-def test_what_would_be_refused_or_leaked_later_is_refused_at_once():
-    with pytest.raises(UsageError, match="MLFLOW_TRACKING_PASSWORD"):
-        check_tracking(Tracking(mlflow=True, mlflow_uri="https://me:secret@host"))
-    with pytest.raises(UsageError, match="the URI of MLflow is no URI"):
-        check_tracking(Tracking(mlflow=True, mlflow_uri="https://me:sec/ret@host"))
+def test_what_would_be_refused_later_is_refused_at_once():
     with pytest.raises(UsageError, match="1 to 64 characters"):
         check_tracking(Tracking(tags={"a": ("x" * 65,)}))
     for project in ("ab_test_x_2026/01/31", "x" * 129):
         with pytest.raises(UsageError, match=r"W&B takes 128 characters at most, and none of / \\ #"):
             check_tracking(Tracking(wandb="offline", wandb_project=project))
-
-
-@pytest.mark.parametrize(("uri", "kept"), [
-    ("sqlite:///ml.db", "sqlite:///{here}/ml.db"),
-    ("file:runs", "file://{here}/runs"),
-    ("some/runs", "{here}/some/runs"),
-    ("sqlite:////abs/ml.db", "sqlite:////abs/ml.db"),
-    ("file:///abs", "file:///abs"),
-    ("/abs", "/abs"),
-    ("http://host:5000", "http://host:5000"),
-    ("databricks", "databricks"),
-    ("", ""),
-])  # fmt: skip
-def test_a_store_is_found_again_from_another_directory(tmp_path, monkeypatch, uri, kept):
-    monkeypatch.chdir(tmp_path)
-    save_settings(tmp_path, Tracking(mlflow=True, mlflow_uri=uri))
-    assert read_settings(tmp_path).mlflow_uri == kept.format(here=tmp_path)
 
 
 def test_wandb_mode_is_the_flag_or_the_environment(monkeypatch):
