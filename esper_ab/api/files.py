@@ -1,7 +1,7 @@
 """A file that declares an experiment -> what it declares; an error in it is one line with its path and line.
 
 A Python file is run once, as a module of its own, and searched for what it defines itself: `create_NAME_experiment()`,
-`get_experiment()`, `experiment`, or else subclasses of Experiment. What it imports is not its own.
+`get_experiment()`, `experiment`, or else subclasses of ABExperiment. What it imports is not its own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import msgspec
 
 from esper_ab.api.asked import DeclaredExperiment, parse_declaration
 from esper_ab.api.builder import ExperimentBuilder
-from esper_ab.api.declared import Experiment
+from esper_ab.api.declared import ABExperiment
 from esper_ab.api.running import READING
 from esper_ab.api.spelling import in_python, spelled
 from esper_ab.contracts.errors import USER_FAULTS, EsperError, UsageError
@@ -41,7 +41,7 @@ class _Found:
     """An experiment that a name in a file gives."""
 
     symbol: str
-    experiment: Experiment
+    experiment: ABExperiment
     what: DeclaredExperiment
 
 
@@ -96,7 +96,7 @@ def _find_experiments(path: Path, name: str) -> list[_Found]:
     callable_so = [symbol for symbol in symbols if not _needed_arguments(module.__dict__[symbol])]
     if not callable_so:
         values = {symbol: module.__dict__.get(symbol) for symbol in own}
-        classes = {name: one for name, one in values.items() if isinstance(one, type) and issubclass(one, Experiment)}
+        classes = {name: one for name, one in values.items() if isinstance(one, type) and issubclass(one, ABExperiment)}
         callable_so = [symbol for symbol, value in classes.items() if not _needed_arguments(value)]
     if not callable_so:
         raise UsageError(_explain_nothing(path, symbols, module, own))
@@ -187,7 +187,7 @@ def _make(path: Path, symbol: str, line: int, value: Any) -> _Found:
     made = _run_guarded(path, value) if callable(value) else value
     if isinstance(made, ExperimentBuilder):
         raise UsageError(f"{path}:{line}: {symbol} is not built yet; end it with .build()")
-    if not isinstance(made, Experiment):
+    if not isinstance(made, ABExperiment):
         called = "()" if callable(value) else ""
         raise UsageError(f"{path}:{line}: {symbol}{called} is no experiment but a value of type {type(made).__name__}")
     try:

@@ -18,7 +18,7 @@ import msgspec
 
 from esper_ab.api.asked import DeclaredExperiment, parse_declaration
 from esper_ab.api.builder import ExperimentBuilder
-from esper_ab.api.declared import Experiment
+from esper_ab.api.declared import ABExperiment
 from esper_ab.api.results import Results, early_end
 from esper_ab.api.spelling import ARGUMENTS, in_python, spelled
 from esper_ab.contracts.errors import EsperError, UsageError, WorkerFailed, WorkerHung
@@ -73,7 +73,7 @@ class Runner:
 
 
 def run_ab_test(
-    experiment: Experiment, output_dir: str | Path = "experiments", parallel_runs: bool = True,
+    experiment: ABExperiment, output_dir: str | Path = "experiments", parallel_runs: bool = True,
     max_parallel_runs: int | None = None, retry_failed_runs: bool = True, max_retries: int = 2, **more: Unpack[More],
 ) -> Results:  # fmt: skip
     """Train every variant `runs_per_variant` times and compare them; returns when all is done.
@@ -111,8 +111,9 @@ def run_ab_test(
 def _check_experiment(experiment: object) -> None:
     if isinstance(experiment, ExperimentBuilder):
         raise UsageError("run_ab_test: the experiment is not built yet; end it with .build()")
-    if not isinstance(experiment, Experiment):
-        raise UsageError(f"run_ab_test: expected an Experiment, as create_experiment(…).build() is, not {experiment!r}")
+    if not isinstance(experiment, ABExperiment):
+        expected = "expected an ABExperiment, as create_experiment(…).build() is"
+        raise UsageError(f"run_ab_test: {expected}, not {experiment!r}")
 
 
 def prepare(what: DeclaredExperiment, runner: Runner, *, only_plan: bool = False) -> execution.PlannedExperiment:

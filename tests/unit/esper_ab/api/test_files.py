@@ -10,7 +10,7 @@ import pytest
 from esper_ab.api.files import load_declaration
 from esper_ab.contracts.errors import UsageError
 
-HEAD = "from esper_ab import Experiment, Variant, create_experiment, run_ab_test\n"
+HEAD = "from esper_ab import ABExperiment, ABVariant, create_experiment, run_ab_test\n"
 MAKE = '''
 def make(name, lr=0.1):
     return create_experiment(name).add_variant("a", ppo__lr=lr).add_variant("b", reward="sparse").build()
@@ -34,7 +34,7 @@ def at(path: Path, line: int) -> str:
 
 @pytest.mark.parametrize("text", [
     'experiment = make("x")',
-    'experiment: Experiment = make("x")',
+    'experiment: ABExperiment = make("x")',
     'def experiment():\n    return make("x")',
     'def get_experiment():\n    return make("x")',
     'def create_x_experiment():\n    return make("x")',
@@ -42,7 +42,7 @@ def at(path: Path, line: int) -> str:
     'if True:\n    experiment = make("x")\nelse:\n    experiment = None',
     'try:\n    import nothing_like_it\nexcept ImportError:\n    pass\nexperiment, other = make("x"), 3',
     'def create_any_experiment(lr):\n    return make("x", lr)\nexperiment = create_any_experiment(0.1)',
-    'class Mine(Experiment):\n    def __init__(self):\n        super().__init__("x", variants=make("x").variants)',
+    'class Mine(ABExperiment):\n    def __init__(self):\n        super().__init__("x", variants=make("x").variants)',
 ])  # fmt: skip
 def test_an_experiment_is_found_in_every_form(written, text: str) -> None:
     what = load_declaration(written(text))
@@ -103,7 +103,7 @@ def test_equal_ones_count_as_one_and_anything_else_as_two(written, change: str) 
     ("experiment = create_experiment('x').add_variant('a').add_variant('b', q=1).build()", 1, "variant 'b': q: unkn"),
     ("experiment = create_experiment('x')", 1, "experiment is not built yet; end it with .build()"),
     ("def get_experiment():\n    return {}", 1, "get_experiment() is no experiment but a value of type dict"),
-    ("experiment = Experiment('x', variants=[Variant('a')])", 1, "experiment: experiment 'x' has one variant"),
+    ("experiment = ABExperiment('x', variants=[ABVariant('a')])", 1, "experiment: experiment 'x' has one variant"),
     ("def get_experiment(lr):\n    return make('x', lr)", 1, "get_experiment needs lr; it is called without arguments"),
     ("run_ab_test(make('x'))", 1, "run_ab_test is called while file.py is read"),
     ("raise RuntimeError('two\\nlines \\x1b[31m')", 1, "RuntimeError: two"),

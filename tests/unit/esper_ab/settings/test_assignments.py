@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from esper_ab import Experiment, Variant, design_comparison
+from esper_ab import ABExperiment, ABVariant, design_comparison
 from esper_ab.api.appraising import appraise_rewards
 from esper_ab.api.running import _ARGUMENTS, run_ab_test
 from esper_ab.contracts.errors import UsageError
@@ -14,7 +14,7 @@ from esper_ab.settings.assignments import did_you_mean, read_assignment
 from esper_ab.settings.flags import parse_flags
 from esper_ab.verdict.requirement import parse_requirement
 
-EXPERIMENT = Experiment("x", variants=[Variant("a"), Variant("b")])
+EXPERIMENT = ABExperiment("x", variants=[ABVariant("a"), ABVariant("b")])
 MANY = tuple(f"g{number}" for number in range(40))
 
 
