@@ -18,7 +18,7 @@ from esper_ab.plan.experiment_directory import check_name
 from esper_ab.settings.assignments import EXPERIMENT_KEYS, SHORT, Assignment
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.launcher import UNSAID, AskedLauncher
-from esper_ab.settings.parse import FileSettings, Request, assemble
+from esper_ab.settings.parse import FileSettings, Request, parse
 from esper_ab.trackers.settings import Tracking, change_tracking
 
 
@@ -56,7 +56,7 @@ def parse_experiment(experiment: ABExperiment, folder: Path | None = None) -> As
     )
     tracking_of(experiment)
     with spelled(in_python()):
-        return assemble(Request(), file)
+        return parse(Request(), file)
 
 
 def _check_variants(experiment: ABExperiment) -> None:
