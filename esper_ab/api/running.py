@@ -128,8 +128,7 @@ def prepare(what: DeclaredExperiment, runner: Runner, *, only_plan: bool = False
     asked = msgspec.structs.replace(_schedule(what, runner), name=runner.name or what.asked.name)
     experiment_dir = runner.output_dir / asked.name
     if experiment_dir.exists() and not is_leftover(experiment_dir):
-        where = runner.words.get("name", "name=")
-        raise UsageError(f"{experiment_dir} exists already; give this run another name ({where}), or another folder")
+        raise UsageError(f"{experiment_dir} exists already; give the experiment another name, or choose another folder")
     check_tracking(what.tracking)
     with spelled(in_python(runner.words)):
         planned = execution.plan_experiment(asked, runner.output_dir, launcher, only_plan=only_plan)
@@ -185,7 +184,7 @@ def _check_runner(runner: Runner) -> None:
     if not isinstance(runner.name, str):
         raise UsageError(f"name must be text, not {runner.name!r}")
     if runner.name:
-        check_name(runner.name, runner.words.get("name", "name"))
+        check_name(runner.name, "name")
     for name in ("parallel_runs", "retry_failed_runs", "watched"):
         if not isinstance(value := getattr(runner, name), bool):
             argument = "verbose" if name == "watched" else name

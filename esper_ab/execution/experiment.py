@@ -240,12 +240,12 @@ def format_plan(planned: PlannedExperiment) -> str:
     return plan_text(plan, cost, planned.experiment_dir, width, left)
 
 
-def encode_plan(planned: PlannedExperiment, **more: Any) -> bytes:
-    """Encode plan, estimate and experiment directory as JSON, with `more` beside them."""
+def encode_plan(planned: PlannedExperiment) -> bytes:
+    """Encode plan, estimate and experiment directory as JSON."""
     plan = planned.plan
     cost = estimate(plan.experiment, plan.lanes, planned.machine)
     where = msgspec.Raw(json.dumps(str(planned.experiment_dir)).encode())  # it may have bytes that are no UTF-8
-    return msgspec.json.encode({"plan": plan, "estimate": cost, "experiment_dir": where, **more})
+    return msgspec.json.encode({"plan": plan, "estimate": cost, "experiment_dir": where})
 
 
 def carry_out(

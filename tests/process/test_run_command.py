@@ -1,8 +1,7 @@
-"""`esper-ab run FILE`: what a shell gets from it, with workers as threads of the command."""
+"""`esper-ab run FILE`: what a shell gets from it."""
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -35,10 +34,6 @@ def reward(facts, settings):
 """
 
 
-def run(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    return esper_ab("run", *args, "--launcher", "inline", folder=folder)
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """x.py, x.toml, and broken.py, which needs a reward that fails."""
@@ -49,19 +44,20 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_file_is_run_and_every_record_can_be_told_beside_the_json(folder: Path) -> None:
-    done = run(folder, "x.py", "-v", "--json", "--output-dir", "out", "--name", "named", "--no-parallel")
+def test_a_file_is_run_and_every_record_can_be_told(folder: Path) -> None:
+    done = esper_ab("run", "x.py", "-v", "--output-dir", "out", "--no-parallel", folder=folder)
     assert done.returncode == 0, done.stderr
-    assert [one["state"] for one in json.loads(done.stdout)["runs"]] == ["finished"] * 4
+    history = load(folder / "out" / "x").history
+    assert [run.state for run in history.runs.values()] == ["finished"] * 4
     for said in ("a/0 started on", "b/1 episode 0: outcome", "b/1 evaluated: outcome", "experiment finished"):
         assert said in done.stderr
     assert done.stderr.startswith("not the command's output")
-    experiment = load(folder / "out" / "named").history.plan.experiment
-    assert (experiment.name, experiment.max_parallel, experiment.placement) == ("named", 1, "sequence")
+    experiment = history.plan.experiment
+    assert (experiment.name, experiment.max_parallel, experiment.placement) == ("x", 1, "sequence")
 
 
 def test_when_too_much_fails_the_report_and_the_reasons_come_before_the_error(folder: Path) -> None:
-    done = run(folder, "broken.py", "--no-retry", "--quiet")
+    done = esper_ab("run", "broken.py", "--no-retry", folder=folder)
     assert done.returncode == 4
     assert done.stdout.startswith("Which one?\n  a: the usual\nx: 2 groups x 2 replicates")
     assert "report: experiments/x/report.html" in done.stdout
@@ -84,7 +80,7 @@ def test_a_reward_beside_the_file_is_found_from_anywhere_by_worker_processes_too
     (folder / "mine_experiment.py").write_text(text)
     elsewhere = folder / "elsewhere"
     elsewhere.mkdir()
-    line = [Path(sys.executable).with_name("esper-ab"), "run", "../mine_experiment.py", "--quiet", "--no-retry"]
+    line = [Path(sys.executable).with_name("esper-ab"), "run", "../mine_experiment.py", "--no-retry"]
     done = subprocess.run(line, cwd=elsewhere, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stderr
     history = load(elsewhere / "experiments" / "x").history
@@ -95,18 +91,16 @@ def test_a_toml_file_is_planned_as_launch_would(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(folder)
-    assert invoke(group, ["run", "x.toml", "--dry-run", "--json", "--max-parallel", "2"], "esper-ab") == 0
-    answer = json.loads(capfd.readouterr().out)
-    assert [group["name"] for group in answer["plan"]["experiment"]["groups"]] == ["shaped", "wait"]
-    assert answer["experiment_dir"] == "experiments/x"
-    assert len(answer["plan"]["lanes"]) == 2
+    assert invoke(group, ["run", "x.toml", "--dry-run"], "esper-ab") == 0
+    first, *_ = capfd.readouterr().out.splitlines()  # costs are measured each time
+    assert invoke(group, ["launch", "--config", "x.toml", "--name", "x", "--dry-run"], "esper-ab") == 0
+    assert first == capfd.readouterr().out.splitlines()[0]
+    assert first.startswith("x: 2 groups x 2 replicates")
     assert not (folder / "experiments").exists()
 
 
 @pytest.mark.parametrize(("args", "said"), [
-    (("x.py", "-v", "--quiet"), "--verbose and --quiet exclude each other"),
     (("x.py", "--max-parallel", "0"), "'--max-parallel': 0 is not in the range x>=1. (see `esper-ab run --help`)"),
-    (("x.py", "--no-retry", "--max-retries", "3"), "--no-retry and --max-retries exclude each other"),
     (("x.py", "--no-parallel", "--max-parallel", "3"), "--no-parallel is one run at a time"),
     (("x.py", "--experiment", "y"), "--experiment y: x.py has no such one; there is experiment (x)"),
     (("nowhere.py",), "nowhere.py: No such file or directory"),
