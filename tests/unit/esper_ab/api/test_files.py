@@ -51,12 +51,12 @@ def test_an_experiment_is_found_in_every_form(written, text: str) -> None:
 
 
 def test_what_is_imported_is_not_the_files_own(written) -> None:
-    written('experiment = make("there")\ndef get_experiment():\n    return experiment', "elsewhere.py")
-    own = written('from elsewhere import *\nfrom elsewhere import experiment\ncreate_x_experiment = lambda: make("x")')
+    written('def get_experiment():\n    return make("there")', "elsewhere.py")
+    own = written('from elsewhere import *\ncreate_x_experiment = lambda: make("x")')
     try:
         assert load_declaration(own).asked.name == "x"
-        own.write_text("from elsewhere import experiment\n")
-        with pytest.raises(UsageError, match=r"no experiment of its own \(experiment is imported\)"):
+        own.write_text("from elsewhere import get_experiment\n")
+        with pytest.raises(UsageError, match=r"no experiment of its own \(get_experiment is imported\)"):
             load_declaration(own)
     finally:
         del sys.modules["elsewhere"]
@@ -101,9 +101,9 @@ def test_equal_ones_count_as_one_and_anything_else_as_two(written, change: str) 
     ("def get_experiment():\n    return 1 / 0", 2, "ZeroDivisionError: division by zero"),
     ("exit(3)", 1, "SystemExit: 3"),
     ("experiment = create_experiment('x').add_variant('a').add_variant('b', q=1).build()", 1, "variant 'b': q: unkn"),
-    ("experiment = create_experiment('x')", 1, "experiment is not built yet; end it with .build()"),
+    ("def experiment():\n    return create_experiment('x')", 1, "experiment is not built yet; end it with .build()"),
     ("def get_experiment():\n    return {}", 1, "get_experiment() is no experiment but a value of type dict"),
-    ("experiment = ABExperiment('x', variants=[ABVariant('a')])", 1, "experiment: experiment 'x' has one variant"),
+    ("def get_experiment():\n    return ABExperiment('x')", 1, "get_experiment: experiment 'x' has no variant"),
     ("def get_experiment(lr):\n    return make('x', lr)", 1, "get_experiment needs lr; it is called without arguments"),
     ("run_ab_test(make('x'))", 1, "run_ab_test is called while file.py is read"),
     ("raise RuntimeError('two\\nlines \\x1b[31m')", 1, "RuntimeError: two"),
@@ -129,6 +129,7 @@ def test_an_error_in_what_it_imports_has_the_files_line(written) -> None:
 
 @pytest.mark.parametrize(("name", "text", "said"), [
     ("file.py", "", "no experiment; define create_NAME_experiment(), get_experiment() or experiment in it"),
+    ("file.py", "experiment = ABExperiment('x')", "experiment: experiment 'x' has no variant"),
     ("file.yaml", "", "a Python file (.py) or a TOML file (.toml) is expected"),
     ("nowhere/file.py", None, "No such file or directory"),
     ("nowhere.toml", None, "No such file or directory"),
