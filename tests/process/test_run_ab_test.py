@@ -140,11 +140,11 @@ def test_a_second_run_of_that_name_is_refused_before_anything_starts(results) ->
 
 
 @pytest.mark.parametrize(("arguments", "said"), [
-    ({"max_parallel_runs": 0}, "max_parallel_runs 0: a whole number from 1 on"),
-    ({"max_parallel_runs": 2.0}, "max_parallel_runs 2.0"),
-    ({"max_retries": -1}, "max_retries -1"),
-    ({"parallel_runs": "no"}, "parallel_runs must be True or False, not 'no'"),
-    ({"verbose": 1}, "verbose must be True or False, not 1"),
+    ({"max_parallel_runs": 0}, "max_parallel_runs=0: expected int >= 1"),
+    ({"max_parallel_runs": 2.0}, "max_parallel_runs=2.0: expected int"),
+    ({"max_retries": -1}, "max_retries=-1: expected int >= 0"),
+    ({"parallel_runs": "no"}, "parallel_runs='no': expected bool, got str"),
+    ({"verbose": 1}, "verbose=1: expected bool, got int"),
     ({"parallel_runs": False, "max_parallel_runs": 4}, "choose one"),
     ({"launcher": "thread"}, "launcher 'thread': no such launcher; there are "),
     ({"max_parallel": 3}, "no argument 'max_parallel'; did you mean max_parallel_runs"),
