@@ -180,7 +180,8 @@ def _scales(tasks: Sequence[str], margin: Told, asked: Mapping[str, Any]) -> tup
 
 
 def _rule(asked: Mapping[str, Any]) -> Rule:
-    return msgspec.convert({key: value for key, value in asked.items() if key in Rule.__struct_fields__}, Rule)
+    told = {key: value for key, value in asked.items() if key in Rule.__struct_fields__}
+    return Rule(**told | {"looks": tuple(asked.get("looks", ()))})
 
 
 def _seeds(told: Any) -> tuple[str, ...]:

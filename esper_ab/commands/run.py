@@ -9,6 +9,7 @@ import click
 
 from esper_ab.commands._exit_status import epilog
 from esper_ab.execution.affordable import confirm
+from esper_ab.execution.experiment import encode_plan
 from esper_ab.live.console import outlive_terminal
 from esper_ab.report.build import printed
 
@@ -17,7 +18,7 @@ _FLAGS = {"max_parallel": "--max-parallel", "out": "--output-dir"}  # by key
 
 @click.command(epilog=epilog(
     "esper-ab run experiment.py --dry-run", "esper-ab run experiment.py --output-dir results --max-parallel 4",
-    "esper-ab run experiment.py --experiment fast --no-retry", "esper-ab run experiment.toml",
+    "esper-ab run experiment.py --experiment fast --no-retry", "esper-ab run experiment.toml --json",
 ))
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--experiment", default="", metavar="NAME", help="Which one, when FILE has several: its name, or that of "
@@ -30,6 +31,7 @@ _FLAGS = {"max_parallel": "--max-parallel", "out": "--output-dir"}  # by key
 @click.option("--no-retry", is_flag=True, help="A run whose worker dies is given up at once.")
 @click.option("-v", "--verbose", is_flag=True, help="A line on stderr for everything that is recorded, in place of the "
               "live view.")
+@click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
 @click.option("--yes", is_flag=True, help="Start what is estimated to take more than a day, or more memory than there "
               "is, without asking.")
 def command(file: Path, **options: Any) -> None:
@@ -49,17 +51,21 @@ def command(file: Path, **options: Any) -> None:
     runner = Runner(
         output_dir=options["output_dir"], parallel_runs=options["parallel"], max_parallel_runs=options["max_parallel"],
         retry_failed_runs=not options["no_retry"], launcher=declared.launcher, narrated=options["verbose"],
-        watched=not options["verbose"], words=_FLAGS,
+        watched=not (options["verbose"] or options["json"]), words=_FLAGS,
     )  # fmt: skip
     planned = prepare(declared, runner, only_plan=options["dry_run"])
-    show_plan(planned)
+    if not options["json"]:
+        show_plan(planned)
+    elif options["dry_run"]:
+        click.echo(encode_plan(planned))
     confirm(planned, yes=options["yes"], dry_run=options["dry_run"])
     if options["dry_run"]:
         return
     outlive_terminal(planned.experiment_dir)
     paths, failure = conduct(planned, runner)
-    click.echo(printed(paths, "brief"))
-    for line in Results(planned.experiment_dir, paths.content, "").failure_lines:
+    if failure is None or not options["json"]:  # as JSON the error is all that is said
+        click.echo(printed(paths, "json" if options["json"] else "brief"))
+    for line in () if options["json"] else Results(planned.experiment_dir, paths.content, "").failure_lines:
         click.echo(line)
     if failure is not None:
         raise failure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -44,15 +45,14 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_file_is_run_and_every_record_can_be_told(folder: Path) -> None:
-    done = esper_ab("run", "x.py", "-v", "--output-dir", "out", "--no-parallel", folder=folder)
+def test_a_file_is_run_and_every_record_can_be_told_beside_the_json(folder: Path) -> None:
+    done = esper_ab("run", "x.py", "-v", "--json", "--output-dir", "out", "--no-parallel", folder=folder)
     assert done.returncode == 0, done.stderr
-    history = load(folder / "out" / "x").history
-    assert [run.state for run in history.runs.values()] == ["finished"] * 4
+    assert [one["state"] for one in json.loads(done.stdout)["runs"]] == ["finished"] * 4
     for said in ("a/0 started on", "b/1 episode 0: outcome", "b/1 evaluated: outcome", "experiment finished"):
         assert said in done.stderr
     assert done.stderr.startswith("not the command's output")
-    experiment = history.plan.experiment
+    experiment = load(folder / "out" / "x").history.plan.experiment
     assert (experiment.name, experiment.max_parallel, experiment.placement) == ("x", 1, "sequence")
 
 
