@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Literal, TypedDict, Unpack
+from typing import Annotated, Any, Literal, TypedDict, Unpack
 
 import click
 import msgspec
@@ -54,6 +54,7 @@ class More(TypedDict, total=False):
 
 
 class _All(More, total=False):
+    output_dir: Any
     parallel_runs: bool
     max_parallel_runs: PositiveInt | None
     retry_failed_runs: bool
