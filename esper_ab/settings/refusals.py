@@ -54,7 +54,8 @@ def refuse_exam_without_control(experiment: AskedExperiment) -> None:
     """UsageError for an exam that has no control, or one that learns."""
     fixed = [group.name for group in experiment.groups if not group.settings.has_policy]
     if experiment.exam and experiment.control not in fixed:
-        control = fixed[0] if fixed else "random"
+        there = ", ".join(fixed) or "none is there: add random"
         raise UsageError(
-            Setting("exam"), ": it judges against a group that does not learn, as with ", Setting("control", control)
-        )
+            Setting("exam"), " judges against the ", Setting("control"),
+            f", which is a group that does not learn ({there})",
+        )  # fmt: skip
