@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from esper_ab.api.appraising import appraise_rewards
     from esper_ab.api.asked import parse_experiment
     from esper_ab.api.builder import create_experiment
-    from esper_ab.api.declared import Experiment, Variant
+    from esper_ab.api.declared import ABExperiment, ABVariant
     from esper_ab.api.external import compare_endpoints, design_comparison, judge_endpoints
     from esper_ab.api.loaded import load_experiment
     from esper_ab.api.running import run_ab_test
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 __version__ = "0.4.0"
 __all__ = [
-    "Experiment", "TrainerSettings", "Variant", "appraise_rewards", "compare_endpoints", "create_experiment",
+    "ABExperiment", "ABVariant", "TrainerSettings", "appraise_rewards", "compare_endpoints", "create_experiment",
     "design_comparison", "judge_endpoints", "load_experiment", "parse_experiment", "run_ab_test",
 ]  # fmt: skip
 
 # Loaded when asked for: every command and every worker imports this file first.
 _HOMES = {
-    "Experiment": "esper_ab.api.declared", "Variant": "esper_ab.api.declared",
+    "ABExperiment": "esper_ab.api.declared", "ABVariant": "esper_ab.api.declared",
     "compare_endpoints": "esper_ab.api.external", "design_comparison": "esper_ab.api.external",
     "judge_endpoints": "esper_ab.api.external",
     "appraise_rewards": "esper_ab.api.appraising", "create_experiment": "esper_ab.api.builder",

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from esper_ab.analysis.appraisal import AppraisalFindings, findings_of
-from esper_ab.contracts.errors import UsageError
+from esper_ab.api.arguments import arguments
 from esper_ab.execution import appraisal as execution
 from esper_ab.settings.appraisal import make_question
-from esper_ab.settings.assignments import SHORT, Assignment, did_you_mean
+from esper_ab.settings.assignments import SHORT, Assignment
 
 
 class AppraisalOptions(TypedDict, total=False):
@@ -37,11 +37,8 @@ def appraise_rewards(
     `settings`: those of reward and growth for all, by dotted key. With `output_dir` data and page are written there.
     Users' rewards run in a child process. UsageError for what cannot be done, in one line.
     """
-    known = AppraisalOptions.__annotations__
-    for name in options:
-        if name not in known:
-            raise UsageError(f"appraise_rewards: no argument {name}; {did_you_mean(name, known)}")
-    question = make_question(rewards=rewards, assignments=_assignments(settings or {}), **options)
+    played = arguments("appraise_rewards", options, AppraisalOptions)
+    question = make_question(rewards=rewards, assignments=_assignments(settings or {}), **played)
     folder = None if output_dir is None else Path(output_dir)
     if folder is not None:
         execution.check_folder(folder)

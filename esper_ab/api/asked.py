@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.api.declared import ABVariant, Experiment, Variant
+from esper_ab.api.declared import ABExperiment, ABVariant
 from esper_ab.api.setting_names import Settings, dotted, plain
 from esper_ab.api.spelling import in_python, spelled
 from esper_ab.contracts.errors import UsageError
@@ -18,7 +18,7 @@ from esper_ab.plan.experiment_directory import check_name
 from esper_ab.settings.assignments import EXPERIMENT_KEYS, SHORT, Assignment
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.launcher import UNSAID, AskedLauncher
-from esper_ab.settings.parse import FileSettings, Request, assemble
+from esper_ab.settings.parse import FileSettings, Request, parse
 from esper_ab.trackers.settings import Tracking, change_tracking
 
 
@@ -32,14 +32,14 @@ class DeclaredExperiment:
     launcher: AskedLauncher = UNSAID
 
 
-def parse_declaration(experiment: Experiment, folder: Path) -> DeclaredExperiment:
+def parse_declaration(experiment: ABExperiment, folder: Path) -> DeclaredExperiment:
     """Read everything that `experiment` says; UsageError as `parse_experiment`."""
     return DeclaredExperiment(
         asked=parse_experiment(experiment, folder), about=about(experiment), tracking=tracking_of(experiment),
     )
 
 
-def parse_experiment(experiment: Experiment, folder: Path | None = None) -> AskedExperiment:
+def parse_experiment(experiment: ABExperiment, folder: Path | None = None) -> AskedExperiment:
     """Read what `experiment` asks for, checked as far as it can be without the machine; UsageError with the remedy.
 
     `folder`: where relative paths in settings begin; the working directory by default.
@@ -56,22 +56,20 @@ def parse_experiment(experiment: Experiment, folder: Path | None = None) -> Aske
     )
     tracking_of(experiment)
     with spelled(in_python()):
-        return assemble(Request(), file)
+        return parse(Request(), file)
 
 
-def _check_variants(experiment: Experiment) -> None:
+def _check_variants(experiment: ABExperiment) -> None:
     where, names = f"experiment {experiment.name!r}", []
     for variant in experiment.variants:
-        if not isinstance(variant, Variant | ABVariant):
-            raise UsageError(f"{where}: a variant is a Variant or an ABVariant, not {variant!r}")
+        if not isinstance(variant, ABVariant):
+            raise UsageError(f"{where}: a variant is an ABVariant, not {variant!r}")
         for what, value in (("name", variant.name), ("description", variant.description), ("run", variant.run)):
             if not isinstance(value, str):
                 raise UsageError(f"{where}: the {what} of a variant is text, not {value!r}")
         if variant.name in names:
             raise UsageError(f"{where}: variant {variant.name!r} is there twice; give one of them another name")
-        tags: object = variant.tags
-        listed = isinstance(tags, Iterable) and not isinstance(tags, str)
-        if not listed or not all(isinstance(tag, str) for tag in variant.tags):
+        if not isinstance(variant.tags, list | tuple) or not all(isinstance(tag, str) for tag in variant.tags):
             raise UsageError(f"variant {variant.name!r}: tags are a list, as in ['a', 'b'], not {variant.tags!r}")
         names.append(variant.name)
     if len(names) < 2:
@@ -79,7 +77,7 @@ def _check_variants(experiment: Experiment) -> None:
         raise UsageError(f"{where} has {there}, and nothing to compare it with; add at least two")
 
 
-def _common(experiment: Experiment, folder: Path) -> Iterator[Assignment]:
+def _common(experiment: ABExperiment, folder: Path) -> Iterator[Assignment]:
     where = f"experiment {experiment.name!r}"
     yield Assignment("name", experiment.name, f"{where}, name", folder, is_text=False)
     if experiment.runs_per_variant is not None:
@@ -88,7 +86,7 @@ def _common(experiment: Experiment, folder: Path) -> Iterator[Assignment]:
     yield from _assignments(experiment.base_config, f"{where}, base config", folder)
 
 
-def _own(variant: Variant | ABVariant, folder: Path) -> Iterator[Assignment]:
+def _own(variant: ABVariant, folder: Path) -> Iterator[Assignment]:
     where = f"variant {variant.name!r}"
     for assignment in _assignments(variant.overrides, where, folder):
         if assignment.key in EXPERIMENT_KEYS:
@@ -106,7 +104,7 @@ def _assignments(settings: Settings, where: str, folder: Path) -> Iterator[Assig
         yield Assignment(SHORT.get(key, key), value, f"{where}: {key}", folder, is_text=False)
 
 
-def tracking_of(experiment: Experiment) -> Tracking:
+def tracking_of(experiment: ABExperiment) -> Tracking:
     """Return the tracking settings with the experiment's description, its variants' tags and W&B names."""
     told = experiment.tracking
     if not isinstance(told, Tracking):
@@ -123,7 +121,7 @@ def tracking_of(experiment: Experiment) -> Tracking:
     return msgspec.structs.replace(told, description=experiment.description, tags=tagged)
 
 
-def about(experiment: Experiment) -> dict[str, Any]:
+def about(experiment: ABExperiment) -> dict[str, Any]:
     """Return the remarks for [record] in experiment.toml; nothing depends on them, and `--config` skips them."""
     variants = {
         variant.name: {"description": variant.description, "tags": list(variant.tags), "run": variant.run}

@@ -14,13 +14,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from esper_ab.api.asked import parse_experiment
-from esper_ab.api.declared import Experiment, Variant
-from esper_ab.api.setting_names import Settings, dotted, read_only
+from esper_ab.api.declared import ABExperiment, ABVariant
+from esper_ab.api.setting_names import Settings, dotted
 from esper_ab.contracts.errors import UsageError
 from esper_ab.trackers.settings import Tracking, change_tracking
 
@@ -37,7 +38,7 @@ class ExperimentBuilder:
     name: str
     description: str = ""
     date: str = ""
-    variants: tuple[Variant, ...] = ()
+    variants: tuple[ABVariant, ...] = ()
     runs_per_variant: int | None = None
     base_config: Settings = field(default_factory=dict)
     tracking: Tracking = field(default_factory=Tracking)
@@ -51,7 +52,8 @@ class ExperimentBuilder:
         `ppo__lr=1e-3` and `overrides={"ppo.lr": 1e-3}` are the same. `tags` and `run` are for trackers.
         """
         own = _once(overrides, settings, f"variant {name!r}")
-        variant = Variant(name, description, own, tags, run)
+        tags = list(tags) if isinstance(tags, list | tuple) else tags  # anything else is for `build` to refuse
+        variant = ABVariant(name, description, own, tags, run)
         return replace(self, variants=(*self.variants, variant))
 
     def set_runs_per_variant(self, runs: int) -> ExperimentBuilder:
@@ -64,7 +66,7 @@ class ExperimentBuilder:
         A key that was set before gets the new value.
         """
         new = _once(overrides, settings, "set_base_config")
-        return replace(self, base_config=read_only({**self.base_config, **new}))
+        return replace(self, base_config={**self.base_config, **new})
 
     def set_tracking(self, **tracking: Any) -> ExperimentBuilder:
         """Choose the trackers that follow the run: `wandb="offline"`, `tensorboard=True`, …
@@ -80,14 +82,14 @@ class ExperimentBuilder:
         wandb = mode or ("online" if self.tracking.wandb == "off" else self.tracking.wandb)
         return self.set_tracking(wandb=wandb, wandb_entity=entity, wandb_project=project)
 
-    def build(self) -> Experiment:
+    def build(self) -> ABExperiment:
         """Return the experiment; UsageError, one line, for anything that cannot be honoured."""
-        made = Experiment(
-            name=self.name, description=self.description, variants=self.variants, date=self.date,
+        made = ABExperiment(
+            name=self.name, description=self.description, variants=list(self.variants), date=self.date,
             runs_per_variant=self.runs_per_variant, base_config=self.base_config, tracking=self.tracking,
         )  # fmt: skip
         parse_experiment(made)
-        return made
+        return copy.deepcopy(made)  # as it can be changed, and the builder not
 
 
 def _once(overrides: Settings | None, settings: Settings, where: str) -> Settings:

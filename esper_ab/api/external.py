@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, get_origin
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 import msgspec
 
+from esper_ab.api.arguments import arguments, typed
 from esper_ab.api.setting_names import plain
 from esper_ab.api.spelling import in_python, spelled
 from esper_ab.contracts.errors import UsageError, refused
@@ -21,7 +22,6 @@ from esper_ab.external.table import cell_text
 from esper_ab.joint.directory import refuse_joint
 from esper_ab.joint.parts import read_experiments
 from esper_ab.report.external import external_json, render_external
-from esper_ab.settings.assignments import did_you_mean
 from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule
 from esper_ab.verdict.answer import Answer, with_profiles
 from esper_ab.verdict.exploration import explore
@@ -31,9 +31,6 @@ from esper_ab.verdict.scale import Scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-_NAMES = tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +73,8 @@ class EndpointOptions(RuleOptions, total=False):
     """Options of `compare_endpoints`, as the flags of `esper-ab compare --csv`."""
 
     scores: Told  # "WORST..TARGET" of the endpoint, for profiles; one, or one per task
-    rows: str  # "runs": every row is a training run, however many there are
-    paired: bool  # whether runs of one seed form a pair; by default as the seeds show
+    rows: Literal["runs"] | None  # every row is a training run, however many there are
+    paired: bool | None  # whether runs of one seed form a pair; by default as the seeds show
 
 
 class DesignOptions(RuleOptions, total=False):
@@ -100,13 +97,12 @@ def compare_endpoints(
     endpoint[, task][, cluster]; or a mapping of groups to endpoints [pairs]. `margin`: the smallest difference worth
     acting on, one, or one per task. UsageError, in one line, for what cannot be read.
     """
-    asked = _known("compare_endpoints", options, EndpointOptions)
+    asked = arguments("compare_endpoints", options, EndpointOptions)
     with _python_errors():
         observations = _observations(data, columns)
         found = explore(
             observations, _scales(observations.tasks, margin, asked), _rule(asked),
-            paired=_typed("paired", asked.get("paired"), bool | None),
-            rows=_typed("rows", asked.get("rows"), Literal["runs"] | None),
+            paired=asked.get("paired"), rows=asked.get("rows"),
         )  # fmt: skip
         return _with_profiles(found, asked.get("scores", ""))
 
@@ -120,13 +116,12 @@ def design_comparison(
     `seeds`: how many, numbered from 0, or their names in the order in which they are run, those that `choose` among
     them. With `output_path` the plan is written there, never in the place of another file.
     """
-    asked = _known("design_comparison", options, DesignOptions)
+    asked = arguments("design_comparison", options, DesignOptions)
     with _python_errors():
-        scales = _scales(_typed("tasks", asked.get("tasks", ()), _NAMES) or ("",), margin, asked)
+        scales = _scales(asked.get("tasks") or ("",), margin, asked)
         plan = make_external_plan(
-            _typed("groups", groups, _NAMES), _seeds(seeds), scales, _rule(asked),
-            cells=_typed("cells", asked.get("cells", ()), _NAMES),
-            choosing=_typed("choose", asked.get("choose", 0), int),
+            typed("groups", groups, tuple[str, ...]), _seeds(seeds), scales, _rule(asked),
+            cells=tuple(asked.get("cells", ())), choosing=asked.get("choose", 0),
         )  # fmt: skip
         if output_path is not None:
             save_plan(plan, Path(output_path))
@@ -182,36 +177,17 @@ def _observations(data: Any, columns: Mapping[str, str] | None) -> Observations:
     return read_csv(Path(data), columns) if isinstance(data, (str, Path)) else read_data(data, columns)
 
 
-def _known(function: str, told: Mapping[str, Any], options: Any) -> dict[str, Any]:
-    for name in told:
-        if name not in options.__annotations__:
-            raise UsageError(f"{function}: no argument {name}; {did_you_mean(name, options.__annotations__)}")
-    return dict(told)
-
-
 def _scales(tasks: Sequence[str], margin: Told, asked: Mapping[str, Any]) -> tuple[Scale, ...]:
     return scales_of(tasks, margin, **{key: asked[key] for key in ("better", "unit", "label") if key in asked})
 
 
 def _rule(asked: Mapping[str, Any]) -> Rule:
-    return Rule(**{
-        field.name: _typed(field.name, asked[field.name], field.type)
-        for field in msgspec.structs.fields(Rule) if field.name in asked
-    })  # fmt: skip
+    told = {key: value for key, value in asked.items() if key in Rule.__struct_fields__}
+    return Rule(**told | {"looks": tuple(asked.get("looks", ()))})
 
 
 def _seeds(told: Any) -> tuple[str, ...]:
     """Return the names of the seeds, as a table of endpoints will have them."""
     if isinstance(plain(told), int):
         return tuple(map(str, range(told)))
-    return tuple(map(cell_text, _typed("seeds", told, tuple[Any, ...])))
-
-
-def _typed(what: str, told: Any, kind: Any) -> Any:
-    """Return an argument as what it has to be; UsageError where it is something else."""
-    listed = get_origin(kind) is tuple and isinstance(told, Iterable) and not isinstance(told, str)
-    try:
-        return msgspec.convert(plain(list(told) if listed else told), kind)
-    except msgspec.ValidationError as error:
-        said = str(error).replace("`array`", "a list").replace("`", "")
-        raise UsageError(f"{what}={told!r}: {said[0].lower()}{said[1:]}") from None
+    return tuple(map(cell_text, typed("seeds", told, tuple[Any, ...])))

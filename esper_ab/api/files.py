@@ -1,12 +1,11 @@
 """A file that declares an experiment -> what it declares; an error in it is one line with its path and line.
 
-A Python file is run once, as a module of its own, and searched for what it defines itself: `create_NAME_experiment()`,
-`get_experiment()`, `experiment`, or else subclasses of Experiment. What it imports is not its own.
+A Python file is run once, as a module of its own, and searched for `create_NAME_experiment()`, `get_experiment()` and
+`experiment`, or else for subclasses of ABExperiment. Functions and classes that it imports are not its own.
 """
 
 from __future__ import annotations
 
-import ast
 import inspect
 import re
 import sys
@@ -14,21 +13,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType, ModuleType, TracebackType
+from types import CodeType, FunctionType, ModuleType, TracebackType
 from typing import Any, TypeVar
 
 import msgspec
 
 from esper_ab.api.asked import DeclaredExperiment, parse_declaration
 from esper_ab.api.builder import ExperimentBuilder
-from esper_ab.api.declared import Experiment
+from esper_ab.api.declared import ABExperiment
 from esper_ab.api.running import READING
 from esper_ab.api.spelling import in_python, spelled
 from esper_ab.contracts.errors import USER_FAULTS, EsperError, UsageError
 from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.visible import visible_line
 from esper_ab.plan.experiment_directory import check_name
-from esper_ab.settings.parse import Request, assemble, read_toml
+from esper_ab.settings.parse import Request, parse, read_toml
 from esper_ab.trackers.settings import Tracking
 
 _FACTORY = re.compile(r"create_\w+_experiment|get_experiment|experiment")
@@ -41,7 +40,7 @@ class _Found:
     """An experiment that a name in a file gives."""
 
     symbol: str
-    experiment: Experiment
+    experiment: ABExperiment
     what: DeclaredExperiment
 
 
@@ -62,7 +61,7 @@ def _load_toml(path: Path) -> DeclaredExperiment:
     """Read a file for `launch --config`; the experiment is called as the file unless it has a name."""
     file = read_toml(path)
     with spelled(in_python({})):
-        asked = assemble(Request(), file)
+        asked = parse(Request(), file)
     if not asked.name:
         check_name(path.stem, f"{path}: name the experiment in it, as in name = \"rates\"; the file's own name")
         asked = msgspec.structs.replace(asked, name=path.stem)
@@ -85,50 +84,36 @@ def _reading(path: Path) -> Iterator[None]:
 
 def _find_experiments(path: Path) -> list[_Found]:
     """Make every experiment that the file defines."""
-    code, own = _compile(path)
+    code = _compile(path)
     module = ModuleType(f"esper_ab_run.{path.stem}")
     module.__file__ = str(path)
     sys.modules[module.__name__] = module
     _run_guarded(path, lambda: exec(code, module.__dict__))
-    symbols = [symbol for symbol in own if _FACTORY.fullmatch(symbol) and symbol in module.__dict__]
-    callable_so = [symbol for symbol in symbols if not _needed_arguments(module.__dict__[symbol])]
-    if not callable_so:
-        values = {symbol: module.__dict__.get(symbol) for symbol in own}
-        classes = {name: one for name, one in values.items() if isinstance(one, type) and issubclass(one, Experiment)}
-        callable_so = [symbol for symbol, value in classes.items() if not _needed_arguments(value)]
-    if not callable_so:
-        raise UsageError(_explain_nothing(path, symbols, module, own))
-    return [_make(path, symbol, own[symbol], module.__dict__[symbol]) for symbol in callable_so]
+    own = {symbol: value for symbol, value in vars(module).items() if not _is_imported(value, module)}
+    named = {symbol: value for symbol, value in own.items() if _FACTORY.fullmatch(symbol)}
+    found = {symbol: value for symbol, value in named.items() if not _needed_arguments(value)}
+    if not found:
+        classes = {name: one for name, one in own.items() if isinstance(one, type) and issubclass(one, ABExperiment)}
+        found = {symbol: value for symbol, value in classes.items() if not _needed_arguments(value)}
+    if not found:
+        raise UsageError(_explain_nothing(path, named, module))
+    return [_make(path, symbol, found[symbol]) for symbol in found]
 
 
-def _compile(path: Path) -> tuple[CodeType, dict[str, int]]:
-    """Compile the file; also return the names that it defines itself at its top level, with their lines."""
+def _is_imported(value: object, module: ModuleType) -> bool:
+    """Whether a function or class was defined elsewhere."""
+    return isinstance(value, FunctionType | type) and value.__module__ != module.__name__
+
+
+def _compile(path: Path) -> CodeType:
     try:
-        source = read_regular(path)
+        return compile(read_regular(path), str(path), "exec")
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
-    try:
-        tree = ast.parse(source, str(path))
-        return compile(tree, str(path), "exec"), dict(_iterate_names(tree.body))
     except SyntaxError as error:
         raise UsageError(f"{path}:{error.lineno}: {error.msg}") from None
     except ValueError as error:  # null bytes
         raise UsageError(f"{path}: not Python: {error}") from None
-
-
-def _iterate_names(body: list[ast.stmt]) -> Iterator[tuple[str, int]]:
-    for statement in body:
-        match statement:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                yield name, statement.lineno
-            case ast.Assign(targets=targets):
-                for target in targets:
-                    yield from ((node.id, node.lineno) for node in ast.walk(target) if isinstance(node, ast.Name))
-            case ast.AnnAssign(target=ast.Name(id=name), value=value) if value is not None:
-                yield name, statement.lineno
-            case ast.If() | ast.Try() | ast.With():
-                for part in ("body", "orelse", "finalbody"):
-                    yield from _iterate_names(getattr(statement, part, []))
 
 
 def _run_guarded(path: Path, action: Callable[[], Made]) -> Made:
@@ -165,32 +150,38 @@ def _needed_arguments(value: object) -> tuple[str, ...]:
     return tuple(one.name for one in parameters if one.default is one.empty and one.kind not in given)
 
 
-def _explain_nothing(path: Path, symbols: list[str], module: ModuleType, own: dict[str, int]) -> str:
+def _explain_nothing(path: Path, named: dict[str, Any], module: ModuleType) -> str:
     """Say why there is no experiment in the file."""
-    for symbol in symbols:
-        needed = ", ".join(_needed_arguments(module.__dict__[symbol]))
-        return f"{path}:{own[symbol]}: {symbol} needs {needed}; it is called without arguments, so give them defaults"
+    for symbol, value in named.items():
+        needed = ", ".join(_needed_arguments(value))
+        return f"{_place(path, value)}: {symbol} needs {needed}; it is called without arguments, so give them defaults"
     wanted = "define create_NAME_experiment(), get_experiment() or experiment in it"
-    imported = [name for name in module.__dict__ if _FACTORY.fullmatch(name) and name != "create_experiment"]
+    imported = [name for name in vars(module) if _FACTORY.fullmatch(name) and name != "create_experiment"]
     if imported:
         return f"{path}: no experiment of its own ({', '.join(imported)} is imported); {wanted}"
     return f"{path}: no experiment; {wanted}"
 
 
-def _make(path: Path, symbol: str, line: int, value: Any) -> _Found:
+def _place(path: Path, value: object) -> str:
+    """Return the path, with the line where a function begins."""
+    return f"{path}:{value.__code__.co_firstlineno}" if isinstance(value, FunctionType) else str(path)
+
+
+def _make(path: Path, symbol: str, value: Any) -> _Found:
     """Make the experiment that a name stands for, calling it when it must be."""
+    where = _place(path, value)
     if inspect.iscoroutinefunction(value):
-        raise UsageError(f"{path}:{line}: {symbol} is async, and nothing awaits it; define it with def alone")
+        raise UsageError(f"{where}: {symbol} is async, and nothing awaits it; define it with def alone")
     made = _run_guarded(path, value) if callable(value) else value
     if isinstance(made, ExperimentBuilder):
-        raise UsageError(f"{path}:{line}: {symbol} is not built yet; end it with .build()")
-    if not isinstance(made, Experiment):
+        raise UsageError(f"{where}: {symbol} is not built yet; end it with .build()")
+    if not isinstance(made, ABExperiment):
         called = "()" if callable(value) else ""
-        raise UsageError(f"{path}:{line}: {symbol}{called} is no experiment but a value of type {type(made).__name__}")
+        raise UsageError(f"{where}: {symbol}{called} is no experiment but a value of type {type(made).__name__}")
     try:
         return _Found(symbol=symbol, experiment=made, what=parse_declaration(made, path.parent))
     except UsageError as error:
-        raise UsageError(f"{path}:{line}: {symbol}: {error}") from None
+        raise UsageError(f"{where}: {symbol}: {error}") from None
 
 
 def _the_only_one(path: Path, found: list[_Found]) -> DeclaredExperiment:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from esper_ab.analysis.appraisal import AppraisalFindings
-from esper_ab.api.lookup import Verdicts
+from esper_ab.api.lookup import ByPair
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import FILE_LIMIT_BYTES, RunSpec
 from esper_ab.contracts.own_packages import ForeignPackage, import_own
@@ -104,7 +104,7 @@ class LoadedExperiment:
     @property
     def verdicts(self) -> dict[tuple[str, str], str]:
         """(a, b) -> the verdict on a - b: "BETTER", "INCONCLUSIVE", ... (docs/statistics.md), as far as decided."""
-        return Verdicts({(one.question.a, one.question.b): str(one.verdict) for one in self.comparisons})
+        return ByPair({(one.question.a, one.question.b): str(one.verdict) for one in self.comparisons})
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -118,13 +118,7 @@ class LoadedExperiment:
 
     def comparison(self, a: str, b: str) -> Comparison:
         """Return the comparison a - b; UsageError when it was not declared, or only as b - a."""
-        found = {(one.question.a, one.question.b): one for one in self.comparisons}
-        if (a, b) not in found:
-            if (b, a) in found:
-                raise UsageError(f"no comparison {a} - {b} in {self.path}; there is {b} - {a}, with the signs reversed")
-            there = ", ".join(f"{x} - {y}" for x, y in found)
-            raise UsageError(f"no comparison {a} - {b} in {self.path}; there is {there}")
-        return found[a, b]
+        return ByPair({(one.question.a, one.question.b): one for one in self.comparisons})[a, b]
 
     def runs(self, as_: str | None = None) -> Any:
         """One row per planned run, with its endpoint."""

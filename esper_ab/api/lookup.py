@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
+from esper_ab.contracts.errors import UsageError
 from esper_ab.settings.assignments import did_you_mean
 
-
-class NoSuchName(KeyError):
-    """A KeyError that reads as a sentence."""
-
-    def __str__(self) -> str:
-        return str(self.args[0])
+Found = TypeVar("Found")
 
 
-class Verdicts(dict[tuple[str, str], str]):
-    """(a, b) -> the verdict on a - b. Another pair is a KeyError that says which there are."""
+class NoSuchName(UsageError, KeyError):
+    """A name that is not there, of a variant or of a comparison."""
 
-    def __missing__(self, pair: object) -> str:
-        listed = ", ".join(f"{a} - {b}" for a, b in self)
+
+class ByPair(dict[tuple[str, str], Found]):
+    """(a, b) -> what is known of a - b. Another pair is an error that says which there are."""
+
+    def __missing__(self, pair: object) -> Found:
+        listed = ", ".join(f"{a} - {b}" for a, b in self) or "none"
         match pair:
             case (str(a), str(b)) if (b, a) in self:
-                raise NoSuchName(f"no comparison {a} - {b}; there is {b} - {a}, with the signs the other way round")
+                raise NoSuchName(f"no comparison {a} - {b}; there is {b} - {a}, with the signs reversed")
             case (str(a), str(b)):
-                raise NoSuchName(f"no comparison {a} - {b}; there is {listed or 'none'}")
-        raise NoSuchName(f"{pair!r} is not a pair of groups, as in verdicts[a, b]; there is {listed or 'none'}")
+                raise NoSuchName(f"no comparison {a} - {b}; there is {listed}")
+        raise NoSuchName(f"{pair!r} is not a pair of groups, as in verdicts[a, b]; there is {listed}")
 
 
 def no_variant(name: object, known: tuple[str, ...]) -> NoSuchName:

@@ -11,17 +11,19 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Annotated, Any, Literal, TypedDict, Unpack
 
 import click
 import msgspec
 
+from esper_ab.api.arguments import arguments
 from esper_ab.api.asked import DeclaredExperiment, parse_declaration
 from esper_ab.api.builder import ExperimentBuilder
-from esper_ab.api.declared import Experiment
+from esper_ab.api.declared import ABExperiment
 from esper_ab.api.results import Results, early_end
 from esper_ab.api.spelling import ARGUMENTS, in_python, spelled
 from esper_ab.contracts.errors import EsperError, UsageError, WorkerFailed, WorkerHung
+from esper_ab.contracts.settings import NonNegativeInt, PositiveInt
 from esper_ab.contracts.visible import visible_line
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.execution import experiment as execution
@@ -31,29 +33,32 @@ from esper_ab.launchers import Launcher
 from esper_ab.live.on_stderr import Narration
 from esper_ab.plan.experiment_directory import check_name
 from esper_ab.report.build import ReportPaths
-from esper_ab.settings.assignments import did_you_mean
 from esper_ab.settings.experiment import AskedExperiment
-from esper_ab.settings.launcher import UNSAID, AskedLauncher, asked_launcher
+from esper_ab.settings.launcher import UNSAID, AskedLauncher
 from esper_ab.trackers.settings import check_tracking
 
-_ARGUMENTS = (
-    "output_dir", "parallel_runs", "max_parallel_runs", "retry_failed_runs", "max_retries", "name", "verbose",
-    *AskedLauncher.__struct_fields__,
-)
 READING: ContextVar[str] = ContextVar("reading", default="")  # the file that is being read for its experiment
 
 
 class More(TypedDict, total=False):
-    """Further arguments of `run_ab_test`."""
+    """Further arguments of `run_ab_test`; None: not said."""
 
     name: str
     verbose: bool
-    launcher: str
-    transport: str
-    files: str
-    ray_address: str
-    ray_label: Mapping[str, str]
-    ray_wait: float
+    launcher: str | None
+    transport: Literal["ipc", "tcp"] | None
+    files: Literal["shared", "link"] | None
+    ray_address: str | None
+    ray_label: dict[str, str] | None
+    ray_wait: Annotated[float, msgspec.Meta(ge=0)] | None
+
+
+class _All(More, total=False):
+    output_dir: Any
+    parallel_runs: bool
+    max_parallel_runs: PositiveInt | None
+    retry_failed_runs: bool
+    max_retries: NonNegativeInt
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +78,7 @@ class Runner:
 
 
 def run_ab_test(
-    experiment: Experiment, output_dir: str | Path = "experiments", parallel_runs: bool = True,
+    experiment: ABExperiment, output_dir: str | Path = "experiments", parallel_runs: bool = True,
     max_parallel_runs: int | None = None, retry_failed_runs: bool = True, max_retries: int = 2, **more: Unpack[More],
 ) -> Results:  # fmt: skip
     """Train every variant `runs_per_variant` times and compare them; returns when all is done.
@@ -91,15 +96,14 @@ def run_ab_test(
     (`Results.error`). Raises UsageError before anything starts; Interrupted after Ctrl-C; DiskFull.
     """
     _check_experiment(experiment)
-    for argument in more:
-        if argument not in More.__annotations__:
-            raise UsageError(f"run_ab_test: no argument {argument!r}; {did_you_mean(argument, _ARGUMENTS)}")
-    workers = {key: value for key, value in more.items() if key in AskedLauncher.__struct_fields__}
+    told = arguments("run_ab_test", {
+        "parallel_runs": parallel_runs, "max_parallel_runs": max_parallel_runs, "retry_failed_runs": retry_failed_runs,
+        "max_retries": max_retries, **more,
+    }, _All)  # fmt: skip
+    launcher = {key: told.pop(key) for key in AskedLauncher.__struct_fields__ if key in told}
     runner = Runner(
-        output_dir=Path(output_dir), parallel_runs=parallel_runs, max_parallel_runs=max_parallel_runs,
-        retry_failed_runs=retry_failed_runs, max_retries=max_retries, name=more.get("name", ""),
-        launcher=asked_launcher(workers, "run_ab_test"), watched=more.get("verbose", False),
-    )  # fmt: skip
+        output_dir=Path(output_dir), launcher=AskedLauncher(**launcher), watched=told.pop("verbose", False), **told
+    )
     planned = prepare(parse_declaration(experiment, Path.cwd()), runner)
     if runner.watched:
         show_plan(planned)
@@ -111,8 +115,9 @@ def run_ab_test(
 def _check_experiment(experiment: object) -> None:
     if isinstance(experiment, ExperimentBuilder):
         raise UsageError("run_ab_test: the experiment is not built yet; end it with .build()")
-    if not isinstance(experiment, Experiment):
-        raise UsageError(f"run_ab_test: expected an Experiment, as create_experiment(…).build() is, not {experiment!r}")
+    if not isinstance(experiment, ABExperiment):
+        expected = "expected an ABExperiment, as create_experiment(…).build() is"
+        raise UsageError(f"run_ab_test: {expected}, not {experiment!r}")
 
 
 def prepare(what: DeclaredExperiment, runner: Runner, *, only_plan: bool = False) -> execution.PlannedExperiment:
@@ -120,7 +125,11 @@ def prepare(what: DeclaredExperiment, runner: Runner, *, only_plan: bool = False
 
     `only_plan`: as `plan_experiment` has it.
     """
-    _check_runner(runner)
+    if not runner.parallel_runs and (runner.max_parallel_runs or 1) > 1:
+        most = runner.max_parallel_runs
+        raise UsageError(f"max_parallel_runs {most} without parallel runs, which is one at a time: choose one")
+    if runner.name:
+        check_name(runner.name, "name")
     with spelled(in_python(runner.words)):
         launcher = launcher_as_asked(runner.launcher)
     _check_process(launcher)
@@ -177,28 +186,6 @@ def _check_process(launcher: Launcher) -> None:
             "run_ab_test is called in a daemonic process of multiprocessing, which may not start workers; call it in "
             'the main process, or with launcher="inline"'
         )
-
-
-def _check_runner(runner: Runner) -> None:
-    if not isinstance(runner.name, str):
-        raise UsageError(f"name must be text, not {runner.name!r}")
-    if runner.name:
-        check_name(runner.name, "name")
-    for name in ("parallel_runs", "retry_failed_runs", "watched"):
-        if not isinstance(value := getattr(runner, name), bool):
-            argument = "verbose" if name == "watched" else name
-            raise UsageError(f"{argument} must be True or False, not {value!r}")
-    most, retries = runner.max_parallel_runs, runner.max_retries
-    if most is not None and (not _is_whole(most) or most < 1):
-        raise UsageError(f"max_parallel_runs {most!r}: a whole number from 1 on, or None for as many as there is room")
-    if not _is_whole(retries) or retries < 0:
-        raise UsageError(f"max_retries {retries!r}: a whole number from 0 on")
-    if not runner.parallel_runs and (most or 1) > 1:
-        raise UsageError(f"max_parallel_runs {most} without parallel runs, which is one at a time: choose one")
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _schedule(what: DeclaredExperiment, runner: Runner) -> AskedExperiment:

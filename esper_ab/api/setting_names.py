@@ -2,39 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 import numbers
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from esper_ab.contracts.errors import UsageError
 
 Settings: TypeAlias = Mapping[str, Any]  # by key: "ppo.lr", "ppo__lr", or nested as in a TOML file
-
-
-class ReadOnly(Mapping[str, Any]):
-    """Settings that nobody can change; unlike a mappingproxy it can be copied and pickled."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = dict(settings)
-
-    def __getitem__(self, key: str) -> Any:
-        return self._settings[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._settings)
-
-    def __len__(self) -> int:
-        return len(self._settings)
-
-    def __repr__(self) -> str:
-        return repr(self._settings)
-
-
-def read_only(settings: Settings) -> Settings:
-    """Copy settings so that nobody can change them; what is no mapping is returned for `dotted` to refuse."""
-    return ReadOnly(copy.deepcopy(dict(settings))) if isinstance(settings, Mapping) else settings
 
 
 def dotted(settings: Settings, above: str = "") -> dict[str, Any]:

@@ -70,8 +70,7 @@ _FLAGS: dict[str, dict[str, Any]] = {
                        "Of such differences POWER (0.8) at least are not stopped. [default: off]", type=float),
     "control": _takes("NAME", "Compare the others with this group. [default: all pairs]"),
     "untested": _takes("A,B,…", "Groups that are measured and in no comparison."),
-    "exam": _switch("Judge every group that learns against one that does not, to continue, revise or stop. [groups: "
-                    "heuristic, random, wait, shaped, simplified, sparse, where none are named]"),
+    "exam": _switch("Judge every group that learns against --control, which does not: continue, revise or stop."),
     "endpoint": _takes("evaluation|last-tenth|curve-mean", "What one run comes to. [default: evaluation]"),
     "alpha": _takes("P", "Error rate of the whole experiment. [default: 0.05]", type=float),
     "eval_hosts": _takes("N|auto", "Hosts that each trained policy is evaluated on; auto: by a calibration, the number "

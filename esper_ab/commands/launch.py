@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         "esper-ab launch --groups shaped,simplified,wait --replicates 10",
         "esper-ab launch --groups shaped --group fast:ppo.lr=3e-3 --dry-run",
         "esper-ab launch --config experiment.toml --detach",
-        "esper-ab launch --exam --replicates auto --max 20 --devices cuda:0 cuda:1",
+        "esper-ab launch --replicates auto --max 20 --devices cuda:0 cuda:1",
     ),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )

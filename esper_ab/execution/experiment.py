@@ -271,7 +271,7 @@ def carry_out(
             with removed_on_failure(experiment_dir):
                 raise
         try:
-            make_experiment_directory(experiment_dir, plan, planned.machine, planned.about, claimed=True)
+            make_experiment_directory(experiment_dir, plan, planned.machine, planned.about)
             if planned.tracking not in (None, Tracking()):  # with tags and no tracker: `track` may be called later
                 with removed_on_failure(experiment_dir):
                     save_settings(experiment_dir, planned.tracking)  # `make_observers` reads them, now and later

@@ -171,26 +171,22 @@ def _key(name: str) -> str:
 
 
 def make_experiment_directory(
-    experiment_dir: Path, plan: Plan, machine: Machine, about: dict[str, Any] | None = None, *, claimed: bool = False
+    experiment_dir: Path, plan: Plan, machine: Machine, about: dict[str, Any] | None = None
 ) -> None:
-    """Create `experiment_dir` with experiment.toml and copies of users' reward functions and trainer.
+    """Write experiment.toml and copies of users' reward functions and trainer into `experiment_dir`, which is empty.
 
-    `claimed`: it was made before, empty, by the caller.
-
-    UsageError when somebody was faster or it cannot be written, or when a reward was edited meanwhile, and DiskFull:
-    then nothing is left of it.
+    UsageError when it cannot be written, or when a reward was edited meanwhile, and DiskFull: then nothing is left of
+    it.
     """
-    with _refusing(experiment_dir):
-        make_folder(experiment_dir, exist_ok=claimed)
-        with removed_on_failure(experiment_dir):
-            write_below(experiment_dir, "experiment.toml", experiment_toml(plan, machine, about).encode())
-            keep(experiment_dir, machine.user_rewards)
-            if machine.trainer is not None:
-                trainer.keep(experiment_dir, machine.trainer, plan.experiment.trainer)
+    with _refusing(experiment_dir), removed_on_failure(experiment_dir):
+        write_below(experiment_dir, "experiment.toml", experiment_toml(plan, machine, about).encode())
+        keep(experiment_dir, machine.user_rewards)
+        if machine.trainer is not None:
+            trainer.keep(experiment_dir, machine.trainer, plan.experiment.trainer)
 
 
 def claim_new(experiment_dir: Path) -> None:
-    """Make `experiment_dir`, empty, for `make_experiment_directory`; raises as it does."""
+    """Make `experiment_dir`, empty, for `make_experiment_directory`; UsageError when somebody was faster, DiskFull."""
     with _refusing(experiment_dir):
         make_folder(experiment_dir, exist_ok=False)
 

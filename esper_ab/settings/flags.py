@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.plain_values import whole_number
 from esper_ab.contracts.visible import visible_line
-from esper_ab.settings import exam
 from esper_ab.settings.assignments import split_commas
 from esper_ab.settings.experiment import AskedExperiment
-from esper_ab.settings.parse import FileSettings, Request, assemble, read_toml
+from esper_ab.settings.parse import FileSettings, Request, parse, read_toml
 
 # Flags whose value is that of a setting unchanged -> its key; the other flags are converted, or are no settings.
 _UNCHANGED = {
@@ -34,19 +32,14 @@ _LISTS = {"slots": "--slots early late", "devices": "--devices cpu:0 cpu:1"}  # 
 def parse_flags(options: dict[str, Any]) -> AskedExperiment:
     """Put flags and the file of `--config` together; UsageError, one line with the remedy.
 
-    `options`: value by name, as click has them; a flag that a command does not have counts as not given. An exam has
-    its own groups unless others are named.
+    `options`: value by name, as click has them; a flag that a command does not have counts as not given.
     """
-    return assemble(*read_request(options))
+    return parse(*read_request(options))
 
 
 def read_request(options: dict[str, Any]) -> tuple[Request, FileSettings]:
     """Read what flags and the file of `--config` say, before it is put together; UsageError as `parse_flags`."""
-    request = read_flags(options)
-    file = read_toml(options["config"]) if options["config"] else FileSettings()
-    if options.get("exam") and not (request.groups or request.group or file.groups or file.tables):
-        request = replace(request, groups=exam.GROUPS)
-    return request, file
+    return read_flags(options), read_toml(options["config"]) if options["config"] else FileSettings()
 
 
 def read_flags(options: dict[str, Any]) -> Request:

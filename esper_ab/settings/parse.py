@@ -39,12 +39,16 @@ from esper_ab.settings.assignments import (
     split_commas,
     which_setting,
 )
-from esper_ab.settings.exam import as_exam
 from esper_ab.settings.experiment import AskedExperiment, Group
 from esper_ab.settings.foreign_keys import foreign
 from esper_ab.settings.launcher import UNSAID, AskedLauncher, asked_launcher
 from esper_ab.settings.outcome_range import read_range
-from esper_ab.settings.refusals import refuse_reward_as_outcome, refuse_unread, refuse_without_effect
+from esper_ab.settings.refusals import (
+    refuse_exam_without_control,
+    refuse_reward_as_outcome,
+    refuse_unread,
+    refuse_without_effect,
+)
 from esper_ab.settings.trainer import trained
 
 DEFAULT_GROUPS = ("shaped", "simplified")
@@ -323,12 +327,6 @@ def _check_group(name: str, settings: GroupSettings, catalogue: Catalogue) -> No
         raise UsageError(f"group {name!r}: growth.blueprints must be a list of different names, not {list(blueprints)}")
 
 
-def assemble(request: Request, file: FileSettings) -> AskedExperiment:
-    """Parse with the names that this installation has, and complete an exam; UsageError as `parse`."""
-    asked = parse(request, file, list_installed())
-    return as_exam(asked) if asked.exam else asked
-
-
 def _of_kind(kind: str, catalogue: Catalogue) -> Catalogue:
     """Return the names that groups of a task of `kind` may be called by."""
     if kind == GROWTH:
@@ -336,8 +334,11 @@ def _of_kind(kind: str, catalogue: Catalogue) -> Catalogue:
     return Catalogue(rewards=REWARDS[kind], controllers=CONTROLLERS[kind], kind=kind)
 
 
-def parse(request: Request, file: FileSettings, catalogue: Catalogue) -> AskedExperiment:
-    """Put flags and file together; UsageError, one line with the remedy, for anything that cannot be honoured."""
+def parse(request: Request, file: FileSettings, catalogue: Catalogue | None = None) -> AskedExperiment:
+    """Put flags and file together; UsageError, one line with the remedy, for anything that cannot be honoured.
+
+    `catalogue`: the names that groups may be called by; None: those that this installation has.
+    """
     cell = [read_assignment(text, f"--grid {text}") for text in request.cell]
     sets = [*(read_assignment(text, f"--set {text}") for text in request.assignments), *cell]
     flags = [
@@ -352,7 +353,7 @@ def parse(request: Request, file: FileSettings, catalogue: Catalogue) -> AskedEx
     task = next((str(a.value) for a in (*flags, *sets, *file.common) if a.key == "task"), _TASK)
     if file.tasks or "," in task:
         raise UsageError(Setting("task"), ": one is asked for here; `esper-ab launch` takes several together")
-    catalogue = _of_kind(TRAINER_KIND if own else kind_of_task(task), catalogue)
+    catalogue = _of_kind(TRAINER_KIND if own else kind_of_task(task), catalogue or list_installed())
     asked = _collect_groups(request, file, catalogue, free=own)
     if not own:
         alone = [a for group in asked for a in (*group.table, *group.altered)]
@@ -375,4 +376,6 @@ def parse(request: Request, file: FileSettings, catalogue: Catalogue) -> AskedEx
         raise UsageError(
             Setting("groups"), f": one group ({only}) cannot be compared; name another, as in {only},wait"
         )
-    return msgspec.convert({**_nest(values), "groups": groups}, type=AskedExperiment)
+    experiment = msgspec.convert({**_nest(values), "groups": groups}, type=AskedExperiment)
+    refuse_exam_without_control(experiment)
+    return experiment

@@ -19,7 +19,7 @@ from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.settings.assignments import SHORT, Assignment, did_you_mean, read_assignment, split_commas
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.flags import read_request
-from esper_ab.settings.parse import FileSettings, Request, assemble
+from esper_ab.settings.parse import FileSettings, Request, parse
 
 _LONGEST_FOLDER = 50  # with a hash, below the 64 characters of a name
 _SAME = ("replicates", "rng_seed", "alpha", "control", "test", "untested", "endpoint", "name", "task")
@@ -77,7 +77,7 @@ def parse_parts(options: dict[str, Any]) -> Parts | None:
     parts = []
     for name, (task, cell) in zip(names, named, strict=True):
         try:
-            asked = assemble(*_of_part(request, file, task, cell, margins))
+            asked = parse(*_of_part(request, file, task, cell, margins))
         except UsageError as error:
             raise UsageError(f"{name}: ", *error.args) from None
         _refuse_alone(asked)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.kinds import readers_of, words
 from esper_ab.settings.assignments import Assignment, is_default
-from esper_ab.settings.experiment import Group
+from esper_ab.settings.experiment import AskedExperiment, Group
 
 
 def refuse_without_effect(
@@ -48,3 +48,14 @@ def refuse_reward_as_outcome(outcome: str, groups: Iterable[Group]) -> None:
                 Setting("outcome", outcome), f" is the reward of group {group.name!r}: a reward says nothing about who "
                 "is better; name what the task is about, or leave it out for the environment's own return",
             )  # fmt: skip
+
+
+def refuse_exam_without_control(experiment: AskedExperiment) -> None:
+    """UsageError for an exam that has no control, or one that learns."""
+    fixed = [group.name for group in experiment.groups if not group.settings.has_policy]
+    if experiment.exam and experiment.control not in fixed:
+        there = ", ".join(fixed) or "none is there: add random"
+        raise UsageError(
+            Setting("exam"), " judges against the ", Setting("control"),
+            f", which is a group that does not learn ({there})",
+        )  # fmt: skip

@@ -16,7 +16,6 @@ from esper_ab.contracts.settings import Arithmetic, ControllerSettings, GroupSet
 from esper_ab.contracts.trainer import TrainerQuestion
 from esper_ab.settings.assignments import did_you_mean
 from esper_ab.settings.eval_hosts import EvaluationNoise, choose_hosts
-from esper_ab.settings.exam import EXAMINED
 from esper_ab.settings.experiment import AskedExperiment, ExperimentSettings, Group, ResolvedExperiment
 from esper_ab.settings.kernel import resolve_kernel
 from esper_ab.settings.outcome_range import read_range, worst_outcome
@@ -271,8 +270,6 @@ def resolve(
         )  # fmt: skip
     if experiment.share_observation_norm:
         _check_sharing(experiment)
-    if experiment.exam and task.kind != EXAMINED:
-        raise UsageError(Setting("exam"), f": it judges tasks of kind {EXAMINED}; {task.name} is of kind {task.kind}")
     for group in experiment.groups:
         _check_group(group, experiment, machine)
         _check_rollouts(group, experiment, task)

@@ -28,11 +28,6 @@ def t_sf(x: ArrayLike, df: ArrayLike) -> Any:
     return _special().stdtr(df, -_array(x))
 
 
-def t_ppf(p: ArrayLike, df: ArrayLike) -> Any:
-    """The x with P(T <= x) = p."""
-    return _ends(_special().stdtrit(df, p), p, -math.inf, math.inf)
-
-
 def t_isf(p: ArrayLike, df: ArrayLike) -> Any:
     """The x with P(T > x) = p."""
     return _ends(-_special().stdtrit(df, p), p, math.inf, -math.inf)

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(path for folder in ("esper_ab", "workers") for path in (ROOT / folder).rglob("*.py"))
 # Where the type is not known before.
 KNOWN_LATER = {
-    "esper_ab/api/external.py": "the type of one argument, which is no struct",
+    "esper_ab/api/arguments.py": "the type of one argument, which is no struct",
     "esper_ab/contracts/codec.py": "the two unions of messages, which it has decoders of",
     "esper_ab/settings/assignments.py": "the type of one key, which is no struct",
     "esper_ab/trackers/settings.py": "the type of one setting, which is no struct",

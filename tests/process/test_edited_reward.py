@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from esper_ab import Experiment, Variant, run_ab_test
+from esper_ab import ABExperiment, ABVariant, run_ab_test
 
 REWARD = """
 from pathlib import Path
@@ -23,9 +23,9 @@ def test_every_run_has_the_reward_that_was_planned(tmp_path: Path) -> None:
     """The copy edits the original at its first step, so that every later run finds another one there."""
     original = tmp_path / "mine.py"
     original.write_text(REWARD.format(original=str(original)))
-    variants = [Variant("edited", overrides={"reward": f"{original}:reward"}), Variant("b")]
+    variants = [ABVariant("edited", overrides={"reward": f"{original}:reward"}), ABVariant("b")]
     base = {"task": "synthetic", "episodes": 1, "n_envs": 2, "steps": 3, "eval_hosts": 2}
-    experiment = Experiment("x", variants=variants, runs_per_variant=2, base_config=base)
+    experiment = ABExperiment("x", variants=variants, runs_per_variant=2, base_config=base)
     results = run_ab_test(experiment, tmp_path / "runs", launcher="inline")
     assert "the next idea" in original.read_text()
     assert [run.error for run in results["edited"]] == ["", ""]

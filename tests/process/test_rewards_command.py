@@ -159,7 +159,7 @@ def test_from_python_it_is_the_same_appraisal(made: tuple[str, Appraisal], folde
     found = appraise_rewards("mine.py:gain", "mine.py:nothing", "sparse", output_dir="python", **asked)
     assert found.appraisal == made[1]
     assert (folder / "python" / "appraisal.html").read_bytes() == (folder / "first" / "appraisal.html").read_bytes()
-    with pytest.raises(UsageError, match="no argument schedule; did you mean schedules"):
+    with pytest.raises(UsageError, match="no argument 'schedule'; did you mean schedules"):
         appraise_rewards("sparse", schedule=4)
 
 

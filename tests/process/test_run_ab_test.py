@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from esper_ab import Experiment, Variant, create_experiment, load_experiment, run_ab_test
+from esper_ab import ABExperiment, ABVariant, create_experiment, load_experiment, run_ab_test
 from esper_ab.commands.logs import sources
 from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.load import load
@@ -37,7 +37,7 @@ def reward(facts, settings):
 RAISES, DIES = 'raise RuntimeError("the planted failure")', "os.kill(os.getpid(), signal.SIGKILL)"
 
 
-def fragile(folder: Path, failures: int, runs: int, how: str = DIES) -> Experiment:
+def fragile(folder: Path, failures: int, runs: int, how: str = DIES) -> ABExperiment:
     """Steady and fragile variants; the worker of the latter dies so often, or its reward raises."""
     (folder / "left").write_text(str(failures))
     (folder / "fragile.py").write_text(FRAGILE.format(left=str(folder / "left"), how=how))
@@ -100,9 +100,8 @@ def test_when_everything_fails_there_are_results_that_say_so(tmp_path: Path) -> 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory):
     """One run at a time, in a thread: processes have their own tests above and in test_python_page.py."""
-    experiment = Experiment(
-        "x", variants=[Variant("a"), Variant("b", overrides={"reward": "sparse"})], runs_per_variant=2, base_config=BASE
-    )
+    variants = [ABVariant("a"), ABVariant("b", overrides={"reward": "sparse"})]
+    experiment = ABExperiment("x", variants=variants, runs_per_variant=2, base_config=BASE)
     return run_ab_test(experiment, tmp_path_factory.mktemp("runs"), parallel_runs=False, launcher="inline")
 
 
@@ -135,17 +134,17 @@ def test_one_run_at_a_time_is_a_sequence_on_one_device(results) -> None:
 
 
 def test_a_second_run_of_that_name_is_refused_before_anything_starts(results) -> None:
-    again = Experiment("x", variants=[Variant("a"), Variant("b")])
-    with pytest.raises(UsageError, match="exists already; give this run another name"):
+    again = ABExperiment("x", variants=[ABVariant("a"), ABVariant("b")])
+    with pytest.raises(UsageError, match="exists already; give the experiment another name"):
         run_ab_test(again, results.path.parent)
 
 
 @pytest.mark.parametrize(("arguments", "said"), [
-    ({"max_parallel_runs": 0}, "max_parallel_runs 0: a whole number from 1 on"),
-    ({"max_parallel_runs": 2.0}, "max_parallel_runs 2.0"),
-    ({"max_retries": -1}, "max_retries -1"),
-    ({"parallel_runs": "no"}, "parallel_runs must be True or False, not 'no'"),
-    ({"verbose": 1}, "verbose must be True or False, not 1"),
+    ({"max_parallel_runs": 0}, "max_parallel_runs=0: expected int >= 1"),
+    ({"max_parallel_runs": 2.0}, "max_parallel_runs=2.0: expected int"),
+    ({"max_retries": -1}, "max_retries=-1: expected int >= 0"),
+    ({"parallel_runs": "no"}, "parallel_runs='no': expected bool, got str"),
+    ({"verbose": 1}, "verbose=1: expected bool, got int"),
     ({"parallel_runs": False, "max_parallel_runs": 4}, "choose one"),
     ({"launcher": "thread"}, "launcher 'thread': no such launcher; there are "),
     ({"max_parallel": 3}, "no argument 'max_parallel'; did you mean max_parallel_runs"),
@@ -160,12 +159,12 @@ def test_arguments_are_checked_before_anything_starts(tmp_path: Path, arguments,
 def test_what_is_no_experiment_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"not built yet; end it with .build\(\)"):
         run_ab_test(create_experiment("x"), tmp_path)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="expected an Experiment"):
+    with pytest.raises(UsageError, match="expected an ABExperiment"):
         run_ab_test({"name": "x"}, tmp_path)  # type: ignore[arg-type]
 
 
 def test_a_stated_placement_is_not_changed(tmp_path: Path) -> None:
-    stated = Experiment("x", variants=[Variant("a"), Variant("b")], base_config={"placement": "spread"})
+    stated = ABExperiment("x", variants=[ABVariant("a"), ABVariant("b")], base_config={"placement": "spread"})
     with pytest.raises(UsageError, match=r"^max_parallel_runs=1, but the 2 runs .*; placement=sequence trains"):
         run_ab_test(stated, tmp_path, parallel_runs=False)
 
@@ -180,14 +179,14 @@ def test_a_daemonic_process_may_not_start_workers(tmp_path: Path, monkeypatch: p
 SPAWNS = '''
 import multiprocessing
 import shlex
-from esper_ab import Experiment, Variant, run_ab_test
+from esper_ab import ABExperiment, ABVariant, run_ab_test
 
 if __name__ == "__main__":
     child = multiprocessing.get_context("spawn").Process(target=print)
     child.start()
     child.join()
 else:
-    run_ab_test(Experiment("x", variants=[Variant("a"), Variant("b")]))
+    run_ab_test(ABExperiment("x", variants=[ABVariant("a"), ABVariant("b")]))
 '''
 
 

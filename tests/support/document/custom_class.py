@@ -1,4 +1,4 @@
-from esper_ab.api.declared import ABExperiment, ABVariant
+from esper_ab import ABExperiment, ABVariant
 
 
 class MyCustomExperiment(ABExperiment):

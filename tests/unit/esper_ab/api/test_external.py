@@ -26,7 +26,7 @@ def test_scores_give_profiles_of_what_is_compared_and_of_what_is_judged():
 
 
 def test_a_plan_knows_no_scores():
-    with pytest.raises(UsageError, match="design_comparison: no argument scores"):
+    with pytest.raises(UsageError, match="design_comparison: no argument 'scores'"):
         _plan(scores="0..100")
 
 

@@ -10,7 +10,7 @@ import pytest
 from esper_ab.api.files import load_declaration
 from esper_ab.contracts.errors import UsageError
 
-HEAD = "from esper_ab import Experiment, Variant, create_experiment, run_ab_test\n"
+HEAD = "from esper_ab import ABExperiment, ABVariant, create_experiment, run_ab_test\n"
 MAKE = '''
 def make(name, lr=0.1):
     return create_experiment(name).add_variant("a", ppo__lr=lr).add_variant("b", reward="sparse").build()
@@ -34,7 +34,7 @@ def at(path: Path, line: int) -> str:
 
 @pytest.mark.parametrize("text", [
     'experiment = make("x")',
-    'experiment: Experiment = make("x")',
+    'experiment: ABExperiment = make("x")',
     'def experiment():\n    return make("x")',
     'def get_experiment():\n    return make("x")',
     'def create_x_experiment():\n    return make("x")',
@@ -42,7 +42,7 @@ def at(path: Path, line: int) -> str:
     'if True:\n    experiment = make("x")\nelse:\n    experiment = None',
     'try:\n    import nothing_like_it\nexcept ImportError:\n    pass\nexperiment, other = make("x"), 3',
     'def create_any_experiment(lr):\n    return make("x", lr)\nexperiment = create_any_experiment(0.1)',
-    'class Mine(Experiment):\n    def __init__(self):\n        super().__init__("x", variants=make("x").variants)',
+    'class Mine(ABExperiment):\n    def __init__(self):\n        super().__init__("x", variants=make("x").variants)',
 ])  # fmt: skip
 def test_an_experiment_is_found_in_every_form(written, text: str) -> None:
     what = load_declaration(written(text))
@@ -51,12 +51,12 @@ def test_an_experiment_is_found_in_every_form(written, text: str) -> None:
 
 
 def test_what_is_imported_is_not_the_files_own(written) -> None:
-    written('experiment = make("there")\ndef get_experiment():\n    return experiment', "elsewhere.py")
-    own = written('from elsewhere import *\nfrom elsewhere import experiment\ncreate_x_experiment = lambda: make("x")')
+    written('def get_experiment():\n    return make("there")', "elsewhere.py")
+    own = written('from elsewhere import *\ncreate_x_experiment = lambda: make("x")')
     try:
         assert load_declaration(own).asked.name == "x"
-        own.write_text("from elsewhere import experiment\n")
-        with pytest.raises(UsageError, match=r"no experiment of its own \(experiment is imported\)"):
+        own.write_text("from elsewhere import get_experiment\n")
+        with pytest.raises(UsageError, match=r"no experiment of its own \(get_experiment is imported\)"):
             load_declaration(own)
     finally:
         del sys.modules["elsewhere"]
@@ -89,9 +89,9 @@ def test_equal_ones_count_as_one_and_anything_else_as_two(written, change: str) 
     ("def get_experiment():\n    return 1 / 0", 2, "ZeroDivisionError: division by zero"),
     ("exit(3)", 1, "SystemExit: 3"),
     ("experiment = create_experiment('x').add_variant('a').add_variant('b', q=1).build()", 1, "variant 'b': q: unkn"),
-    ("experiment = create_experiment('x')", 1, "experiment is not built yet; end it with .build()"),
+    ("def experiment():\n    return create_experiment('x')", 1, "experiment is not built yet; end it with .build()"),
     ("def get_experiment():\n    return {}", 1, "get_experiment() is no experiment but a value of type dict"),
-    ("experiment = Experiment('x', variants=[Variant('a')])", 1, "experiment: experiment 'x' has one variant"),
+    ("def get_experiment():\n    return ABExperiment('x')", 1, "get_experiment: experiment 'x' has no variant"),
     ("def get_experiment(lr):\n    return make('x', lr)", 1, "get_experiment needs lr; it is called without arguments"),
     ("run_ab_test(make('x'))", 1, "run_ab_test is called while file.py is read"),
     ("raise RuntimeError('two\\nlines \\x1b[31m')", 1, "RuntimeError: two"),
@@ -117,6 +117,7 @@ def test_an_error_in_what_it_imports_has_the_files_line(written) -> None:
 
 @pytest.mark.parametrize(("name", "text", "said"), [
     ("file.py", "", "no experiment; define create_NAME_experiment(), get_experiment() or experiment in it"),
+    ("file.py", "experiment = ABExperiment('x')", "experiment: experiment 'x' has no variant"),
     ("file.yaml", "", "a Python file (.py) or a TOML file (.toml) is expected"),
     ("nowhere/file.py", None, "No such file or directory"),
     ("nowhere.toml", None, "No such file or directory"),

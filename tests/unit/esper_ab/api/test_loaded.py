@@ -97,8 +97,6 @@ def test_verdicts_sentences_and_comparisons(run):
     assert run.sentences[0] == f"{found.headline} {found.sentence}"
     rows = run.comparisons_frame("duckdb").project("a, b, verdict, estimate, sentence").fetchall()
     assert rows == [(c.question.a, c.question.b, str(c.verdict), c.estimate, c.sentence) for c in run.comparisons]
-    with pytest.raises(UsageError, match=r"no comparison simplified - shaped in .*; there is shaped - simplified"):
-        run.comparison("simplified", "shaped")
 
 
 def test_pairs_are_the_differences_of_the_endpoints(run):
@@ -225,16 +223,15 @@ def test_loading_loads_no_torch_and_no_frame_library(experiment_dir):
 def test_a_pair_that_is_not_compared_is_answered_with_those_that_are(run):
     with pytest.raises(KeyError) as caught:
         run.verdicts["simplified", "shaped"]
-    assert str(caught.value) == (
-        "no comparison simplified - shaped; there is shaped - simplified, with the signs the other way round"
-    )
+    reversed_pair = "there is shaped - simplified, with the signs reversed"
+    assert str(caught.value) == f"no comparison simplified - shaped; {reversed_pair}"
     with pytest.raises(KeyError, match="there is shaped - simplified, shaped - wait, simplified - wait"):
         run.verdicts["shaped", "nobody"]
     with pytest.raises(KeyError, match="'shaped' is not a pair of groups"):
         run.verdicts["shaped"]
     assert run.verdicts.get(("simplified", "shaped")) is None
     assert run.verdicts == dict(run.verdicts)
-    with pytest.raises(UsageError, match="there is shaped - simplified, with the signs reversed"):
+    with pytest.raises(UsageError, match=reversed_pair):
         run.comparison("simplified", "shaped")
 
 

@@ -135,5 +135,5 @@ def test_a_dry_run_of_what_is_written(tmp_path: Path, name: str, module: str, ho
         timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "2 groups x 6 replicates" in done.stdout
-    assert "shaped" in done.stdout
+    assert "2 groups x 6 replicates = 12 runs" in done.stdout
+    assert "comparisons: shaped - simplified;" in done.stdout

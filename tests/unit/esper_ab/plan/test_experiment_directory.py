@@ -19,7 +19,13 @@ from esper_ab.control.preflight import check_experiment_dir, expected_bytes
 from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.plan.blocks import Plan, make_plan
 from esper_ab.plan.estimate import Estimate, estimate
-from esper_ab.plan.experiment_directory import check_name, experiment_toml, make_experiment_directory, run_toml
+from esper_ab.plan.experiment_directory import (
+    check_name,
+    claim_new,
+    experiment_toml,
+    make_experiment_directory,
+    run_toml,
+)
 from esper_ab.plan.text import plan_text
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kernel import resolve_kernel
@@ -95,12 +101,12 @@ def test_experiment_toml_keeps_lists_and_says_what_was_there(tmp_path: Path) -> 
 
 
 def test_an_existing_experiment_directory_is_refused(tmp_path: Path) -> None:
-    plan = planned("shaped", "wait")
-    make_experiment_directory(tmp_path / "a" / "b", plan, MACHINE)
+    claim_new(tmp_path / "a" / "b")
+    make_experiment_directory(tmp_path / "a" / "b", planned("shaped", "wait"), MACHINE)
     with pytest.raises(UsageError, match="--name or --out"):
         check_experiment_dir(tmp_path / "a" / "b", 0)
     with pytest.raises(UsageError, match="--name or --out"):
-        make_experiment_directory(tmp_path / "a" / "b", plan, MACHINE)
+        claim_new(tmp_path / "a" / "b")
 
 
 def test_a_place_without_room_or_that_is_a_file_is_refused(tmp_path: Path) -> None:

@@ -144,6 +144,8 @@ def test_an_experiment_keeps_the_trainer_that_was_rehearsed(tmp_path: Path) -> N
     (tmp_path / "mine.py").write_text("x = 1\n")
     facts = there(root=str(tmp_path), sha256=source_sha256(tmp_path, ("mine.py",)))
     made = plan(facts)
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
     make_experiment_directory(tmp_path / "one", made, facts)
     (kept,) = (tmp_path / "one/trainer").rglob("mine.py")
     assert kept.read_text() == "x = 1\n"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from esper_ab import Experiment, Variant, design_comparison
+from esper_ab import ABExperiment, ABVariant, design_comparison
 from esper_ab.api.appraising import appraise_rewards
-from esper_ab.api.running import _ARGUMENTS, run_ab_test
+from esper_ab.api.running import run_ab_test
 from esper_ab.contracts.errors import UsageError
 from esper_ab.design.design import Contrast
 from esper_ab.settings.appraisal import make_question
@@ -14,7 +14,7 @@ from esper_ab.settings.assignments import did_you_mean, read_assignment
 from esper_ab.settings.flags import parse_flags
 from esper_ab.verdict.requirement import parse_requirement
 
-EXPERIMENT = Experiment("x", variants=[Variant("a"), Variant("b")])
+EXPERIMENT = ABExperiment("x", variants=[ABVariant("a"), ABVariant("b")])
 MANY = tuple(f"g{number}" for number in range(40))
 
 
@@ -34,7 +34,7 @@ def test_settings_are_described_elsewhere(ask) -> None:
 
 
 @pytest.mark.parametrize(("ask", "listed"), [
-    (lambda: run_ab_test(EXPERIMENT, zzz=1), _ARGUMENTS),
+    (lambda: run_ab_test(EXPERIMENT, zzz=1), ("output_dir", "max_parallel_runs", "verbose", "launcher", "ray_wait")),
     (lambda: design_comparison(["a", "b"], 6, margin=1, zzz=1), ("looks", "futility")),
     (lambda: appraise_rewards("sparse", zzz=1), ("hosts", "schedules")),
     (lambda: parse_requirement("zzz better-than g1", MANY, [Contrast(a="g1", b="g2")]), MANY),

@@ -22,7 +22,6 @@ def same(found: object, expected: object) -> bool:
 def test_student_is_scipys_to_the_bit(x: float, p: float, df: int) -> None:
     assert same(distributions.t_cdf(x, df), stats.t.cdf(x, df))
     assert same(distributions.t_sf(x, df), stats.t.sf(x, df))
-    assert same(distributions.t_ppf(p, df), stats.t.ppf(p, df))
     assert same(distributions.t_isf(p, df), stats.t.isf(p, df))
 
 

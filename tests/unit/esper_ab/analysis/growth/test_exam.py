@@ -1,6 +1,9 @@
-"""The reward-efficiency exam: the preset, and every outcome with its reason."""
+"""The reward-efficiency exam: every outcome with its reason."""
 
 from __future__ import annotations
+
+import tomllib
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -8,44 +11,11 @@ from support import fake_plans
 from support.journals import Shape, Synthetic
 
 from esper_ab.analysis.analyse import Analysis, analyse
-from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.settings import ControllerSettings, GroupSettings, PPOSettings
+from esper_ab.contracts.settings import PPOSettings
 from esper_ab.journal.events import ExperimentStarted, RunEvaluated
 from esper_ab.journal.fold import fold
-from esper_ab.settings.exam import as_exam
-from esper_ab.settings.experiment import AskedExperiment, Group
 
-
-def asked(*names: str, **settings: object) -> AskedExperiment:
-    groups = tuple(
-        Group(
-            name=name,
-            settings=GroupSettings(
-                controller=ControllerSettings(name=name if name in ("wait", "random", "heuristic") else "ppo")
-            ),
-        )
-        for name in names
-    )
-    return AskedExperiment(groups=groups, slots=("early",), devices=("cpu:0",), **settings)
-
-
-def test_learners_are_tested_against_the_control_and_the_other_baselines_are_not():
-    experiment = as_exam(asked("heuristic", "random", "wait", "shaped", "sparse"))
-    assert (experiment.exam, experiment.control, experiment.untested) == (True, "random", ("heuristic", "wait"))
-
-
-@pytest.mark.parametrize(
-    ("names", "settings", "words"),
-    [
-        (("random", "shaped"), {}, "add the group wait"),
-        (("wait", "shaped"), {}, "the control random is no group"),
-        (("wait", "shaped", "sparse"), {"control": "sparse"}, "the control sparse learns"),
-        (("wait", "random"), {}, "no group learns"),
-    ],
-)
-def test_an_exam_that_cannot_be_marked_is_refused(names, settings, words):
-    with pytest.raises(UsageError, match=words):
-        as_exam(asked(*names, **settings))
+EXAMPLES = Path(__file__).resolve().parents[5] / "docs" / "examples"
 
 
 def judged(**groups: Shape):
@@ -122,3 +92,10 @@ def test_runs_that_were_not_trained_to_their_end_say_nothing_about_decisiveness(
 
 def test_an_experiment_that_is_no_exam_has_none():
     assert analyse(fold(Synthetic().events())).exam is None
+
+
+def test_the_example_asks_for_the_exam_that_is_kept_beside_it():
+    files = EXAMPLES / "exam.toml", EXAMPLES / "exam-digits" / "experiment.toml"
+    asked, kept = (tomllib.loads(file.read_text()) for file in files)
+    assert asked["exam"] is True
+    assert asked == {key: kept[key] for key in asked}
