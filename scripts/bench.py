@@ -8,7 +8,7 @@
     scripts/bench devices                      one run on one device and on two
     scripts/bench coordination                 barrier round trip, and many blocks at once
     scripts/bench fleet                        1,000 to 10,000 runs at once, over TCP with keys; a minute and a half
-    scripts/bench clusters                     faults with each launcher that is installed, a checkpoint received
+    scripts/bench clusters                     faults with each launcher that is installed
     scripts/bench scaling                      two runs on two cores against one on one
     scripts/bench startup                      --help, status, launch to first episode
     scripts/bench records                      report, status, query over 10^5 and 10^6 records; 3 GB of disk

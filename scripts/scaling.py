@@ -151,7 +151,7 @@ def fleet_table(record: dict[str, Any]) -> str:
 
 
 def clusters_table(record: dict[str, Any]) -> str:
-    """Faults with each launcher, and a checkpoint received."""
+    """Faults with each launcher."""
     about = record["machine"]
     lines = [
         f"Measured by `scripts/bench clusters` on {_where(about)}; three nodes on this machine, workers without torch.",
@@ -164,8 +164,7 @@ def clusters_table(record: dict[str, Any]) -> str:
         f"| {one['good_s']:.1f} |"
         for one in record["faults"]
     ]
-    size, core_ms = record["checkpoint_bytes"], record["core_ms_per_checkpoint"]
-    return "\n".join([*lines, "", f"A checkpoint of {size:,} bytes that is received takes {core_ms:.1f} ms of a core."])
+    return "\n".join(lines)
 
 
 def main() -> None:

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from esper_ab.analysis.appraisal import AppraisalFindings
 from esper_ab.api.lookup import ByPair
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.messages import FILE_LIMIT_BYTES, RunSpec
+from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.own_packages import ForeignPackage, import_own
 from esper_ab.contracts.regular_file import read_regular
+from esper_ab.contracts.run_files import FILE_LIMIT_BYTES
 from esper_ab.contracts.visible import visible
 from esper_ab.joint.directory import folders_of, is_joint
 from esper_ab.journal.fold import History, RunHistory

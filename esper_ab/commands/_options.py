@@ -102,8 +102,6 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "transport": _takes(None, "How workers talk to the coordinator: a private socket file, or TCP with keys of this "
                         "run only. [default: ipc; tcp for workers on other machines]",
                         type=click.Choice(["ipc", "tcp"]), default=None),
-    "files": _takes(None, "Whether workers see the experiment directory, or send and fetch files over the connection. "
-                    "[default: what the launcher takes]", type=click.Choice(["shared", "link"]), default=None),
     "ray_address": _takes("HOST:PORT", "Address of the cluster, with --launcher ray; auto: that of this machine. "
                           "[default: RAY_ADDRESS, else a cluster that it starts on this machine]"),
     "ray_label": _takes("KEY=VALUE", "Of the nodes of the cluster that count, with --launcher ray. Repeatable.",
@@ -124,7 +122,7 @@ _OF_ONE_TASK = {
     "margin": _takes("SIZE", f"{_MARGIN}. {_MARGIN_DEFAULT}", type=float),
 }
 
-LAUNCHER_FLAGS = ("launcher", "transport", "files", "ray_address", "ray_label", "ray_wait")
+LAUNCHER_FLAGS = ("launcher", "transport", "ray_address", "ray_label", "ray_wait")
 
 # Heading -> flags of an experiment, the ten first that people need first; what stands nowhere comes under "More".
 _SECTIONS = {

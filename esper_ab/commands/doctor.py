@@ -64,7 +64,7 @@ def diagnose_machine(out: Path) -> Iterator[Diagnosis]:
     yield from processor.processor_diagnoses()
     yield from storage.storage_diagnoses(out, expected_bytes(1))
     try:
-        folder = PrivateFolder(for_sockets=True)
+        folder = PrivateFolder()
     except OSError as error:
         yield problem("socket", f"no folder for sockets can be made: {error}", "set TMPDIR to a folder of yours")
         return

@@ -14,9 +14,9 @@ from esper_ab.analysis.trained_by import code_states, named, telling
 from esper_ab.commands._exit_status import epilog
 from esper_ab.contracts.endings import how_ended
 from esper_ab.contracts.errors import EsperError, UsageError
-from esper_ab.contracts.messages import FILE_LIMIT_BYTES
 from esper_ab.contracts.own_packages import child_command, child_environment
 from esper_ab.contracts.regular_file import read_regular
+from esper_ab.contracts.run_files import FILE_LIMIT_BYTES
 from esper_ab.contracts.visible import visible_line
 from esper_ab.control import provenance
 from esper_ab.journal.load import load

@@ -25,8 +25,9 @@ from esper_ab.commands._leftovers import files_below, leftovers
 from esper_ab.commands._options import shared_options
 from esper_ab.contracts.below import remove_below
 from esper_ab.contracts.errors import NO_ROOM, DiskFull, JournalError, UsageError
-from esper_ab.contracts.messages import FILE_LIMIT_BYTES, RewardCode
+from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.regular_file import open_to_read
+from esper_ab.contracts.run_files import FILE_LIMIT_BYTES
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.source_files import source_sha256
 from esper_ab.contracts.trainer import is_command

@@ -17,7 +17,7 @@ from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.plan.experiment_directory import check_name
 
 _OWN = (
-    "--launcher", "--name", "--out", "--detach", "--dry-run", "--transport", "--files", "--quiet", "--json", "--yes",
+    "--launcher", "--name", "--out", "--detach", "--dry-run", "--transport", "--quiet", "--json", "--yes",
 )  # fmt: skip
 _PROGRAM = "esper_ab.commands.cli"
 _LAUNCHER = "slurm"
@@ -33,9 +33,7 @@ _WARNING_S = 120  # before the time limit: to finish the barrier in progress
 )
 @click.option("--name", required=True, metavar="NAME", help="Name of the experiment directory, and of the job.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("experiments"), show_default=True, metavar="DIR",
-              help="Where experiment directories go; all nodes have to see it, unless --files is link.")
-@click.option("--files", type=click.Choice(["shared", "link"]), default="shared", show_default=True,
-              help="link: workers send and fetch files over the connection; the batch script's node alone sees --out.")
+              help="Where experiment directories go; all nodes have to see it.")
 @click.option("--nodes", type=click.IntRange(min=1), required=True, metavar="N", help="Nodes, of one kind.")
 @click.option("--cores", type=click.IntRange(min=1), required=True, metavar="N", help="Cores on each node.")
 @click.option("--gpus", type=click.IntRange(min=0), default=0, metavar="N", help="GPUs on each node.")
@@ -46,7 +44,7 @@ _WARNING_S = 120  # before the time limit: to finish the barrier in progress
               "cuda'. Repeatable.")
 @click.argument("launch_flags", nargs=-1, type=click.UNPROCESSED, metavar="FLAGS OF LAUNCH…")
 def command(
-    name: str, out: Path, files: str, launch_flags: tuple[str, ...], setup: tuple[str, ...], **asked: object
+    name: str, out: Path, launch_flags: tuple[str, ...], setup: tuple[str, ...], **asked: object
 ) -> None:
     """Print a script for sbatch that launches an experiment, and resumes it wherever it was interrupted.
 
@@ -60,7 +58,7 @@ def command(
             raise UsageError(f"{flag}: the script decides this itself; leave it out")
     context = launch.make_context("launch", list(launch_flags))
     _check_flags(context.params)
-    both = ("--launcher", _LAUNCHER, "--files", files, "--quiet")
+    both = ("--launcher", _LAUNCHER, "--quiet")
     click.echo(
         batch_script(out / name, launch_flags, _of_resume(context), _options(name, asked), setup, both), nl=False
     )

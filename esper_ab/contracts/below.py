@@ -168,44 +168,6 @@ def _enter(above: int, path: Path, *, make: bool) -> int:
     raise AssertionError("the second try returns or raises")
 
 
-class NewFile:
-    """A file below a folder that comes in pieces, and gets its name when it is whole. One writer per file at a time.
-
-    OSError from any method leaves a file that had the name before as it was; then, or else to give it up: `discard`.
-    """
-
-    def __init__(self, root: Path, name: str | PurePath) -> None:
-        """What a killed writer of this file left behind is removed."""
-        with _above(root, name, make=True) as folder:
-            _remove_leftovers(folder, root / name)
-            self._folder = os.dup(folder)
-        try:
-            self._unnamed = _Unnamed(self._folder, root / name)
-        except BaseException:
-            os.close(self._folder)
-            raise
-
-    def write(self, data: bytes) -> None:
-        """Append to what it has."""
-        self._unnamed.write(data)
-
-    def keep(self) -> None:
-        """It is whole: file, name and folder are on the disk afterwards."""
-        self._unnamed.name(synced=True)
-        os.fsync(self._folder)
-        self._close()
-
-    def discard(self) -> None:
-        """Nothing of it is left, unless it was kept."""
-        if self._folder >= 0:
-            self._unnamed.discard()
-            self._close()
-
-    def _close(self) -> None:
-        os.close(self._folder)
-        self._folder = -1
-
-
 class _Unnamed:
     """A temporary file beside the one whose place it will take."""
 

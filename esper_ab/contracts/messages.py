@@ -6,23 +6,18 @@ A run's life is a line of milestones: 0 = warm, 1 … E = training episode 0 …
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, FileBelow, Moments, RunRef, Sha256
+from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, FileBelow, Moments, RunRef
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
 from esper_ab.contracts.trainer import TrainerOrder
 
 PROTOCOL = 14
-PIECE_BYTES = 256 << 10  # of a file, in one message
-FILE_LIMIT_BYTES = 4 << 30
-LOG_BYTES = 64 << 10  # of console output, in one upload: it is held in memory until it is appended
-Number = Annotated[int, Meta(ge=0, lt=1 << 53)]
 # A relative path without "." and "..": users call their files as they like.
 _PART = r"(?!\.{1,2}(?:/|\Z))[^/\0]+"
-FetchedBelow = Annotated[str, Meta(max_length=1024, pattern=rf"\A{_PART}(?:/{_PART})*\Z")]
 CopyBelow = Annotated[str, Meta(max_length=1024, pattern=rf"\A(?:{_PART}(?:/{_PART})*)?\Z")]  # "": there is none
 
 
@@ -93,16 +88,14 @@ class WorkerOrder(Message, frozen=True, kw_only=True, tag="WorkerOrder"):
     server_key: str = ""  # the coordinator's public key (contracts/link_keys.py); "" where the endpoint needs none
     lost_after_s: float = 0.0  # without a connection for so long the worker ends; 0: the end of its parent tells it
     beat_s: float = 2.0  # between two heartbeats of its connection
-    shares_files: bool = True  # whether it sees `experiment_dir`; else its files travel over the link
 
     @property
     def writer(self) -> int:
         """Number in the names of this worker's checkpoints: 1 where a worker that was given up cannot write any more.
 
-        It can where its parent's end is not its own: on a node that cannot be reached for a while. And where the
-        coordinator writes, what the journal names must not be replaced by what a successor repeats.
+        It can where its parent's end is not its own: on a node that cannot be reached for a while.
         """
-        return self.incarnation if self.lost_after_s or not self.shares_files else 1
+        return self.incarnation if self.lost_after_s else 1
 
     @property
     def identity(self) -> str:
@@ -178,40 +171,6 @@ class Pong(Message, frozen=True, kw_only=True, tag="Pong"):
     """Answer to a Ping: the worker is there and at rest. Never journalled."""
 
 
-class Upload(Message, frozen=True, kw_only=True, tag="Upload"):
-    """A file that the coordinator is to store; it asks for the pieces. A worker has one at a time.
-
-    Another number takes its place, also where the same file is announced again: pieces of the earlier one are void.
-    """
-
-    number: Number  # 1, 2, …
-    file: Literal["checkpoint", "policy", "worker log", "run log"]
-    run: RunRef | None = None  # None: the worker's own log
-    milestone: Number = 0  # of a checkpoint
-    position: Number = 0  # of a log: where in the worker's own one these bytes begin; they are appended
-    size_bytes: Annotated[int, Meta(ge=0, le=FILE_LIMIT_BYTES)]
-    sha256: Sha256
-
-
-class Fetch(Message, frozen=True, kw_only=True, tag="Fetch"):
-    """Ask for a piece of a checkpoint that was offered, or of a copy of code; answered by a Fetched, empty at the end.
-
-    It says, too, that all before `offset` has arrived. A folder of copies is read as the list of its files, by lines.
-    """
-
-    number: Number  # 1, 2, … : of the file; asked for again after a silence it keeps it
-    file: FetchedBelow  # in the experiment directory
-    offset: Number
-
-
-class Piece(Message, frozen=True, kw_only=True, tag="Piece"):
-    """Bytes of an upload, as they were granted."""
-
-    number: Number
-    offset: Number
-    data: Annotated[bytes, Meta(max_length=PIECE_BYTES)]
-
-
 class Chunk(Message, frozen=True, kw_only=True, tag="Chunk"):
     """A piece of a message above the frame limit."""
 
@@ -254,42 +213,11 @@ class Ping(Message, frozen=True, kw_only=True, tag="Ping"):
     """To a worker at rest, whose loss nothing else might tell: answer Pong."""
 
 
-class Grant(Message, frozen=True, kw_only=True, tag="Grant"):
-    """Send this piece of an upload."""
-
-    number: Number
-    offset: Number
-    length: Number
-
-
-class Stored(Message, frozen=True, kw_only=True, tag="Stored"):
-    """All of an upload is on disk: a record may name it."""
-
-    number: Number
-
-
-class Fetched(Message, frozen=True, kw_only=True, tag="Fetched"):
-    """What a Fetch asked for; no bytes at the end of the file."""
-
-    number: Number
-    offset: Number
-    data: Annotated[bytes, Meta(max_length=PIECE_BYTES)]
-    lack: Annotated[str, Meta(max_length=200)] = ""  # why it cannot be read
-
-
-class NoRoom(Message, frozen=True, kw_only=True, tag="NoRoom"):
-    """The disk is full, and nothing of an upload was kept: announce it again in a while."""
-
-    number: Number
-
-
 class Stop(Message, frozen=True, kw_only=True, tag="Stop"):
     """Exit. `reason` goes to the worker's log."""
 
     reason: str
 
 
-FileMessage = Upload | Fetch | Piece  # of a worker
-FileAnswer = Grant | Stored | NoRoom | Fetched
-WorkerMessage = Hello | Ready | Progress | EpisodeFinished | Evaluated | Failed | Pong | Upload | Fetch | Piece | Chunk
-CoordinatorMessage = Assign | Release | Cancel | Ping | Grant | Stored | NoRoom | Fetched | Stop
+WorkerMessage = Hello | Ready | Progress | EpisodeFinished | Evaluated | Failed | Pong | Chunk
+CoordinatorMessage = Assign | Release | Cancel | Ping | Stop

@@ -25,9 +25,9 @@ _SHORT_TMP = 60  # characters: a path of a unix socket holds 107 bytes
 class PrivateFolder:
     """Made 0700; `close` removes it with everything in it."""
 
-    def __init__(self, *, for_sockets: bool, below: int = 0) -> None:
-        """`for_sockets`: where its path is short enough for those; `below`: characters of folders that they lie in."""
-        long = for_sockets and len(tempfile.gettempdir()) + below > _SHORT_TMP
+    def __init__(self, *, below: int = 0) -> None:
+        """Where its path is short enough for sockets; `below`: characters of folders that they lie in."""
+        long = len(tempfile.gettempdir()) + below > _SHORT_TMP
         place = Path("/tmp" if long else tempfile.gettempdir())
         _sweep(place)
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from esper_ab.contracts.records import RunRef
 
 RUNS, LOGS, POLICIES, CHECKPOINTS = "runs", "logs", "policies", "checkpoints"  # folders of an experiment directory
+FILE_LIMIT_BYTES = 4 << 30  # of a policy or checkpoint that is read
 
 
 def folder_of(run: RunRef) -> str:

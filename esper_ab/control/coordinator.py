@@ -13,10 +13,9 @@ import time
 from collections.abc import Iterable
 
 from esper_ab.contracts.errors import NO_ROOM
-from esper_ab.contracts.messages import FileMessage, Hello
+from esper_ab.contracts.messages import Hello
 from esper_ab.control.crowding import crowding
 from esper_ab.control.event_sink import EventSink
-from esper_ab.control.file_store import FileStore
 from esper_ab.control.fleet import LOG_LINES, Fleet, WorkerHandle, ending
 from esper_ab.control.hub import BadMessage, Hub, Incoming, Readable, Received
 from esper_ab.control.rules import commands
@@ -33,8 +32,8 @@ _STACKS_S = 1.0  # for a hung worker to write its stacks
 class Coordinator:
     """Performs one experiment. Whether its history begins here or another coordinator made it does not matter."""
 
-    def __init__(self, sink: EventSink, hub: Hub, fleet: Fleet, store: FileStore, limits: Limits) -> None:
-        self._sink, self._hub, self._fleet, self._store = sink, hub, fleet, store
+    def __init__(self, sink: EventSink, hub: Hub, fleet: Fleet, limits: Limits) -> None:
+        self._sink, self._hub, self._fleet = sink, hub, fleet
         self._limits = limits
         self._endings: dict[str, tuple[commands.EndWorker, str]] = {}  # by lane, with how the worker ended
         self._machine = ExperimentMachine(sink.history, limits, time.monotonic())
@@ -46,7 +45,6 @@ class Coordinator:
         """
         machine = self._machine
         self._hub.watch(signals.descriptor)
-        self._hub.watch(self._store.descriptor)
         for handle in self._fleet:
             self._report_start(handle)
         self._perform(machine.take_over())
@@ -66,14 +64,6 @@ class Coordinator:
         if (error := machine.error_at_end()) is not None:
             raise error
 
-    def while_leaving(self, signals: CaughtSignals) -> bool:
-        """Take what workers that were told to leave still send of files; whether somebody does not want to wait."""
-        for incoming in self._hub.poll(0.0):
-            is_of_file = isinstance(incoming, Received) and isinstance(incoming.message, FileMessage)
-            if is_of_file or incoming == Readable(self._store.descriptor):
-                self._take(incoming, signals)
-        return signals.ctrl_c()
-
     def _take(self, incoming: Incoming, signals: CaughtSignals) -> None:
         machine, now = self._machine, time.monotonic()
         match incoming:
@@ -87,9 +77,6 @@ class Coordinator:
                 for number in signals.read():
                     by = CTRL_C if number == signal.SIGINT else number.name
                     self._perform(machine.stop_requested(by, now))
-            case Readable(descriptor) if descriptor == self._store.descriptor:
-                for result in self._store.results():
-                    self._perform(machine.filed(result))
             case Readable(descriptor):
                 for lane in self._fleet.heard_of(descriptor):
                     machine.exited(lane, now)
@@ -110,8 +97,6 @@ class Coordinator:
                     self._sink.show(progress)
                 case commands.Warn(text):
                     self._sink.warn(text)
-                case commands.MoveFile(step):
-                    self._store.do(step)
                 case commands.Fail(error):
                     raise error
                 case _:

@@ -16,7 +16,6 @@ from esper_ab.contracts.trainer import is_command
 from esper_ab.control import descriptors, provenance
 from esper_ab.control.coordinator import Coordinator
 from esper_ab.control.event_sink import EventSink
-from esper_ab.control.file_store import FileStore
 from esper_ab.control.fleet import Fleet
 from esper_ab.control.hub import Hub
 from esper_ab.control.observers import Observer
@@ -196,17 +195,15 @@ def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: 
         descriptors.room_for(len(plan.lanes), launcher.descriptors, launcher.own_descriptors),
         CaughtSignals() as signals, sink.heeding(signals, limits.disk_full_s),
         closing(Hub(launcher.transport, launcher.address, len(plan.lanes))) as hub,
-        closing(FileStore(experiment_dir)) as store,
     ):
         fleet = Fleet(experiment_dir, hub)
-        coordinator = Coordinator(sink, hub, fleet, store, limits.of_steps(plan.step_s))
-        leaving = partial(coordinator.while_leaving, signals)
+        coordinator = Coordinator(sink, hub, fleet, limits.of_steps(plan.step_s))
         try:
             fleet.start(plan, launcher, started_before)
             distributions.load()  # for the looks, while workers import torch: later what is installed could be another
             coordinator.work(signals)
         except BaseException as error:
-            hurried = fleet.stop(str(error).partition("\n")[0], _LEAVE_NOW_S, leaving)
+            hurried = fleet.stop(str(error).partition("\n")[0], _LEAVE_NOW_S, signals.ctrl_c)
             if hurried and isinstance(error, Interrupted) and error.in_order:
                 sink.record(events.Ledger(category="interrupted", run_name="", episode=None, detail=_FURTHER))
                 error.args = (f"{error}; {_FURTHER}",)
@@ -215,4 +212,4 @@ def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: 
             if hub.unreported:
                 detail = f"{hub.unreported} more messages were refused; only the first of a kind are listed"
                 sink.record(events.Ledger(category="bad_message", run_name="", episode=None, detail=detail))
-        fleet.stop("the experiment is finished", _LEAVE_S, leaving)
+        fleet.stop("the experiment is finished", _LEAVE_S, signals.ctrl_c)

@@ -222,7 +222,6 @@ class Fleet:
         handle.order = msgspec.structs.replace(
             launcher.bound(handle.order), server_key=self._hub.admit(who), endpoint=endpoint,
             lost_after_s=_LOST_AFTER_S if launcher.nodes else 0.0, beat_s=self._hub.beat_s,
-            shares_files=launcher.shares_files,
         )
         worker = launcher.start(handle.order)
         try:

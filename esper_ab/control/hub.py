@@ -71,7 +71,7 @@ class Hub:
         Connections of many peers have heartbeats less often, at either end: `beat_s`.
         """
         self.beat_s = min(_LONGEST_BEAT_S, max(_BEAT_S, peers / _BEATS_PER_S))
-        self._private = PrivateFolder(for_sockets=True)
+        self._private = PrivateFolder()
         self._folder = self._private.path
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._socket = self._context.socket(zmq.ROUTER)

@@ -15,7 +15,6 @@ from pathlib import Path
 import msgspec
 
 from esper_ab.contracts.errors import EsperError, UsageError
-from esper_ab.contracts.kinds import GYMNASIUM, kind_of_task
 from esper_ab.contracts.machine import Device, Machine, Questions
 from esper_ab.control.preflight import examine
 from esper_ab.launchers import Launcher, Node
@@ -55,18 +54,12 @@ def ask_nodes(questions: Questions, launcher: Launcher, shared: Path) -> dict[st
         questions, trainer=None, trainer_outcome=None,
         gpus=("cuda",) * any(name.startswith("cuda") for name in questions.gpus),  # a name is a place in the whole pool
     )  # fmt: skip
-    if launcher.shares_files:
-        with tempfile.NamedTemporaryFile(prefix=".seen-by-all-nodes-", dir=_existing(shared)) as seen:
-            return _ask_all(msgspec.structs.replace(of_node, shared_file=seen.name), launcher)
-    # Users' files are not there yet.
-    own = kind_of_task(questions.task) == GYMNASIUM and ".py:" in questions.task
-    task = "" if own else questions.task
-    return _ask_all(msgspec.structs.replace(of_node, task=task, user_rewards=(), rewards={}, outcome=""), launcher)
-
-
-def _ask_all(questions: Questions, launcher: Launcher) -> dict[str, Machine | EsperError]:
-    with ThreadPoolExecutor(_AT_ONCE) as asking:
-        answers = list(asking.map(partial(_examine_on, questions, launcher), launcher.nodes))
+    with (
+        tempfile.NamedTemporaryFile(prefix=".seen-by-all-nodes-", dir=_existing(shared)) as seen,
+        ThreadPoolExecutor(_AT_ONCE) as asking,
+    ):
+        of_node = msgspec.structs.replace(of_node, shared_file=seen.name)
+        answers = list(asking.map(partial(_examine_on, of_node, launcher), launcher.nodes))
     return {node.name: there for node, there in zip(launcher.nodes, answers, strict=True)}
 
 
@@ -80,7 +73,7 @@ def _examine_on(questions: Questions, launcher: Launcher, node: Node) -> Machine
 def unfit(machine: Machine, shared: Path) -> str:
     """Why no worker can run on a node that is as `machine`; "" when one can."""
     if not machine.sees_shared_file:
-        return f"it does not see {_existing(shared)}: all nodes need it at the same path, or take --files link"
+        return f"it does not see {_existing(shared)}: all nodes need it at the same path"
     return machine.task_problem or machine.gpu_problem
 
 

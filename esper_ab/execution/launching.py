@@ -8,7 +8,7 @@ from typing import Any
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.launchers import Launcher, Sharing, Transport
+from esper_ab.launchers import Launcher, Transport
 from esper_ab.settings.launcher import DEFAULT as DEFAULT_LAUNCHER
 from esper_ab.settings.launcher import AskedLauncher
 
@@ -17,24 +17,19 @@ LAUNCHERS = "esper_ab.launchers"
 
 def launcher_as_asked(asked: AskedLauncher) -> Launcher:
     """Make the launcher that was asked for; UsageError as `make_launcher`."""
-    launcher = make_launcher(asked.launcher or DEFAULT_LAUNCHER, asked.transport, asked.files, **asked.own)
+    launcher = make_launcher(asked.launcher or DEFAULT_LAUNCHER, asked.transport, **asked.own)
     launcher.flags = asked.words
     return launcher
 
 
-def make_launcher(
-    name: str, transport: Transport | None = None, files: Sharing | None = None, **own: Any
-) -> Launcher:
-    """Make the launcher `name`, whose workers talk over `transport` and have their files by `files`.
+def make_launcher(name: str, transport: Transport | None = None, **own: Any) -> Launcher:
+    """Make the launcher `name`, whose workers talk over `transport`.
 
     None is what the launcher takes by itself. `own`: arguments that only some launchers have. UsageError with the
     catalogue for another name, and for what this launcher does not have.
     """
     make = launcher_factory(name, own)
-    launcher = make(**own) if transport is None else make(transport=transport, **own)
-    if files is not None:
-        launcher.shares_files = files == "shared"
-    return launcher
+    return make(**own) if transport is None else make(transport=transport, **own)
 
 
 def launcher_factory(name: str, own: Iterable[str]) -> Callable[..., Launcher]:

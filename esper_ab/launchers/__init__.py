@@ -23,7 +23,6 @@ from esper_ab.contracts.own_packages import child_environment
 # Connection of workers to the coordinator. ipc: a socket that only this user of this machine can open; tcp: CURVE,
 # with keys for these workers only. No result depends on it.
 Transport = Literal["ipc", "tcp"]
-Sharing = Literal["shared", "link"]  # of files: by a file system, or over the connection
 _LINE_BYTES = 256  # more than a public key has, less than a pipe takes at once
 
 
@@ -136,11 +135,8 @@ class Errand(AbstractContextManager["Errand"], Protocol):
 
 
 class Launcher(Protocol):
-    """Starts workers; each calls the entry point with its order."""
+    """Starts workers, each of which calls the entry point with its order and sees the experiment directory."""
 
-    # Whether its workers see the experiment directory, at the same path; else files travel over the link. To be set by
-    # who knows better, before the first start.
-    shares_files: bool
     # Flags that have a command start workers in this way, for the one with which a message says how to go on.
     flags: tuple[str, ...]
 

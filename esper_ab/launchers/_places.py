@@ -19,7 +19,6 @@ class LanePlaces:
     name = ""
     address = "127.0.0.1"
     nodes: tuple[Node, ...] = ()
-    shares_files = True
     flags: tuple[str, ...] = ()
     own_descriptors = 0
 

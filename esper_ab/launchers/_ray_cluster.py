@@ -146,7 +146,7 @@ def _connect(ray: Any, address: str) -> None:
             "the cluster, as `ray job submit` does, with the address `auto`"
         )
     _keep_quiet(ray)
-    folder = PrivateFolder(for_sockets=True, below=_BELOW_CHARS) if address in ("", "local") else None
+    folder = PrivateFolder(below=_BELOW_CHARS) if address in ("", "local") else None
     own: dict[str, Any] = {}
     if folder is not None:
         own = {"include_dashboard": False, "object_store_memory": _STORE_BYTES, "_temp_dir": str(folder.path)}

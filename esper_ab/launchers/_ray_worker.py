@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.contracts.errors import WorkerFailed
+from esper_ab.contracts.errors import UsageError, WorkerFailed
 from esper_ab.contracts.messages import WorkerOrder
 from esper_ab.contracts.own_packages import child_environment
 from esper_ab.launchers import KeyExchange, _last_words
@@ -233,12 +233,17 @@ class RayErrand:
         self._end = nanny.wait.remote(ERRAND, self._begun)
 
     def communicate(self, *, timeout: float) -> tuple[bytes, bytes]:
-        """WorkerFailed, too, when the node is lost."""
+        """WorkerFailed, too, when the node is lost; UsageError when it lacks this folder, or Python."""
         try:
             self.returncode, output, complaint = self._cluster.answer(self._end, timeout)
         except TimeoutError:
             raise subprocess.TimeoutExpired(ERRAND, timeout, stderr=self._so_far()) from None
-        except (NannyEnded, NotYet, OSError) as error:
+        except OSError as error:
+            raise UsageError(
+                f"node {self._node} cannot start the preflight ({error}): all nodes need this folder and Python at the "
+                "same path"
+            ) from None
+        except (NannyEnded, NotYet) as error:
             raise WorkerFailed(f"node {self._node} gives no answer: {error}") from None
         return output, complaint
 

@@ -21,7 +21,6 @@ class AskedLauncher(msgspec.Struct, frozen=True, kw_only=True):
 
     launcher: str | None = None
     transport: Literal["ipc", "tcp"] | None = None
-    files: Literal["shared", "link"] | None = None
     ray_address: str | None = None
     ray_label: dict[str, str] | None = None
     ray_wait: Annotated[float, msgspec.Meta(ge=0)] | None = None
@@ -29,7 +28,7 @@ class AskedLauncher(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def own(self) -> dict[str, Any]:
         """What only some launchers take."""
-        return {key: value for key, value in said(self).items() if key not in ("launcher", "transport", "files")}
+        return {key: value for key, value in said(self).items() if key not in ("launcher", "transport")}
 
     @property
     def words(self) -> tuple[str, ...]:

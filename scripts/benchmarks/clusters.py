@@ -1,4 +1,4 @@
-"""Launchers: how soon a fault is known and made good, the first release, and the cost of a checkpoint received."""
+"""Launchers: how soon a fault is known and made good, and the first release."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from support import apart, conducted, fake_plans, ray_cluster, slurm_cluster
+from support import conducted, fake_plans, ray_cluster, slurm_cluster
 
 from benchmarks.machine import FEW
 from esper_ab.contracts.machine import Device
@@ -23,7 +23,6 @@ from esper_ab.launchers.local import LocalLauncher
 _ROOT = Path(__file__).resolve().parents[2]
 _ENTRY = "support.fake_worker:main"
 _PLAN = fake_plans.plan(6, ("a", "b", "c"), replicates=4, episodes=3)
-_SAVING = fake_plans.plan(2, ("a", "b"), replicates=10, episodes=10)
 _CORES = 2  # of each node of the clusters of tests
 _VICTIM = "c/0"
 
@@ -42,8 +41,7 @@ def measure(repeats: int) -> dict[str, Any]:
                 one = {key: sorted(each[key] for each in found)[often // 2] for key in found[0]}
                 faults.append({"launcher": name, "fault": f"SIGKILL of a {fault}", **one})
                 print(faults[-1], flush=True)
-    received = sorted(_received() for _ in range(often))[often // 2]
-    return {"faults": faults, "checkpoint_bytes": apart.PIECES * (256 << 10), "core_ms_per_checkpoint": received}
+    return {"faults": faults}
 
 
 @contextmanager
@@ -127,16 +125,3 @@ def _struck(make: Callable[[], Launcher], fault: str) -> dict[str, float]:
 
 def _parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-
-
-def _received() -> float:
-    """Milliseconds of the coordinator's cores per checkpoint that comes over the connection, encrypted."""
-    spent = {}
-    for shared in (True, False):
-        launcher = (LocalLauncher if shared else apart.Apart)("support.apart:large", "tcp")
-        with tempfile.TemporaryDirectory() as folder:
-            before = time.process_time()
-            experiment_run.run(_SAVING, Path(folder), launcher, ())
-            spent[shared] = time.process_time() - before
-    checkpoints = sum(spec.episodes for block in _SAVING.blocks for spec in block.runs)
-    return 1000 * (spent[False] - spent[True]) / checkpoints

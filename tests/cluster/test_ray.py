@@ -10,12 +10,13 @@ import time
 from pathlib import Path
 
 import pytest
-from support import apart, conducted, fake_plans, ray_cluster
+from support import conducted, fake_plans, ray_cluster
 from support.being_killed import alive
 from support.children import environment
 from support.launcher_contract import check_contract
 from support.ray_cluster import CORES, RayNodes, wait
 from support.standstill import stood_still
+from support.unseen import hide_from_one_node
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.errors import UsageError
@@ -25,6 +26,9 @@ from esper_ab.control.preflight import check_launcher, examine, reserve_lanes
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, WorkerStarted
 from esper_ab.journal.fold import fold
+from esper_ab.launchers import _nanny
+from esper_ab.launchers import ray as ray_launcher
+from esper_ab.launchers._ray_worker import RayErrand
 from esper_ab.launchers.ray import RayLauncher
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -178,18 +182,6 @@ def test_workers_outlive_a_coordinator_that_stands_still_and_go_on(cluster, tmp_
     assert result_hash(fold(events)) == result_hash(fold(conducted.run(tmp_path / "alone", LONGER)))
 
 
-def test_workers_that_share_no_files_send_them(cluster, tmp_path, on_one_machine):
-    made = RayLauncher(apart.FAKE)
-    made.use(devices(made))
-    made.shares_files = False
-    events = conducted.run(tmp_path / "run", PLAN, launcher=made)
-    assert not conducted.ledger(events)
-    assert conducted.records(events) == conducted.records(on_one_machine)
-    assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
-    assert len(apart.contents(tmp_path / "run", "policies")) == 12
-    assert all(apart.contents(tmp_path / "run", "checkpoints").values())
-
-
 def test_with_too_few_nodes_nothing_starts_and_what_lacks_is_named(cluster):
     made = RayLauncher("support.fake_worker:main")
     with pytest.raises(UsageError, match=r"launcher ray on cpu:4: there is no cpu:4 now, only cpu:0 to cpu:3; "):
@@ -224,6 +216,26 @@ def test_the_preflight_asks_every_node(cluster, tmp_path):
     names = {node.name for node in made.nodes}
     assert {device.node for device in found.devices} == names
     assert len(names) == 3
+
+
+def test_a_node_that_does_not_see_the_folder_is_refused(cluster, tmp_path, monkeypatch):
+    made = RayLauncher()
+    questions = Questions(task="synthetic", data_dir="", user_rewards=())
+    hide_from_one_node(tmp_path, ray_launcher, monkeypatch)
+    with pytest.raises(UsageError, match=rf"^node \S+: it does not see {tmp_path}: all nodes need it at "):
+        examine_nodes(examine(questions), questions, made, tmp_path / "new")
+
+
+def test_a_node_without_the_working_directory_is_refused(cluster):
+    import ray
+
+    made = RayLauncher()
+    nanny = ray.remote(_nanny.Nanny).remote("/nowhere")
+    with (
+        RayErrand(made._cluster, nanny, "n2", ["true"], b"") as errand,
+        pytest.raises(UsageError, match=r"^node n2 cannot start the preflight \(.*'/nowhere'\): all nodes"),
+    ):
+        errand.communicate(timeout=60.0)
 
 
 @pytest.mark.parametrize(

@@ -10,18 +10,22 @@ import time
 from pathlib import Path
 
 import pytest
-from support import apart, conducted, fake_plans, wrong_keys
+from support import conducted, fake_plans, wrong_keys
 from support.being_killed import alive
 from support.children import environment
 from support.launcher_contract import check_contract
 from support.standstill import stood_still
+from support.unseen import hide_from_one_node
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.errors import Interrupted, UsageError, WorkerFailed
-from esper_ab.contracts.machine import Device
+from esper_ab.contracts.machine import Device, Questions
+from esper_ab.control.nodes import examine_nodes
+from esper_ab.control.preflight import examine
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, WorkerStarted
 from esper_ab.journal.fold import fold
+from esper_ab.launchers import slurm
 from esper_ab.launchers.slurm import SlurmLauncher, expand_cores
 
 PLAN = fake_plans.plan(6, ("a", "b", "c"), replicates=4, episodes=3)
@@ -43,6 +47,10 @@ def launcher(nodes=("n1", "n2", "n3")):
     made = SlurmLauncher("support.fake_worker:main")
     made.use(devices(nodes))
     return made
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.fixture(scope="module")
@@ -170,6 +178,14 @@ def test_with_too_few_nodes_nothing_starts_and_what_lacks_is_named(allocation):
         made.check_lanes(PLAN.lanes)
 
 
+def test_a_node_that_does_not_see_the_folder_is_refused(allocation, tmp_path, monkeypatch):
+    made = SlurmLauncher()
+    questions = Questions(task="synthetic", data_dir="", user_rewards=())
+    hide_from_one_node(tmp_path, slurm, monkeypatch)
+    with pytest.raises(UsageError, match=rf"^node n\d: it does not see {tmp_path}: all nodes need it at "):
+        examine_nodes(examine(questions), questions, made, tmp_path / "new")
+
+
 def test_a_stop_that_ends_the_workers_too_is_no_failure_of_a_run(allocation, cluster, tmp_path, monkeypatch):
     """As a preemption does: SIGTERM for the coordinator, and its steps are killed before the barrier is reached."""
     monkeypatch.setenv("FAKE_FAULT", "hang:b/0:2")
@@ -221,13 +237,13 @@ def test_a_node_that_stands_still_and_comes_back_changes_nothing(allocation, clu
     try:
         with pytest.raises(WorkerFailed):
             conducted.run(tmp_path / "run", PLAN, conducted.Watcher(stop), launcher=launcher(), limits=limits)
-        kept = apart.contents(tmp_path / "run", ".")
+        kept = contents(tmp_path / "run")
         cluster.wait(lambda: time.monotonic() - began > STANDSTILL_S, 2 * STANDSTILL_S)
     finally:
         cluster.go_on(stopped)
     assert workers
     cluster.wait(lambda: not any(map(alive, workers)), 2 * STANDSTILL_S)
-    assert apart.contents(tmp_path / "run", ".") == kept
+    assert contents(tmp_path / "run") == kept
     events = conducted.resume(tmp_path / "run")
     assert conducted.records(events).keys() == conducted.records(on_one_machine).keys()
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
@@ -237,15 +253,3 @@ def test_cores_per_node_in_slurms_notation():
     assert expand_cores("4(x2),8") == [4, 4, 8]
     assert expand_cores("2") == [2]
     assert expand_cores("") == expand_cores("four") == []
-
-
-def test_workers_that_share_no_files_send_them(allocation, tmp_path, on_one_machine):
-    made = SlurmLauncher(apart.FAKE)
-    made.use(devices())
-    made.shares_files = False
-    events = conducted.run(tmp_path / "run", PLAN, launcher=made)
-    assert not conducted.ledger(events)
-    assert conducted.records(events) == conducted.records(on_one_machine)
-    assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
-    assert len(apart.contents(tmp_path / "run", "policies")) == 12
-    assert all(apart.contents(tmp_path / "run", "checkpoints").values())

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from esper_ab.contracts.below import write_synced_below
 from esper_ab.contracts.checkpoint_files import GENERATIONS
 from esper_ab.contracts.records import RunRef
-from workers.storage import checkpoint, durable
+from workers.storage import checkpoint
 
 FAILS = (errno.EIO, errno.ESTALE, errno.EDQUOT, errno.ENOSPC)
 PATCHED = ("write", "fsync", "close", "replace")
@@ -99,10 +99,6 @@ def test_a_file_is_the_old_one_or_the_new_one_whatever_fails(tmp_path_factory, d
     assert {path.name: path.read_bytes() for path in (root / "folder").iterdir()} == {"file": b"last"}
 
 
-def read(root, offered):
-    return durable.read(root / offered.file, offered.sha256, offered.size_bytes)
-
-
 @given(st.data())
 def test_a_run_is_taken_up_from_what_was_recorded(tmp_path_factory, data):
     root = tmp_path_factory.mktemp("faulty")
@@ -122,7 +118,7 @@ def test_a_run_is_taken_up_from_what_was_recorded(tmp_path_factory, data):
         (root / recorded[-1][0].file).unlink()
     offered = tuple(one for one, _ in reversed(recorded))[:GENERATIONS]
     taken = []
-    milestone, damaged = checkpoint.take_up(RUN, offered, lambda one: read(root, one), taken.append)
+    milestone, damaged = checkpoint.take_up(root, RUN, offered, taken.append)
     assert len(damaged) == (torn and bool(recorded))
     if taken:
         assert taken == [dict((one.milestone, state) for one, state in recorded)[milestone]]

@@ -21,7 +21,6 @@ if __name__ == "__main__":  # the child is not started by pytest, which puts thi
 
 import msgspec
 from support import fake_plans, fake_worker
-from support.apart import ThreadsApart
 from support.elsewhere import scales
 
 from esper_ab.analysis.audit_conduct import findings
@@ -169,29 +168,28 @@ def a_run_waits_for_room_and_goes_on(folder):
     sys.stdout.writelines(f"warning: {notice}\n" for notice in neighbour.notices)
 
 
-def a_checkpoint_over_the_link_waits_for_room(folder):
-    """The disk is full when the second one comes; its worker is told, says so, and announces it again."""
+def a_checkpoint_waits_for_room(folder):
+    """The disk is full when the second one is written; its worker says so and tries again."""
     save = fake_worker.save
 
-    def fill_before(files, spec, milestone, wait):
+    def fill_before(link, order, spec, milestone):
         if (spec.ref.name, milestone) == ("a/0", 2) and not (folder / "ballast").exists():
             fill(folder)
         while True:  # as the real worker does, without torch
             try:
-                return save(files, spec, milestone, wait)
+                return save(link, order, spec, milestone)
             except OSError as error:
                 if error.errno != errno.ENOSPC:
                     raise
-            link = wait.func.__self__
             link.send(Progress(run=spec.ref, milestone=milestone, step=0, phase="disk full"))
-            wait()
+            link.receive(1.0)
 
     fake_worker.save = fill_before
     neighbour = Neighbour(folder, lambda: make_room(folder))
     neighbour.filled = True
     learning = fake_plans.plan(cores=1, placement="alternate", episodes=4)  # nobody else writes meanwhile
     experiment_dir = new(folder)
-    experiment_run.run(learning, experiment_dir, ThreadsApart("support.fake_worker:main_in_thread"), (neighbour,))
+    experiment_run.run(learning, experiment_dir, LAUNCHER, (neighbour,))
     assert any("for a checkpoint of a/0: waiting" in notice for notice in neighbour.notices)
     assert "no room on the disk for a checkpoint" in {
         entry.detail.partition(": ")[2] for entry in load(experiment_dir).history.ledger
@@ -329,7 +327,7 @@ def nothing_is_left_of_a_file_that_finds_no_room(folder):
 SCENARIOS = {
     function.__name__: function
     for function in (
-        the_journal_keeps_whole_lines, a_checkpoint_over_the_link_waits_for_room, a_run_waits_for_room_and_goes_on,
+        the_journal_keeps_whole_lines, a_checkpoint_waits_for_room, a_run_waits_for_room_and_goes_on,
         a_run_gives_up_after_a_while_and_resumes,
         ctrl_c_ends_the_wait, ctrl_c_once_ends_a_wait_for_the_first_line,
         without_room_for_the_first_line_the_command_is_to_be_given_again, a_report_is_whole_or_not_at_all,

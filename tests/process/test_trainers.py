@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from support import trainers
-from support.apart import contents
 from support.in_process import done, esper_ab
 
 from esper_ab.contracts.errors import UsageError, WorkerFailed
@@ -143,43 +142,6 @@ def test_a_worker_that_is_killed_changes_no_record(tmp_path: Path) -> None:
     assert "restart" in found
     assert "inexact_resume" not in found
     assert [digests(killed, group) for group in "ab"] == [digests(calm, group) for group in "ab"]
-
-
-@pytest.mark.slow
-def test_a_killed_trainer_whose_worker_sees_no_experiment_directory_goes_on_from_the_coordinators_files(
-    tmp_path: Path,
-) -> None:
-    """Trainer and states travel over the connection; the files that stay are those of a shared directory."""
-    path, died = tmp_path / "killed.py", tmp_path / "died"
-    path.write_text(KILLED)
-    arguments = ("--trainer", str(path), "--groups", "a,b", "--replicates", "1", "--set", f"trainer.died={died}")
-    apart = launched(tmp_path, "apart", *arguments, "--files", "link", launcher="local")
-    shared = launched(tmp_path, "shared", *arguments, launcher="local")
-    assert [entry.category for entry in apart.ledger if entry.category in ("restart", "inexact_resume")] == ["restart"]
-    assert [one.milestone for one in apart.runs["a/0"].taken] == [0, 1], "from the state of its first point"
-    assert [digests(apart, group) for group in "ab"] == [digests(shared, group) for group in "ab"]
-    for folder in ("policies", "trainer"):
-        kept = contents(tmp_path / "runs" / "apart", folder)
-        assert kept
-        assert kept == contents(tmp_path / "runs" / "shared", folder)
-
-
-@pytest.mark.slow
-def test_a_command_whose_worker_sees_no_experiment_directory_comes_to_the_same_outcomes_and_log(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    arguments = (
-        "--trainer", trainers.command(tmp_path), "--outcome", "json:r.json:return", "--replicates", "2",
-        "--group", "slow:trainer.lr=1", "--group", "fast:trainer.lr=2",
-    )  # fmt: skip
-    monkeypatch.chdir(tmp_path)
-    apart = launched(tmp_path, "apart", *arguments, "--files", "link", launcher="local")
-    shared = launched(tmp_path, "shared", *arguments, launcher="local")
-    assert [digests(apart, group) for group in ("slow", "fast")] == [
-        digests(shared, group) for group in ("slow", "fast")
-    ]
-    for run in ("slow-0", "slow-1", "fast-0", "fast-1"):
-        assert "training with" in (tmp_path / "runs/apart/logs" / f"{run}.log").read_text()
 
 
 @pytest.mark.slow

@@ -10,7 +10,6 @@ from types import TracebackType
 from esper_ab.contracts.messages import Lane, Message, Progress, Stop, WorkerOrder
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.control.hub import Hub, Received
-from workers.process.files import SharedFiles
 from workers.process.link import Link
 from workers.process.loop import serve
 
@@ -40,7 +39,7 @@ class Conversation:
     def _work(self) -> None:
         link = Link(self._order.endpoint, self._order.identity)
         try:
-            serve(link, self._order, SharedFiles(self._order), lambda experiment_dir, log_file: None)
+            serve(link, self._order, lambda experiment_dir, log_file: None)
         finally:
             link.close(finished=True)
 

@@ -24,7 +24,6 @@ import socket
 import sys
 import threading
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -59,9 +58,8 @@ from esper_ab.contracts.rng import run_path
 from workers.growth.measures import MEASURES
 from workers.process import setup as process
 from workers.process.entry import failure
-from workers.process.files import files_of, in_own_folder
 from workers.process.link import Link
-from workers.storage import checkpoint, durable
+from workers.storage import checkpoint
 from workers.storage.durable import Damaged
 
 FAULT_VARIABLE, SCRIBBLE_VARIABLE = "FAKE_FAULT", "SCRIBBLE_IN"
@@ -71,30 +69,21 @@ TIMING = Timing(total_s=0.0, train_s=0.0, validate_s=0.0, decide_s=0.0, update_s
 def main(order: WorkerOrder) -> None:
     """Entry point of a process: everything the real one does except torch."""
     process.die_with_parent()
-    with in_own_folder(order) as own:
-        process.redirect_output(Path(own.experiment_dir), own.log_file)
-        process.obey_the_coordinator_only()
-        process.set_environment(own.lane, own.arithmetic)
-        _work(own)
+    process.redirect_output(Path(order.experiment_dir), order.log_file)
+    process.obey_the_coordinator_only()
+    process.set_environment(order.lane, order.arithmetic)
+    main_in_thread(order)
 
 
 def main_in_thread(order: WorkerOrder) -> None:
-    with in_own_folder(order) as own:
-        _work(own)
-
-
-def _work(order: WorkerOrder) -> None:
     link = Link(
         order.endpoint, order.identity, resend_after_s=0.2, keys=link_keys.take(order.identity),
         lost_after_s=order.lost_after_s, beat_s=order.beat_s,
     )
-    files = files_of(link, order)
     try:
         link.send(hello(order))
-        _serve(link, order, files)
-        files.finish()
+        _serve(link, order)
     except Exception as error:
-        files.finish(error)
         link.send(failure(error))
         raise
     finally:
@@ -118,29 +107,24 @@ def _planted(order):
     }
 
 
-def _serve(link, order, files):
+def _serve(link, order):
     while True:
         message = link.orders()
-        if isinstance(message, Stop) or (isinstance(message, Assign) and not _run(link, order, message, files)):
+        if isinstance(message, Stop) or (isinstance(message, Assign) and not _run(link, order, message)):
             return
 
 
-def _run(link, order: WorkerOrder, assign: Assign, files) -> bool:
+def _run(link, order: WorkerOrder, assign: Assign) -> bool:
     """False when told to stop."""
     spec = assign.spec
-    wait = partial(link.receive, 1.0)
-    files.logs_to(spec)
-    start, damaged = take_up(files, assign, wait)
+    start, damaged = take_up(order, assign)
     brought = None  # by the last release
     for milestone in range(start, spec.episodes + 2):
         link.send(Progress(run=spec.ref, milestone=milestone, step=1, phase=phase_of(spec, milestone)))
         if milestone == start:
             report = Ready(run=spec.ref, warm_up_s=0.0, milestone=start, damaged=damaged)
         else:
-            report = report_of(spec, milestone, save(files, spec, milestone, wait), brought)
-            if milestone == spec.episodes + 1 and not order.shares_files:
-                durable.write(Path(order.experiment_dir), spec.policy_file, policy(spec))
-                files.store_policy(spec, wait)
+            report = report_of(spec, milestone, save(link, order, spec, milestone), brought)
         for kind, run, at in sorted(_planted(order)):
             if (run, at) == (spec.ref.name, milestone) and (milestone > start or start == 0):
                 report = _FAULTS[kind](link, report)
@@ -173,9 +157,11 @@ def state(spec, milestone):
     return f"{spec.ref.name} at {milestone}".encode()
 
 
-def save(files, spec, milestone, wait):
+def save(link, order, spec, milestone):
     if learns(spec) and 0 < milestone <= spec.episodes:
-        return files.store_checkpoint(spec.ref, milestone, state(spec, milestone), wait)
+        return checkpoint.store(
+            Path(order.experiment_dir), spec.ref, milestone, state(spec, milestone), order.writer
+        )
     return None
 
 
@@ -183,7 +169,7 @@ def policy(spec):
     return f"the policy of {spec.ref.name}".encode()
 
 
-def take_up(files, assign, wait):
+def take_up(order, assign):
     """Where the run stands, and what was damaged: as in workers/process/loop.py."""
     spec = assign.spec
 
@@ -191,11 +177,9 @@ def take_up(files, assign, wait):
         if data not in {state(spec, offered.milestone) for offered in assign.checkpoints}:
             raise Damaged("is no checkpoint of this run")
 
-    return (
-        checkpoint.take_up(spec.ref, assign.checkpoints, partial(files.read, wait=wait), resume)
-        if learns(spec)
-        else (assign.milestone, ())
-    )
+    if not learns(spec):
+        return assign.milestone, ()
+    return checkpoint.take_up(Path(order.experiment_dir), spec.ref, assign.checkpoints, resume)
 
 
 def phase_of(spec, milestone):

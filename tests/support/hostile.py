@@ -15,7 +15,7 @@ import zmq
 
 from esper_ab.contracts import link_keys
 from esper_ab.contracts.codec import encode
-from esper_ab.contracts.messages import PROTOCOL, Chunk, Failed, Fetch, Hello, Piece, Progress, Upload
+from esper_ab.contracts.messages import PROTOCOL, Chunk, Failed, Hello, Progress
 from esper_ab.launchers.inline import InlineLauncher
 from support import fake_plans, fake_worker
 from support.fake_worker import report_of
@@ -30,10 +30,6 @@ MESSAGES = tuple(encode(message) for message in (
     *(report_of(SPEC, milestone) for milestone in range(4)),
     Progress(run=SPEC.ref, milestone=1, step=7, phase="train"),
     Failed(summary="\x1b[2J<script>'; DROP TABLE runs", traceback="…"),
-    Upload(number=1, file="policy", run=SPEC.ref, size_bytes=2, sha256="0" * 64),
-    Upload(number=2, file="worker log", size_bytes=2, sha256="0" * 64),
-    Fetch(number=1, file=f"checkpoints/{SPEC.ref.name}/1.pt", offset=0),
-    Piece(number=1, offset=0, data=b"\x00\xff"),
     Chunk(seq=1, index=0, count=2, data=b"\x00\xff"),
 ))  # fmt: skip
 BOMBS = (

@@ -14,14 +14,12 @@ from esper_ab.contracts.installed_code import sources_imported
 from esper_ab.contracts.messages import PROTOCOL, Failed, Hello, Lane, WorkerOrder
 from esper_ab.contracts.settings import Arithmetic
 from workers.process import setup as process
-from workers.process.files import files_of, in_own_folder
 from workers.process.link import Link
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-_STDERR = 2  # a descriptor
 _DRIVER, _DRIVER_CHARS = Path("/proc/driver/nvidia/version"), 200
 _SUMMARY_CHARS = 500
 _TRACEBACK_CHARS = 20_000
@@ -34,23 +32,18 @@ class WrongDevice(RuntimeError):
 def main(order: WorkerOrder) -> None:
     """Run a worker in a process of its own."""
     process.die_with_parent()
-    with in_own_folder(order) as own:
-        # A worker that is stuck sends nothing: where it is has to go where its launcher looks.
-        stacks_to = _STDERR if order.shares_files else os.dup(_STDERR)
-        process.redirect_output(Path(own.experiment_dir), own.log_file)
-        process.obey_the_coordinator_only(stacks_to)
-        process.set_environment(own.lane, own.arithmetic)
-        process.keep_freed_memory()
-        process.forked_children_end_with_it()
-        only_ours = _serve(own, _pin_torch, process.redirect_output)
-    if only_ours:
+    process.redirect_output(Path(order.experiment_dir), order.log_file)
+    process.obey_the_coordinator_only()
+    process.set_environment(order.lane, order.arithmetic)
+    process.keep_freed_memory()
+    process.forked_children_end_with_it()
+    if _serve(order, _pin_torch, process.redirect_output):
         process.end()
 
 
 def main_in_thread(order: WorkerOrder) -> None:
     """Run a worker in a thread; of the process's settings it changes only the number of threads."""
-    with in_own_folder(order) as own:
-        _serve(own, _set_threads, lambda experiment_dir, log_file: None)
+    _serve(order, _set_threads, lambda experiment_dir, log_file: None)
 
 
 def _serve(
@@ -64,7 +57,6 @@ def _serve(
         order.endpoint, order.identity, keys=link_keys.take(order.identity), lost_after_s=order.lost_after_s,
         beat_s=order.beat_s,
     )
-    files = files_of(link, order)
     try:
         titles = prepare(order.lane, order.arithmetic)
         import torch
@@ -76,11 +68,8 @@ def _serve(
             uuids=order.lane.uuids, torch_version=str(torch.__version__), sources=sources_imported(),
             host=platform.node(), titles=titles, driver=_driver() if any(titles) else "",
         ))
-        only_ours = serve(link, order, files, log_to)
-        files.finish()
-        return only_ours
+        return serve(link, order, log_to)
     except USER_FAULTS as error:
-        files.finish(error)
         link.send(failure(error))
         if isinstance(error, SystemExit):  # with which Python would end without a word in the log
             raise RuntimeError("a user's code called sys.exit()") from error

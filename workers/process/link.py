@@ -11,7 +11,6 @@ import math
 import os
 import time
 from collections import deque
-from collections.abc import Callable
 from contextlib import suppress
 
 import zmq
@@ -25,7 +24,6 @@ from workers.process.link_watch import LinkWatch
 _STDERR, _FORKED = 2, 71  # a descriptor; an exit status
 _RESEND_AFTER_S = 30.0  # long, because a lockstep barrier takes as long as its slowest run
 _SEND_TIMEOUT_S = 30.0
-_PUMP_S = 1.0  # between two occasions to send console output, while nothing else happens
 _LINGER_FINISHED_MS = 5000
 
 
@@ -68,21 +66,12 @@ class Link:
         self._kept: list[bytes] = []  # frames of a report until its release, of the Hello until there are orders
         self._hello: list[bytes] = []
         self._waiting: deque[messages.CoordinatorMessage] = deque()  # received by `cancelled`
-        self._hear_file: Callable[[messages.FileAnswer], None] | None = None
-        self._pump: Callable[[], None] | None = None
 
     def _show_keys(self, keys: LinkKeys) -> None:
         self._socket.setsockopt(zmq.CURVE_SERVERKEY, keys.server_public.encode())
         self._socket.setsockopt(zmq.CURVE_PUBLICKEY, keys.public.encode())
         self._socket.setsockopt(zmq.CURVE_SECRETKEY, keys.secret.encode())
         self._socket.setsockopt(zmq.TCP_KEEPALIVE, 1)
-
-    def take_files(self, hear: Callable[[messages.FileAnswer], None], pump: Callable[[], None]) -> None:
-        """From now on pass what concerns files to `hear`, and call `pump` whenever there is an occasion to send some.
-
-        Both may send.
-        """
-        self._hear_file, self._pump = hear, pump
 
     def send(self, message: messages.WorkerMessage) -> None:
         """Send one message; LinkLost after a timeout. Progress is dropped rather than waited for.
@@ -93,8 +82,6 @@ class Link:
         if isinstance(message, messages.Progress):
             with suppress(zmq.Again):
                 self._socket.send(encode(message), zmq.NOBLOCK)
-            if self._pump is not None:
-                self._pump()
             return
         self._sent += 1
         frames = split(encode(message), self._sent)
@@ -113,26 +100,21 @@ class Link:
     def receive(self, timeout_s: float | None = None) -> messages.CoordinatorMessage | None:
         """Return the next message that is not a repeat. ProtocolError for a malformed one.
 
-        None after `timeout_s`, or when something was heard of a file. While it waits, an unacknowledged report is sent
-        again every half minute.
+        None after `timeout_s`. While it waits, an unacknowledged report is sent again every half minute.
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         resend_at = time.monotonic() + self._resend_after_s
         while True:
             now = time.monotonic()
-            if self._pump is not None:
-                self._pump()
             if now >= resend_at:
                 if self._kept:
                     self._send_frames(self._kept)
                 resend_at = now + self._resend_after_s
-            wait_s = min(resend_at, deadline or math.inf, math.inf if self._pump is None else now + _PUMP_S) - now
+            wait_s = min(resend_at, deadline or math.inf) - now
             if self._waiting or self._socket.poll(max(0, int(wait_s * 1000) + 1)):
                 message = self._waiting.popleft() if self._waiting else decode_from_coordinator(self._socket.recv())
                 if isinstance(message, messages.Ping):
                     self.send(messages.Pong())
-                elif self._is_of_file(message):
-                    return None
                 elif self._is_new(message):
                     return message
             elif deadline is not None and time.monotonic() >= deadline:
@@ -141,9 +123,7 @@ class Link:
     def cancelled(self) -> str | None:
         """Return why the coordinator cancelled the run last assigned, else None. Never waits; keeps other messages."""
         while self._socket.poll(0):
-            message = decode_from_coordinator(self._socket.recv())
-            if not self._is_of_file(message):
-                self._waiting.append(message)
+            self._waiting.append(decode_from_coordinator(self._socket.recv()))
         cancels = (one for one in self._waiting if isinstance(one, messages.Cancel) and self._is_mine(one.run_name))
         return next((cancel.reason for cancel in cancels), None)
 
@@ -169,13 +149,6 @@ class Link:
         if isinstance(message, messages.Ready):
             return message.milestone
         return message.record.episode + 1 if isinstance(message, messages.EpisodeFinished) else self._milestone + 1
-
-    def _is_of_file(self, message: messages.CoordinatorMessage) -> bool:
-        """Return whether `message` concerns a file; if so, the listener of `take_files` has been given it."""
-        if not isinstance(message, messages.FileAnswer) or self._hear_file is None:
-            return False
-        self._hear_file(message)
-        return True
 
     def _is_mine(self, run: str) -> bool:
         return self.run is not None and run == self.run.name

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,7 +21,6 @@ from esper_ab.contracts import catalog, messages
 from esper_ab.contracts.errors import NO_ROOM, OutOfMemory
 from esper_ab.contracts.kinds import GROWTH, kind_of_task
 from esper_ab.contracts.records import Checkpoint
-from workers.process.files import Files, Wait
 from workers.process.link import Link
 from workers.run.session import OnStep, Session
 from workers.storage import checkpoint, state_bytes
@@ -30,7 +28,6 @@ from workers.storage.durable import Damaged
 from workers.trainer.session import TrainerSession
 
 _ASK_FOR_ROOM_S = 2.0  # time between two attempts to write to a full disk
-_SAY_S, _LISTEN_S = 5.0, 1.0  # between two signs of life while a file is under way; between two looks at it
 
 T = TypeVar("T")
 AnySession = Session | TrainerSession
@@ -64,7 +61,7 @@ class Makers:
         return session
 
 
-def serve(link: Link, order: messages.WorkerOrder, files: Files, log_to: Callable[[Path, str], None]) -> bool:
+def serve(link: Link, order: messages.WorkerOrder, log_to: Callable[[Path, str], None]) -> bool:
     """Execute runs until Stop, each with a log of its own; return whether all code was ours. Errors are raised."""
     makers = Makers(order)
     while True:
@@ -77,8 +74,7 @@ def serve(link: Link, order: messages.WorkerOrder, files: Files, log_to: Callabl
             try:
                 open_log = functools.partial(log_to, makers.folder, spec.log_file)
                 _when_there_is_room(link, spec, message.milestone, open_log)
-                files.logs_to(spec)
-                _run(link, files, message, makers)
+                _run(link, order, message, makers)
             except _Cancelled as cancelled:
                 _say(f"{spec.ref.name}: given up: {cancelled}")
             except _Stopped as stop:
@@ -98,13 +94,12 @@ def _how_much(spec: messages.RunSpec) -> str:
     return f"{spec.ref.lane}: the run took up to {peak / 2**30:.1f} GiB of {total / 2**30:.1f} GiB; {remedy} less"
 
 
-def _run(link: Link, files: Files, assigned: messages.Assign, makers: Makers) -> None:
+def _run(link: Link, order: messages.WorkerOrder, assigned: messages.Assign, makers: Makers) -> None:
     """Execute one run: restore it as far as it was recorded, warm up, train what is left, evaluate."""
     spec = assigned.spec
     _say(f"{spec.ref.name} on {spec.ref.lane}")
-    files.bring_code(spec, _waiting(link, spec, assigned.milestone, "warm-up"))
     session = makers.session(spec)
-    start, damaged = _take_up(link, session, files, assigned)
+    start, damaged = _take_up(makers.folder, session, assigned)
     warm_up_s = session.warm_up(_progress(link, spec, start, "warm-up"))
     link.send(messages.Ready(run=spec.ref, warm_up_s=round(warm_up_s, 3), milestone=start, damaged=damaged))
     _go_on(link, session, start)
@@ -112,7 +107,7 @@ def _run(link: Link, files: Files, assigned: messages.Assign, makers: Makers) ->
         milestone = episode + 1
         on_step, on_update = _progress(link, spec, milestone, "train"), _progress(link, spec, milestone, "update")
         record = session.train(episode, on_step, on_update)
-        saved = _save(link, session, files, milestone)
+        saved = _save(link, session, order, milestone)
         link.send(messages.EpisodeFinished(
             run=spec.ref, record=record, checkpoint=saved, observations=session.observations()
         ))
@@ -120,16 +115,12 @@ def _run(link: Link, files: Files, assigned: messages.Assign, makers: Makers) ->
     milestone = spec.episodes + 1
     on_step = _progress(link, spec, milestone, "evaluate")
     evaluation = _when_there_is_room(link, spec, milestone, lambda: session.evaluate(makers.folder, on_step))
-    keep_policy = functools.partial(files.store_policy, spec, _waiting(link, spec, milestone, "save"))
-    _when_there_is_room(link, spec, milestone, keep_policy)
     link.send(messages.Evaluated(run=spec.ref, record=evaluation))
     _await_release(link, spec, milestone)
     _say(f"{spec.ref.name}: done")
 
 
-def _take_up(
-    link: Link, session: AnySession, files: Files, assigned: messages.Assign
-) -> tuple[int, tuple[str, ...]]:
+def _take_up(folder: Path, session: AnySession, assigned: messages.Assign) -> tuple[int, tuple[str, ...]]:
     """Restore `session` to the end of its records, or as far back as intact checkpoints reach.
 
     Returns the milestone of the restored state, and one sentence for every damaged checkpoint.
@@ -143,8 +134,7 @@ def _take_up(
 
     if session.stateless:
         return assigned.milestone, ()
-    read = functools.partial(files.read, wait=_waiting(link, assigned.spec, assigned.milestone, "warm-up"))
-    milestone, damaged = checkpoint.take_up(assigned.spec.ref, assigned.checkpoints, read, resume)
+    milestone, damaged = checkpoint.take_up(folder, assigned.spec.ref, assigned.checkpoints, resume)
     for sentence in damaged:
         _say(sentence)
     if assigned.milestone > 0:
@@ -152,15 +142,14 @@ def _take_up(
     return milestone, damaged
 
 
-def _save(link: Link, session: AnySession, files: Files, milestone: int) -> Checkpoint | None:
+def _save(link: Link, session: AnySession, order: messages.WorkerOrder, milestone: int) -> Checkpoint | None:
     """Save the session's state, if it has any, before the record is sent, so that no record is without checkpoint."""
     state, spec = session.state(), session.spec
     if state is None:
         return None
     link.send(messages.Progress(run=spec.ref, milestone=milestone, step=spec.steps, phase="save"))
     store = functools.partial(
-        files.store_checkpoint, spec.ref, milestone, state_bytes.to_bytes(state),
-        _waiting(link, spec, milestone, "save"),
+        checkpoint.store, Path(order.experiment_dir), spec.ref, milestone, state_bytes.to_bytes(state), order.writer
     )
     return _when_there_is_room(link, spec, milestone, store)
 
@@ -198,20 +187,6 @@ def _listen(link: Link, spec: messages.RunSpec, timeout_s: float | None) -> mess
     if isinstance(message, messages.Cancel) and message.run_name == spec.ref.name:
         raise _Cancelled(message.reason)
     return message
-
-
-def _waiting(link: Link, spec: messages.RunSpec, milestone: int, phase: str) -> Wait:
-    """Return a `Wait` for a file under way: it listens for a moment, and now and then reports progress in `phase`."""
-    said_at = time.monotonic()
-
-    def wait() -> None:
-        nonlocal said_at
-        if time.monotonic() - said_at > _SAY_S:
-            said_at = time.monotonic()
-            link.send(messages.Progress(run=spec.ref, milestone=milestone, step=0, phase=phase))
-        _listen(link, spec, _LISTEN_S)
-
-    return wait
 
 
 def _progress(link: Link, spec: messages.RunSpec, milestone: int, phase: str) -> OnStep:

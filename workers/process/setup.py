@@ -52,15 +52,15 @@ def keep_freed_memory() -> None:
         mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
 
 
-def obey_the_coordinator_only(stacks_to: int = _STDERR) -> None:
-    """Ignore SIGINT, SIGTERM and SIGHUP, whoever sends them; dump all stacks to a descriptor on SIGUSR1.
+def obey_the_coordinator_only() -> None:
+    """Ignore SIGINT, SIGTERM and SIGHUP, whoever sends them; dump all stacks to the log on SIGUSR1.
 
     Ending workers is left to the coordinator, which uses SIGUSR1 to find where this process is stuck.
     """
     for sent_to_everybody in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(sent_to_everybody, signal.SIG_IGN)
     faulthandler.enable()
-    faulthandler.register(signal.SIGUSR1, file=stacks_to, all_threads=True)
+    faulthandler.register(signal.SIGUSR1, file=_STDERR, all_threads=True)
 
 
 def die_with_parent() -> None:

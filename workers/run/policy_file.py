@@ -14,8 +14,9 @@ import msgspec
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.kinds import kind_of_task
-from esper_ab.contracts.messages import FILE_LIMIT_BYTES, RunSpec
+from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.regular_file import NotRegular, read_regular
+from esper_ab.contracts.run_files import FILE_LIMIT_BYTES
 from workers.controller import Controller
 from workers.ppo.agent import PPOAgent
 from workers.run.deciders import AgentDecider

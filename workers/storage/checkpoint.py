@@ -26,9 +26,9 @@ def store(experiment_dir: Path, run: RunRef, milestone: int, data: bytes, writer
 
 
 def take_up(
-    run: RunRef, offered: tuple[Checkpoint, ...], read: Callable[[Checkpoint], bytes], resume: Callable[[bytes], None]
+    experiment_dir: Path, run: RunRef, offered: tuple[Checkpoint, ...], resume: Callable[[bytes], None]
 ) -> tuple[int, tuple[str, ...]]:
-    """Pass the first intact checkpoint of `offered` (newest first) to `resume`; both functions may raise Damaged.
+    """Pass the first intact checkpoint of `offered` (newest first) to `resume`, which may raise Damaged.
 
     Returns the milestone of the restored run, 0 when no checkpoint was intact, and one sentence per damaged one.
     """
@@ -39,7 +39,7 @@ def take_up(
             if file != checkpoint.file:
                 where = f"is where run {run.name} keeps milestone {checkpoint.milestone}"
                 raise Damaged(f"{where}, not {checkpoint.file[:200]!r}")
-            resume(read(checkpoint))
+            resume(durable.read(experiment_dir / file, checkpoint.sha256, checkpoint.size_bytes))
         except Damaged as error:
             damaged.append(f"{file} {error}")
         else:

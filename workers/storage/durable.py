@@ -30,14 +30,9 @@ def read(path: Path, sha256: str, size_bytes: int) -> bytes:
     """Return the bytes at `path`; Damaged unless they match the recorded hash and size."""
     try:
         with open_to_read(path) as file:
-            data = file.read(size_bytes + 1)  # bounded, whatever is there now
+            data = file.read(size_bytes + 1)  # bounded: one byte too many stands for any more
     except OSError as error:
         raise Damaged(f"cannot be read: {error.strerror}") from None
-    return intact(data, sha256, size_bytes)
-
-
-def intact(data: bytes, sha256: str, size_bytes: int) -> bytes:
-    """Return `data`; Damaged unless they match the recorded hash and size. One byte too many stands for any more."""
     if len(data) != size_bytes:
         found = f"{len(data)}" if len(data) < size_bytes else f"more than {size_bytes}"
         raise Damaged(f"has {found} bytes where {size_bytes} were recorded")

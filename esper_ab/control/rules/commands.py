@@ -6,7 +6,6 @@ import msgspec
 
 from esper_ab.contracts.errors import EsperError
 from esper_ab.contracts.messages import CoordinatorMessage, Progress
-from esper_ab.control.rules.transfers import DropFile, ReadPiece, TakePiece
 from esper_ab.journal.events import AnyEvent
 
 
@@ -29,12 +28,6 @@ class Send(msgspec.Struct, frozen=True):
 
     identity: str
     message: CoordinatorMessage
-
-
-class MoveFile(msgspec.Struct, frozen=True):
-    """Write or read a piece of a file that travels over the link; what comes of it is reported as `filed`."""
-
-    step: TakePiece | DropFile | ReadPiece
 
 
 class Show(msgspec.Struct, frozen=True):
@@ -76,4 +69,4 @@ class Fail(msgspec.Struct, frozen=True):
     error: EsperError
 
 
-Command = Append | Sync | Flush | Send | MoveFile | Show | Warn | DumpStacks | EndWorker | RestartWorker | Fail
+Command = Append | Sync | Flush | Send | Show | Warn | DumpStacks | EndWorker | RestartWorker | Fail

@@ -16,11 +16,9 @@ from esper_ab.contracts.visible import visible_line
 from esper_ab.control.rules import commands, ledger_entries, looks, pooling, runs
 from esper_ab.control.rules.blocks import BlocksInProgress
 from esper_ab.control.rules.commands import Command
-from esper_ab.control.rules.files import WorkerFiles
 from esper_ab.control.rules.liveness import ASSIGNED, START_UP, Limits, Liveness, Sign
 from esper_ab.control.rules.outbox import Outbox
 from esper_ab.control.rules.recovery import Deaths, any_complete, nothing_left
-from esper_ab.control.rules.transfers import Result
 from esper_ab.control.rules.validation import Rejected, Report, check_hello, milestone_of
 from esper_ab.control.rules.waiting import WaitingBlocks
 from esper_ab.control.rules.worker_state import Workers, WorkerState
@@ -47,7 +45,6 @@ class ExperimentMachine:
         self._blocks = BlocksInProgress()
         self._stopped_by = ""  # the signal; "" while nobody wants to stop
         self._say_at = math.inf  # when to say whom the stop waits for
-        self._files = WorkerFiles(history, self._workers)
         self._out = Outbox(history)
         self._waiting = WaitingBlocks(history)
 
@@ -115,8 +112,6 @@ class ExperimentMachine:
                     self._note_progress(worker, message, now)
                 case messages.Ready() | messages.EpisodeFinished() | messages.Evaluated():
                     self._take_report(worker, message, now)
-                case messages.Upload() | messages.Fetch() | messages.Piece():
-                    self._out.go_on(self._files.heard(worker, message))
                 case messages.Pong():
                     self._liveness.pong(worker.identity, now)
                 case messages.Failed():
@@ -125,11 +120,6 @@ class ExperimentMachine:
                     worker.told = not message.traceback
         except Rejected as error:
             worker.fault = str(error)
-        return self._out.taken()
-
-    def filed(self, result: Result) -> tuple[Command, ...]:
-        """A piece of a file was written or read, or a file is complete."""
-        self._out.go_on(self._files.done(result))
         return self._out.taken()
 
     def heard_garbage(
@@ -206,7 +196,6 @@ class ExperimentMachine:
         if not ends:
             self._out.do(commands.Warn(f"{worker.title} ended, {where}: as before" if told_before else account))
         self._liveness.forget(worker.identity)
-        self._out.go_on(self._files.lost(worker))
         kind = WorkerHung if hung else WorkerFailed
         failure: EsperError | None = None
         if run is not None and worker.greeted and run.evaluation is not None:
@@ -269,7 +258,6 @@ class ExperimentMachine:
         heard = self._blocks.arrival(run, milestone, report)
         if heard == "repeat":
             return self._take_repeat(worker, run, milestone, report)
-        self._files.check_stored(worker, report)
         self._deaths.got_on(worker.lane)
         if heard == "new" or isinstance(report, messages.Ready):
             for event in ledger_entries.reported(report, run):
@@ -385,7 +373,6 @@ class ExperimentMachine:
                 if worker.greeted:
                     self._out.send(worker, messages.Cancel(run_name=spec.ref.name, reason=reason))
                     self._liveness.forget(worker.identity)
-                    self._out.go_on(self._files.cancelled(worker))
 
     def _say_whom_it_waits_for(self, now: float) -> None:
         if now < self._say_at:

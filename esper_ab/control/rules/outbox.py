@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from esper_ab.contracts.messages import CoordinatorMessage
 from esper_ab.control.rules import commands
 from esper_ab.control.rules.commands import Command
-from esper_ab.control.rules.transfers import Answer, Step
 from esper_ab.control.rules.worker_state import WorkerState
 from esper_ab.journal.events import AnyEvent
 from esper_ab.journal.fold import History
@@ -30,14 +27,6 @@ class Outbox:
 
     def send(self, worker: WorkerState, message: CoordinatorMessage) -> None:
         self.do(commands.Send(worker.identity, message))
-
-    def go_on(self, steps: Iterable[Step]) -> None:
-        """Have the next steps of files done."""
-        for step in steps:
-            if isinstance(step, Answer):
-                self.do(commands.Send(step.worker, step.message))
-            else:
-                self.do(commands.MoveFile(step))
 
     def taken(self) -> tuple[Command, ...]:
         """All of it; it is empty afterwards."""

@@ -20,7 +20,7 @@ TASKS = (*ONE, "--task", "synthetic,digits")
 VERDICT = "shaped better-than sparse"
 # Of every flag that `launch` and `resume` share: a value that `launch` takes under Slurm; None: it refuses the flag.
 SHARED = {
-    "--fail-unless": (VERDICT, "sparse not-worse-than shaped"), "--files": ("link",),
+    "--fail-unless": (VERDICT, "sparse not-worse-than shaped"),
     "--launcher": None, "--transport": None, "--detach": None, "--quiet": None, "--json": None,
     "--ray-address": None, "--ray-label": None, "--ray-wait": None,
 }  # fmt: skip

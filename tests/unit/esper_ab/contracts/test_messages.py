@@ -30,19 +30,12 @@ from esper_ab.contracts.messages import (
     Chunk,
     CoordinatorMessage,
     Failed,
-    Fetch,
-    Fetched,
-    Grant,
     Hello,
-    NoRoom,
-    Piece,
     Ping,
     Pong,
     Progress,
     Release,
     Stop,
-    Stored,
-    Upload,
     WorkerMessage,
 )
 from esper_ab.contracts.records import Checkpoint, HeadUse, Moments, PPOUpdate, SeedEvent
@@ -77,14 +70,7 @@ EXAMPLES = (
     ),
     report_of(SPEC, 3),
     Failed(summary="ValueError: no", traceback="Traceback …"),
-    Upload(number=3, file="checkpoint", run=SPEC.ref, milestone=1, size_bytes=4096, sha256="0" * 64),
-    Fetch(number=4, file="checkpoints/a/0/1.pt", offset=4096),
-    Piece(number=3, offset=0, data=b"\x00\xff"),
     Chunk(seq=1, index=0, count=2, data=b"\x00\xff"),
-    Grant(number=3, offset=0, length=4096),
-    Stored(number=3),
-    NoRoom(number=3),
-    Fetched(number=4, offset=4096, data=b"\x00\xff", lack=""),
     Assign(spec=SPEC, milestone=2, checkpoints=(CHECKPOINT,)),
     Release(run_name="a/0", milestone=1, observations=MOMENTS),
     Cancel(run_name="a/0", reason="its replicate cannot be completed"),
@@ -120,17 +106,6 @@ def test_every_message_is_explained():
     for kind in GOLDEN["messages"]:
         assert f"`{kind}`" in text
     assert f"protocol {PROTOCOL}" in text
-
-
-@given(st.lists(st.text(st.characters(exclude_characters="/\0", codec="utf-8"), min_size=1, max_size=20), min_size=1))
-def test_a_file_below_a_folder_is_fetched_whatever_it_is_called_and_no_other(parts):
-    for path in ("/".join(parts), f"/{'/'.join(parts)}", "/".join((*parts, "..", *parts)), f"./{'/'.join(parts)}"):
-        data = encode(Fetch(number=1, file=path, offset=0))
-        if len(path) <= 1024 and not path.startswith("/") and not {".", ".."} & set(path.split("/")):
-            assert decode_from_worker(data).file == path
-        else:
-            with pytest.raises(ProtocolError):
-                decode_from_worker(data)
 
 
 @given(st.binary(max_size=300))

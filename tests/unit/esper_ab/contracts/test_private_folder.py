@@ -24,7 +24,7 @@ def place(monkeypatch):
 
 
 def test_only_its_owner_may_enter_and_it_goes_with_everything_in_it(place):
-    folder = PrivateFolder(for_sockets=True)
+    folder = PrivateFolder()
     assert stat.S_IMODE(folder.path.stat().st_mode) == 0o700
     (folder.path / "key").write_text("secret")
     folder.close()
@@ -34,14 +34,14 @@ def test_only_its_owner_may_enter_and_it_goes_with_everything_in_it(place):
 def test_what_a_killed_owner_left_is_removed_and_what_others_use_is_not(place):
     left = subprocess.run(
         [sys.executable, "-c", "import os; from esper_ab.contracts.private_folder import PrivateFolder\n"
-         "print(PrivateFolder(for_sockets=True).path, flush=True); os._exit(9)"],
+         "print(PrivateFolder().path, flush=True); os._exit(9)"],
         env=os.environ | {"TMPDIR": str(place)}, capture_output=True, text=True, check=False,
     ).stdout.strip()
     assert Path(left).is_dir()
-    mine = PrivateFolder(for_sockets=True)
+    mine = PrivateFolder()
     foreign = place / "esper-of-somebody"
     foreign.mkdir()
-    other = PrivateFolder(for_sockets=True)
+    other = PrivateFolder()
     assert sorted(place.iterdir()) == sorted([mine.path, other.path, foreign])
     for folder in (mine, other):
         folder.close()
@@ -81,7 +81,7 @@ def test_nothing_that_stands_in_for_an_owner_is_waited_for_or_believed(place, ma
         os.chown(place / "esper-evil" / ".owner", SOMEBODY_ELSE, SOMEBODY_ELSE, follow_symlinks=False)
     ours = subprocess.run(
         [sys.executable, "-c", "from esper_ab.contracts.private_folder import PrivateFolder\n"
-         "PrivateFolder(for_sockets=True).close()"],
+         "PrivateFolder().close()"],
         env=os.environ | {"TMPDIR": str(place)}, capture_output=True, text=True, timeout=30, check=False,
     )
     assert (ours.returncode, ours.stderr) == (0, "")
@@ -97,7 +97,7 @@ def test_a_folder_of_somebody_else_is_left_alone_whatever_is_in_it(place):
     (place / "esper-link").symlink_to(place / "mine")
     (place / "mine").mkdir()
     (place / "mine" / ".owner").write_text("")
-    PrivateFolder(for_sockets=True).close()
+    PrivateFolder().close()
     assert {path.name for path in place.iterdir()} == {"esper-evil", "esper-link", "mine"}
     assert (place / "esper-evil" / ".owner").exists()
     assert (place / "mine" / ".owner").exists()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import AbstractContextManager
+from pathlib import Path
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -12,6 +16,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Device, Kernel, Questions
 from esper_ab.control.nodes import check_alike, examine_nodes, offered, pool
 from esper_ab.launchers import Node
+from esper_ab.launchers._places import LanePlaces
 from esper_ab.launchers.local import LocalLauncher
 
 
@@ -60,3 +65,53 @@ def test_without_nodes_the_machine_is_the_pool(tmp_path):
     questions = Questions(task="digits", data_dir="", user_rewards=())
     assert examine_nodes(alone, questions, LocalLauncher(), tmp_path) is alone
     assert list(tmp_path.iterdir()) == []
+
+
+class Answering(AbstractContextManager):
+    """An errand of a stand-in node, which has run."""
+
+    returncode = 0
+
+    def __init__(self, there):
+        self._there = there
+
+    def communicate(self, *, timeout):
+        return msgspec.json.encode(self._there), b""
+
+    def kill(self): ...
+
+    def __exit__(self, *_): ...
+
+
+class OfNodes(LanePlaces):
+    """A launcher of stand-in nodes, which see the files of this machine but for those of `blind`."""
+
+    name = "nodes"
+    nodes = tuple(Node(name=f"n{i}", cores=2) for i in (1, 2, 3))
+
+    def __init__(self, blind=""):
+        super().__init__()
+        self._blind, self.asked = blind, {}
+
+    def begin(self, node, module, line):
+        self.asked[node] = asked = msgspec.json.decode(line, type=Questions)
+        seen = node != self._blind and Path(asked.shared_file).is_file()
+        return Answering(machine(sees_shared_file=seen))
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_a_node_that_does_not_see_the_folder_is_named_with_it(tmp_path, made):
+    """Where the experiment's directory is not made yet, the nearest folder above it that is there has to be seen."""
+    folder = tmp_path / "experiments" / "mine"
+    if made:
+        folder.mkdir(parents=True)
+    seen = folder if made else tmp_path
+    questions = Questions(task="digits", data_dir="", user_rewards=("own.py:reward",))
+    line = f"node n2: it does not see {seen}: all nodes need it at the same path"
+    with pytest.raises(UsageError, match=f"^{re.escape(line)}$"):
+        examine_nodes(machine(), questions, OfNodes(blind="n2"), folder)
+    all_see = OfNodes()
+    pooled = examine_nodes(machine(), questions, all_see, folder)
+    assert [device.node for device in pooled.devices] == ["n1", "n1", "n2", "n2", "n3", "n3"]
+    assert {asked.user_rewards for asked in all_see.asked.values()} == {questions.user_rewards}
+    assert list(seen.iterdir()) == [], "nothing is left of the question"

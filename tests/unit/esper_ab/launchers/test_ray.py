@@ -18,7 +18,7 @@ from esper_ab.launchers._ray_parts import bundles, check_shares, parts, uuids_of
 from esper_ab.launchers.ray import RayLauncher
 
 GIVEN = {
-    "launcher": "ray", "transport": None, "files": None, "ray_address": "auto", "ray_label": ("kind=h100", "zone=a"),
+    "launcher": "ray", "transport": None, "ray_address": "auto", "ray_label": ("kind=h100", "zone=a"),
     "ray_wait": 60.0,
 }  # fmt: skip
 

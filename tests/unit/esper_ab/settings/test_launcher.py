@@ -9,13 +9,13 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.settings.launcher import UNSAID, AskedLauncher, asked_launcher
 from esper_ab.settings.parse import Request, parse, read_toml
 
-NO_FLAGS = {"launcher": None, "transport": None, "files": None, "ray_address": None, "ray_label": (), "ray_wait": None}
+NO_FLAGS = {"launcher": None, "transport": None, "ray_address": None, "ray_label": (), "ray_wait": None}
 FILE = """
 groups = ["shaped", "wait"]
 
 [launcher]
 name = "ray"
-files = "link"
+transport = "tcp"
 ray_address = "10.0.0.1:6379"
 ray_label.kind = "h100"
 ray_wait = 60
@@ -30,7 +30,7 @@ def in_file(tmp_path, text):
 
 def test_a_file_says_what_the_flags_say(tmp_path):
     assert in_file(tmp_path, FILE) == AskedLauncher(
-        launcher="ray", files="link", ray_address="10.0.0.1:6379", ray_label={"kind": "h100"}, ray_wait=60.0
+        launcher="ray", transport="tcp", ray_address="10.0.0.1:6379", ray_label={"kind": "h100"}, ray_wait=60.0
     )
     assert in_file(tmp_path, 'groups = ["shaped", "wait"]\n') == UNSAID
 
@@ -38,7 +38,7 @@ def test_a_file_says_what_the_flags_say(tmp_path):
 def test_flags_are_stronger_than_a_file(tmp_path):
     flags = read_launcher_flags(NO_FLAGS | {"ray_address": "auto", "ray_label": ("zone=a",)})
     assert flags.over(in_file(tmp_path, FILE)) == AskedLauncher(
-        launcher="ray", files="link", ray_address="auto", ray_label={"zone": "a"}, ray_wait=60.0
+        launcher="ray", transport="tcp", ray_address="auto", ray_label={"zone": "a"}, ray_wait=60.0
     )
     assert read_launcher_flags(NO_FLAGS) == UNSAID
 
@@ -48,7 +48,7 @@ def test_flags_are_stronger_than_a_file(tmp_path):
     [
         ('[launcher]\nray_adress = "auto"', r"rates\.toml \[launcher\]: unknown key 'ray_adress'; did you mean ray_ad"),
         ("[launcher]\nray_wait = -1", r"rates\.toml \[launcher\]: ray_wait -1: Expected `float` >= 0"),
-        ('[launcher]\nfiles = "nfs"', r"rates\.toml \[launcher\]: files 'nfs': "),
+        ('[launcher]\ntransport = "udp"', r"rates\.toml \[launcher\]: transport 'udp': "),
         ("[launcher]\nray_label.kind = 3", r"rates\.toml \[launcher\]: ray_label \{'kind': 3\}: "),
         ('launcher = "ray"', r"rates\.toml \[launcher\] is a table, as in launcher\.name = 'ray'"),
     ],

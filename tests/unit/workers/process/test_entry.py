@@ -19,7 +19,6 @@ from esper_ab.launchers.inline import InlineLauncher
 from esper_ab.launchers.local import LocalLauncher
 from workers import pinned
 from workers.process.entry import WrongDevice, check_gpus, failure
-from workers.process.files import SharedFiles
 from workers.process.link import Link
 from workers.process.loop import serve
 from workers.trainer.script import ScriptFailed
@@ -78,7 +77,7 @@ def test_a_run_that_does_not_fit_its_gpu_is_not_started_again_and_says_what_need
     while not hub.send(order.identity, Assign(spec=fake_plans.plan().blocks[0].runs[0], milestone=0)):
         hub.poll(0.02)
     with pytest.raises(OutOfMemory) as caught:
-        serve(link, order, SharedFiles(order), out_of_memory)
+        serve(link, order, out_of_memory)
     link.close(finished=True)
     hub.close()
     told = failure(caught.value)

@@ -146,11 +146,7 @@ def generations(experiment_dir: Path, *data: bytes) -> tuple[Checkpoint, ...]:
 
 def taken(experiment_dir: Path, offered: tuple[Checkpoint, ...]) -> tuple[int, list[bytes], tuple[str, ...]]:
     found: list[bytes] = []
-
-    def read(one: Checkpoint) -> bytes:
-        return durable.read(experiment_dir / one.file, one.sha256, one.size_bytes)
-
-    milestone, damaged = checkpoint.take_up(REF, offered, read, found.append)
+    milestone, damaged = checkpoint.take_up(experiment_dir, REF, offered, found.append)
     return milestone, found, damaged
 
 

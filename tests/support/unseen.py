@@ -1,0 +1,34 @@
+"""A stand-in for a node that does not see a folder: a command in a mount namespace where a tmpfs hides it."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import subprocess
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+HIDE = 'mount -t tmpfs tmpfs "$0" && exec "$@"'  # of sh, with the folder and the command
+
+
+def namespaces(folder: Path) -> str:
+    """The options of unshare for a mount namespace of its own; skips the test where nobody may have one."""
+    if shutil.which("unshare"):
+        for words in ("-m", "-Urm"):
+            command = ["unshare", words, "sh", "-c", HIDE, str(folder), "true"]
+            if subprocess.run(command, capture_output=True, check=False).returncode == 0:
+                return words
+    pytest.skip("nobody may mount a tmpfs here")
+
+
+def hide_from_one_node(folder: Path, launcher: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the second node that this launcher's preflight asks not see `folder`."""
+    command, asked, words = launcher.child_command, itertools.count(), namespaces(folder)
+
+    def hidden(module: str, *arguments: str, **more: bool) -> list[str]:
+        found: list[str] = command(module, *arguments, **more)
+        return ["unshare", words, "sh", "-c", HIDE, str(folder), *found] if next(asked) == 1 else found
+
+    monkeypatch.setattr(launcher, "child_command", hidden)
