@@ -14,7 +14,6 @@ from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import LAUNCHER_FLAGS, shared_options
 from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.machine import Machine, Questions
-from esper_ab.contracts.private_folder import PrivateFolder
 from esper_ab.contracts.visible import visible_line
 from esper_ab.control.nodes import ask_nodes, differences, kinds, unfit
 from esper_ab.control.preflight import examine, expected_bytes
@@ -63,15 +62,7 @@ def diagnose_machine(out: Path) -> Iterator[Diagnosis]:
             yield problem("task", machine.task_problem, "reinstall the package: digits ships with it")
     yield from processor.processor_diagnoses()
     yield from storage.storage_diagnoses(out, expected_bytes(1))
-    try:
-        folder = PrivateFolder(for_sockets=True)
-    except OSError as error:
-        yield problem("socket", f"no folder for sockets can be made: {error}", "set TMPDIR to a folder of yours")
-        return
-    try:
-        yield from system.system_diagnoses(folder.path)
-    finally:
-        folder.close()
+    yield from system.system_diagnoses()
     yield from system.terminal_diagnoses()
 
 

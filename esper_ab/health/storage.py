@@ -9,9 +9,11 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
+
+import psutil
 
 from esper_ab.health.diagnosis import Diagnosis, ok, problem, warning
 from esper_ab.stats.text import significant
@@ -27,13 +29,12 @@ _LITTLE_FILES = 10_000
 _CLOCK_S = 2.0  # tolerated between the local clock and file timestamps
 
 
-@dataclass(frozen=True)
-class Mount:
-    """A line of /proc/mounts."""
+class Mount(NamedTuple):
+    """Where a file system is mounted, as psutil tells it."""
 
-    point: str
-    kind: str
-    options: tuple[str, ...]
+    mountpoint: str
+    fstype: str
+    opts: str  # by commas
 
 
 def storage_diagnoses(out: Path, needed_bytes: int) -> Iterator[Diagnosis]:
@@ -42,50 +43,39 @@ def storage_diagnoses(out: Path, needed_bytes: int) -> Iterator[Diagnosis]:
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         yield problem("run folder", f"{folder} is not a folder that can be written", "choose another with --out")
         return
-    mounts = parse_mounts(Path("/proc/mounts").read_text(encoding="utf-8", errors="replace"))
+    mounts = [Mount(one.mountpoint, one.fstype, one.opts) for one in psutil.disk_partitions(all=True)]
     yield file_system(folder, mount_of(folder.resolve(), mounts))
     yield room(folder, needed_bytes)
     yield from _tried(folder)
 
 
-def parse_mounts(text: str) -> list[Mount]:
-    """Parse /proc/mounts, in order; there blanks in names are escaped as \\040."""
-    mounts = []
-    for line in text.splitlines():
-        words = line.split()
-        if len(words) >= 4:
-            point = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), words[1])
-            mounts.append(Mount(point, words[2], tuple(words[3].split(","))))
-    return mounts
-
-
-def mount_of(folder: Path, mounts: list[Mount]) -> Mount:
+def mount_of(folder: Path, mounts: Sequence[Mount]) -> Mount:
     """Return the mount that `folder` is on: the deepest one above it, and of these the last."""
-    above = [mount for mount in mounts if folder.is_relative_to(mount.point)][::-1]
-    return max(above, key=lambda mount: len(Path(mount.point).parts), default=Mount("/", "unknown", ()))
+    above = [mount for mount in mounts if folder.is_relative_to(mount.mountpoint)][::-1]
+    return max(above, key=lambda mount: len(mount.mountpoint), default=Mount("/", "unknown", ""))
 
 
 def file_system(folder: Path, mount: Mount) -> Diagnosis:
     """Report what the file system means for the journal's lock (flock) and for its fdatasync after every record."""
-    what = f"{folder} is on {mount.kind} ({mount.point})"
-    if mount.kind == "lustre" and not {"flock", "localflock"} & set(mount.options):
+    what, options = f"{folder} is on {mount.fstype} ({mount.mountpoint})", set(mount.opts.split(","))
+    if mount.fstype == "lustre" and not {"flock", "localflock"} & options:
         return problem(
             "file system", f"{what}, mounted without flock: the journal cannot be locked",
             "have it mounted with -o flock, or keep runs elsewhere with --out",
         )  # fmt: skip
-    local_lock = {"nolock", "local_lock=all", "local_lock=flock", "localflock"} & set(mount.options)
+    local_lock = {"nolock", "local_lock=all", "local_lock=flock", "localflock"} & options
     if local_lock:
         return warning(
             "file system", f"{what} with {sorted(local_lock)[0]}: the journal's lock is not seen on other machines",
             "start, resume and stop a run on one machine only",
         )  # fmt: skip
-    if _NETWORK.fullmatch(mount.kind):
+    if _NETWORK.fullmatch(mount.fstype):
         return warning(
             "file system", f"{what}, over a network or in user space: a lock may outlive a machine that died, and "
             "every fsync waits for the server",
             "prefer a local disk with --out, and copy the finished experiment directory",
         )  # fmt: skip
-    if mount.kind in _VOLATILE:
+    if mount.fstype in _VOLATILE:
         return warning("file system", f"{what}, in memory: it is gone after a restart", "keep runs on a disk: --out")
     return ok("file system", f"{what}, local")
 

@@ -1,4 +1,4 @@
-"""Limits of this process, sockets, processes, packages and the terminal."""
+"""Limits of this process, spawning, packages and the terminal."""
 
 from __future__ import annotations
 
@@ -8,72 +8,42 @@ import os
 import re
 import resource
 import shutil
-import socket
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 from esper_ab.contracts.own_packages import nothing_of_the_user
-from esper_ab.health import processes
-from esper_ab.health.control_groups import Allowance
 from esper_ab.health.diagnosis import Diagnosis, ok, problem, warning
-from esper_ab.health.memory import LIMITS
-from esper_ab.launchers.local import LocalLauncher
+from esper_ab.health.memory import LEAST_BYTES
 
-_FEW_FILES = 1024
-_LANES = 2  # of the smallest launch: a group on each
-_SOCKET_PATH_BYTES = 107  # size of sun_path without the closing zero: unix(7)
+_FEW_FILES, _FEW_PROCESSES = 1024, 256
 _LITTLE_SHM_BYTES = 64 << 20
 _SPAWN_S = 60.0
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)\s*>=\s*([0-9.]+)")
 
 
-def system_diagnoses(socket_folder: Path) -> Iterator[Diagnosis]:
-    """Check process limits, shared memory, sockets and spawning; `socket_folder`: that of the coordinator's socket."""
-    yield from limits({name: resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))[0]
-                       for name in ("NOFILE", "CORE")})  # fmt: skip
-    yield process_limit(processes.tightest())
-    yield from memory_limits({number: resource.getrlimit(number)[0] for number in LIMITS})
+def system_diagnoses() -> Iterator[Diagnosis]:
+    """Check process limits, shared memory and spawning."""
+    numbers = (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC, resource.RLIMIT_AS)
+    yield from limits(*(resource.getrlimit(number)[0] for number in numbers))
     yield shared_memory(Path("/dev/shm"))
-    yield socket_path(socket_folder)
     yield spawning()
 
 
-def limits(soft: dict[str, int]) -> Iterator[Diagnosis]:
-    """Check the limits in `soft`, by the names of resource(2); -1: no limit."""
-    files, core = soft["NOFILE"], soft["CORE"]
-    few = 0 <= files < _FEW_FILES
-    yield warning("open files", f"{files} at most", "ulimit -n 4096") if few else ok("open files", _limit(files))
-    said = f"{_limit(core)}: a worker that crashes may write all its memory"
-    yield warning("core files", said, "ulimit -c 0") if core else ok("core files", "none")
+def limits(files: int, processes: int, addresses: int) -> Iterator[Diagnosis]:
+    """Check soft limits of setrlimit(2); -1: no limit."""
+    yield _limit("open files", files, _FEW_FILES, "ulimit -n 4096")
+    yield _limit("processes", processes, _FEW_PROCESSES, "ulimit -u 4096")
+    if 0 <= addresses < LEAST_BYTES:
+        what = f"{addresses / 2**30:.2f} GiB; libraries alone need {LEAST_BYTES / 2**30:.2f}"
+        yield problem("limit of addresses", what, "ulimit -v unlimited")
 
 
-def process_limit(least: Allowance | None) -> Diagnosis:
-    """Report the limit on processes that leaves the least, and whether a launch on two lanes would be refused."""
-    if least is None:
-        return ok("processes", "no limit")
-    count = processes.needed_to_train(_LANES, LocalLauncher.processes)
-    said, remedy = processes.described(least), "ulimit -u 4096, or raise pids.max of the control group"
-    if least.left < count:
-        return problem("processes", f"{said}; `launch` on {_LANES} lanes needs {count} more", remedy)
-    return warning("processes", said, remedy) if least.left < processes.FEW else ok("processes", said)
-
-
-def memory_limits(soft: Mapping[int, int]) -> Iterator[Diagnosis]:
-    """Check the limits in `soft`, by their numbers; -1: no limit."""
-    for number, limit in LIMITS.items():
-        what, value = f"limit of {limit.what}", soft[number]
-        if value < 0:
-            yield ok(what, "none")
-        else:
-            said = f"{value / 2**30:.2f} GiB; libraries alone need {limit.least_bytes / 2**30:.2f}"
-            yield problem(what, said, f"{limit.command} unlimited") if value < limit.least_bytes else ok(what, said)
-
-
-def _limit(value: int) -> str:
-    return "no limit" if value < 0 else f"{value} at most"
+def _limit(topic: str, value: int, few: int, remedy: str) -> Diagnosis:
+    what = "no limit" if value < 0 else f"{value} at most"
+    return warning(topic, what, remedy) if 0 <= value < few else ok(topic, what)
 
 
 def shared_memory(folder: Path) -> Diagnosis:
@@ -85,22 +55,6 @@ def shared_memory(folder: Path) -> Diagnosis:
     if free_bytes < _LITTLE_SHM_BYTES:
         return warning("shared memory", what, "docker: --shm-size 1g")
     return ok("shared memory", what)
-
-
-def socket_path(folder: Path) -> Diagnosis:
-    """Bind a unix socket in the folder where the coordinator would bind its own."""
-    path = folder / "hub"
-    used = len(os.fsencode(path))
-    if used > _SOCKET_PATH_BYTES:
-        return problem("socket", f"{path} has {used} bytes, {_SOCKET_PATH_BYTES} are allowed", "set TMPDIR to /tmp")
-    try:
-        with socket.socket(socket.AF_UNIX) as bound:
-            bound.bind(str(path))
-    except OSError as error:
-        return problem("socket", f"{path}: {error.strerror}", "set TMPDIR to a local folder, or use --transport tcp")
-    finally:
-        path.unlink(missing_ok=True)
-    return ok("socket", f"{used} of {_SOCKET_PATH_BYTES} bytes of a path, below {folder.parent}")
 
 
 def spawning() -> Diagnosis:

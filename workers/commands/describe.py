@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 import msgspec
 import numpy as np
+import psutil
 import torch
 
 from esper_ab.contracts.below import folder_below
@@ -29,7 +30,7 @@ from esper_ab.contracts.machine import DOING, ControllerQuestion, Device, Machin
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.own_packages import take_output
-from esper_ab.contracts.process_start import process_started, usable_cores
+from esper_ab.contracts.process_start import usable_cores
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic, GrowthSettings
 from esper_ab.contracts.source_files import copy_files
@@ -98,8 +99,7 @@ def step_s(questions: Questions, device: torch.device) -> float:
 
 def _cores() -> tuple[Device, ...]:
     """Return the usable cores."""
-    memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    cores = range(usable_cores())
+    memory_bytes, cores = psutil.virtual_memory().total, range(usable_cores())
     return tuple(Device(name=f"cpu:{i}", title="", uuid="", memory_bytes=memory_bytes) for i in cores)
 
 
@@ -248,9 +248,7 @@ def _doing(what: str) -> None:
 
 def _age_s() -> float:
     """Return the seconds since this process was started."""
-    started = process_started(os.getpid())
-    assert started is not None, "it is alive"
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
+    return time.time() - psutil.Process().create_time()
 
 
 def describe(questions: Questions) -> Machine:

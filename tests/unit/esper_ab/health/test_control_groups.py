@@ -39,27 +39,23 @@ def test_both_generations_say_the_same(tmp_path: Path, files: dict[str, str]) ->
 
 
 @pytest.mark.parametrize("nothing", [
-    {}, {"memory.max": "max\n", "pids.max": "max\n"}, {"memory.limit_in_bytes": "9223372036854771712\n"},
+    {}, {"memory.max": "max\n"}, {"memory.limit_in_bytes": "9223372036854771712\n"},
 ])  # fmt: skip
 def test_no_limit_is_none(tmp_path: Path, nothing: dict[str, str]) -> None:
     groups = [group(tmp_path / "a", nothing)]
     assert control_groups.memory(groups) is None
-    assert control_groups.processes(groups) is None
-    assert control_groups.kills(groups) is None
-    assert control_groups.refusals(groups) == 0
 
 
 @given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99)), min_size=1, max_size=4))
 def test_the_group_that_leaves_the_least_counts(tmp_path_factory: pytest.TempPathFactory, limits: list) -> None:
     root = tmp_path_factory.mktemp("groups")
     groups = [
-        group(root / str(at), {"pids.max": f"{limit}\n", "pids.current": f"{used}\n", "pids.events": f"max {used}\n"})
+        group(root / str(at), {"memory.max": f"{limit}\n", "memory.current": f"{used}\n"})
         for at, (limit, used) in enumerate(limits)
     ]
-    found = control_groups.processes(groups)
+    found = control_groups.memory(groups)
     assert found is not None
     assert found.left == min(max(0, limit - used) for limit, used in limits)
-    assert control_groups.refusals(groups) == sum(used for _, used in limits)
 
 
 def test_the_innermost_group_that_counts_says_how_many_were_ended(tmp_path: Path) -> None:
