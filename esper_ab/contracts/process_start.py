@@ -15,7 +15,7 @@ def usable_cores() -> int:
 def process_started(pid: int) -> float | None:
     """Return the start time of a local process in seconds since boot; None when it does not exist or is a zombie.
 
-    With `pid` it identifies the process. Seconds since 1970, as psutil has them, change when the clock is set.
+    With `pid` it identifies the process. psutil counts from a boot time in whole seconds, which a set clock changes.
     """
     try:
         process = psutil.Process(pid)

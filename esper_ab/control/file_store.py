@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
 
-from esper_ab.contracts.below import NewFile, open_below
+from esper_ab.contracts.below import folder_below, open_below, remove_leftovers, sync_folder, temporary_beside
 from esper_ab.contracts.checkpoint_files import remove_older
 from esper_ab.contracts.errors import NO_ROOM
 from esper_ab.contracts.messages import PIECE_BYTES, Fetch, Fetched
@@ -80,6 +80,36 @@ class FileStore:
     def _tell(self, result: Result) -> None:
         self._results.put(result)
         os.eventfd_write(self.descriptor, 1)
+
+
+class NewFile:
+    """A file that comes in pieces, and gets its name when it is whole. One writer per file at a time."""
+
+    def __init__(self, root: Path, name: str) -> None:
+        """What a killed writer of this file left behind is removed."""
+        self._path = folder_below(root, Path(name).parent) / Path(name).name
+        remove_leftovers(self._path)
+        self._temporary = temporary_beside(self._path)
+        self._descriptor = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+
+    def write(self, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(self._descriptor, rest) :]
+
+    def keep(self) -> None:
+        """It is whole: file, name and folder are on the disk afterwards."""
+        os.fsync(self._descriptor)
+        Path(self._temporary).replace(self._path)
+        sync_folder(self._path.parent)
+
+    def discard(self) -> None:
+        """Nothing of it is left, unless it was kept."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+            with suppress(OSError):
+                Path(self._temporary).unlink()
 
 
 class _Coming:

@@ -73,7 +73,8 @@ def memory(groups: Sequence[Path]) -> MemoryLimit | None:
 def kills(groups: Sequence[Path]) -> int:
     """Processes killed for lack of memory in the innermost group that counts them; of the machine if none does."""
     files = [group / name for group in groups for name in ("memory.events", "memory.oom_control")]
-    return next((counts["oom_kill"] for counts in map(_numbers, (*files, Path("/proc/vmstat"))) if "oom_kill" in counts), 0)
+    counts = (_numbers(file).get("oom_kill") for file in (*files, Path("/proc/vmstat")))
+    return next((count for count in counts if count is not None), 0)
 
 
 def _memory_limits(group: Path) -> Iterator[MemoryLimit]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.contracts.below import make_folder, removed_on_failure, write_below
+from esper_ab.contracts.below import PRIVATE, make_folder, removed_on_failure, write_below
 from esper_ab.contracts.errors import Setting, UsageError, refused
 from esper_ab.contracts.kinds import ENV_REWARD, GROWTH, TRAINER, kind_of_task, readers_of
 from esper_ab.contracts.machine import Machine
@@ -181,7 +181,7 @@ def make_experiment_directory(
     then nothing is left of it.
     """
     with _refusing(experiment_dir):
-        make_folder(experiment_dir, exist_ok=claimed)
+        make_folder(experiment_dir, exist_ok=claimed, mode=PRIVATE)
         with removed_on_failure(experiment_dir):
             write_below(experiment_dir, "experiment.toml", experiment_toml(plan, machine, about).encode())
             keep(experiment_dir, machine.user_rewards)
@@ -192,7 +192,7 @@ def make_experiment_directory(
 def claim_new(experiment_dir: Path) -> None:
     """Make `experiment_dir`, empty, for `make_experiment_directory`; raises as it does."""
     with _refusing(experiment_dir):
-        make_folder(experiment_dir, exist_ok=False)
+        make_folder(experiment_dir, exist_ok=False, mode=PRIVATE)
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from esper_ab.contracts.machine import DOING, ControllerQuestion, Device, Machin
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.own_packages import take_output
-from esper_ab.contracts.process_start import usable_cores
+from esper_ab.contracts.process_start import process_started, usable_cores
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic, GrowthSettings
 from esper_ab.contracts.source_files import copy_files
@@ -248,7 +248,9 @@ def _doing(what: str) -> None:
 
 def _age_s() -> float:
     """Return the seconds since this process was started."""
-    return time.time() - psutil.Process().create_time()
+    started = process_started(os.getpid())
+    assert started is not None, "it is alive"
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - started
 
 
 def describe(questions: Questions) -> Machine:

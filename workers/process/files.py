@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import shutil
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -22,7 +23,7 @@ import msgspec
 from esper_ab.contracts import messages
 from esper_ab.contracts.below import write_below
 from esper_ab.contracts.checkpoint_files import file_of
-from esper_ab.contracts.private_folder import PrivateFolder
+from esper_ab.contracts.private_folder import private_folder
 from esper_ab.contracts.records import Checkpoint, RunRef
 from esper_ab.contracts.regular_file import open_to_read, read_regular
 from esper_ab.contracts.trainer import is_command
@@ -44,11 +45,11 @@ def in_own_folder(order: messages.WorkerOrder) -> Iterator[messages.WorkerOrder]
     if order.shares_files:
         yield order
         return
-    folder = PrivateFolder(for_sockets=False)
+    folder = private_folder(for_sockets=False)
     try:
-        yield msgspec.structs.replace(order, experiment_dir=str(folder.path))
+        yield msgspec.structs.replace(order, experiment_dir=str(folder))
     finally:
-        folder.close()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def files_of(link: Link, order: messages.WorkerOrder) -> Files:
