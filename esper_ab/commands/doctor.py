@@ -63,7 +63,6 @@ def diagnose_machine(out: Path) -> Iterator[Diagnosis]:
     yield from processor.processor_diagnoses()
     yield from storage.storage_diagnoses(out, expected_bytes(1))
     yield from system.system_diagnoses()
-    yield from system.terminal_diagnoses()
 
 
 def _examine_nodes(out: Path, options: dict[str, Any]) -> Iterator[Diagnosis]:

@@ -15,7 +15,3 @@ from esper_ab.health.memory import LEAST_BYTES
 def test_limits(soft: tuple[int, int, int], levels: list[str]) -> None:
     """A problem is found exactly where commands are refused."""
     assert [diagnosis.level for diagnosis in system.limits(*soft)] == levels
-
-
-def test_here_a_process_can_be_spawned() -> None:
-    assert system.spawning().level == "ok"
