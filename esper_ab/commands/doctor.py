@@ -22,7 +22,7 @@ from esper_ab.health.diagnosis import Diagnosis, ok, problem
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kernel import lacking_kernel
 
-_NAMED = ("torch", "numpy", "pyzmq", "msgspec", "duckdb")  # packages whose version is shown
+_NAMED = ("esper-ab", "torch", "numpy", "pyzmq", "msgspec", "duckdb")  # packages whose version is shown
 
 
 @click.command(epilog=epilog(
@@ -51,7 +51,7 @@ def command(out: Path, json: bool, **options: Any) -> int:
 
 def diagnose_machine(out: Path) -> Iterator[Diagnosis]:
     """Findings about everything that experiments need here, in the order of what depends on what."""
-    yield from system.package_diagnoses("esper-ab", also=_NAMED)
+    yield from system.package_diagnoses(_NAMED)
     machine = _machine()
     if isinstance(machine, str):
         yield problem("preflight", machine, "put right what it says: a launch begins with it")

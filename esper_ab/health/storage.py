@@ -25,8 +25,6 @@ _VOLATILE = ("tmpfs", "ramfs")
 _SYNCS = 9
 _SLOW_S = 0.05  # one fdatasync, which an experiment waits for once per record
 _LITTLE_BYTES = 1 << 30
-_LITTLE_FILES = 10_000
-_CLOCK_S = 2.0  # tolerated between the local clock and file timestamps
 
 
 class Mount(NamedTuple):
@@ -81,14 +79,12 @@ def file_system(folder: Path, mount: Mount) -> Diagnosis:
 
 
 def room(folder: Path, needed_bytes: int) -> Diagnosis:
-    """Report free bytes, and free inodes where the file system counts them."""
-    free_bytes, counts = shutil.disk_usage(folder).free, os.statvfs(folder)
+    """Report free bytes."""
+    free_bytes = shutil.disk_usage(folder).free
     what = f"{free_bytes / 2**30:.1f} GiB free in {folder}"
     remedy = "make room, `esper-ab gc` finished runs, or choose another place with --out"
     if free_bytes < needed_bytes:
         return problem("disk", what, remedy)
-    if counts.f_files and counts.f_favail < _LITTLE_FILES:
-        return warning("disk", f"{what}, but only {counts.f_favail} files more", remedy)
     return ok("disk", what) if free_bytes >= _LITTLE_BYTES else warning("disk", what, remedy)
 
 
@@ -98,7 +94,6 @@ def _tried(folder: Path) -> Iterator[Diagnosis]:
         with tempfile.NamedTemporaryFile(dir=folder, prefix=".esper-doctor-") as file:
             yield _lock(file.fileno())
             yield sync_time(_sync_s(file.fileno()))
-            yield clocks(os.fstat(file.fileno()).st_mtime - time.time())
     except OSError as error:
         yield problem("run folder", f"a file in {folder} cannot be written: {error.strerror}", "see --out")
 
@@ -129,13 +124,3 @@ def sync_time(taken_s: list[float]) -> Diagnosis:
     if median_s > _SLOW_S:
         return warning("fsync", f"{what}; every record waits that long", "keep runs on a local disk with --out")
     return ok("fsync", what)
-
-
-def clocks(ahead_s: float) -> Diagnosis:
-    """Report how far file timestamps are ahead of the local clock."""
-    if abs(ahead_s) > _CLOCK_S:
-        return warning(
-            "clock", f"files are stamped {ahead_s:+.1f} s from the clock here",
-            "set both machines' clocks by NTP; `status` and `list` show times of the journal",
-        )  # fmt: skip
-    return ok("clock", f"{time.strftime('%Y-%m-%d %H:%M:%S %z')}, files agree with it")
