@@ -28,5 +28,6 @@ def test_a_socket_fits_whatever_the_temporary_place_is_called(monkeypatch: pytes
     try:
         with socket.socket(socket.AF_UNIX) as bound:
             bound.bind(str(folder / "w00.1"))
+        assert (folder / "w00.1").is_socket()
     finally:
         shutil.rmtree(folder)
