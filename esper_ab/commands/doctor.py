@@ -14,7 +14,6 @@ from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import LAUNCHER_FLAGS, shared_options
 from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.machine import Machine, Questions
-from esper_ab.contracts.private_folder import PrivateFolder
 from esper_ab.contracts.visible import visible_line
 from esper_ab.control.nodes import ask_nodes, differences, kinds, unfit
 from esper_ab.control.preflight import examine, expected_bytes
@@ -23,7 +22,7 @@ from esper_ab.health.diagnosis import Diagnosis, ok, problem
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kernel import lacking_kernel
 
-_NAMED = ("torch", "numpy", "pyzmq", "msgspec", "duckdb")  # packages whose version is shown
+_NAMED = ("esper-ab", "torch", "numpy", "pyzmq", "msgspec", "duckdb")  # packages whose version is shown
 
 
 @click.command(epilog=epilog(
@@ -52,7 +51,7 @@ def command(out: Path, json: bool, **options: Any) -> int:
 
 def diagnose_machine(out: Path) -> Iterator[Diagnosis]:
     """Findings about everything that experiments need here, in the order of what depends on what."""
-    yield from system.package_diagnoses("esper-ab", also=_NAMED)
+    yield from system.package_diagnoses(_NAMED)
     machine = _machine()
     if isinstance(machine, str):
         yield problem("preflight", machine, "put right what it says: a launch begins with it")
@@ -63,16 +62,7 @@ def diagnose_machine(out: Path) -> Iterator[Diagnosis]:
             yield problem("task", machine.task_problem, "reinstall the package: digits ships with it")
     yield from processor.processor_diagnoses()
     yield from storage.storage_diagnoses(out, expected_bytes(1))
-    try:
-        folder = PrivateFolder()
-    except OSError as error:
-        yield problem("socket", f"no folder for sockets can be made: {error}", "set TMPDIR to a folder of yours")
-        return
-    try:
-        yield from system.system_diagnoses(folder.path)
-    finally:
-        folder.close()
-    yield from system.terminal_diagnoses()
+    yield from system.system_diagnoses()
 
 
 def _examine_nodes(out: Path, options: dict[str, Any]) -> Iterator[Diagnosis]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json as json_module
-import os
-import select
 import shlex
 import signal
 import socket
@@ -12,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import click
+import psutil
 
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._experiment_directory import ExperimentDirectory
@@ -24,7 +23,7 @@ from esper_ab.journal.lock import Holder, holder
 from esper_ab.journal.tail import follow
 from esper_ab.live.status import status
 
-_POLL_MS = 200
+_POLL_S = 0.2
 _LEAVE_POLLS = 25  # 5 s for a process to end once it has let go of the experiment; one with other work does not
 
 
@@ -62,23 +61,21 @@ def end(experiment_dir: Path, by: Holder, *, now: bool) -> None:
     With `now` the second signal follows when the first was heeded: two at once would be one.
     """
     reading = follow(experiment_dir / JOURNAL_NAME)
-    process = _process(experiment_dir, by)
-    ended, left = select.poll(), _LEAVE_POLLS
-    ended.register(process, select.POLLIN)
-    try:
-        _heeded(reading)
-        _send(process, signal.SIGINT)
-        while left and not ended.poll(_POLL_MS):
-            left -= holder(experiment_dir) != by
-            if now and _heeded(reading):
-                _send(process, signal.SIGINT)
-                now = False
-    finally:
-        os.close(process)
+    process, left = _process(experiment_dir, by), _LEAVE_POLLS
+    _heeded(reading)
+    _interrupt(process)
+    while left:
+        with suppress(psutil.TimeoutExpired):
+            process.wait(_POLL_S)
+            return
+        left -= holder(experiment_dir) != by
+        if now and _heeded(reading):
+            _interrupt(process)
+            now = False
 
 
-def _process(experiment_dir: Path, by: Holder) -> int:
-    """A descriptor of the process `by` itself: its number may belong to another by the time a signal is sent."""
+def _process(experiment_dir: Path, by: Holder) -> psutil.Process:
+    """The process `by`: psutil signals no other that has been given its number meanwhile."""
     if by.host != socket.gethostname():
         there = "stop it there"
         if by.slurm_job.isdecimal():
@@ -89,20 +86,19 @@ def _process(experiment_dir: Path, by: Holder) -> int:
     if not by.pid:
         raise UsageError(f"{experiment_dir} is carried out by a process that its .lock does not name: end it there")
     try:
-        process = os.pidfd_open(by.pid)
-    except OSError:
+        process = psutil.Process(by.pid)
+    except psutil.Error:
         raise UsageError(f"{experiment_dir} is carried out by {by}, which is not visible here (a container?)") from None
     if process_started(by.pid) != by.started:
-        os.close(process)
         raise UsageError(f"{experiment_dir} is carried out by {by}, but here that is another process: stop it there")
     return process
 
 
-def _send(process: int, number: signal.Signals) -> None:
-    with suppress(ProcessLookupError):
+def _interrupt(process: psutil.Process) -> None:
+    with suppress(psutil.NoSuchProcess):
         try:
-            signal.pidfd_send_signal(process, number)
-        except PermissionError:
+            process.send_signal(signal.SIGINT)
+        except psutil.AccessDenied:
             raise UsageError("the experiment belongs to another user, who alone can stop it") from None
 
 

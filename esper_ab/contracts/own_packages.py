@@ -80,7 +80,7 @@ def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def alone_command(file: str, *arguments: str) -> list[str]:
-    """Return what runs a file of ours that needs nothing but the standard library, and finds nothing else."""
+    """Return what runs a file of ours that needs nothing but what is installed, and finds nothing else."""
     return [sys.executable, "-I", file, *arguments]
 
 

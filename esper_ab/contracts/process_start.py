@@ -1,11 +1,10 @@
-"""When processes of this machine were started, as Linux says it, and how many cores this one may use."""
+"""When processes of this machine were started, and how many cores this one may use."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
-_STARTED_FIELD = 19  # starttime in /proc/PID/stat, counted from the field after the name: proc(5)
+import psutil
 
 
 def usable_cores() -> int:
@@ -13,10 +12,15 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def process_started(pid: int) -> int | None:
-    """Return the start time of a local process, clock ticks since boot; None when it does not exist or is a zombie."""
+def process_started(pid: int) -> float | None:
+    """Return the start time of a local process in seconds since boot; None when it does not exist or is a zombie.
+
+    With `pid` it identifies the process. psutil counts from a boot time in whole seconds, which a set clock changes.
+    """
     try:
-        after_name = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-    except OSError:
+        process = psutil.Process(pid)
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return None
+        return round(process.create_time() - psutil.boot_time(), 2)
+    except psutil.Error:
         return None
-    return None if after_name[0] in "ZX" else int(after_name[_STARTED_FIELD])

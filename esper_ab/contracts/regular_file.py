@@ -21,20 +21,16 @@ class NotRegular(OSError):
     """Something else stands where a regular file or a folder is expected; `strerror` says so, beginning with "is"."""
 
 
-def open_regular(path: Path, flags: int, mode: int = 0o600, *, folder: int | None = None) -> int:
+def open_regular(path: Path, flags: int, mode: int = 0o600) -> int:
     """A descriptor of the regular file `path`; NotRegular when it is none, OSError as of `os.open`. Never waits.
 
     `flags` as of `os.open`. What is not regular is left as it was, O_TRUNC apart, which must not be among them.
-    `folder`: a descriptor of the folder of that file, which is not looked up by its name then.
     """
-    name = path if folder is None else path.name
     try:
-        flags |= os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-        descriptor = os.open(name, flags, mode, dir_fd=folder)
+        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, mode)
     except OSError as error:
         if error.errno in _IN_PLACE_OF_A_FILE:
             raise not_regular(path, "is no regular file") from None
-        error.filename = str(path)
         raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)

@@ -10,10 +10,10 @@ import os
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+
+import psutil
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.health import processes
 
 RESERVE = 32  # kept back from connections, so that workers can be started and logs read: a start takes 8 for a moment
 _OWN = 64  # of a coordinator beside its workers: it has about 20, and observers some; the reserve is among them
@@ -21,16 +21,9 @@ _OWN = 64  # of a coordinator beside its workers: it has about 20, and observers
 # Of an OSError when a process or thread is started: what was lacking, which may be there a little later.
 PASSING = {
     errno.EMFILE: "no file descriptor was free (ulimit -n)", errno.ENFILE: "the system had no file descriptor free",
-    errno.EAGAIN: "no process could be added", errno.ENOMEM: "there was no memory",
+    errno.EAGAIN: "no process could be added (ulimit -u, pids.max)", errno.ENOMEM: "there was no memory",
     errno.EHOSTUNREACH: "no node had room for its lane",
 }
-
-
-def lacking(error: OSError) -> str:
-    """Say what of PASSING it was, with the limit on processes if it was that."""
-    assert error.errno is not None, "it is one of PASSING"
-    few = processes.limited() if error.errno == errno.EAGAIN else ""
-    return PASSING[error.errno] + (f": {few}" if few else "")
 
 
 def needed(workers: int, each: int, beside: int) -> int:
@@ -77,7 +70,7 @@ def require(free: int) -> None:
 
 
 def _in_use() -> int:
-    return len(list(Path("/proc/self/fd").iterdir())) - 1  # without that of the listing
+    return psutil.Process().num_fds() - 1  # without that of the listing
 
 
 @contextmanager

@@ -20,8 +20,7 @@ from esper_ab.control import descriptors
 from esper_ab.control.hub import Hub
 from esper_ab.control.keys import worker_of
 from esper_ab.control.rules import waves
-from esper_ab.control.shortages import Shortages
-from esper_ab.health import processes
+from esper_ab.health.control_groups import OomWatch
 from esper_ab.launchers import KeyExchange, Launcher, Worker
 from esper_ab.plan.blocks import Plan
 
@@ -69,7 +68,7 @@ class WorkerHandle:
     waits: bool = True  # for its turn to be started
     delay: Delay | None = None  # None once the worker was started
     watched: bool = False  # its end shows by `heard_of`
-    shortages: Shortages | None = None  # of this machine since it was started; None of a worker on another one
+    oom: OomWatch | None = None  # since it was started; None for a worker on another machine
 
     @property
     def identity(self) -> str:
@@ -192,7 +191,6 @@ class Fleet:
         assert self._launcher is not None, "the fleet has been started"
         handle.waits = False
         try:
-            processes.require(self._launcher.processes)  # which would end the worker in its libraries
             if self._launcher.transport == "ipc":  # where a connection that finds no descriptor ends this process
                 descriptors.require(self._launcher.descriptors + _SPARE_DESCRIPTORS)
             with descriptors.reserve():
@@ -205,7 +203,7 @@ class Fleet:
             self._waves.over(handle.order.lane.name)
             self._delayed[handle.order.lane.name] = handle
             handle.worker = _Nobody()
-            lack = descriptors.lacking(error)
+            lack = descriptors.PASSING[error.errno]
             handle.delay = Delay(lack=lack, since=before.since, pause_s=pause_s, due=now + pause_s)
             return
         handle.delay = None
@@ -216,7 +214,7 @@ class Fleet:
 
     def _started(self, handle: WorkerHandle, launcher: Launcher) -> Worker:
         """Start a worker with the handle's order and have the hub listen to it; on OSError nothing of it is left."""
-        handle.shortages = None if launcher.nodes else Shortages()
+        handle.oom = None if launcher.nodes else OomWatch()
         who, own = handle.identity, launcher.child_processes
         endpoint = self._hub.endpoint_of(who) if own else self._hub.endpoint
         handle.order = msgspec.structs.replace(
@@ -336,11 +334,10 @@ class Fleet:
 
 
 def ending(handle: WorkerHandle) -> str:
-    """How a worker ended, in words; a lack of memory or processes is named where the kernel says that it was."""
+    """How a worker ended, in words; a lack of memory is named where the kernel has counted it."""
     exitcode = handle.worker.exitcode
     if handle.worker.ended_how:
         return handle.worker.ended_how
-    here = handle.shortages
     if exitcode is None or exitcode >= 0:
-        return f"{how_ended(exitcode or 0)}{here.of_processes() if exitcode and here else ''}"
-    return here.ending(-exitcode) if here else f"{how_ended(exitcode)} on {handle.order.node}"
+        return how_ended(exitcode or 0)
+    return handle.oom.ending(-exitcode) if handle.oom else f"{how_ended(exitcode)} on {handle.order.node}"

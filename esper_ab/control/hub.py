@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import select
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 
@@ -20,7 +21,7 @@ import zmq
 
 from esper_ab.contracts.codec import FRAME_LIMIT_BYTES, Assembler, ProtocolError, decode_from_worker, encode
 from esper_ab.contracts.messages import Chunk, CoordinatorMessage, WorkerMessage
-from esper_ab.contracts.private_folder import PrivateFolder
+from esper_ab.contracts.private_folder import private_folder
 from esper_ab.control.keys import DOMAIN, Guard, Keys, worker_of
 from esper_ab.launchers import Transport
 
@@ -71,8 +72,7 @@ class Hub:
         Connections of many peers have heartbeats less often, at either end: `beat_s`.
         """
         self.beat_s = min(_LONGEST_BEAT_S, max(_BEAT_S, peers / _BEATS_PER_S))
-        self._private = PrivateFolder()
-        self._folder = self._private.path
+        self._folder = private_folder()
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._socket = self._context.socket(zmq.ROUTER)
         self._keys = self._guarded() if transport == "tcp" else None
@@ -188,7 +188,7 @@ class Hub:
         self._watched.close()
         self._socket.close(0)
         self._context.term()
-        self._private.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _messages(self) -> Iterator[Received | BadMessage]:
         """Bounded, so that a flood of messages cannot keep signals and deaths from being seen."""

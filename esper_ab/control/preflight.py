@@ -25,7 +25,6 @@ from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.contracts.visible import visible_line
 from esper_ab.control import descriptors
 from esper_ab.control.crowding import crowding
-from esper_ab.health import processes
 from esper_ab.launchers import Errand, Launcher, begin_here
 
 LIMIT_S = 120.0  # on a machine that is not crowded: importing torch from a cold network disk takes tens of seconds
@@ -80,7 +79,7 @@ def _started(begin: Callable[[], Errand]) -> Errand:
         except OSError as error:
             if error.errno not in descriptors.PASSING:
                 raise
-            lack = descriptors.lacking(error)
+            lack = descriptors.PASSING[error.errno]
         if time.monotonic() - began > _START_S:
             raise WorkerFailed(f"the preflight could not be started for {_START_S:.0f} s: {lack}")
         if pause_s == _FIRST_PAUSE_S:
@@ -142,7 +141,7 @@ def check_experiment_dir(experiment_dir: Path, needed_bytes: int, *, taken_over:
 
 
 def check_launcher(launcher: Launcher, lanes: Sequence[Lane], devices: Sequence[Device] = ()) -> None:
-    """UsageError unless `launcher` can serve the lanes and there may be the processes and descriptors of their workers.
+    """UsageError unless `launcher` can serve the lanes and this process may have the descriptors of their workers.
 
     `devices`: what lanes stand for from now on; without any, what the plan was made on.
     """
@@ -154,7 +153,6 @@ def check_launcher(launcher: Launcher, lanes: Sequence[Lane], devices: Sequence[
     launcher.use(devices)
     launcher.check_lanes(lanes)
     descriptors.check(len(lanes), launcher.descriptors, launcher.own_descriptors)
-    processes.check(len(lanes), launcher.processes)
 
 
 def reserve_lanes(launcher: Launcher, lanes: Sequence[Lane], devices: Sequence[Device] = ()) -> None:

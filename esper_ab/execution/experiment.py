@@ -18,7 +18,7 @@ import click
 import msgspec
 
 from esper_ab.contracts.appraisal import Appraisal
-from esper_ab.contracts.below import make_folder, removed_on_failure
+from esper_ab.contracts.below import PRIVATE, make_folder, removed_on_failure
 from esper_ab.contracts.errors import DiskFull, JournalError, Setting, UsageError, refused
 from esper_ab.contracts.evaluation import greedy_hosts
 from esper_ab.contracts.kinds import GROWTH, kind_of_task
@@ -224,7 +224,7 @@ def claim_directory(planned: PlannedExperiment, take: Callable[[Path], None]) ->
 def make_directory(planned: PlannedExperiment, launcher: Launcher) -> PlannedExperiment:
     """Claim the experiment directory by making it, after what `carry_out` would refuse was refused."""
     reserve_lanes(launcher, planned.plan.lanes, planned.machine.devices)
-    return claim_directory(planned, partial(make_folder, exist_ok=False))
+    return claim_directory(planned, partial(make_folder, exist_ok=False, mode=PRIVATE))
 
 
 def format_plan(planned: PlannedExperiment) -> str:

@@ -1,32 +1,57 @@
-"""Control groups of a process, of both generations of Linux: their limits, what is used of them, and what they counted.
+"""What a control group (a container, a batch job) limits, and its count of processes killed for lack of memory.
 
-Texts of /proc and /sys in. A limit of any group above a process's own holds for the process, too. A container may see
-its own group as the root, so the folders that there are count, from the innermost on.
+psutil reads neither. A limit of any group above the process's own holds for it, too. A container may see its own group
+as the root, so the folders that exist count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import signal
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from esper_ab.contracts.endings import name_of_signal
 from esper_ab.health.system_file import text_of
 
 _ROOT = Path("/sys/fs/cgroup")
-_KILLS = "oom_kill"
-_NO_LIMIT = 1 << 60  # the first generation says so with the largest number of whole pages
+_NO_LIMIT = 1 << 60  # version 1 writes the largest number of whole pages
+# Of version 2 and 1: the limit, the usage, and the part of the usage in memory.stat that is only cache of files.
+_MEMORY_FILES = (
+    ("memory.max", "memory.current", "inactive_file"),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
 
 
-class Allowance(NamedTuple):
-    """A limit, what of it is in use, and what sets it."""
+class MemoryLimit(NamedTuple):
+    """A limit on memory, how much of it is in use, and the file that sets it."""
 
-    by: str  # as a user would look for it: "memory.max of control group /sys/fs/cgroup/session"
+    by: str  # "memory.max of control group /sys/fs/cgroup/session"
     limit: int
     used: int
 
     @property
     def left(self) -> int:
         return max(0, self.limit - self.used)
+
+
+class OomWatch:
+    """Tells whether the kernel has killed a process for lack of memory since this object was made."""
+
+    def __init__(self) -> None:
+        self._groups = folders()
+        self._before = kills(self._groups)
+
+    def ending(self, number: int) -> str:
+        """How a worker ended that signal `number` has killed, in words; with the limit if memory ran out."""
+        said = f"was killed by {name_of_signal(number)}"
+        if number != signal.SIGKILL:
+            return said
+        if kills(self._groups) <= self._before:
+            return f"{said} (the kernel does that when memory runs out, and has not said so)"
+        limit = memory(self._groups)
+        by = f" ({limit.by}: {limit.limit / 2**30:.2f} GiB)" if limit is not None else ""
+        return f"{said}: since it started the kernel has ended a process for want of memory{by}"
 
 
 def folders() -> list[Path]:
@@ -40,61 +65,27 @@ def folders() -> list[Path]:
     return found
 
 
-def memory(groups: Sequence[Path]) -> Allowance | None:
-    """Return the limit on memory that leaves the least bytes; None without one. Caches of files are not in use."""
-    return _tightest([
-        *(_memory(group, "memory.max", "memory.current", "inactive_file") for group in groups),
-        *(_memory(group, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file") for group in groups),
-    ])
+def memory(groups: Sequence[Path]) -> MemoryLimit | None:
+    """Return the limit on memory that leaves the fewest bytes; None without one. File caches are not in use."""
+    return min((limit for group in groups for limit in _memory_limits(group)), key=lambda one: one.left, default=None)
 
 
-def processes(groups: Sequence[Path]) -> Allowance | None:
-    """Return the limit on processes, threads included, that leaves the least; None without one."""
-    return _tightest([_allowance(group, "pids.max", _number(group / "pids.current") or 0) for group in groups])
+def kills(groups: Sequence[Path]) -> int:
+    """Processes killed for lack of memory in the innermost group that counts them; of the machine if none does."""
+    files = [group / name for group in groups for name in ("memory.events", "memory.oom_control")]
+    counts = (_numbers(file).get("oom_kill") for file in (*files, Path("/proc/vmstat")))
+    return next((count for count in counts if count is not None), 0)
 
 
-def kills(groups: Sequence[Path]) -> int | None:
-    """Processes that were ended for want of memory in the innermost group that counts them; None where none does.
-
-    Of the second generation those of groups below are counted with it.
-    """
-    counted = (_counter(group / name, _KILLS) for group in groups for name in ("memory.events", "memory.oom_control"))
-    return next((count for count in counted if count is not None), None)
-
-
-def kills_of_machine() -> int:
-    """Processes of this machine that were ended for want of memory, those of containers included: Linux 4.13."""
-    return _counter(Path("/proc/vmstat"), _KILLS) or 0
+def _memory_limits(group: Path) -> Iterator[MemoryLimit]:
+    for limit, usage, cache in _MEMORY_FILES:
+        text = text_of(group / limit).strip()
+        if text.isdigit() and int(text) < _NO_LIMIT:
+            used = int(text_of(group / usage) or 0) - _numbers(group / "memory.stat").get(cache, 0)
+            yield MemoryLimit(f"{limit} of control group {group}", int(text), max(0, used))
 
 
-def refusals(groups: Sequence[Path]) -> int:
-    """How often one of the groups has refused a process or thread because of its limit."""
-    return sum(_counter(group / "pids.events", "max") or 0 for group in groups)
-
-
-def _memory(group: Path, limit: str, usage: str, cache: str) -> Allowance | None:
-    used = (_number(group / usage) or 0) - (_counter(group / "memory.stat", cache) or 0)
-    return _allowance(group, limit, max(0, used))
-
-
-def _allowance(group: Path, name: str, used: int) -> Allowance | None:
-    limit = _number(group / name)
-    return None if limit is None or limit >= _NO_LIMIT else Allowance(f"{name} of control group {group}", limit, used)
-
-
-def _tightest(found: Sequence[Allowance | None]) -> Allowance | None:
-    return min((one for one in found if one is not None), key=lambda one: one.left, default=None)
-
-
-def _number(file: Path) -> int | None:
-    text = text_of(file).strip()
-    return int(text) if text.isdigit() else None
-
-
-def _counter(file: Path, name: str) -> int | None:
-    """A number of a file with lines of names and numbers; None where it has none of that name."""
-    for line in text_of(file).splitlines():
-        words = line.split()
-        if len(words) == 2 and words[0] == name and words[1].isdigit():
-            return int(words[1])
-    return None
+def _numbers(file: Path) -> dict[str, int]:
+    """The numbers of a file with lines of names and numbers."""
+    lines = [line.split() for line in text_of(file).splitlines()]
+    return {words[0]: int(words[1]) for words in lines if len(words) == 2 and words[1].isdigit()}

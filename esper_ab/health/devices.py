@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import re
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 
 from esper_ab.contracts.gpu_names import is_beyond_one_instance
 from esper_ab.contracts.machine import Machine
 from esper_ab.health.diagnosis import Diagnosis, ok, problem, warning
-from esper_ab.health.system_file import text_of
 
-_DRIVER_FILE = Path("/proc/driver/nvidia/version")
-_FIELDS = "name,driver_version,mig.mode.current"
 _TIMEOUT_S = 20.0
 
 
@@ -26,7 +21,6 @@ class Driver(msgspec.Struct, frozen=True, kw_only=True):
 
     version: str = ""
     cuda: str = ""  # the newest CUDA it supports
-    gpus: tuple[tuple[str, str], ...] = ()  # name, MIG mode
 
 
 def device_diagnoses(machine: Machine) -> Iterator[Diagnosis]:
@@ -36,16 +30,17 @@ def device_diagnoses(machine: Machine) -> Iterator[Diagnosis]:
 
 def ask_driver() -> Driver:
     """Query the driver; empty where none answers."""
-    return parse_driver(_smi(f"--query-gpu={_FIELDS}", "--format=csv,noheader"), _smi(), text_of(_DRIVER_FILE))
+    try:
+        done = subprocess.run(["nvidia-smi"], capture_output=True, timeout=_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return Driver()
+    return parse_driver(done.stdout.decode(errors="replace"))
 
 
-def parse_driver(table: str, screen: str, version_file: str) -> Driver:
-    """Parse nvidia-smi's CSV of `_FIELDS` (`table`), its plain output (`screen`) and the /proc file of the driver."""
-    rows = [[cell.strip() for cell in row] for row in csv.reader(table.splitlines()) if len(row) == 3]
-    cuda = re.search(r"CUDA Version:\s*([0-9.]+)", screen)
-    loaded = re.search(r"Kernel Module\D*([0-9.]+)", version_file)
-    version = rows[0][1] if rows else loaded[1] if loaded else ""
-    return Driver(version=version, cuda=cuda[1] if cuda else "", gpus=tuple((row[0], row[2]) for row in rows))
+def parse_driver(screen: str) -> Driver:
+    """Parse the plain output of nvidia-smi."""
+    version, cuda = (re.search(rf"{what} Version:\s*([0-9.]+)", screen) for what in ("Driver", "CUDA"))
+    return Driver(version=version[1] if version else "", cuda=cuda[1] if cuda else "")
 
 
 def gpu_diagnoses(machine: Machine, driver: Driver, pool: str | None) -> Iterator[Diagnosis]:
@@ -69,7 +64,11 @@ def gpu_diagnoses(machine: Machine, driver: Driver, pool: str | None) -> Iterato
         yield warning("gpu", "unlike GPUs in one pool", "name alike ones with --devices; lanes are counterbalanced")
     if pool:
         yield ok("gpu pool", f"CUDA_VISIBLE_DEVICES={pool}")
-    yield from _abilities(driver)
+    if any("MIG" in gpu.title for gpu in gpus):
+        yield warning(
+            "mig", "MIG is on: a process sees one instance, and torch counts it as one GPU",
+            "one instance per experiment: CUDA_VISIBLE_DEVICES=MIG-… with --placement share; or switch MIG off",
+        )  # fmt: skip
 
 
 def _against(build: str, cuda_build: str, driver: Driver) -> Diagnosis:
@@ -81,18 +80,3 @@ def _against(build: str, cuda_build: str, driver: Driver) -> Diagnosis:
         return problem("torch", what, "update the driver, or install a torch build for an older CUDA")
     return ok("torch", what)
 
-
-def _abilities(driver: Driver) -> Iterator[Diagnosis]:
-    if any(mig.lower() == "enabled" for _, mig in driver.gpus):
-        yield warning(
-            "mig", "MIG is on: a process sees one instance, and torch counts it as one GPU",
-            "one instance per experiment: CUDA_VISIBLE_DEVICES=MIG-… with --placement share; or switch MIG off",
-        )  # fmt: skip
-
-
-def _smi(*arguments: str) -> str:
-    try:
-        done = subprocess.run(["nvidia-smi", *arguments], capture_output=True, timeout=_TIMEOUT_S, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.decode(errors="replace") if done.returncode == 0 else ""

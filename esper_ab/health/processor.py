@@ -1,4 +1,4 @@
-"""CPU cores, quota and instructions, and memory. Texts of /proc and /sys in, diagnoses out."""
+"""CPU cores, their quota and kernel, and the memory that is left."""
 
 from __future__ import annotations
 
@@ -8,26 +8,24 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import psutil
+
 from esper_ab.contracts.machine import Kernel
 from esper_ab.contracts.process_start import usable_cores
 from esper_ab.health import control_groups
-from esper_ab.health.control_groups import Allowance
+from esper_ab.health.control_groups import MemoryLimit
 from esper_ab.health.diagnosis import Diagnosis, ok, warning
 from esper_ab.health.system_file import text_of
 
-_CPU_INFO = Path("/proc/cpuinfo")
-_FEATURES = ("avx2", "avx512f", "avx512_bf16", "amx_tile", "amx_bf16", "asimd", "bf16")  # names of /proc/cpuinfo
 _LITTLE_BYTES = 2 << 30  # for two workers and the report
 
 
 def processor_diagnoses() -> Iterator[Diagnosis]:
     """Check this process's CPU and memory; its workers inherit the limits."""
-    usable, there = usable_cores(), os.cpu_count() or 1
-    yield cores(usable, there)
-    groups = control_groups.folders()
-    yield quota(cpu_quota(groups), usable)
-    yield features(text_of(_CPU_INFO))
-    yield memory(text_of(Path("/proc/meminfo")), control_groups.memory(groups))
+    usable = usable_cores()
+    yield cores(usable, os.cpu_count() or 1)
+    yield quota(cpu_quota(control_groups.folders()), usable)
+    yield memory(room())
 
 
 def first_core(cpuinfo: str) -> dict[str, str]:
@@ -42,7 +40,7 @@ def name_of_processor(cpuinfo: str | None = None) -> str:
     `cpuinfo` is the text of /proc/cpuinfo; None reads it. The libraries of two processors of one architecture may
     compute other last digits, so the architecture alone does not tell machines apart.
     """
-    told = first_core(text_of(_CPU_INFO) if cpuinfo is None else cpuinfo)
+    told = first_core(text_of(Path("/proc/cpuinfo")) if cpuinfo is None else cpuinfo)
     if "model name" not in told:
         return platform.processor() or platform.machine()
     numbers = [f"{key} {told[name]}" for key, name in (("family", "cpu family"), ("model", "model")) if name in told]
@@ -59,16 +57,10 @@ def cores(usable: int, there: int) -> Diagnosis:
     return ok("cores", f"{usable}, all of this machine may be used")
 
 
-def cpu_quota(folders: list[Path]) -> float | None:
-    """Return the least CPU quota among `folders`, in cores; None without a limit."""
-    limits = []
-    for folder in folders:
-        words = text_of(folder / "cpu.max").split()  # v2: "150000 100000" or "max 100000"
-        if not words:
-            words = [text_of(folder / f"cpu.cfs_{name}_us").strip() for name in ("quota", "period")]
-        if len(words) == 2 and all(word.isdigit() for word in words) and int(words[1]):
-            limits.append(int(words[0]) / int(words[1]))
-    return min(limits, default=None)
+def cpu_quota(folders: Sequence[Path]) -> float | None:
+    """Return the least CPU quota among control groups (version 2), in cores; None without a limit."""
+    quotas = [text_of(folder / "cpu.max").split() for folder in folders]  # "150000 100000" or "max 100000"
+    return min((int(words[0]) / int(words[1]) for words in quotas if words and words[0] != "max"), default=None)
 
 
 def quota(cores_worth: float | None, usable: int) -> Diagnosis:
@@ -79,16 +71,6 @@ def quota(cores_worth: float | None, usable: int) -> Diagnosis:
         "cpu quota", f"the control group allows the time of {cores_worth:g} of {usable} cores: workers are throttled",
         "raise the container's CPU limit; results do not depend on it, times do",
     )  # fmt: skip
-
-
-def features(cpuinfo: str) -> Diagnosis:
-    """Report the instructions that decide the speed of the CPU path, and whether bf16 is native."""
-    told = first_core(cpuinfo)
-    flags = set(told.get("flags", told.get("Features", "")).split())
-    found = [name for name in _FEATURES if name in flags]
-    native = {"avx512_bf16", "amx_bf16", "bf16"} & flags
-    bf16 = "native" if native else "converted to float32"
-    return ok("instructions", f"{', '.join(found) or 'none known'}; bf16 on the CPU is {bf16}")
 
 
 def kernel(kernels: Sequence[Kernel], lacking: str, remedy: str) -> Diagnosis:
@@ -102,31 +84,24 @@ def kernel(kernels: Sequence[Kernel], lacking: str, remedy: str) -> Diagnosis:
 class Room(NamedTuple):
     """Memory that new processes may take."""
 
-    bytes: int  # 0 without `by`: unknown
+    bytes: int
     by: str  # the limit that leaves no more; "" where the machine has no more
 
 
 def room() -> Room:
     """Return what the machine has left, or what the limit of a control group leaves if that is less."""
-    return _room(text_of(Path("/proc/meminfo")), control_groups.memory(control_groups.folders()))
+    return smaller_room(psutil.virtual_memory().available, control_groups.memory(control_groups.folders()))
 
 
-def _room(meminfo: str, limit: Allowance | None) -> Room:
-    available = _available(meminfo)
-    if limit is None or limit.left >= available > 0:
+def smaller_room(available: int, limit: MemoryLimit | None) -> Room:
+    """Return the machine's `available` memory, or what `limit` leaves if that is less."""
+    if limit is None or limit.left >= available:
         return Room(available, "")
-    said = f"{limit.by}: {limit.used / 2**30:.1f} of {limit.limit / 2**30:.1f} GiB are in use"
-    return Room(limit.left, said)
+    return Room(limit.left, f"{limit.by}: {limit.used / 2**30:.1f} of {limit.limit / 2**30:.1f} GiB are in use")
 
 
-def _available(meminfo: str) -> int:
-    words = {line.split(":")[0]: line.split() for line in meminfo.splitlines() if ":" in line}
-    return int(words["MemAvailable"][1]) << 10 if "MemAvailable" in words else 0
-
-
-def memory(meminfo: str, limit: Allowance | None) -> Diagnosis:
-    """Report the machine's available memory, or what the limit of a control group leaves if that is less."""
-    there = _room(meminfo, limit)
+def memory(there: Room) -> Diagnosis:
+    """Warn where there is less memory than two workers and a report need."""
     what = f"{there.bytes / 2**30:.1f} GiB available" + (f" by {there.by}" if there.by else "")
     if there.bytes < _LITTLE_BYTES:
         return warning("memory", what, "fewer runs at once: --devices cpu:0 --placement sequence")

@@ -9,9 +9,11 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
+
+import psutil
 
 from esper_ab.health.diagnosis import Diagnosis, ok, problem, warning
 from esper_ab.stats.text import significant
@@ -23,17 +25,14 @@ _VOLATILE = ("tmpfs", "ramfs")
 _SYNCS = 9
 _SLOW_S = 0.05  # one fdatasync, which an experiment waits for once per record
 _LITTLE_BYTES = 1 << 30
-_LITTLE_FILES = 10_000
-_CLOCK_S = 2.0  # tolerated between the local clock and file timestamps
 
 
-@dataclass(frozen=True)
-class Mount:
-    """A line of /proc/mounts."""
+class Mount(NamedTuple):
+    """Where a file system is mounted, as psutil tells it."""
 
-    point: str
-    kind: str
-    options: tuple[str, ...]
+    mountpoint: str
+    fstype: str
+    opts: str  # by commas
 
 
 def storage_diagnoses(out: Path, needed_bytes: int) -> Iterator[Diagnosis]:
@@ -42,63 +41,50 @@ def storage_diagnoses(out: Path, needed_bytes: int) -> Iterator[Diagnosis]:
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         yield problem("run folder", f"{folder} is not a folder that can be written", "choose another with --out")
         return
-    mounts = parse_mounts(Path("/proc/mounts").read_text(encoding="utf-8", errors="replace"))
+    mounts = [Mount(one.mountpoint, one.fstype, one.opts) for one in psutil.disk_partitions(all=True)]
     yield file_system(folder, mount_of(folder.resolve(), mounts))
     yield room(folder, needed_bytes)
     yield from _tried(folder)
 
 
-def parse_mounts(text: str) -> list[Mount]:
-    """Parse /proc/mounts, in order; there blanks in names are escaped as \\040."""
-    mounts = []
-    for line in text.splitlines():
-        words = line.split()
-        if len(words) >= 4:
-            point = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), words[1])
-            mounts.append(Mount(point, words[2], tuple(words[3].split(","))))
-    return mounts
-
-
-def mount_of(folder: Path, mounts: list[Mount]) -> Mount:
+def mount_of(folder: Path, mounts: Sequence[Mount]) -> Mount:
     """Return the mount that `folder` is on: the deepest one above it, and of these the last."""
-    above = [mount for mount in mounts if folder.is_relative_to(mount.point)][::-1]
-    return max(above, key=lambda mount: len(Path(mount.point).parts), default=Mount("/", "unknown", ()))
+    above = [mount for mount in mounts if folder.is_relative_to(mount.mountpoint)][::-1]
+    return max(above, key=lambda mount: len(mount.mountpoint), default=Mount("/", "unknown", ""))
 
 
 def file_system(folder: Path, mount: Mount) -> Diagnosis:
     """Report what the file system means for the journal's lock (flock) and for its fdatasync after every record."""
-    what = f"{folder} is on {mount.kind} ({mount.point})"
-    if mount.kind == "lustre" and not {"flock", "localflock"} & set(mount.options):
+    what, options = f"{folder} is on {mount.fstype} ({mount.mountpoint})", set(mount.opts.split(","))
+    if mount.fstype == "lustre" and not {"flock", "localflock"} & options:
         return problem(
             "file system", f"{what}, mounted without flock: the journal cannot be locked",
             "have it mounted with -o flock, or keep runs elsewhere with --out",
         )  # fmt: skip
-    local_lock = {"nolock", "local_lock=all", "local_lock=flock", "localflock"} & set(mount.options)
+    local_lock = {"nolock", "local_lock=all", "local_lock=flock", "localflock"} & options
     if local_lock:
         return warning(
             "file system", f"{what} with {sorted(local_lock)[0]}: the journal's lock is not seen on other machines",
             "start, resume and stop a run on one machine only",
         )  # fmt: skip
-    if _NETWORK.fullmatch(mount.kind):
+    if _NETWORK.fullmatch(mount.fstype):
         return warning(
             "file system", f"{what}, over a network or in user space: a lock may outlive a machine that died, and "
             "every fsync waits for the server",
             "prefer a local disk with --out, and copy the finished experiment directory",
         )  # fmt: skip
-    if mount.kind in _VOLATILE:
+    if mount.fstype in _VOLATILE:
         return warning("file system", f"{what}, in memory: it is gone after a restart", "keep runs on a disk: --out")
     return ok("file system", f"{what}, local")
 
 
 def room(folder: Path, needed_bytes: int) -> Diagnosis:
-    """Report free bytes, and free inodes where the file system counts them."""
-    free_bytes, counts = shutil.disk_usage(folder).free, os.statvfs(folder)
+    """Report free bytes."""
+    free_bytes = shutil.disk_usage(folder).free
     what = f"{free_bytes / 2**30:.1f} GiB free in {folder}"
     remedy = "make room, `esper-ab gc` finished runs, or choose another place with --out"
     if free_bytes < needed_bytes:
         return problem("disk", what, remedy)
-    if counts.f_files and counts.f_favail < _LITTLE_FILES:
-        return warning("disk", f"{what}, but only {counts.f_favail} files more", remedy)
     return ok("disk", what) if free_bytes >= _LITTLE_BYTES else warning("disk", what, remedy)
 
 
@@ -108,7 +94,6 @@ def _tried(folder: Path) -> Iterator[Diagnosis]:
         with tempfile.NamedTemporaryFile(dir=folder, prefix=".esper-doctor-") as file:
             yield _lock(file.fileno())
             yield sync_time(_sync_s(file.fileno()))
-            yield clocks(os.fstat(file.fileno()).st_mtime - time.time())
     except OSError as error:
         yield problem("run folder", f"a file in {folder} cannot be written: {error.strerror}", "see --out")
 
@@ -139,13 +124,3 @@ def sync_time(taken_s: list[float]) -> Diagnosis:
     if median_s > _SLOW_S:
         return warning("fsync", f"{what}; every record waits that long", "keep runs on a local disk with --out")
     return ok("fsync", what)
-
-
-def clocks(ahead_s: float) -> Diagnosis:
-    """Report how far file timestamps are ahead of the local clock."""
-    if abs(ahead_s) > _CLOCK_S:
-        return warning(
-            "clock", f"files are stamped {ahead_s:+.1f} s from the clock here",
-            "set both machines' clocks by NTP; `status` and `list` show times of the journal",
-        )  # fmt: skip
-    return ok("clock", f"{time.strftime('%Y-%m-%d %H:%M:%S %z')}, files agree with it")

@@ -2,7 +2,7 @@
 
 The line is one JSON object in `.lock`:
 
-    {"pid":4711,"host":"node3","started":123456,"since":"2026-01-31T10:15:00+00:00"}
+    {"pid":4711,"host":"node3","started":1234.56,"since":"2026-01-31T10:15:00+00:00"}
 
 It remains after the holder has ended, so it is valid only while the lock is held. The journal is locked as well: the
 name `.lock` can be removed during a run, and the next process would lock another file of that name. The journal's is a
@@ -45,7 +45,7 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
 
     pid: int  # 0: the holder has not written its line yet
     host: str
-    started: int  # start time, clock ticks since boot; with `pid` it identifies the process on `host`
+    started: float  # s since boot; with `pid` it identifies the process on `host`
     since: str  # when it took the experiment directory, ISO 8601
     slurm_job: str = ""  # that it belongs to; "" for none
     ray_job: str = ""  # likewise, as `ray job submit` has numbered it

@@ -164,10 +164,6 @@ class Launcher(Protocol):
     def own_descriptors(self) -> int:
         """Those that it takes itself, however many workers it has."""
 
-    @property
-    def processes(self) -> int:
-        """Processes of this machine, threads included, that one of its workers takes at least."""
-
     def begin(self, node: str, module: str, line: bytes) -> Errand:
         """Run a module of ours as a program on a node of `nodes`, as `begin_here` does on this machine."""
 

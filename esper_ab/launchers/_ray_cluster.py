@@ -8,12 +8,13 @@ from __future__ import annotations
 import atexit
 import errno
 import os
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.private_folder import PrivateFolder
+from esper_ab.contracts.private_folder import private_folder
 from esper_ab.launchers import Node, _nanny
 
 _INSTALL = "pip install 'esper-ab[ray]'"
@@ -146,10 +147,10 @@ def _connect(ray: Any, address: str) -> None:
             "the cluster, as `ray job submit` does, with the address `auto`"
         )
     _keep_quiet(ray)
-    folder = PrivateFolder(below=_BELOW_CHARS) if address in ("", "local") else None
+    folder = private_folder(below=_BELOW_CHARS) if address in ("", "local") else None
     own: dict[str, Any] = {}
     if folder is not None:
-        own = {"include_dashboard": False, "object_store_memory": _STORE_BYTES, "_temp_dir": str(folder.path)}
+        own = {"include_dashboard": False, "object_store_memory": _STORE_BYTES, "_temp_dir": str(folder)}
         atexit.register(_end, ray, folder)
     try:
         ray.init(address or "local", log_to_driver=False, logging_level="ERROR", **own)
@@ -160,10 +161,10 @@ def _connect(ray: Any, address: str) -> None:
         ) from None
 
 
-def _end(ray: Any, folder: PrivateFolder) -> None:
+def _end(ray: Any, folder: Path) -> None:
     """Leave neither a process nor a file of a cluster that this process has started."""
     ray.shutdown()
-    folder.close()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _keep_quiet(ray: Any) -> None:

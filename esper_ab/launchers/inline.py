@@ -97,7 +97,6 @@ class InlineLauncher(LanePlaces):
 
     name = "inline"
     child_processes = False
-    processes = 3  # the thread, and two of libzmq
     descriptors = 12  # a pipe, both ends of a connection, and what a context of libzmq takes
 
     def __init__(self, entry: str = DEFAULT_ENTRY, transport: Transport = "ipc") -> None:

@@ -78,7 +78,6 @@ class LocalLauncher(LanePlaces):
 
     name = "local"
     child_processes = True
-    processes = 4  # its main thread, one that watches its parent or link, and two of libzmq
     descriptors = 5  # two pipes of multiprocessing, a pidfd, a connection and the socket that it is accepted at
 
     def __init__(self, entry: str = DEFAULT_ENTRY, transport: Transport = "ipc") -> None:

@@ -42,7 +42,6 @@ class RayLauncher(LanePlaces):
     name = "ray"
     child_processes = False
     descriptors = 8  # an eventfd, a pipe, a connection and the socket it is accepted at, and Ray's to the nanny
-    processes = 0  # of this machine, at least: a worker and its nanny are on a node
 
     def __init__(
         self, entry: str = DEFAULT_ENTRY, transport: Transport = "tcp", *, ray_address: str = "",

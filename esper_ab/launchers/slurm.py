@@ -40,7 +40,6 @@ class SlurmLauncher(LanePlaces):
 
     name = "slurm"
     child_processes = False
-    processes = 0  # of this machine, that a worker takes: an srun of each node is there for all of them
     descriptors = 1  # a connection
 
     def __init__(self, entry: str = DEFAULT_ENTRY, transport: Transport = "tcp") -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.contracts.below import make_folder, removed_on_failure, write_below
+from esper_ab.contracts.below import PRIVATE, make_folder, removed_on_failure, write_below
 from esper_ab.contracts.errors import Setting, UsageError, refused
 from esper_ab.contracts.kinds import ENV_REWARD, GROWTH, TRAINER, kind_of_task, readers_of
 from esper_ab.contracts.machine import Machine
@@ -188,7 +188,7 @@ def make_experiment_directory(
 def claim_new(experiment_dir: Path) -> None:
     """Make `experiment_dir`, empty, for `make_experiment_directory`; UsageError when somebody was faster, DiskFull."""
     with _refusing(experiment_dir):
-        make_folder(experiment_dir, exist_ok=False)
+        make_folder(experiment_dir, exist_ok=False, mode=PRIVATE)
 
 
 @contextmanager

@@ -34,7 +34,6 @@ class Fleet(LanePlaces):
     """A launcher; `results` after the experiment."""
 
     name = "fake fleet"
-    processes = 0  # of this machine, that a worker takes: they are there already
 
     pools: int  # processes that its workers live in
     workers: int  # in all

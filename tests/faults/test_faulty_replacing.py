@@ -62,9 +62,9 @@ class FaultyFiles:
         self._real["close"](descriptor)  # the descriptor is gone even so
         self._fails("close")
 
-    def replace(self, source, target, **folders):
+    def replace(self, source, target):
         self._fails("replace before")
-        self._real["replace"](source, target, **folders)
+        self._real["replace"](source, target)
         self._fails("replace after")
 
 

@@ -18,7 +18,6 @@ ASKED_FOR = {
     "esper_ab/live/console.py": "the stamp of a line",
     "esper_ab/live/on_stderr.py": "the stamp of a line",
     "esper_ab/report/listing.py": "when the page was written",
-    "esper_ab/health/storage.py": "whether the file system's clock is this machine's",
     "esper_ab/commands/_leftovers.py": "the age of temporary files, which only a repair removes",
 }
 WALL = {("time", "time"), ("time", "time_ns"), ("datetime", "now"), ("datetime", "utcnow"), ("date", "today")}

@@ -167,11 +167,13 @@ OPEN_SAFELY = ("os.O_EXCL", "os.O_DIRECTORY", "os.O_NONBLOCK", "os.O_NOFOLLOW", 
 # Who changes files by themselves: those that others go through, and those whose files are in no experiment directory.
 WRITES_ITSELF = {
     "contracts/below.py": "the one place",
-    "contracts/private_folder.py": "a folder in the temporary place that goes with its process",
+    "contracts/private_folder.py": "a folder in the temporary place", "control/hub.py": "removes it",
+    "launchers/_ray_cluster.py": "likewise", "workers/process/files.py": "likewise",
+    "control/file_store.py": "in a folder that `below` made",
     "control/nodes.py": "an empty temporary file", "launchers/__init__.py": "a temporary file without a name",
     "design/boundary_cache.py": "the user's cache",
     "commands/export.py": "drafts in a folder that `below` made",
-    "health/storage.py": "tries whether a folder can be written", "health/system.py": "a socket, tried",
+    "health/storage.py": "tries whether a folder can be written",
     "query/sql.py": "a temporary file without a name to be found", "workers/commands/fetch.py": "the user's data",
     "workers/commands/describe.py": "a temporary folder", "workers/commands/gymnasium_preflight.py": "likewise",
     "workers/native/build.py": "the cache of kernels",
@@ -234,8 +236,8 @@ def test_a_changed_file_would_be_found() -> None:
 # Who reads files in a way of its own: only what the system or this installation has, or the process itself has made.
 READS_ITSELF = {
     "contracts/regular_file.py": "the one place", "health/system_file.py": "the system's files",
-    "health/storage.py": "likewise", "contracts/process_start.py": "likewise", "workers/process/entry.py": "likewise",
-    "workers/commands/describe.py": "likewise", "workers/trainer/guard.py": "likewise, and it imports nothing of ours",
+    "workers/process/entry.py": "likewise",
+    "workers/commands/describe.py": "likewise",
     "report/page.py": "a part of the package", "query/sql.py": "likewise", "settings/eval_hosts.py": "likewise",
     "contracts/own_packages.py": "likewise", "contracts/installed_code.py": "likewise",
     "workers/datasets/digits.py": "likewise", "commands/_completing.py": "likewise",

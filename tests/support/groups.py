@@ -10,20 +10,12 @@ from pathlib import Path
 import pytest
 
 _MEMORY = (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max"))
-_PROCESSES = (("/sys/fs/cgroup/pids", "pids.max"), ("/sys/fs/cgroup", "pids.max"))
 
 
 @contextmanager
 def limited_memory(limit_bytes: int) -> Iterator[Path]:
     """The folder of a group with so much memory."""
     with _made(_MEMORY, limit_bytes) as folder:
-        yield folder
-
-
-@contextmanager
-def few_processes(limit: int) -> Iterator[Path]:
-    """The folder of a group that may have so many processes, threads included."""
-    with _made(_PROCESSES, limit) as folder:
         yield folder
 
 

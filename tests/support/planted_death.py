@@ -78,7 +78,7 @@ class _Planted:
         for call in _SYNC:
             setattr(os, call.__name__, self._around(call, lambda descriptor: f"{_kind(descriptor)} sync"))
         renamed = os.replace
-        os.replace = self._around(renamed, lambda _, to, **folders: f"{_kind_of(_path(to, folders))} rename")
+        os.replace = self._around(renamed, lambda _, to: f"{_kind_of(str(to))} rename")
         send = zmq.Socket.send
         zmq.Socket.send = self._around(send, lambda *args, **options: "send")
 
@@ -132,12 +132,6 @@ def _deadlock() -> None:
 
 
 _HANGS = {"busy loop": _busy, "interpreter locked": _no_thread_gets_a_turn, "deadlock": _deadlock}
-
-
-def _path(target, folders: dict[str, int]) -> str:
-    """Of a rename: the folder may be given by a descriptor."""
-    folder = folders.get("dst_dir_fd")
-    return str(target) if folder is None else f"{Path(f'/proc/self/fd/{folder}').readlink()}/{target}"
 
 
 def _kind(descriptor: int) -> str:

@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 import msgspec
 import numpy as np
+import psutil
 import torch
 
 from esper_ab.contracts.below import folder_below
@@ -98,8 +99,7 @@ def step_s(questions: Questions, device: torch.device) -> float:
 
 def _cores() -> tuple[Device, ...]:
     """Return the usable cores."""
-    memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    cores = range(usable_cores())
+    memory_bytes, cores = psutil.virtual_memory().total, range(usable_cores())
     return tuple(Device(name=f"cpu:{i}", title="", uuid="", memory_bytes=memory_bytes) for i in cores)
 
 
@@ -250,7 +250,7 @@ def _age_s() -> float:
     """Return the seconds since this process was started."""
     started = process_started(os.getpid())
     assert started is not None, "it is alive"
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - started
 
 
 def describe(questions: Questions) -> Machine:

@@ -3,7 +3,7 @@
 It is started by a worker as the leader of a session of its own. Whatever ends first, the program or the worker, even by
 SIGKILL: nothing that the program started is left, in whatever session it is; what loses its parent falls to the guard.
 The exit status is the program's, 128 plus the signal that ended it, or 127 when it could not be started. It imports
-only the standard library: it runs beside every worker and must stay small.
+only the standard library and psutil: it runs beside every worker and must stay small.
 """
 
 from __future__ import annotations
@@ -14,31 +14,23 @@ import select
 import signal
 import subprocess
 import sys
-from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
+
+import psutil
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
 _NOT_STARTED = 127
 
 
-def members(guard: int) -> dict[int, int]:
-    """Return a guard and its descendants that have not ended, and the processor time of each, in clock ticks."""
-    children, ticks = defaultdict[int, list[int]](list), dict[int, int]()
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            try:
-                fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
-            except OSError:  # it has ended meanwhile
-                continue
-            children[int(fields[1])].append(int(entry.name))
-            if fields[0] not in "ZX":
-                ticks[int(entry.name)] = sum(map(int, fields[11:15]))
-    found = [guard]
-    for pid in found:  # which grows
-        found += children[pid]
-    return {pid: ticks[pid] for pid in found if pid in ticks}
+def times(guard: int) -> dict[int, tuple[float, ...]]:
+    """Return the processor times of a guard and its descendants, by process."""
+    found = {}
+    with suppress(psutil.NoSuchProcess):
+        for process in (psutil.Process(guard), *psutil.Process(guard).children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                found[process.pid] = tuple(process.cpu_times())
+    return found
 
 
 def run(words: Sequence[str]) -> int:
@@ -77,10 +69,10 @@ def _end_descendants(program: subprocess.Popen[bytes]) -> None:
     """Kill and reap until no child is left: every descendant is a child at last, when those between have ended."""
     with suppress(ChildProcessError):
         while True:
-            left = members(os.getpid()).keys() - {os.getpid()}
-            for pid in left:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            left = psutil.Process().children(recursive=True)
+            for process in left:
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
             _reap(program, 0 if left else os.WNOHANG)
 
 

@@ -88,7 +88,7 @@ def run_script(
                 status = guarded.wait(_LOOK_S)
                 break
             except subprocess.TimeoutExpired:
-                now = (guard.members(guarded.pid), (root / name).stat().st_size)
+                now = (guard.times(guarded.pid), (root / name).stat().st_size)
                 if now != worked:
                     on_sign()
                 worked = now

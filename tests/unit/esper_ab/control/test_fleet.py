@@ -44,7 +44,7 @@ class StuckWorker:
 
 
 class StuckWorkers(LanePlaces):
-    name, transport, child_processes, descriptors, processes = "stuck", "ipc", False, 3, 0
+    name, transport, child_processes, descriptors = "stuck", "ipc", False, 3
 
     def __init__(self, obey):
         super().__init__()

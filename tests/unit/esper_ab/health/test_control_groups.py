@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.children import environment
+from support.groups import inside, limited_memory
 
+from esper_ab.contracts.messages import Lane, WorkerOrder
+from esper_ab.contracts.settings import Arithmetic
+from esper_ab.control.fleet import WorkerHandle, ending
 from esper_ab.health import control_groups
+from esper_ab.health.control_groups import OomWatch
 
 FIRST = {
     "memory.limit_in_bytes": "1000\n", "memory.usage_in_bytes": "700\n",
@@ -39,27 +48,23 @@ def test_both_generations_say_the_same(tmp_path: Path, files: dict[str, str]) ->
 
 
 @pytest.mark.parametrize("nothing", [
-    {}, {"memory.max": "max\n", "pids.max": "max\n"}, {"memory.limit_in_bytes": "9223372036854771712\n"},
+    {}, {"memory.max": "max\n"}, {"memory.limit_in_bytes": "9223372036854771712\n"},
 ])  # fmt: skip
 def test_no_limit_is_none(tmp_path: Path, nothing: dict[str, str]) -> None:
     groups = [group(tmp_path / "a", nothing)]
     assert control_groups.memory(groups) is None
-    assert control_groups.processes(groups) is None
-    assert control_groups.kills(groups) is None
-    assert control_groups.refusals(groups) == 0
 
 
 @given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99)), min_size=1, max_size=4))
 def test_the_group_that_leaves_the_least_counts(tmp_path_factory: pytest.TempPathFactory, limits: list) -> None:
     root = tmp_path_factory.mktemp("groups")
     groups = [
-        group(root / str(at), {"pids.max": f"{limit}\n", "pids.current": f"{used}\n", "pids.events": f"max {used}\n"})
+        group(root / str(at), {"memory.max": f"{limit}\n", "memory.current": f"{used}\n"})
         for at, (limit, used) in enumerate(limits)
     ]
-    found = control_groups.processes(groups)
+    found = control_groups.memory(groups)
     assert found is not None
     assert found.left == min(max(0, limit - used) for limit, used in limits)
-    assert control_groups.refusals(groups) == sum(used for _, used in limits)
 
 
 def test_the_innermost_group_that_counts_says_how_many_were_ended(tmp_path: Path) -> None:
@@ -71,3 +76,47 @@ def test_the_innermost_group_that_counts_says_how_many_were_ended(tmp_path: Path
 
 def test_this_process_is_in_groups_below_the_root() -> None:
     assert all(folder.is_relative_to("/sys/fs/cgroup") for folder in control_groups.folders())
+
+
+LIMIT_BYTES = 64 << 20
+GREEDY = """
+import signal, subprocess, sys
+from esper_ab.health.control_groups import OomWatch
+watch = OomWatch()
+line = [sys.executable, "-c", "x = bytearray(1 << 30); print(len(x))"]
+print(subprocess.run(line).returncode, watch.ending(signal.SIGKILL))
+"""
+
+
+class Gone:
+    """A worker that has ended."""
+
+    name, pid, sentinel, ended_how = "w00/1", 1, -1, ""
+
+    def __init__(self, exitcode):
+        self.exitcode = exitcode
+
+
+def handle(exitcode, *, here=True):
+    order = WorkerOrder(
+        endpoint="", worker="w00", incarnation=1, lane=Lane(name="cpu:0", devices=("cpu:0",), uuids=("",)),
+        arithmetic=Arithmetic(), experiment_dir="", log_file="", node="" if here else "node7",
+    )  # fmt: skip
+    return WorkerHandle(order=order, worker=Gone(exitcode), oom=OomWatch() if here else None)
+
+
+def test_out_of_memory_is_named_with_the_limit_of_the_group():
+    with limited_memory(LIMIT_BYTES) as folder:
+        line = inside(folder, [sys.executable, "-c", GREEDY])
+        done = subprocess.run(line, env=environment(), capture_output=True, text=True, check=False, timeout=120)
+    assert not done.returncode, done.stderr
+    assert done.stdout.startswith("-9 was killed by SIGKILL: since it started the kernel has ended a process for want")
+    assert f"of control group {folder}: 0.06 GiB)" in done.stdout
+
+
+def test_another_death_is_not_taken_for_it():
+    assert "has not said so" in ending(handle(-signal.SIGKILL))
+    assert ending(handle(-signal.SIGSEGV)) == "was killed by SIGSEGV"
+    assert ending(handle(-40)) == "was killed by signal 40"
+    assert ending(handle(-40, here=False)) == "was killed by signal 40 on node7"
+    assert ending(handle(3)) == "ended with exit status 3"

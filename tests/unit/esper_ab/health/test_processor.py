@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from esper_ab.contracts.machine import Kernel
 from esper_ab.health import processor
-from esper_ab.health.control_groups import Allowance
+from esper_ab.health.control_groups import MemoryLimit
 
 
 @pytest.mark.parametrize(
@@ -20,12 +20,10 @@ from esper_ab.health.control_groups import Allowance
     [
         ({"cpu.max": "150000 100000\n"}, 1.5),
         ({"cpu.max": "max 100000\n"}, None),
-        ({"cpu.cfs_quota_us": "-1\n", "cpu.cfs_period_us": "100000\n"}, None),
-        ({"cpu.cfs_quota_us": "50000\n", "cpu.cfs_period_us": "100000\n"}, 0.5),
         ({}, None),
     ],
 )
-def test_cpu_quota_of_both_generations(tmp_path: Path, files: dict[str, str], expected: float | None) -> None:
+def test_cpu_quota(tmp_path: Path, files: dict[str, str], expected: float | None) -> None:
     for name, content in files.items():
         (tmp_path / name).write_text(content)
     assert processor.cpu_quota([tmp_path, tmp_path / "nowhere"]) == expected
@@ -54,13 +52,14 @@ def test_the_tightest_group_counts(tmp_path: Path) -> None:
     (inner / "cpu.max").write_text("400000 100000")
     (tmp_path / "cpu.max").write_text("200000 100000")
     assert processor.cpu_quota([inner, tmp_path]) == 2.0
-    meminfo = "MemTotal: 100000000 kB\nMemAvailable: 50000000 kB\n"
-    limit = Allowance("memory.max of control group x", 8 << 30, 7 << 30)
-    found = processor.memory(meminfo, limit)
+    limit = MemoryLimit("memory.max of control group x", 8 << 30, 7 << 30)
+    found = processor.memory(processor.smaller_room(48 << 30, limit))
     assert found.level == "warning"
     assert "1.0 GiB available by memory.max of control group x: 7.0 of 8.0 GiB are in use" in found.what
-    assert processor.memory(meminfo, limit._replace(used=0, limit=1 << 50)).what == "47.7 GiB available"
-    assert processor.memory(meminfo, None).level == "ok"
+    wide = processor.smaller_room(48 << 30, limit._replace(used=0, limit=1 << 50))
+    assert processor.memory(wide).what == "48.0 GiB available"
+    assert processor.smaller_room(48 << 30, None).by == ""
+    assert processor.room().bytes > 0
 
 
 @given(st.integers(1, 512), st.integers(1, 512))
@@ -68,8 +67,3 @@ def test_affinity_and_quota_warn_when_they_take_something_away(usable: int, ther
     assert (processor.cores(min(usable, there), there).level == "warning") == (usable < there)
     assert (processor.quota(float(usable), there).level == "warning") == (usable < there)
 
-
-def test_what_the_processor_can_do() -> None:
-    assert "native" in processor.features("flags\t: fpu avx2 avx512f amx_tile amx_bf16\n").what
-    assert "avx2; bf16 on the CPU is converted" in processor.features("flags\t: fpu avx2\n").what
-    assert "asimd" in processor.features("Features\t: fp asimd\n").what
