@@ -7,6 +7,7 @@ A table NAME.toml has an input per key, which says in a sentence what is wrong:
     python = "..."                        # in its place: statements, of which the last raises the error
     files = {"a.toml" = "..."}            # in the working directory; a name that ends with / is a folder
     experiments = {"done" = "finished"}   # experiment directories there, of the kinds in EXPERIMENTS
+    made = {"c.json" = "calibration"}     # files of the kinds in MADE
     environment = {"NAME" = "value"}
     machine = {gpus = 1}                  # what the preflight finds, see `_preflight`
     children = true                       # the command may start processes
@@ -23,6 +24,7 @@ input reaches.
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import json
 import os
@@ -33,19 +35,24 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import msgspec
 import pytest
 
+from esper_ab.analysis.calibration import calibration_of
 from esper_ab.contracts.errors import EsperError
 from esper_ab.contracts.machine import Machine
 from esper_ab.control import preflight
+from esper_ab.external.plan import Rule, make_external_plan, write_plan
+from esper_ab.external.scales import scales_of
+from esper_ab.journal.fold import fold
 from support import asking, journals
+from support.appraised import make_appraisal, make_scored
 from support.in_process import esper_ab
 from support.refusal_sites import Site, reached, sites
 
@@ -55,7 +62,33 @@ EXPERIMENTS: dict[str, Callable[[], list[Any]]] = {
     "finished": journals.planted_effect, "three groups": journals.three_groups, "failed": journals.failed_run,
     "one replicate": journals.one_replicate,
 }  # fmt: skip
+
+
+def _calibration() -> bytes:
+    one = {"a": journals.Shape(stream="a"), "b": journals.Shape(stream="b")}
+    history = fold(journals.Synthetic(groups=one, replicates=6).events())
+    return msgspec.json.encode(calibration_of(history, 10, deterministic=True, named=True))
+
+
+def _appraisal() -> bytes:
+    outcomes = [1.0, 2.0, 3.0]
+    found = make_appraisal(outcomes, [make_scored("sparse", outcomes)])
+    question = msgspec.structs.replace(found.question, task="digits", schedules=2)
+    return msgspec.json.encode(msgspec.structs.replace(found, question=question))
+
+
+def _plan(*tasks: str, cells: tuple[str, ...] = ()) -> bytes:
+    scales = scales_of(tasks or ("",), 2.0)
+    seeds = tuple(map(str, range(8)))
+    return write_plan(make_external_plan(("new", "old"), seeds, scales, Rule(), cells=cells, choosing=2 if cells else 0))
+
+
+MADE: dict[str, Callable[[], bytes]] = {
+    "calibration": cache(_calibration), "appraisal": cache(_appraisal), "plan": _plan,
+    "plan of tasks": lambda: _plan("digits", "mixture"), "plan with cells": lambda: _plan(cells=("slow", "fast")),
+}  # fmt: skip
 _FOLDER = "FOLDER"
+_FREE = re.compile(r"\d+ MiB free")
 _LONG_NUMBER = re.compile(r"(\d)\1{99,}")  # is shortened in texts
 _ENVIRONMENT = {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
 _NOT_SET = ("WANDB_MODE", "WANDB_API_KEY", "MLFLOW_TRACKING_URI", "RAY_ADDRESS", "SLURM_JOB_ID")
@@ -71,6 +104,7 @@ class Refusal:
     python: str = ""
     files: dict[str, str] = field(default_factory=dict)
     experiments: dict[str, str] = field(default_factory=dict)
+    made: dict[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
     machine: dict[str, Any] = field(default_factory=dict)
     children: bool = False
@@ -114,14 +148,17 @@ def told(refusal: Refusal) -> str:
         _lay_out(refusal, folder)
         patch.setattr(preflight, "begin_here", lambda command, asked: _Answered(refusal.machine, asked, folder))
         if not refusal.children:
-            patch.setattr(subprocess, "Popen", _no_child)
+            patch.setattr(subprocess, "Popen", _NoChild)
         text = _of_python(refusal.python, folder) if refusal.python else _of_command(refusal.run, folder)
-        return _LONG_NUMBER.sub(r"\1…\1", text.replace(str(folder), _FOLDER))
+        text = _FREE.sub("… MiB free", text.replace(str(folder), _FOLDER))
+        return _LONG_NUMBER.sub(r"\1…\1", text)
 
 
 def _lay_out(refusal: Refusal, folder: Path) -> None:
     for name, kind in refusal.experiments.items():
         shutil.copytree(_experiment(kind), folder / name)
+    for name, kind in refusal.made.items():
+        (folder / name).write_bytes(MADE[kind]())
     for name, content in refusal.files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -129,6 +166,7 @@ def _lay_out(refusal: Refusal, folder: Path) -> None:
             path.mkdir(exist_ok=True)
         else:
             path.write_text(content.replace(_FOLDER, str(folder)), encoding="utf-8")
+            path.chmod(0o700 if content.startswith("#!") else 0o600)
 
 
 @cache
@@ -162,8 +200,16 @@ def _of_python(source: str, folder: Path) -> str:
     return "not refused"
 
 
-def _no_child(*words: object, **_: object) -> NoReturn:
-    raise AssertionError(f"a refusal starts no process: {words}")
+class _NoChild(subprocess.Popen[bytes]):
+    """A process that is not started: git as if there were none, fc-list as matplotlib needs it, no other at all."""
+
+    def __init__(self, command: Sequence[str], **how: Any) -> None:
+        self.returncode = 0  # for __del__
+        if command[0] == "git":
+            raise FileNotFoundError(errno.ENOENT, "there is none here", "git")
+        if command[0] != "fc-list":
+            raise AssertionError(f"a refusal starts no process: {command}")
+        super().__init__(command, **how)
 
 
 class _Answered:
@@ -228,8 +274,12 @@ def _write_texts() -> Iterator[str]:
     """Write the texts anew, and yield the inputs that are not refused."""
     texts: dict[str, dict[str, str]] = {}
     for refusal in refusals():
-        text = texts.setdefault(refusal.table, {})[refusal.name] = told(refusal)
-        if text == "not refused" or text.startswith("0 "):
+        try:
+            text = told(refusal)
+        except Exception as error:  # a mistake of ours, or of the input
+            text = f"not refused: {error!r}"
+        texts.setdefault(refusal.table, {})[refusal.name] = text
+        if text.startswith("not refused") or text.startswith("0 "):
             yield refusal.id
     for table, by_name in texts.items():
         (TABLES / f"{table}.json").write_text(json.dumps(by_name, indent=0, ensure_ascii=False) + "\n")
