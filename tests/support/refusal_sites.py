@@ -1,0 +1,96 @@
+"""Every place in our code that makes a UsageError, found by its syntax, and which of them were reached.
+
+A site is a call of `UsageError`, or of a function that returns one. Its name holds no line number, so that it stays the
+same when lines move: module, function, and its number in that function.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import FrameType
+
+from esper_ab.contracts.errors import UsageError
+
+ROOT = Path(__file__).parents[2]
+MAKERS = ("UsageError", "refused")  # the class, and the functions that return one
+_PACKAGES = ("esper_ab", "workers")
+_ERRORS = "esper_ab/contracts/errors.py"  # which defines both
+
+
+@dataclass(frozen=True, order=True)
+class Site:
+    """One call that makes a UsageError."""
+
+    file: str  # from the root of the repository
+    first: int  # its lines
+    last: int
+    name: str  # "settings/flags.py _whole 1"
+
+
+@cache
+def sites() -> tuple[Site, ...]:
+    """All of them, by file and line."""
+    found: list[Site] = []
+    for package in _PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            file = str(path.relative_to(ROOT))
+            if file != _ERRORS:
+                found += _sites_in(file, ast.parse(path.read_text()))
+    return tuple(sorted(found))
+
+
+def _sites_in(file: str, tree: ast.Module) -> Iterator[Site]:
+    numbers: dict[str, int] = {}
+    for function, call in _calls(tree, ""):
+        numbers[function] = numbers.get(function, 0) + 1
+        name = f"{file.partition('/')[2]} {function or '(module)'} {numbers[function]}"
+        yield Site(file, call.lineno, call.end_lineno or call.lineno, name)
+
+
+def _calls(node: ast.AST, function: str) -> Iterator[tuple[str, ast.Call]]:
+    """The calls of MAKERS below `node`, each with the function around it, in the order of the text."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Call) and isinstance(child.func, ast.Name) and child.func.id in MAKERS:
+            yield function, child
+        named = isinstance(child, ast.FunctionDef | ast.ClassDef)
+        yield from _calls(child, f"{function}.{child.name}".lstrip(".") if named else function)
+
+
+@contextmanager
+def reached() -> Iterator[set[Site]]:
+    """While entered, collect the sites that make an error."""
+    found: set[Site] = set()
+    plain = UsageError.__init__
+
+    def noted(self: UsageError, *parts: object) -> None:
+        plain(self, *parts)  # type: ignore[arg-type]
+        if (site := _site_above(sys._getframe(1))) is not None:
+            found.add(site)
+
+    UsageError.__init__ = noted  # type: ignore[method-assign]
+    try:
+        yield found
+    finally:
+        UsageError.__init__ = plain  # type: ignore[method-assign]
+
+
+@cache
+def _by_file() -> dict[str, tuple[Site, ...]]:
+    files = {site.file for site in sites()}
+    return {str(ROOT / file): tuple(one for one in sites() if one.file == file) for file in files}
+
+
+def _site_above(frame: FrameType | None) -> Site | None:
+    """The innermost site that encloses the line of a calling frame."""
+    while frame is not None:
+        for site in _by_file().get(frame.f_code.co_filename, ()):
+            if site.first <= frame.f_lineno <= site.last:
+                return site
+        frame = frame.f_back
+    return None
