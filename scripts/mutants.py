@@ -1,6 +1,6 @@
 """One small bug at a time in the pure rooms: which does a unit test notice?
 
-    scripts/mutants [ROOM ...] [--sample N]    try the stored mutants, or the first N of each room, and say which survive
+    scripts/mutants [ROOM ...] [--sample N]    try the stored mutants, or the first N of each room; list the survivors
     scripts/mutants [ROOM ...] --record        likewise, and write the scores into tests/golden/mutants/scores.toml
     scripts/mutants [ROOM ...] --draw          draw new lists of 200 mutants a room, which begins a new baseline
 
@@ -139,21 +139,23 @@ def score(mutants: list[Mutant]) -> float:
 def record(room: str, mutants: list[Mutant]) -> None:
     scores = tomllib.loads(SCORES.read_text(encoding="utf-8")) if SCORES.exists() else {}
     count = Counter(mutant.result for mutant in mutants)
-    commit = subprocess.run(("git", "rev-parse", "--short=8", "HEAD"), cwd=ROOT, capture_output=True, text=True, check=True)
-    scores[room] = {"commit": commit.stdout.strip(), "tried": len(mutants), "score": round(score(mutants), 1)} | {
+    head = ("git", "rev-parse", "--short=8", "HEAD")
+    commit = subprocess.run(head, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    scores[room] = {"commit": commit, "tried": len(mutants), "score": round(score(mutants), 1)} | {
         result.replace(" ", "_"): count[result] for result in (KILLED, SURVIVED, NOT_REACHED, GONE)
     }
-    sections = [
-        f"[{name}]\n" + "".join(f"{key} = {msgspec.json.encode(value).decode()}\n" for key, value in scores[name].items())
-        for name in ROOMS
-        if name in scores
-    ]
+    sections = [_section(name, scores[name]) for name in ROOMS if name in scores]
     SCORES.write_text("\n".join(("# Written by scripts/mutants --record.\n", *sections)), encoding="utf-8")
+
+
+def _section(name: str, values: dict[str, Any]) -> str:
+    return f"[{name}]\n" + "".join(f"{key} = {msgspec.json.encode(value).decode()}\n" for key, value in values.items())
 
 
 def _what(mutant: Mutant) -> str:
     where = f"{mutant.module.rpartition('/')[2]} {mutant.function}".rstrip()
-    return f"{where}: {mutant.before}  ->  {mutant.after}" + (f" (no. {mutant.occurrence + 1})" * bool(mutant.occurrence))
+    number = f" (no. {mutant.occurrence + 1})" if mutant.occurrence else ""
+    return f"{where}: {mutant.before}  ->  {mutant.after}{number}"
 
 
 if __name__ == "__main__":

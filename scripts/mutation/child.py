@@ -60,7 +60,7 @@ def _answer(work: Callable[[], Any], sender: int, cpu_s: float) -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         try:
             answer = json.dumps(work()).encode()
-        except BaseException:
+        except BaseException:  # noqa: BLE001 - whatever it was, the parent is told
             answer = _FAILED + traceback.format_exc().encode()
         while answer:
             answer = answer[os.write(sender, answer) :]

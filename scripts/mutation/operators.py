@@ -21,6 +21,14 @@ _CHECKS_ONLY = {"strict", "frozen", "kw_only", "slots", "order", "eq", "maxsize"
 
 def mutations(place: Place, rng: random.Random) -> Iterator[tuple[str, str]]:
     """Pairs of a segment and what it becomes."""
+    if isinstance(place.node, ast.stmt):
+        yield from _removed(place.node)
+    yield from _swapped(place, rng)
+    if place.field in ("test", "ifs") and isinstance(place.node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
+        yield ast.unparse(place.node), f"not {ast.unparse(place.node)}"
+
+
+def _swapped(place: Place, rng: random.Random) -> Iterator[tuple[str, str]]:
     node = place.node
     match node:
         case ast.Compare():
@@ -35,6 +43,10 @@ def mutations(place: Place, rng: random.Random) -> Iterator[tuple[str, str]]:
         case ast.Constant(value=bool() | int() | float() as value) if not _only_checks(place):
             new = (not value) if isinstance(value, bool) else value + rng.choice((-1, 1))
             yield from _changed(_holder(place), node, "value", new)
+
+
+def _removed(node: ast.stmt) -> Iterator[tuple[str, str]]:
+    match node:
         case ast.Return(value=ast.expr() as value) if not isinstance(value, ast.Constant):
             yield _statement(node), "return None"
         case ast.Raise() | ast.Continue() | ast.Break() | ast.Delete():
@@ -43,8 +55,6 @@ def mutations(place: Place, rng: random.Random) -> Iterator[tuple[str, str]]:
             yield _statement(node), "pass"
         case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):
             yield _statement(node), "pass"
-    if place.field in ("test", "ifs") and isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
-        yield ast.unparse(node), f"not {ast.unparse(node)}"
 
 
 def _statement(node: ast.stmt) -> str:
