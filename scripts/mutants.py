@@ -83,6 +83,7 @@ def try_room(room: str, sample: int) -> list[Mutant]:
         work = _Work([(mutant, place) for mutant, place in places if place], _test_files(room, places), tell,
                      lambda text: print(text, file=out))  # fmt: skip
         work.run()
+    write(file, mutants)
     print(f"{room}: {summary(tried)}; {time.monotonic() - began:.0f} s")
     for mutant, place in places:
         if place and mutant.result in (SURVIVED, NOT_REACHED):
@@ -99,10 +100,10 @@ class _Work:
     def run(self) -> None:
         answer = in_child(self._collected, _FOREVER_S)
         seen = msgspec.convert(answer["seen"], dict[str, Seen])
-        for (mutant, place), (result, by) in zip(self._places, answer["results"], strict=True):
-            if result:
-                mutant.result, mutant.by = result, by
-            else:
+        for (mutant, _), (result, by) in zip(self._places, answer["results"], strict=True):
+            mutant.result, mutant.by = result, by
+        for mutant, place in self._places:
+            if not mutant.result:
                 run_late(mutant, place, self._files, seen)
                 self._tell(mutant)
 
