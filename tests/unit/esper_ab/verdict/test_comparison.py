@@ -320,3 +320,26 @@ def test_losses_and_audit_add_nothing_to_a_stop_for_futility():
     result = compared(rule, pairs, lost=gone, complete=8)
     assert (result.inconclusive, result.imputed, result.used) == ("futile", None, 7)
     assert compared(rule, pairs, lost=gone, complete=8, findings=(exploded(),)).inconclusive is None
+
+
+def test_an_anytime_valid_interval_holds_at_the_level_that_was_asked_for():
+    result = small(8, open_ended())
+    assert (result.level.confidence, str(result.level)) == (0.95, "95 % anytime-valid interval")
+
+
+def test_no_more_pairs_are_hoped_for_than_the_plan_has_left():
+    gone = lost((6, None, 70.0), (7, None, 70.0))
+    assert compared(design(16), pairs_of(BETTER_A, BETTER_B), lost=gone).most_pairs == 14
+
+
+@pytest.mark.parametrize("constant", [True, False])
+def test_where_positions_cannot_be_told_apart_there_is_no_adjusted_test(constant):
+    differences = np.full(6, 2.0) if constant else SMALL[:6]
+    pairs = tuple(
+        Pair(replicate=r, a=70.0 + d, b=70.0, position_a=0, position_b=1) for r, d in enumerate(differences)
+    )
+    result = compared(design(6, adjusted=True), pairs)
+    assert result.effect is None
+    assert result.degenerate == constant
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert constant or "group and position cannot be told apart" in result.sentence

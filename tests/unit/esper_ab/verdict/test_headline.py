@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -139,3 +140,12 @@ def test_no_digits_make_one_number_of_an_interval_that_lies_beside_0():
     d = 0.0005 + 5e-5 * np.linspace(-1.0, 1.0, 20)
     said = compared(design(20), pairs_of(60.0 + d, np.full(20, 60.0))).headline
     assert "by 0.00050 points (95 % interval 0.00049 to 0.00051)" in said
+
+
+@pytest.mark.parametrize(("a", "b"), [(HIGH, LOW), (LOW, HIGH), (WIDE, LOW), (LOW, WIDE)])
+def test_the_first_sentence_is_the_same_of_mirrored_outcomes_where_lower_is_better(a, b):
+    rule = design(6)
+    outcome = msgspec.structs.replace(rule.outcome, better="lower")
+    lower = msgspec.structs.replace(rule, measures=msgspec.structs.replace(rule.measures, outcome=outcome))
+    mirrored = compared(lower, pairs_of(*(160.0 - np.array(side) for side in (a, b))))
+    assert mirrored.headline == compared(rule, pairs_of(a, b)).headline

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from support.comparing import design, pairs_of
 
 from esper_ab.design.design import Boundary
+from esper_ab.stats.pair import Samples
 from esper_ab.verdict.imputation import completed, imputed, limits_with_losses, recurs_in
 from esper_ab.verdict.looks import courses_of
 from esper_ab.verdict.question import HalfPair, Lost
@@ -166,6 +167,18 @@ def test_a_small_difference_survives_equal_losses_of_one_run_in_both_directions(
     again, limits, _ = equal(worst, halves)
     assert (again.survives, again.small) == (survives, survives)
     assert (limits[0] is not None and -2.0 < limits[0] <= limits[1] < 2.0) == survives
+
+
+@pytest.mark.parametrize("halves", [(half(16, None, 73.0), half(17, 70.0, None)),
+                                    (half(16, None, 70.0), half(17, 73.0, None))])  # fmt: skip
+def test_the_group_whose_loss_speaks_more_against_a_small_difference_is_asked(halves):
+    assert [equal(worst, halves)[0].survives for worst in (66.0, 61.0)] == [True, False]
+
+
+def test_of_runs_that_form_no_pairs_only_the_lost_ones_are_filled_in():
+    rule, runs = design(8, test="welch", positions=1, worst=10.0), Samples(a=(70.0, 72.0), b=(66.0,))
+    full, worst, best = completed(rule, runs, (half(2, None, 80.0), half(3, 60.0, None)), against_a=True)
+    assert (full, worst, best) == (Samples(a=(70.0, 72.0, 10.0), b=(66.0, 80.0)), 10.0, 80.0)
 
 
 def test_without_losses_the_limits_are_those_of_the_look():

@@ -175,6 +175,21 @@ def test_sequence_warms_all_up_and_then_takes_whole_runs_in_start_order(choices)
     assert order == [run for run in RUNS for _ in range(LAST)]
 
 
+@pytest.mark.parametrize("mode", MODES)
+@given(choices=CHOICES)
+def test_the_work_after_a_milestone_begins_once_for_runs_that_go_together(mode, choices):
+    world, releases = World(begin(mode, choices)), []
+    while not world.state.done:
+        releases += world.arrive(choices.one(sorted(world.working)))
+    begun = [release for release in releases if barrier.begins_work(world.state, release)]
+    before_the_end = [release for release in releases if release.milestone < LAST]
+    if mode in ("lockstep", "alternate"):
+        firsts = {release.milestone: release for release in reversed(before_the_end)}
+        assert begun == [firsts[milestone] for milestone in range(LAST)]
+    else:
+        assert begun == before_the_end
+
+
 def test_lockstep_opens_a_point_for_all_at_once():
     state = barrier.begin("lockstep", ("a/0", "b/0"), LAST)
     state, commands = barrier.advance(state, Arrived("a/0", 0))

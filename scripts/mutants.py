@@ -1,0 +1,163 @@
+"""One small bug at a time in the pure rooms: which does a unit test notice?
+
+    scripts/mutants [ROOM ...] [--sample N]    try the stored mutants, or the first N of each room; list the survivors
+    scripts/mutants [ROOM ...] --record        likewise, and write the scores into tests/golden/mutants/scores.toml
+    scripts/mutants [ROOM ...] --draw          draw new lists of 200 mutants a room, which begins a new baseline
+
+A room's list lies in tests/golden/mutants, a mutant a line, in random order. Each is tried against the unit tests of
+its room that enter the function (of statistics, verdict and design also tests/statistics), first those of its module,
+in one process, with the same examples of Hypothesis every time. The test that noticed it is noted, and tried first the
+next time. The score: killed ones among those that are not gone. A mutant that no test can notice, for it changes
+nothing, counts as a survivor.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import subprocess
+import time
+import tomllib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from mutation.child import in_child
+from mutation.drawn import GONE, KILLED, LISTS, NOT_REACHED, ROOT, SURVIVED, Located, Mutant, draw, locate, read, write
+from mutation.session import Room, Seen, run_late, run_tests
+
+ROOMS = {
+    "barrier": "esper_ab/control/rules/barrier.py",
+    "control-rules": "esper_ab/control/rules",
+    "verdict": "esper_ab/verdict",
+    "design": "esper_ab/design",
+    "stats": "esper_ab/stats",
+    "settings": "esper_ab/settings",
+    "growth-rules": "workers/growth/rules",
+    "journal": "esper_ab/journal",
+    "ppo": "workers/ppo",
+}
+SCORES = LISTS / "scores.toml"
+_SIZE, _RNG_SEED = 200, 38
+_LOADED_BEFORE = ("numpy", "scipy.special", "scipy.stats", "msgspec", "hypothesis.strategies")
+_NEEDS_TORCH = {"growth-rules", "ppo"}
+_STATISTICAL = {"verdict", "design", "stats"}
+_FOREVER_S = 100_000.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rooms", nargs="*", metavar="ROOM", help=f"one of {', '.join(ROOMS)}; default: all")
+    parser.add_argument("--sample", type=int, default=_SIZE, metavar="N", help="only the first N of each room's list")
+    parser.add_argument("--draw", action="store_true", help="draw the lists anew")
+    parser.add_argument("--record", action="store_true", help=f"write the scores into {SCORES.relative_to(ROOT)}")
+    args = parser.parse_args()
+    if unknown := set(args.rooms) - set(ROOMS):
+        parser.error(f"unknown room {', '.join(sorted(unknown))}; there are {', '.join(ROOMS)}")
+    for room in args.rooms or ROOMS:
+        if args.draw:
+            write(LISTS / f"{room}.json", draw(ROOT, ROOMS[room], _SIZE, _RNG_SEED))
+        else:
+            tried = try_room(room, args.sample)
+            if args.record:
+                record(room, tried)
+
+
+def try_room(room: str, sample: int) -> list[Mutant]:
+    file = LISTS / f"{room}.json"
+    mutants = read(file)
+    tried, began = mutants[:sample], time.monotonic()
+    places = [(mutant, locate(ROOT, mutant)) for mutant in tried]
+    for mutant, place in places:
+        mutant.result = "" if place else GONE
+    for name in (*_LOADED_BEFORE, *(("torch",) if room in _NEEDS_TORCH else ())):
+        importlib.import_module(name)
+    with os.fdopen(os.dup(1), "w", buffering=1) as out:
+
+        def tell(mutant: Mutant) -> None:
+            write(file, mutants)
+            print(f"{mutant.result:11} {_what(mutant)}  {mutant.by}", file=out)
+
+        work = _Work([(mutant, place) for mutant, place in places if place], _test_files(room, places), tell,
+                     lambda text: print(text, file=out))  # fmt: skip
+        work.run()
+    write(file, mutants)
+    print(f"{room}: {summary(tried)}; {time.monotonic() - began:.0f} s")
+    for mutant, place in places:
+        if place and mutant.result in (SURVIVED, NOT_REACHED):
+            print(f"  {mutant.result}: {place.path.relative_to(ROOT)}:{place.line}: {_what(mutant)}")
+    return tried
+
+
+class _Work:
+    """The mutants of a room: those that can wait for the import in a child that collects the tests, then the others."""
+
+    def __init__(self, places: list[tuple[Mutant, Located]], files: list[Path], tell: Any, say: Any) -> None:
+        self._places, self._files, self._tell, self._say = places, files, tell, say
+
+    def run(self) -> None:
+        answer = in_child(self._collected, _FOREVER_S)
+        seen = msgspec.convert(answer["seen"], dict[str, Seen])
+        for (mutant, _), (result, by) in zip(self._places, answer["results"], strict=True):
+            mutant.result, mutant.by = result, by
+        for mutant, place in self._places:
+            if not mutant.result:
+                run_late(mutant, place, self._files, seen)
+                self._tell(mutant)
+
+    def _collected(self) -> dict[str, Any]:
+        room = Room(self._places, self._tell, self._say)
+        run_tests(self._files, room)
+        results = [(mutant.result, mutant.by) for mutant, _ in self._places]
+        return {"seen": msgspec.to_builtins(room.seen), "results": results}
+
+
+def _test_files(room: str, places: list[tuple[Mutant, Located | None]]) -> list[Path]:
+    """The unit tests of the room, and of where its modules have moved to."""
+    own = ROOT / ROOMS[room]
+    folders = {own.parent if own.suffix else own, *(place.path.parent for _, place in places if place)}
+    files = {file for one in folders for file in (ROOT / "tests/unit" / one.relative_to(ROOT)).rglob("test_*.py")}
+    if room in _STATISTICAL:
+        files |= set((ROOT / "tests/statistics").glob("test_*.py"))
+    return sorted(files)
+
+
+def summary(mutants: list[Mutant]) -> str:
+    count = Counter(mutant.result for mutant in mutants)
+    return (
+        f"{score(mutants):.1f} % of {len(mutants) - count[GONE]} killed; {count[SURVIVED]} survived, "
+        f"{count[NOT_REACHED]} not reached, {count[GONE]} gone"
+    )
+
+
+def score(mutants: list[Mutant]) -> float:
+    there = [mutant for mutant in mutants if mutant.result != GONE]
+    return 100 * sum(mutant.result == KILLED for mutant in there) / max(len(there), 1)
+
+
+def record(room: str, mutants: list[Mutant]) -> None:
+    scores = tomllib.loads(SCORES.read_text(encoding="utf-8")) if SCORES.exists() else {}
+    count = Counter(mutant.result for mutant in mutants)
+    head = ("git", "rev-parse", "--short=8", "HEAD")
+    commit = subprocess.run(head, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    scores[room] = {"commit": commit, "tried": len(mutants), "score": round(score(mutants), 1)} | {
+        result.replace(" ", "_"): count[result] for result in (KILLED, SURVIVED, NOT_REACHED, GONE)
+    }
+    sections = [_section(name, scores[name]) for name in ROOMS if name in scores]
+    SCORES.write_text("\n".join(("# Written by scripts/mutants --record.\n", *sections)), encoding="utf-8")
+
+
+def _section(name: str, values: dict[str, Any]) -> str:
+    return f"[{name}]\n" + "".join(f"{key} = {msgspec.json.encode(value).decode()}\n" for key, value in values.items())
+
+
+def _what(mutant: Mutant) -> str:
+    where = f"{mutant.module.rpartition('/')[2]} {mutant.function}".rstrip()
+    number = f" (no. {mutant.occurrence + 1})" if mutant.occurrence else ""
+    return f"{where}: {mutant.before}  ->  {mutant.after}{number}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Mutation testing of the pure rooms, for scripts/mutants: what is changed, where, and which test notices."""

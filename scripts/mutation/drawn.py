@@ -1,0 +1,126 @@
+"""Lists of mutants, drawn once and stored: which, and what came of each when it was tried last.
+
+A mutant is known by module, scope, segment before and after, and its occurrence in the scope, so a list outlives edits
+elsewhere. If its scope has moved to another module, it is found there; otherwise it is gone.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import random
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from mutation import scopes
+from mutation.operators import mutations
+
+ROOT = Path(__file__).resolve().parents[2]
+LISTS = ROOT / "tests" / "golden" / "mutants"
+PACKAGES = ("esper_ab", "workers")
+_LONGEST = 160  # characters of a segment: a longer one is soon edited
+KILLED, SURVIVED, NOT_REACHED, GONE = "killed", "survived", "not reached", "gone"
+
+
+class Mutant(msgspec.Struct, omit_defaults=True):
+    """`function`: "" for what stands in no function and no class. `result`: "" as long as it was never tried.
+
+    `by`: the test that failed, took too long or crashed; "import" if it was none.
+    """
+
+    module: str
+    function: str
+    before: str
+    after: str
+    occurrence: int = 0
+    result: str = ""
+    by: str = ""
+
+
+class Located(msgspec.Struct, frozen=True):
+    """Where a mutant is today."""
+
+    path: Path
+    line: int
+    is_late: bool  # it is in the body of a function, so it can be put there after the import
+    tree: ast.Module  # of the mutated module
+
+
+def draw(root: Path, room: str, size: int, rng_seed: int) -> list[Mutant]:
+    """At most `size` mutants of a room, a module or a folder of modules, in random order."""
+    rng = random.Random(rng_seed)
+    found: dict[tuple[str, str, str, str, int], Mutant] = {}
+    for path in modules(root, room):
+        tree, name = ast.parse(path.read_text(encoding="utf-8")), str(path.relative_to(root))
+        for function, scope in scopes.scopes(tree).items():
+            for mutant in _of_scope(name, function, scope, rng):
+                found[msgspec.structs.astuple(mutant)[:5]] = mutant
+    drawn = list(found.values())
+    rng.shuffle(drawn)
+    return drawn[:size]
+
+
+def modules(root: Path, room: str) -> list[Path]:
+    path = root / room
+    return [path] if path.suffix == ".py" else sorted(path.rglob("*.py"))
+
+
+def _of_scope(module: str, function: str, scope: scopes.Scope, rng: random.Random) -> Iterable[Mutant]:
+    all_places = list(scopes.places(scope))
+    for place in all_places:
+        for before, after in mutations(place, rng):
+            if len(before) > _LONGEST or scopes.key(scopes.parsed(before)) == scopes.key(scopes.parsed(after)):
+                continue
+            equal = scopes.occurrences(scope, before, after)
+            inside = [index for index, one in enumerate(equal) if one.node in (place.node, *place.above)]
+            if inside:
+                yield Mutant(module, function, before, after, inside[-1])
+
+
+def locate(root: Path, mutant: Mutant) -> Located | None:
+    """Find the mutant's place, in its module or in the only other one that has its scope and its segment."""
+    path = root / mutant.module
+    if path.is_file() and (found := _in_module(path, mutant)):
+        return found
+    elsewhere = [found for other in _defining(root, mutant.function) if (found := _in_module(other, mutant))]
+    return elsewhere[0] if mutant.function and elsewhere else None
+
+
+def _in_module(path: Path, mutant: Mutant) -> Located | None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    scope = scopes.scopes(tree).get(mutant.function)
+    places = scopes.occurrences(scope, mutant.before, mutant.after) if scope is not None else []
+    if len(places) <= mutant.occurrence:
+        return None
+    place = places[mutant.occurrence]
+    is_late = isinstance(scope, ast.FunctionDef) and not place.is_default
+    line = place.node.lineno
+    scopes.replace(place, mutant.after)
+    return Located(path, line, is_late, tree)
+
+
+def _defining(root: Path, function: str) -> list[Path]:
+    return _by_function(root)[function]
+
+
+@cache
+def _by_function(root: Path) -> dict[str, list[Path]]:
+    found: defaultdict[str, list[Path]] = defaultdict(list)
+    for path in (one for package in PACKAGES for one in modules(root, package)):
+        for function in scopes.scopes(ast.parse(path.read_text(encoding="utf-8"))):
+            found[function].append(path)
+    return found
+
+
+def read(path: Path) -> list[Mutant]:
+    return msgspec.json.decode(path.read_bytes(), type=list[Mutant])
+
+
+def write(path: Path, mutants: list[Mutant]) -> None:
+    """A mutant a line, so that a difference shows which."""
+    lines = [json.dumps(msgspec.to_builtins(mutant), ensure_ascii=False) for mutant in mutants]
+    path.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")

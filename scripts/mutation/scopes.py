@@ -1,0 +1,135 @@
+"""The code that runs in a function, class or module, as syntax trees: find a piece of it, and replace it.
+
+A scope is named as Python names it (`Class.method`, `outer.<locals>.inner`; "" is the module) and has the code of its
+own, without that of functions and classes inside it. What never runs, or only says something, is left out: imports,
+docstrings, annotations, decorators, bases of classes, the text of errors.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+Scope = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+Piece = ast.expr | ast.stmt
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_SKIPPED_FIELDS = {"annotation", "returns", "decorator_list", "exc", "cause", "msg", "type_params"}
+_SKIPPED_NAMES = {"__all__", "__slots__"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A node of a scope. `index`: in the list that `field` of its parent is, if it is one."""
+
+    node: ast.AST
+    above: tuple[ast.AST, ...]  # from the scope down to its parent
+    field: str
+    index: int | None
+    is_default: bool  # a default of an argument, which is computed when the function is made
+
+    def put(self, new: ast.AST) -> None:
+        parent = self.above[-1]
+        if self.index is None:
+            setattr(parent, self.field, new)
+        else:
+            getattr(parent, self.field)[self.index] = new
+
+
+def scopes(tree: ast.Module) -> dict[str, Scope]:
+    """Every scope of a module by its name; of several with one name the last, which is what the name means."""
+    return dict(_named(tree, ""))
+
+
+def _named(scope: Scope, name: str) -> Iterator[tuple[str, Scope]]:
+    yield name, scope
+    inside = f"{name}.<locals>." if isinstance(scope, _FUNCTIONS) else f"{name}." * bool(name)
+    waiting: list[ast.AST] = list(reversed(scope.body))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
+            yield from _named(node, inside + node.name)
+        else:
+            waiting += reversed(list(ast.iter_child_nodes(node)))
+
+
+def places(scope: Scope) -> Iterator[Place]:
+    """The nodes of a scope that run, in the order of the source."""
+    if isinstance(scope, _FUNCTIONS):
+        yield from _below(scope.args, (scope,), is_default=True)
+    yield from _in_field(scope, "body", (scope,), is_default=False)
+
+
+def _below(parent: ast.AST, above: tuple[ast.AST, ...], *, is_default: bool) -> Iterator[Place]:
+    for field in parent._fields:
+        if field not in _SKIPPED_FIELDS:
+            yield from _in_field(parent, field, (*above, parent), is_default=is_default)
+
+
+def _in_field(parent: ast.AST, field: str, above: tuple[ast.AST, ...], *, is_default: bool) -> Iterator[Place]:
+    value = getattr(parent, field)
+    for index, node in enumerate(value) if isinstance(value, list) else ((None, value),):
+        if isinstance(node, ast.AST) and not _is_left_out(node):
+            yield Place(node, above, field, index, is_default)
+            yield from _below(node, above, is_default=is_default)
+
+
+def _is_left_out(node: ast.AST) -> bool:
+    if isinstance(node, (ast.Import, ast.ImportFrom, ast.ClassDef, *_FUNCTIONS)):
+        return True
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):  # a docstring, or `...`
+        return True
+    if isinstance(node, ast.Assign):
+        return any(isinstance(target, ast.Name) and target.id in _SKIPPED_NAMES for target in node.targets)
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+
+
+def parsed(text: str) -> Piece:
+    """The expression or the statement that `text` is."""
+    try:
+        return ast.parse(text, mode="eval").body
+    except SyntaxError:
+        return ast.parse(text).body[0]
+
+
+def key(node: ast.AST) -> str:
+    """Equal for pieces that differ by no more than their layout."""
+    return ast.dump(node)
+
+
+def shortened(node: ast.AST) -> ast.AST | None:
+    """A statement with `...` for what it says or computes, so that it is found when a text changes."""
+    short, rest = None, ast.Constant(...)
+    match node:
+        case ast.Raise(exc=ast.Call(func=function)):
+            short = ast.Raise(ast.Call(function, [rest], []))
+        case ast.Return(value=ast.expr()):
+            short = ast.Return(rest)
+        case ast.Expr(value=ast.Call(func=function)):
+            short = ast.Expr(ast.Call(function, [rest], []))
+        case ast.Assign(targets=targets):
+            short = ast.Assign(targets, rest)
+    return None if short is None else ast.copy_location(short, node)
+
+
+def _is(node: ast.AST, wanted: str) -> bool:
+    short = shortened(node)
+    return key(node) == wanted or (short is not None and key(short) == wanted)
+
+
+def occurrences(scope: Scope, before: str, after: str) -> list[Place]:
+    """Where in a scope `before` stands. An expression that is a whole line is no statement, unless `after` is one."""
+    piece = parsed(before)
+    if isinstance(piece, ast.expr) and isinstance(parsed(after), ast.stmt):
+        piece = ast.Expr(piece)
+    wanted, kind = key(piece), type(piece)
+    return [place for place in places(scope) if type(place.node) is kind and _is(place.node, wanted)]
+
+
+def replace(place: Place, after: str) -> None:
+    """Put `after` in the place of a node, at its line."""
+    new = parsed(after)
+    for node in ast.walk(new):
+        if "lineno" in node._attributes:
+            ast.copy_location(node, place.node)
+    place.put(new)

@@ -1,0 +1,295 @@
+"""The unit tests of a room, collected once; then a forked child per mutant, with the mutated function put in place.
+
+Nothing is written into the tree. A mutant in the body of a function is put into the functions that were imported. One
+that acts during the import (a constant, a default, a function called meanwhile) gets a child that imports everything
+anew, which takes some seconds. Tests that never enter the function are not run.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib.machinery
+import mmap
+import os
+import resource
+import shutil
+import sys
+import tempfile
+import threading
+import time
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+from _pytest.runner import runtestprotocol
+
+from mutation.child import CrashedError, TimedOutError, in_child
+from mutation.drawn import KILLED, NOT_REACHED, ROOT, SURVIVED, Located, Mutant
+
+_OPTIONS = (
+    "-p", "no:cacheprovider", "-o", "timeout=0", "-o", "faulthandler_timeout=0", "-m", "not slow",
+    "-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning",
+)  # fmt: skip
+_CPU_S, _TIMES = 3.0, 4.0  # a test may take this long, and as many times what it takes without a mutant
+_LONGEST_S = 600.0
+_at_work = mmap.mmap(-1, 4096)  # the test that a child runs, for its parent to read if the child ends
+Function = tuple[str, str]  # file and qualified name, without what is inside a function
+
+
+@dataclass
+class Seen:
+    """A test without any mutant: whether it passed, its seconds, and what it entered."""
+
+    passed: bool
+    seconds: float
+    entered: set[Function]
+
+
+@dataclass
+class Room:
+    """A plugin of pytest that tries `mutants` after the collection, and calls `tell` with each result."""
+
+    mutants: list[tuple[Mutant, Located]]
+    tell: Callable[[Mutant], None]
+    say: Callable[[str], None]
+    late: list[tuple[Mutant, Located]] = field(default_factory=list)  # those that need an import of their own
+    seen: dict[str, Seen] = field(default_factory=dict)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        _same_examples_always()
+        self._called = _Called()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> None:
+        self._called.begin()
+
+    def pytest_collection_finish(self) -> None:
+        self._imported = self._called.end()
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        if session.testsfailed:
+            raise session.Interrupted("tests cannot be collected")
+        self._items = {item.nodeid: item for item in session.items}
+        functions = _functions()
+        for file in dict.fromkeys(item.path for item in session.items):
+            items = [item for item in session.items if item.path == file]
+            try:
+                answer = in_child(lambda items=items: list(_look(items)), _LONGEST_S)
+            except (CrashedError, TimedOutError):
+                self.say(f"left out, for it crashes without any mutant: {file.relative_to(ROOT)}")
+                continue
+            for name, passed, seconds, entered in answer:
+                self.seen[name] = Seen(passed, seconds, {(path, inside) for path, inside in entered})
+        self.say(f"{sum(seen.seconds for seen in self.seen.values()):.0f} s without a mutant: {len(self.seen)} tests")
+        for name in (name for name, seen in self.seen.items() if not seen.passed):
+            self.say(f"left out, for it fails without any mutant: {name}")
+        for mutant, located in self.mutants:
+            self._try(mutant, located, functions)
+        return True
+
+    def _try(self, mutant: Mutant, located: Located, functions: dict[Function, list[types.FunctionType]]) -> None:
+        outermost = (str(located.path), mutant.function.partition(".<locals>")[0])
+        there = functions.get(outermost, [])
+        if not located.is_late or not there or outermost in self._imported:
+            self.late.append((mutant, located))
+            return
+        names = self._order(mutant, located, outermost)
+        if not names:
+            mutant.result, mutant.by = NOT_REACHED, ""
+        else:
+            decide(mutant, lambda: self._run(names, located, there))
+        if mutant.result == "":  # it cannot be put in place
+            self.late.append((mutant, located))
+        else:
+            self.tell(mutant)
+
+    def _order(self, mutant: Mutant, located: Located, function: Function) -> list[str]:
+        """The test that failed last time, then those of the module, then the others; the fast ones first."""
+        names = [name for name, seen in self.seen.items() if seen.passed and function in seen.entered]
+        mirrored = str(mirrored_test(located.path).relative_to(ROOT))
+        return sorted(
+            names, key=lambda name: (name != mutant.by, not name.startswith(mirrored), self.seen[name].seconds)
+        )
+
+    def _run(self, names: list[str], located: Located, functions: list[types.FunctionType]) -> str | None:
+        """In a child: put the mutant in place and return the test that fails; None if it cannot be put in place."""
+        try:
+            for function in functions:
+                function.__code__ = _code_of(located, function.__code__.co_qualname)
+        except ValueError:  # another closure
+            return None
+        with _own_cache():
+            return next(_failed([self._items[name] for name in names], self.seen), "")
+
+
+def decide(mutant: Mutant, work: Callable[[], str | None]) -> None:
+    """Write into the mutant what comes of `work`, which returns the test that failed, or "" if none did.
+
+    A test that runs on and on, or ends the process, has failed.
+    """
+    _begun("")
+    try:
+        failed = in_child(work, _LONGEST_S)
+    except (CrashedError, TimedOutError):
+        failed = _at_work[:].rstrip(b"\0").decode() or "import"
+    if failed is not None:
+        mutant.result, mutant.by = (KILLED, failed) if failed else (SURVIVED, "")
+
+
+def run_late(mutant: Mutant, located: Located, files: list[Path], seen: dict[str, Seen]) -> None:
+    """Import everything anew, with the mutant; first for the file of the test that failed last time, then the rest."""
+    first = [ROOT / mutant.by.partition("::")[0]] if "::" in mutant.by else []
+    mirrored = mirrored_test(located.path)
+    first = [file for file in first if file in files] or [file for file in files if file == mirrored]
+    for some in (first, [file for file in files if file not in first]):
+        names = {name for name, one in seen.items() if one.passed and ROOT / name.partition("::")[0] in some}
+        if names:
+            tests = {name: seen[name] for name in names}
+            by = mutant.by
+            decide(mutant, lambda some=some, tests=tests, by=by: _anew(located, some, tests, by))
+        if mutant.result == KILLED:
+            return
+
+
+def _anew(located: Located, files: list[Path], tests: dict[str, Seen], first: str) -> str:
+    """In a child that has imported nothing of the packages: the test that fails with the mutant, "" if none does."""
+    loaded = importlib.machinery.SourceFileLoader.get_code
+
+    def get_code(loader: importlib.machinery.SourceFileLoader, name: str) -> Any:
+        if Path(loader.get_filename(name)) == located.path:
+            return _module_code(located)
+        return loaded(loader, name)
+
+    importlib.machinery.SourceFileLoader.get_code = get_code
+    plugin = _Once(tests, first)
+    run_tests(files, plugin)
+    return plugin.failed if plugin.ran else "import"
+
+
+class _Once:
+    """A plugin of pytest that runs `tests` until one fails."""
+
+    def __init__(self, tests: dict[str, Seen], first: str) -> None:
+        self._tests, self._first, self.failed, self.ran = tests, first, "", False
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        _same_examples_always()
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        if not session.testsfailed:
+            items = [item for item in session.items if item.nodeid in self._tests]
+            self.failed = next(_failed(sorted(items, key=lambda item: item.nodeid != self._first), self._tests), "")
+            self.ran = True
+        return True
+
+
+def _same_examples_always() -> None:
+    hypothesis.settings.register_profile("mutants", hypothesis.settings(), derandomize=True, database=None)
+    hypothesis.settings.load_profile("mutants")
+
+
+def mirrored_test(module: Path) -> Path:
+    relative = module.relative_to(ROOT)
+    return ROOT / "tests" / "unit" / relative.with_name(f"test_{relative.name}")
+
+
+def run_tests(files: list[Path], plugin: object) -> None:
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        pytest.main([*_OPTIONS, f"--basetemp={folder}/tmp", *map(str, files)], plugins=[plugin])
+
+
+def _look(items: list[pytest.Item]) -> Iterator[tuple[str, bool, float, list[Function]]]:
+    """In a child: run tests without a mutant. What is entered while one is set up may serve all those of its file."""
+    results, shared = [], set()
+    with _own_cache():
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            called, began = _Called(), time.process_time()
+            called.begin()
+            reports = runtestprotocol(item, log=False, nextitem=following)
+            entered = called.end()
+            shared |= called.in_setup
+            passed = not any(report.failed for report in reports)
+            results.append((item.nodeid, passed, time.process_time() - began, entered))
+    for name, passed, seconds, entered in results:
+        yield name, passed, seconds, sorted(entered | shared)
+
+
+def _failed(items: list[pytest.Item], seen: dict[str, Seen]) -> Iterator[str]:
+    """In a child: the tests that fail, each with a limit of its own to the processor's time."""
+    for item, following in zip(items, [*items[1:], None], strict=True):
+        _begun(item.nodeid)
+        limit = time.process_time() + _CPU_S + _TIMES * seen[item.nodeid].seconds
+        resource.setrlimit(resource.RLIMIT_CPU, (int(limit) + 1, resource.RLIM_INFINITY))
+        if any(report.failed for report in runtestprotocol(item, log=False, nextitem=following)):
+            yield item.nodeid
+
+
+def _begun(test: str) -> None:
+    _at_work[:] = test.encode().ljust(len(_at_work), b"\0")
+
+
+class _own_cache:
+    """A folder for what is cached on disk: what a mutant computed is nobody else's."""
+
+    def __enter__(self) -> None:
+        self._folder = os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(dir=os.environ.get("XDG_CACHE_HOME"))
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class _Called:
+    """The functions of the packages that are entered. `in_setup`: before the test itself."""
+
+    def __init__(self) -> None:
+        self._codes: set[types.CodeType] = set()
+        self.in_setup: set[Function] = set()
+
+    def begin(self) -> None:
+        threading.setprofile(self._note)
+        sys.setprofile(self._note)
+
+    def _note(self, frame: types.FrameType, event: str, _: object) -> None:
+        if event == "call":
+            self._codes.add(frame.f_code)
+            if frame.f_code.co_name == "pytest_runtest_call":
+                self.in_setup |= _names(self._codes)
+
+    def end(self) -> set[Function]:
+        sys.setprofile(None)
+        threading.setprofile(None)
+        return _names(self._codes)
+
+
+def _names(codes: set[types.CodeType]) -> set[Function]:
+    ours = tuple(str(ROOT / package) for package in ("esper_ab", "workers"))
+    found = {(code.co_filename, code.co_qualname.partition(".<locals>")[0]) for code in codes}
+    return {function for function in found if function[0].startswith(ours)}
+
+
+def _functions() -> dict[Function, list[types.FunctionType]]:
+    found: dict[Function, list[types.FunctionType]] = {}
+    for one in gc.get_objects():
+        if isinstance(one, types.FunctionType) and "<locals>" not in one.__code__.co_qualname:
+            found.setdefault((one.__code__.co_filename, one.__code__.co_qualname), []).append(one)
+    return found
+
+
+def _module_code(located: Located) -> types.CodeType:
+    return compile(located.tree, str(located.path), "exec", dont_inherit=True)
+
+
+def _code_of(located: Located, name: str) -> types.CodeType:
+    """The mutated code of a function; of several with one name the last, as Python has it."""
+    waiting, found = [_module_code(located)], []
+    while waiting:
+        code = waiting.pop(0)
+        found += [code] if code.co_qualname == name else []
+        waiting += [one for one in code.co_consts if isinstance(one, types.CodeType)]
+    return found[-1]

@@ -1,0 +1,110 @@
+"""scripts/mutants: which small bugs there are, where each is found again, and what becomes of one that runs on."""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+import pytest
+from mutation import drawn
+from mutation.child import CrashedError, TimedOutError, in_child
+from mutation.drawn import Mutant
+
+SOURCE = '''
+"""At most 1."""
+import os
+
+LEAST: int = 6
+
+class Box:
+    size: int = 3
+
+    def fits(self, count: int, spare: bool = False) -> bool:
+        """Whether 2 fit."""
+        if not count:
+            raise ValueError(f"none of {count + 1}")
+        self.size -= 1
+        return count < self.size and spare
+'''
+
+
+@pytest.fixture
+def root(tmp_path):
+    """A repository with one module."""
+    (tmp_path / "esper_ab").mkdir()
+    (tmp_path / "workers").mkdir()
+    (tmp_path / "esper_ab" / "box.py").write_text(SOURCE)
+    return tmp_path
+
+
+def test_every_small_bug_of_code_that_runs_is_drawn_and_nothing_else(root):
+    mutants = drawn.draw(root, "esper_ab", 200, rng_seed=1)
+    numbers = {(one.function, one.before) for one in mutants if one.before.rpartition("= ")[2].isdigit()}
+    assert numbers == {("", "LEAST: int = 6"), ("Box", "size: int = 3"), ("Box.fits", "self.size -= 1")}
+    assert {(one.before, one.after) for one in mutants if not one.before.rpartition("= ")[2].isdigit()} == {
+        ("False", "True"),
+        ("not count", "count"),
+        ("raise ValueError(...)", "pass"),
+        ("return count < self.size and spare", "return None"),
+        ("count < self.size and spare", "count < self.size or spare"),
+        ("count < self.size", "count <= self.size"),
+    }
+
+
+def test_a_shorter_list_is_the_beginning_of_a_longer_one(root):
+    assert drawn.draw(root, "esper_ab", 5, rng_seed=1) == drawn.draw(root, "esper_ab", 200, rng_seed=1)[:5]
+
+
+BUG = Mutant("esper_ab/box.py", "Box.fits", "count < self.size", "count <= self.size")
+
+
+def fits(found, count):
+    names = {}
+    exec(compile(found.tree, "box", "exec"), names)
+    return names["Box"]().fits(count, spare=True)
+
+
+def test_a_mutant_behaves_as_it_says(root):
+    found = drawn.locate(root, BUG)
+    assert SOURCE.splitlines()[found.line - 1].strip() == "return count < self.size and spare"
+    assert fits(found, 2)
+    assert found.is_late
+
+
+def test_a_mutant_is_found_in_another_module_and_at_another_line_and_is_gone_with_its_segment(root):
+    (root / "esper_ab" / "box.py").rename(root / "workers" / "chest.py")
+    (root / "workers" / "chest.py").write_text("# moved\n" + SOURCE.replace("and spare", "and bool(spare)"))
+    assert drawn.locate(root, BUG).path == root / "workers" / "chest.py"
+    (root / "workers" / "chest.py").write_text(SOURCE.replace("count <", "spare <"))
+    assert drawn.locate(root, BUG) is None
+
+
+def test_the_text_of_an_error_may_change(root):
+    raised = next(one for one in drawn.draw(root, "esper_ab", 200, 1) if one.before.startswith("raise"))
+    (root / "esper_ab" / "box.py").write_text(SOURCE.replace("none of", "not one of"))
+    assert fits(drawn.locate(root, raised), 0)
+
+
+def test_a_default_is_put_in_place_by_a_new_import(root):
+    default = next(one for one in drawn.draw(root, "esper_ab", 200, 1) if one.after == "True")
+    assert not drawn.locate(root, default).is_late
+
+
+@pytest.mark.parametrize("path", sorted(drawn.LISTS.glob("*.json")), ids=lambda path: path.stem)
+def test_the_stored_lists_name_every_mutant_once(path):
+    mutants = drawn.read(path)
+    assert len({msgspec.structs.astuple(mutant)[:5] for mutant in mutants}) == len(mutants) > 50
+
+
+def test_a_child_answers_crashes_or_is_ended():
+    def run_on():
+        while True:
+            pass
+
+    assert in_child(lambda: os.getpid(), 5) != os.getpid()
+    with pytest.raises(CrashedError, match="ZeroDivisionError"):
+        in_child(lambda: 1 / 0, 5)
+    with pytest.raises(CrashedError):
+        in_child(lambda: os._exit(1), 5)
+    with pytest.raises(TimedOutError):
+        in_child(run_on, 0)

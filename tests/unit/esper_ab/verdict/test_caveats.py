@@ -1,0 +1,31 @@
+"""Caveats: each is said where it applies, and nowhere else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.comparing import compared, design, exploded, open_ended, small
+
+from esper_ab.stats.pair import Samples
+from esper_ab.verdict.caveats import beside
+
+
+@pytest.mark.parametrize(("few", "many", "said"), [(1, 9, False), (2, 9, True), (4, 9, True), (4, 8, False)])
+def test_much_unequal_groups_are_a_caveat_if_the_small_one_has_a_spread(few, many, said):
+    runs = 70.0 + np.sin(np.arange(many))
+    result = compared(design(20, test="welch", positions=1), Samples(a=tuple(runs[:few]), b=tuple(runs)), complete=20)
+    assert any(caveat.startswith("Unequal groups") for caveat in result.caveats) == said
+
+
+def test_what_is_missing_is_told_until_nothing_is():
+    def told(result):
+        return [caveat for caveat in result.caveats if "planned pairs are complete" in caveat]
+
+    assert told(small(8, open_ended(), planned=9)) == ["8 of 9 planned pairs are complete."]
+    assert told(small(8, open_ended(), planned=8)) == []
+    assert told(small(5, design(6)))[0].startswith("5 of 6 planned pairs are complete. A verdict is given at the")
+
+
+def test_a_statistic_beside_a_verdict_knows_whether_the_question_is_open():
+    results = small(8), small(findings=(exploded(),)), small()
+    assert [beside(result).undecided for result in results] == [True, False, False]
