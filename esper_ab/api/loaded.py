@@ -1,7 +1,7 @@
 """An experiment directory in Python: its records as data frames, its verdicts, its figures, its policies.
 
     loaded = load_experiment("experiments/demo")
-    loaded.episodes()
+    loaded.frame("episodes")
     loaded.verdicts
     loaded.plot("pairs")
 
@@ -121,41 +121,12 @@ class LoadedExperiment:
         """Return the comparison a - b; UsageError when it was not declared, or only as b - a."""
         return ByPair({(one.question.a, one.question.b): one for one in self.comparisons})[a, b]
 
-    def runs(self, as_: str | None = None) -> Any:
-        """One row per planned run, with its endpoint."""
-        return self._table("runs", as_)
-
-    def episodes(self, as_: str | None = None) -> Any:
-        """One row per training episode: means over its environments, and times."""
-        return self._table("episodes", as_)
-
-    def env_episodes(self, as_: str | None = None) -> Any:
-        """One row per environment and training episode."""
-        return self._table("env_episodes", as_)
-
-    def evaluations(self, as_: str | None = None) -> Any:
-        """One row per environment and evaluation episode of the frozen policies."""
-        return self._table("evaluations", as_)
-
-    def ppo_updates(self, as_: str | None = None) -> Any:
-        """One row per policy update; none of controllers that do not learn."""
-        return self._table("ppo_updates", as_)
-
-    def seed_events(self, as_: str | None = None) -> Any:
-        """One row per change in the life of a seed in training."""
-        return self._table("seed_events", as_)
-
-    def ledger(self, as_: str | None = None) -> Any:
-        """One row per thing that could confound the comparison; often none."""
-        return self._table("ledger", as_)
-
-    def comparisons_frame(self, as_: str | None = None) -> Any:
-        """One row per comparison: verdict, estimate, interval, the other statistics (docs/data.md)."""
-        return self._table("comparisons", as_)
-
-    def pairs_frame(self, as_: str | None = None) -> Any:
-        """One row per comparison and complete pair of runs: both endpoints and their difference (docs/data.md)."""
-        return self._table("pairs", as_)
+    def frame(self, table: str, as_: str | None = None) -> Any:
+        """A table as a data frame: one of `records.TABLES` (docs/data.md). UsageError for a name that is none."""
+        records.kind_of(as_)  # before anything is read
+        if table not in records.TABLES:
+            raise UsageError(f"no table {table!r}; {did_you_mean(table, records.TABLES)}")
+        return records.frame(records.relation(self._database, records.table_sql(table)), as_)
 
     def query(self, sql: str, as_: str | None = None) -> Any:
         """Query the tables above in SQL; nothing else can be read. UsageError for what DuckDB refuses."""
@@ -235,10 +206,6 @@ class LoadedExperiment:
         records.add_conclusions(connection, self.comparisons)
         lock(connection)
         return connection
-
-    def _table(self, name: str, as_: str | None) -> Any:
-        records.kind_of(as_)  # before anything is read
-        return records.frame(records.relation(self._database, records.table_sql(name)), as_)
 
     def _run(self, group: str, replicate: int) -> RunHistory:
         if group not in self.groups:

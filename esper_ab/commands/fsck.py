@@ -31,10 +31,9 @@ from esper_ab.contracts.run_files import FILE_LIMIT_BYTES
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.source_files import source_sha256
 from esper_ab.contracts.trainer import is_command
-from esper_ab.journal.events import AnyEvent, EpisodeRecorded, RunEvaluated
+from esper_ab.journal.events import AnyEvent
 from esper_ab.journal.file import JOURNAL_NAME, OtherVersion, Reading, cut_off, read
 from esper_ab.journal.fold import History, RunHistory, fold
-from esper_ab.journal.line import event_of
 from esper_ab.journal.lock import Lock, holder
 from esper_ab.settings.parse import read_toml
 from esper_ab.stats.text import counted
@@ -60,8 +59,6 @@ class Behind(msgspec.Struct, frozen=True, kw_only=True):
 
     bytes: int
     lines: int  # an unfinished last one included
-    intact_lines: int  # by themselves
-    records: tuple[str, ...]  # of these, episodes and evaluations that the intact part does not have
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,7 +105,7 @@ def examine(experiment_dir: Path) -> Findings:
         lines=reading.lines, wall_time=reading.wall_time,
         episodes=sum(len(run.columns) for run in runs), evaluations=sum(run.evaluation is not None for run in runs),
         damage=damage, repairable=repairable,
-        behind=_behind(path, reading.intact_bytes, history) if damage else None if user else _unfinished(reading),
+        behind=_behind(path, reading.intact_bytes) if damage else None if user else _unfinished(reading),
         faults=(
             *_faults(experiment_dir, runs, checkpoints=not user),
             *_reward_faults(experiment_dir, {code for run in runs for code in run.spec.reward_code if code.folder}),
@@ -178,33 +175,15 @@ def _intact(reading: Reading) -> tuple[History | None, str, bool]:
 def _unfinished(reading: Reading) -> Behind | None:
     """Return the unfinished line that was read last; of a journal that is written to it may be whole by now."""
     torn = reading.torn_bytes
-    return Behind(bytes=torn, lines=1, intact_lines=0, records=()) if torn else None
+    return Behind(bytes=torn, lines=1) if torn else None
 
 
-def _behind(path: Path, at: int, history: History | None) -> Behind | None:
+def _behind(path: Path, at: int) -> Behind | None:
     """Return what a damaged journal holds from byte `at` on; None when nothing."""
-    size = lines = intact = 0
-    records: list[str] = []
     with open_to_read(path) as file:
         file.seek(at)
-        for data in file:
-            size, lines = size + len(data), lines + 1
-            event = event_of(data)
-            if event is not None:
-                intact += 1
-                records.extend(_lost_record(event, history))
-    return Behind(bytes=size, lines=lines, intact_lines=intact, records=tuple(records)) if size else None
-
-
-def _lost_record(event: AnyEvent, history: History | None) -> Iterator[str]:
-    if not isinstance(event, EpisodeRecorded | RunEvaluated):
-        return
-    run = history.runs.get(event.record.run.name) if history else None
-    if isinstance(event, EpisodeRecorded):
-        if run is None or event.record.episode not in run.columns.episodes:
-            yield f"{event.record.run.name} episode {event.record.episode}"
-    elif run is None or run.evaluation is None:
-        yield f"{event.record.run.name} evaluation"
+        lines = [len(line) for line in file]
+    return Behind(bytes=sum(lines), lines=len(lines)) if lines else None
 
 
 # --- the files that the journal vouches for ---
@@ -318,12 +297,10 @@ def fsck_text(found: Findings) -> str:
 
 
 def _behind_text(behind: Behind, *, torn: bool) -> str:
+    size = counted(behind.bytes, "byte")
     if torn:
-        size = counted(behind.bytes, "byte")
         return f"an unfinished line follows, {size}: it counts as not written, resume cuts it off"
-    lost = f"; cut off would be {_some(behind.records)}" if behind.records else "; no record would be cut off"
-    whole = f"{behind.intact_lines} of them intact by themselves"
-    return f"from there on: {counted(behind.lines, 'line')}, {whole}{lost}"
+    return f"from there on: {counted(behind.lines, 'line')}, {size}"
 
 
 def _verdict(found: Findings) -> str:

@@ -81,14 +81,14 @@ def test_the_commands_run(demo, capsys):
     assert {path.name for path in Path("tables").iterdir()} == {"episodes.parquet", "pairs.parquet"}
     assert len(list(Path("experiments/demo/export").iterdir())) == 9
     said = " ".join(capsys.readouterr().out.split())
-    assert "base in experiments/other; records of equal settings: equal in 6 replicates" in said
+    assert "experiments/other compared base and wait by a plan of its own" in said
 
 
 @pytest.mark.parametrize("table", ["comparisons", "pairs"])
 def test_the_columns_are_documented(demo, table):
     section = re.search(rf"^#### {table}\n(.*?)(?=^#|\Z)", PAGE, flags=re.DOTALL | re.MULTILINE).group(1)
     cells = re.findall(r"^\| (`.*?) \|", section, flags=re.MULTILINE)
-    assert re.findall(r"`(\w+)`", " ".join(cells)) == getattr(demo, f"{table}_frame")("duckdb").columns
+    assert re.findall(r"`(\w+)`", " ".join(cells)) == demo.frame(table, "duckdb").columns
 
 
 def test_every_method_is_documented(demo):

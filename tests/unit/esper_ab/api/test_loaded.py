@@ -28,55 +28,50 @@ def run(experiment_dir):
     return load_experiment(str(experiment_dir))
 
 
-def frame_of(run, table, as_=None):
-    method = f"{table}_frame" if table in ("comparisons", "pairs") else table
-    return getattr(run, method)(as_)
-
-
 @pytest.mark.parametrize("table", records.TABLES)
 def test_every_table_in_every_kind_has_the_same_rows(run, table):
-    rows = frame_of(run, table, "duckdb").fetchall()
-    columns = frame_of(run, table, "duckdb").columns
-    assert list(frame_of(run, table, "pandas").columns) == columns == frame_of(run, table, "polars").columns
-    assert frame_of(run, table, "pyarrow").column_names == columns
-    lengths = {len(frame_of(run, table, kind)) for kind in ("pandas", "polars")}
-    assert lengths == {len(rows)} == {frame_of(run, table, "pyarrow").num_rows}
+    rows = run.frame(table, "duckdb").fetchall()
+    columns = run.frame(table, "duckdb").columns
+    assert list(run.frame(table, "pandas").columns) == columns == run.frame(table, "polars").columns
+    assert run.frame(table, "pyarrow").column_names == columns
+    lengths = {len(run.frame(table, kind)) for kind in ("pandas", "polars")}
+    assert lengths == {len(rows)} == {run.frame(table, "pyarrow").num_rows}
     assert bool(rows) == (table != "ledger")
 
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_columns_and_numbers_are_those_of_sql(run, experiment_dir, view):
     answer = query(experiment_dir, f"SELECT * FROM {view}")
-    found = frame_of(run, view, "duckdb")
+    found = run.frame(view, "duckdb")
     assert tuple(found.columns) == answer.columns
     assert sorted(map(repr, found.fetchall())) == sorted(map(repr, answer.rows))
 
 
 def test_rows_stand_by_run_and_episode(run):
-    episodes = run.episodes("polars").select("group_id", "replicate", "episode").rows()
+    episodes = run.frame("episodes", "polars").select("group_id", "replicate", "episode").rows()
     assert episodes == sorted(episodes)
-    steps = run.seed_events("polars").filter(polars.col("seed_id") == "e0-early-0")["step"].to_list()
+    steps = run.frame("seed_events", "polars").filter(polars.col("seed_id") == "e0-early-0")["step"].to_list()
     assert all(steps[i] < steps[i + 1] < steps[i + 2] for i in range(0, len(steps), 3))
 
 
 def test_the_first_installed_is_taken(run, monkeypatch):
-    assert isinstance(run.runs(), pandas.DataFrame)
+    assert isinstance(run.frame("runs"), pandas.DataFrame)
     there = importlib.util.find_spec
     gone = set()
     monkeypatch.setattr(records, "find_spec", lambda name: None if name in gone else there(name))
     gone.add("pandas")
-    assert isinstance(run.runs(), polars.DataFrame)
+    assert isinstance(run.frame("runs"), polars.DataFrame)
     gone.add("polars")
-    assert isinstance(run.runs(), pyarrow.Table)
+    assert isinstance(run.frame("runs"), pyarrow.Table)
     gone.add("pyarrow")
-    assert type(run.runs()).__name__ == "DuckDBPyRelation"
+    assert type(run.frame("runs")).__name__ == "DuckDBPyRelation"
     with pytest.raises(UsageError, match="pandas is not installed; there is duckdb"):
-        run.runs("pandas")
+        run.frame("runs", "pandas")
 
 
 def test_an_unknown_kind_is_refused(run):
     with pytest.raises(UsageError, match="as_='dask': no such frame; there is pandas, polars, pyarrow, duckdb"):
-        run.episodes("dask")
+        run.frame("episodes", "dask")
 
 
 def test_polars_needs_no_pyarrow(experiment_dir):
@@ -85,7 +80,7 @@ def test_polars_needs_no_pyarrow(experiment_dir):
         "import importlib.util as u; there = u.find_spec\n"
         "u.find_spec = lambda name, *a: None if name.startswith('pyarrow') else there(name, *a)\n"
         "from esper_ab import load_experiment; "
-        f"print(load_experiment({str(experiment_dir)!r}).evaluations('polars').height)"
+        f"print(load_experiment({str(experiment_dir)!r}).frame('evaluations', 'polars').height)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == str(3 * 6 * (2 + 1) * 4), done.stderr  # two episodes sampled, one of them greedy, too
@@ -95,13 +90,13 @@ def test_verdicts_sentences_and_comparisons(run):
     assert run.verdicts["shaped", "simplified"] == "BETTER"
     found = run.comparison("shaped", "simplified")
     assert run.sentences[0] == f"{found.headline} {found.sentence}"
-    rows = run.comparisons_frame("duckdb").project("a, b, verdict, estimate, sentence").fetchall()
+    rows = run.frame("comparisons", "duckdb").project("a, b, verdict, estimate, sentence").fetchall()
     assert rows == [(c.question.a, c.question.b, str(c.verdict), c.estimate, c.sentence) for c in run.comparisons]
 
 
 def test_pairs_are_the_differences_of_the_endpoints(run):
     endpoints = {row[0]: row[1] for row in run.query("SELECT run, endpoint FROM runs", "duckdb").fetchall()}
-    pairs = run.pairs_frame("polars")
+    pairs = run.frame("pairs", "polars")
     assert pairs.height == 3 * 6
     for row in pairs.iter_rows(named=True):
         a, b = endpoints[f"{row['a']}/{row['replicate']}"], endpoints[f"{row['b']}/{row['replicate']}"]
@@ -172,8 +167,8 @@ def test_what_is_recorded_later_does_not_show(tmp_path):
     before = sum(len(one.episodes) for one in run.history.runs.values())
     (experiment_dir / JOURNAL_NAME).unlink()
     write(experiment_dir, events)  # the same lines first
-    assert run.episodes("polars").height == before
-    assert load_experiment(experiment_dir).episodes("polars").height > before
+    assert run.frame("episodes", "polars").height == before
+    assert load_experiment(experiment_dir).frame("episodes", "polars").height > before
 
 
 def test_names_cannot_become_markup(tmp_path):
