@@ -105,7 +105,7 @@ def _judged_directory() -> dict[str, Any]:
     from esper_ab.external.plan import read_plan
 
     _command("design", "--groups", "a,b", "--replicates", "8", "--margin", "2", "--worst", "0")
-    _trained(*_RANGE, "--group", "a:trainer.shift=4,trainer.fails=0.25", statuses=(0, 3))()
+    _trained(*_RANGE, "--group", "a:trainer.shift=4", "--group", "b:trainer.fails=0.2", statuses=(0, 3))()
     plan = read_plan(Path("plan.json"))
     return golden.of_judged(plan, read_experiments([("", _FOLDER)], plan.scales))
 
@@ -203,7 +203,7 @@ GOLDENS: dict[str, Make] = {
     ),
     "joint_begun": _begun,
     "joint_three_groups": _trained(
-        "--groups", "a,b,c", "--control", "c", "--group", "a:trainer.shift=4", "--grid", "trainer.sd=0.5,4",
+        "--groups", "a,b,c", "--control", "c", "--group", "a:trainer.shift=4", "--grid", "trainer.sd=0.5,2,4",
         replicates=6, joint=True,
     ),
     "judged_directory": _judged_directory,

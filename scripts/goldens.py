@@ -69,7 +69,7 @@ def _made(name: str) -> dict[str, Any]:
             made = golden_json.plain(GOLDENS[name]())
     finally:
         shutil.rmtree(HERE, ignore_errors=True)
-    return json.loads(json.dumps(made).replace(str(HERE), "HERE"))
+    return json.loads(json.dumps(made).replace(str(HERE), "HERE").replace(sys.executable, "PYTHON"))
 
 
 def _compared(made: Any, without_records: bool) -> Any:
