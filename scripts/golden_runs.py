@@ -106,8 +106,7 @@ def _judged_directory() -> dict[str, Any]:
     from esper_ab.external.plan import read_plan
 
     _command("design", "--groups", "a,b", "--replicates", "8", "--margin", "2", "--worst", "0")
-    flags = (*_RANGE, "--group", "a:trainer.shift=4", "--group", "b:trainer.fails=0.2")
-    _trained(*flags, statuses=(0, 3))()
+    _trained(*_RANGE, "--group", "a:trainer.shift=4", "--group", "b:trainer.fails=0.2", statuses=(0, 3))()
     plan = read_plan(Path("plan.json"))
     return golden.of_judged(plan, read_experiments([("", _FOLDER)], plan.scales))
 

@@ -4,17 +4,19 @@
     scripts/goldens --write            store what comes out
     scripts/goldens --only lost plan   those whose names begin so
 
-Every experiment is made in a temporary folder: trained by the command line, or carried out by the engine with outcomes
-that are drawn; tables are judged by a plan of `esper-ab design`. Words and numbers are compared, floats to seven
-digits, and of experiments the digests of their records: those of `growth` and `cartpole` are the same on one kind of
-processor only, so `--without-records` leaves them out. tests/statistics/test_goldens.py judges what is stored again,
-without training.
+Every experiment is made in one temporary folder, so run one script at a time. Experiments are trained by the command
+line, or carried out by the engine with outcomes that are drawn; tables are judged by a plan of `esper-ab design`. Words
+and numbers are compared, floats to seven digits, and of experiments the digests of their records: those of `growth` and
+`cartpole` are the same on one kind of processor only, so `--without-records` leaves them out.
+tests/statistics/test_goldens.py judges what is stored again, without training.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import json
+import shutil
 import sys
 import tempfile
 import time
@@ -22,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+HERE = Path(tempfile.gettempdir()).resolve() / "esper_ab_goldens"  # always the same: records name a user's reward by it
 sys.path.insert(0, str(ROOT / "tests"))
 
 import golden_runs  # noqa: E402
@@ -58,9 +61,15 @@ def main() -> int:
 
 
 def _made(name: str) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        golden_runs.prepare()
-        return golden_json.plain(GOLDENS[name]())
+    shutil.rmtree(HERE, ignore_errors=True)
+    HERE.mkdir()
+    try:
+        with contextlib.chdir(HERE):
+            golden_runs.prepare()
+            made = golden_json.plain(GOLDENS[name]())
+    finally:
+        shutil.rmtree(HERE, ignore_errors=True)
+    return json.loads(json.dumps(made).replace(str(HERE), "HERE").replace(sys.executable, "PYTHON"))
 
 
 def _compared(made: Any, without_records: bool) -> Any:

@@ -48,7 +48,7 @@ SEED = 38  # of every bootstrap
 COLUMNS = ("group", "cell", "pair", "run", "item", "value", "status", "place", "cluster", "came")
 _OURS = {"cell": "task", "value": "endpoint", "came": "order"}  # column here -> column of a table of endpoints
 # Parts of verdict.json that say what came out; the others are costs, addresses and versions.
-_SAID = ("estimand", "rule", "state", "complete", "comparisons", "exam", "audit", "cross", "looks", "appraisal")
+_SAID = ("estimand", "rule", "state", "complete", "comparisons", "exam", "cross", "looks", "appraisal")
 _SEEN_ELSEWHERE = ("pairs", "samples")  # of a comparison: they are among the observations
 
 
@@ -316,4 +316,7 @@ def _external(result: Answer) -> dict[str, Any]:
 
 def _slim(comparisons: list[dict[str, Any]]) -> list[dict[str, Any]]:
     slim = [{key: value for key, value in one.items() if key not in _SEEN_ELSEWHERE} for one in comparisons]
-    return [one | {"lost": len(one["lost"]["replicates"])} for one in slim]
+    return [
+        one | {"lost": len(one["lost"]["replicates"]), "findings": [finding["kind"] for finding in one["findings"]]}
+        for one in slim
+    ]
