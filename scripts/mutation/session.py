@@ -31,7 +31,7 @@ from mutation.child import CrashedError, TimedOutError, in_child
 from mutation.drawn import KILLED, NOT_REACHED, ROOT, SURVIVED, Located, Mutant
 
 _OPTIONS = (
-    "-p", "no:cacheprovider", "-o", "timeout=0", "-o", "faulthandler_timeout=0", "-m", "not slow",
+    "-p", "no:cacheprovider", "-o", "timeout=0", "-o", "faulthandler_timeout=0", "-m", "not slow", "-q",
     "-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning",
 )  # fmt: skip
 _CPU_S, _TIMES = 3.0, 4.0  # a test may take this long, and as many times what it takes without a mutant
