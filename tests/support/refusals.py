@@ -6,7 +6,7 @@ A table NAME.toml has an input per key, which says in a sentence what is wrong:
     run = "launch --groups shaped"        # words of a command line; or a list of words
     python = "..."                        # in its place: statements, of which the last raises the error
     files = {"a.toml" = "..."}            # in the working directory; a name that ends with / is a folder
-    experiments = {"done" = "finished"}   # experiment directories there, of the kinds in EXPERIMENTS
+    experiments = {"done" = "finished"}   # experiment directories there, of the kinds in EXPERIMENTS, or "joint"
     made = {"c.json" = "calibration"}     # files of the kinds in MADE
     environment = {"NAME" = "value"}
     machine = {gpus = 1}                  # what the preflight finds, see `_preflight`
@@ -50,6 +50,8 @@ from esper_ab.contracts.machine import Machine
 from esper_ab.control import preflight
 from esper_ab.external.plan import Rule, make_external_plan, write_plan
 from esper_ab.external.scales import scales_of
+from esper_ab.joint.directory import Joint, JointPart, write_joint
+from esper_ab.journal.events import RunEvaluated
 from esper_ab.journal.fold import fold
 from support import asking, journals
 from support.appraised import make_appraisal, make_scored
@@ -60,7 +62,7 @@ TABLES = Path(__file__).parents[1] / "golden" / "refusals"
 UNREACHED = TABLES / "unreached.toml"  # site -> why no input reaches it
 EXPERIMENTS: dict[str, Callable[[], list[Any]]] = {
     "finished": journals.planted_effect, "three groups": journals.three_groups, "failed": journals.failed_run,
-    "one replicate": journals.one_replicate,
+    "one replicate": journals.one_replicate, "stopped": lambda: _stopped(), "no event": lambda: [],
 }  # fmt: skip
 
 
@@ -81,6 +83,21 @@ def _plan(*tasks: str, cells: tuple[str, ...] = ()) -> bytes:
     scales = scales_of(tasks or ("",), 2.0)
     seeds = tuple(map(str, range(8)))
     return write_plan(make_external_plan(("new", "old"), seeds, scales, Rule(), cells=cells, choosing=2 if cells else 0))
+
+
+def _stopped() -> list[Any]:
+    events = journals.planted_effect()
+    return events[: next(i for i, event in enumerate(events) if isinstance(event, RunEvaluated))]
+
+
+def _joint(folder: Path) -> Path:
+    """A joint experiment of digits and mixture, of which no part has begun."""
+    tasks = ("digits", "mixture")
+    plan = make_external_plan(("shaped", "simplified"), tuple("012345"), scales_of(tasks, 2.0), Rule())
+    parts = tuple(JointPart(name=task, folder=task, digest="0" * 64) for task in tasks)
+    folder.mkdir(parents=True)
+    write_joint(folder, Joint(parts=parts, scores={}), plan, {task: f'task = "{task}"\n' for task in tasks})
+    return folder
 
 
 MADE: dict[str, Callable[[], bytes]] = {
@@ -172,7 +189,8 @@ def _lay_out(refusal: Refusal, folder: Path) -> None:
 @cache
 def _experiment(kind: str) -> Path:
     """An experiment directory of this kind, to be copied."""
-    return journals.write(Path(_kept().name) / kind, EXPERIMENTS[kind]())
+    folder = Path(_kept().name) / kind
+    return _joint(folder) if kind == "joint" else journals.write(folder, EXPERIMENTS[kind]())
 
 
 @cache
