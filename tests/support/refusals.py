@@ -41,6 +41,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import click
 import msgspec
 import pytest
 
@@ -82,7 +83,9 @@ def _appraisal() -> bytes:
 def _plan(*tasks: str, cells: tuple[str, ...] = ()) -> bytes:
     scales = scales_of(tasks or ("",), 2.0)
     seeds = tuple(map(str, range(8)))
-    return write_plan(make_external_plan(("new", "old"), seeds, scales, Rule(), cells=cells, choosing=2 if cells else 0))
+    return write_plan(
+        make_external_plan(("new", "old"), seeds, scales, Rule(), cells=cells, choosing=2 if cells else 0)
+    )
 
 
 def _stopped() -> list[Any]:
@@ -106,6 +109,7 @@ MADE: dict[str, Callable[[], bytes]] = {
 }  # fmt: skip
 _FOLDER = "FOLDER"
 _FREE = re.compile(r"\d+ MiB free")
+_CODE = re.compile(r"sources [0-9a-f]{16}")
 _LONG_NUMBER = re.compile(r"(\d)\1{99,}")  # is shortened in texts
 _ENVIRONMENT = {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
 _NOT_SET = ("WANDB_MODE", "WANDB_API_KEY", "MLFLOW_TRACKING_URI", "RAY_ADDRESS", "SLURM_JOB_ID")
@@ -168,6 +172,7 @@ def told(refusal: Refusal) -> str:
             patch.setattr(subprocess, "Popen", _NoChild)
         text = _of_python(refusal.python, folder) if refusal.python else _of_command(refusal.run, folder)
         text = _FREE.sub("… MiB free", text.replace(str(folder), _FOLDER))
+        text = _CODE.sub("sources …", text)
         return _LONG_NUMBER.sub(r"\1…\1", text)
 
 
@@ -294,7 +299,7 @@ def _write_texts() -> Iterator[str]:
     for refusal in refusals():
         try:
             text = told(refusal)
-        except Exception as error:  # a mistake of ours, or of the input
+        except Exception as error:  # noqa: BLE001  a mistake of ours, or of the input
             text = f"not refused: {error!r}"
         texts.setdefault(refusal.table, {})[refusal.name] = text
         if text.startswith("not refused") or text.startswith("0 "):
@@ -310,11 +315,11 @@ def main() -> None:
         if "--sites" in sys.argv:
             share, missing = coverage(reached_by_all())
             for site in missing:
-                print(f"{site.file}:{site.first}  {site.name}")
-            print(f"{share:.1%} of the places that an input can reach; {len(listed())} others are listed")
+                click.echo(f"{site.file}:{site.first}  {site.name}")
+            click.echo(f"{share:.1%} of the places that an input can reach; {len(listed())} others are listed")
         else:
             for name in _write_texts():
-                print(f"not refused: {name}")
+                click.echo(f"not refused: {name}")
 
 
 if __name__ == "__main__":
