@@ -84,14 +84,15 @@ def margin_of(told: str | None) -> str:
 
 def printed(found: Answer, *, scores: str, figure: Path | None, json: bool) -> str:
     """What a command prints of a result, after its figure was drawn."""
-    # Here, so that --help waits for no matplotlib.
+    # Here, so that --help waits for no numpy, and what draws nothing for no matplotlib.
     from esper_ab.external.scales import ranges_of, told_by_task
     from esper_ab.report.external import external_json, render_external
-    from esper_ab.report.figures.external import FORMATS, render_figure
     from esper_ab.verdict.answer import with_profiles
 
     found = with_profiles(found, ranges_of([scale.task for scale in found.scales], told_by_task(scores)))
     if figure is not None:
+        from esper_ab.report.figures.external import FORMATS, render_figure
+
         form = figure.suffix.removeprefix(".")
         if form not in FORMATS:
             raise UsageError(f"--figure {figure}: the end of its name says what it is: .{', .'.join(FORMATS)}")

@@ -27,14 +27,14 @@ def open_below(root: Path, name: str | PurePath, flags: int, mode: int = _FILES_
     """
     path = _path(root, name)
     if flags & os.O_CREAT:
-        make_folder(path.parent)
+        _make_above(root, path)
     return open_regular(path, flags, mode)
 
 
 def write_below(root: Path, name: str | PurePath, data: bytes) -> None:
     """Replace a file by `data`, so that a reader sees the old bytes or the new ones; OSError leaves the old ones."""
     path = _path(root, name)
-    make_folder(path.parent)
+    _make_above(root, path)
     _replace(path, data, synced=False)
 
 
@@ -57,7 +57,7 @@ def write_synced_below(root: Path, name: str | PurePath, data: bytes) -> None:
     What a killed writer of this file left behind is removed.
     """
     path = _path(root, name)
-    make_folder(path.parent)
+    _make_above(root, path)
     _remove_leftovers(path)
     _replace(path, data, synced=True)
     _sync_folder(path.parent)
@@ -163,6 +163,12 @@ def _path(root: Path, name: str | PurePath) -> Path:
         if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
             raise not_regular(folder, "is no folder")
     return root / name
+
+
+def _make_above(root: Path, path: Path) -> None:
+    """Make the folders between `root`, which has to be there, and `path`."""
+    if path.parent != root and root.is_dir():
+        make_folder(path.parent)
 
 
 def _replace(path: Path, data: bytes, *, synced: bool) -> None:

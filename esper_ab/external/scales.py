@@ -13,6 +13,7 @@ from esper_ab.contracts.measures import LARGEST_OUTCOME, SMALLEST_MARGIN, Measur
 from esper_ab.verdict.scale import Scale
 
 T = TypeVar("T")
+msgspec.json.Decoder(Measure)  # now, in one thread: tests/house/test_decoders.py
 Told = str | float | Mapping[str, str | float]  # for all tasks, or by task
 
 

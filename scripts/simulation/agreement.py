@@ -75,7 +75,7 @@ def _follow(rule: Rule, design: Design, endpoints: Array, lost: Collection[int])
             for r in range(rule.horizon)
             if r not in lost
         ]
-    found = sequential.follow(design, pairs, rule.horizon)
+    found = sequential.courses_of(design, pairs, rule.horizon)
     return [found[contrast] for contrast in design.comparisons]
 
 

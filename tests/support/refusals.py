@@ -6,7 +6,7 @@ A table NAME.toml has an input per key, which says in a sentence what is wrong:
     run = "launch --groups shaped"        # words of a command line; or a list of words
     python = "..."                        # in its place: statements, of which the last raises the error
     files = {"a.toml" = "..."}            # in the working directory; a name that ends with / is a folder
-    experiments = {"done" = "finished"}   # experiment directories there, of the kinds in EXPERIMENTS
+    experiments = {"done" = "finished"}   # experiment directories there, of the kinds in EXPERIMENTS, or "joint"
     made = {"c.json" = "calibration"}     # files of the kinds in MADE
     environment = {"NAME" = "value"}
     machine = {gpus = 1}                  # what the preflight finds, see `_preflight`
@@ -41,6 +41,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import click
 import msgspec
 import pytest
 
@@ -50,6 +51,8 @@ from esper_ab.contracts.machine import Machine
 from esper_ab.control import preflight
 from esper_ab.external.plan import Rule, make_external_plan, write_plan
 from esper_ab.external.scales import scales_of
+from esper_ab.joint.directory import Joint, JointPart, write_joint
+from esper_ab.journal.events import RunEvaluated
 from esper_ab.journal.fold import fold
 from support import asking, journals
 from support.appraised import make_appraisal, make_scored
@@ -60,7 +63,7 @@ TABLES = Path(__file__).parents[1] / "golden" / "refusals"
 UNREACHED = TABLES / "unreached.toml"  # site -> why no input reaches it
 EXPERIMENTS: dict[str, Callable[[], list[Any]]] = {
     "finished": journals.planted_effect, "three groups": journals.three_groups, "failed": journals.failed_run,
-    "one replicate": journals.one_replicate,
+    "one replicate": journals.one_replicate, "stopped": lambda: _stopped(), "no event": lambda: [],
 }  # fmt: skip
 
 
@@ -80,7 +83,24 @@ def _appraisal() -> bytes:
 def _plan(*tasks: str, cells: tuple[str, ...] = ()) -> bytes:
     scales = scales_of(tasks or ("",), 2.0)
     seeds = tuple(map(str, range(8)))
-    return write_plan(make_external_plan(("new", "old"), seeds, scales, Rule(), cells=cells, choosing=2 if cells else 0))
+    return write_plan(
+        make_external_plan(("new", "old"), seeds, scales, Rule(), cells=cells, choosing=2 if cells else 0)
+    )
+
+
+def _stopped() -> list[Any]:
+    events = journals.planted_effect()
+    return events[: next(i for i, event in enumerate(events) if isinstance(event, RunEvaluated))]
+
+
+def _joint(folder: Path) -> Path:
+    """A joint experiment of digits and mixture, of which no part has begun."""
+    tasks = ("digits", "mixture")
+    plan = make_external_plan(("shaped", "simplified"), tuple("012345"), scales_of(tasks, 2.0), Rule())
+    parts = tuple(JointPart(name=task, folder=task, digest="0" * 64) for task in tasks)
+    folder.mkdir(parents=True)
+    write_joint(folder, Joint(parts=parts, scores={}), plan, {task: f'task = "{task}"\n' for task in tasks})
+    return folder
 
 
 MADE: dict[str, Callable[[], bytes]] = {
@@ -89,6 +109,7 @@ MADE: dict[str, Callable[[], bytes]] = {
 }  # fmt: skip
 _FOLDER = "FOLDER"
 _FREE = re.compile(r"\d+ MiB free")
+_CODE = re.compile(r"sources [0-9a-f]{16}")
 _LONG_NUMBER = re.compile(r"(\d)\1{99,}")  # is shortened in texts
 _ENVIRONMENT = {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
 _NOT_SET = ("WANDB_MODE", "WANDB_API_KEY", "MLFLOW_TRACKING_URI", "RAY_ADDRESS", "SLURM_JOB_ID")
@@ -151,6 +172,7 @@ def told(refusal: Refusal) -> str:
             patch.setattr(subprocess, "Popen", _NoChild)
         text = _of_python(refusal.python, folder) if refusal.python else _of_command(refusal.run, folder)
         text = _FREE.sub("… MiB free", text.replace(str(folder), _FOLDER))
+        text = _CODE.sub("sources …", text)
         return _LONG_NUMBER.sub(r"\1…\1", text)
 
 
@@ -172,7 +194,8 @@ def _lay_out(refusal: Refusal, folder: Path) -> None:
 @cache
 def _experiment(kind: str) -> Path:
     """An experiment directory of this kind, to be copied."""
-    return journals.write(Path(_kept().name) / kind, EXPERIMENTS[kind]())
+    folder = Path(_kept().name) / kind
+    return _joint(folder) if kind == "joint" else journals.write(folder, EXPERIMENTS[kind]())
 
 
 @cache
@@ -276,7 +299,7 @@ def _write_texts() -> Iterator[str]:
     for refusal in refusals():
         try:
             text = told(refusal)
-        except Exception as error:  # a mistake of ours, or of the input
+        except Exception as error:  # noqa: BLE001  a mistake of ours, or of the input
             text = f"not refused: {error!r}"
         texts.setdefault(refusal.table, {})[refusal.name] = text
         if text.startswith("not refused") or text.startswith("0 "):
@@ -292,11 +315,11 @@ def main() -> None:
         if "--sites" in sys.argv:
             share, missing = coverage(reached_by_all())
             for site in missing:
-                print(f"{site.file}:{site.first}  {site.name}")
-            print(f"{share:.1%} of the places that an input can reach; {len(listed())} others are listed")
+                click.echo(f"{site.file}:{site.first}  {site.name}")
+            click.echo(f"{share:.1%} of the places that an input can reach; {len(listed())} others are listed")
         else:
             for name in _write_texts():
-                print(f"not refused: {name}")
+                click.echo(f"not refused: {name}")
 
 
 if __name__ == "__main__":

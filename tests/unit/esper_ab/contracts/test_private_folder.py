@@ -13,11 +13,12 @@ import pytest
 from esper_ab.contracts.private_folder import private_folder
 
 
-def test_only_its_owner_may_enter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    folder = private_folder()
-    assert folder.parent == tmp_path
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+def test_only_its_owner_may_enter(monkeypatch: pytest.MonkeyPatch) -> None:
+    with tempfile.TemporaryDirectory(prefix="t", dir="/tmp") as place:
+        monkeypatch.setattr(tempfile, "tempdir", place)
+        folder = private_folder()
+        assert folder.parent == Path(place)
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
 def test_a_socket_fits_whatever_the_temporary_place_is_called(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
