@@ -91,7 +91,7 @@ def printed(found: Answer, *, scores: str, figure: Path | None, json: bool) -> s
 
     found = with_profiles(found, ranges_of([scale.task for scale in found.scales], told_by_task(scores)))
     if figure is not None:
-        from esper_ab.report.figures.external import FORMATS, render_figure
+        from esper_ab.report.figures.external import FORMATS, render_figure  # likewise
 
         form = figure.suffix.removeprefix(".")
         if form not in FORMATS:

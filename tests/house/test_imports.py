@@ -40,7 +40,7 @@ ALLOWED: dict[str, set[str]] = {
     "gc": set(),
     "heuristic": set(),
     "init": set(),
-    "judge": {"numpy", "matplotlib"},
+    "judge": {"numpy"},
     "list": set(),
     "logs": set(),
     "power": {"numpy"},
