@@ -242,7 +242,7 @@ def make_design(
         futility = futility_of(experiment.futility, sides, columns, looks, find_bounds)
     boundaries = boundaries_of(experiment.alpha, len(contrasts), sides, columns, looks, find_bounds) if bounded else ()
     return Design(
-        endpoint=experiment.endpoint, test=experiment.test, alpha=experiment.alpha, margin=experiment.margin,
+        endpoint=experiment.endpoint, test="t", alpha=experiment.alpha, margin=experiment.margin,
         measures=measures, comparisons=contrasts, positions=positions, adjusted=adjusted,
         early_stop=experiment.early_stop, looks=looks, boundaries=boundaries, anytime_after=0 if open_ended else None,
         evidence=1.0 / experiment.alpha, positions_matter=positions_matter, futility=futility, worst=worst,

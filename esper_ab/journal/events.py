@@ -123,4 +123,4 @@ AnyEvent = (
     ExperimentStarted | ExperimentContinued | WorkerStarted | RunStarted | RunReady | EpisodeRecorded | RunEvaluated
     | MilestoneReleased | LookTaken | PlanExtended | Ledger | ExperimentEnded
 )
-SCHEMA = 6
+SCHEMA = 7

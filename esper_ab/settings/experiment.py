@@ -65,7 +65,6 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     share_observation_norm: bool = False  # learners of a block normalise by the moments of all of them; a coupling
     telemetry: bool = True
     endpoint: Literal["evaluation", "last-tenth", "curve-mean"] = "evaluation"  # what one run comes to
-    test: Literal["t"] = "t"  # the only one; a plan may name it
     alpha: ErrorRate = 0.05  # of the whole experiment, shared by its comparisons
     margin: Margin | None
     looks: tuple[PositiveInt, ...] = ()  # complete replicates at the looks; empty: design.default_looks

@@ -16,7 +16,7 @@ _UNCHANGED = {
     key: key
     for key in (
         "task", "data_dir", "trainer", "outcome", "outcome_better", "outcome_unit", "outcome_range",
-        "slots", "episodes", "steps", "n_envs", "endpoint", "test", "alpha",
+        "slots", "episodes", "steps", "n_envs", "endpoint", "alpha",
         "margin", "futility", "control", "rng_seed", "unpaired", "devices", "devices_per_run", "placement", "order",
         "sync", "share_observation_norm", "max_parallel", "name", "exam",
     )

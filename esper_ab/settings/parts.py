@@ -22,7 +22,7 @@ from esper_ab.settings.flags import read_request
 from esper_ab.settings.parse import FileSettings, Request, parse
 
 _LONGEST_FOLDER = 50  # with a hash, below the 64 characters of a name
-_SAME = ("replicates", "rng_seed", "alpha", "control", "test", "untested", "endpoint", "name", "task")
+_SAME = ("replicates", "rng_seed", "alpha", "control", "untested", "endpoint", "name", "task")
 # What belongs to an experiment by itself, and why it has no place in a question over several parts.
 _ALONE = {
     "looks": "all parts are looked at once, when they are done",

@@ -22,7 +22,7 @@ _LABEL_CHARS = 60
 READ = frozenset((
     "name", "trainer", "trainer_folder", "rehearsal", "outcome", "outcome_better", "outcome_unit", "outcome_range",
     "episodes", "replicates", "rng_seed", "devices", "max_parallel", "placement", "order", "sync", "unpaired",
-    "endpoint", "test", "alpha", "margin", "looks", "control", "untested", "early_stop", "futility", "open_ended",
+    "endpoint", "alpha", "margin", "looks", "control", "untested", "early_stop", "futility", "open_ended",
     "eval_hosts", "arithmetic.threads", "arithmetic.precision", "arithmetic.deterministic", "arithmetic.conv_kernel",
 ))  # fmt: skip
 _OF_COMMAND = {"episodes": 1, "eval_hosts": 1, "endpoint": "evaluation"}  # one point and one outcome, the endpoint
