@@ -171,6 +171,10 @@ def _of_data(
             f"independent, but {listed_short(unit)} share a cluster{more}.",
         )  # fmt: skip
     yield from _drift(plan, observations, pairing, contrast)
+    for other, of_task in followed.pairings.items() if contrast.task == MEAN else ():
+        if (other.a, other.b) == (contrast.a, contrast.b) and other.task != MEAN:
+            for finding in _drift(plan, observations, of_task, other):
+                yield msgspec.structs.replace(finding, sentence=f"{other.task}: {finding.sentence}")
 
 
 def _drift(

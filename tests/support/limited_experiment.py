@@ -2,7 +2,7 @@
 
     python -m support.limited_experiment RUN_DIR SOFT HARD LANES LAUNCHER TRANSPORT [hog|miser]
 
-LAUNCHER is local or inline. `hog` has every descriptor taken when a worker dies, until a start is late for it; `miser`
+LAUNCHER is local or inline. `hog` has every descriptor taken when a worker is to be started again, until a start is late for it; `miser`
 keeps them, and no start may be late for longer than eight seconds. What is
 printed: "exhausted" when at some event no descriptor was free, for whatever reason.
 """
@@ -20,29 +20,28 @@ from support import stand_in
 
 
 class Hog:
-    """Told of every event on the coordinator's thread."""
+    """An observer that sees whether descriptors are free, and has taken them until a start is late."""
 
     def __init__(self, kind: str) -> None:
-        self._kind = kind
+        self.kind = kind
         self._taken: list[int] = []
         self._limits = (0, 0)
         self.exhausted = False
 
-    def after(self, event: object) -> tuple[object, ...]:
-        category = getattr(event, "category", "")
-        if category == "worker_death" and self._kind:
-            self._take_all()
+    def observe(self, event: object) -> None:
         try:
             os.close(os.dup(0))
         except OSError as error:
             self.exhausted |= error.errno == errno.EMFILE
-        if category == "start_delayed" and self._kind == "hog":
+        if getattr(event, "category", "") == "start_delayed" and self.kind == "hog":
+            self.kind = ""  # once
             while self._taken:
                 os.close(self._taken.pop())
             resource.setrlimit(resource.RLIMIT_NOFILE, self._limits)
-        return ()
 
-    def _take_all(self) -> None:
+    def take_all(self) -> None:
+        if self._taken:
+            return
         self._limits = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (self._limits[1], self._limits[1]))
         with suppress(OSError):
@@ -52,26 +51,34 @@ class Hog:
 
 def main(experiment_dir: Path, lanes: int, launcher: str, transport: str, kind: str) -> None:
     """Two lanes per block, as many blocks as lanes allow."""
+    from esper_ab.contracts.messages import WorkerOrder
     from esper_ab.control import experiment_run, hub
     from esper_ab.control.preflight import check_launcher
     from esper_ab.control.rules.liveness import Limits
     from esper_ab.launchers.inline import InlineLauncher
-    from esper_ab.launchers.local import LocalLauncher
+    from esper_ab.launchers.local import LocalLauncher, LocalWorker
     from support import fake_plans
     from support.fake_worker import main_in_thread  # noqa: F401  imported while there are descriptors
 
+    hog = Hog(kind)
+
+    class Late(LocalLauncher):
+        def start(self, order: WorkerOrder) -> LocalWorker:
+            if order.incarnation > 1 and hog.kind:
+                hog.take_all()
+            return super().start(order)
+
     hub._HANDSHAKE_MS = 4000  # how long a silent stranger has a descriptor
     started_by = (
-        LocalLauncher("support.fake_worker:main", transport=transport) if launcher == "local"
+        Late("support.fake_worker:main", transport=transport) if launcher == "local"
         else InlineLauncher("support.fake_worker:main_in_thread", transport=transport)
     )  # fmt: skip
     groups = tuple("abcdefghijklmnopqrstuvwxyz"[:lanes])
     plan = fake_plans.plan(cores=lanes, groups=groups, episodes=3)
     check_launcher(started_by, plan.lanes)
-    taken = Hog(kind)
     limits = Limits(start_up_s=8.0 if kind == "miser" else 60.0)
-    experiment_run.run(plan, experiment_dir, started_by, (), limits, taken)
-    sys.stdout.write("exhausted\n" if taken.exhausted else "")
+    experiment_run.run(plan, experiment_dir, started_by, (hog,), limits)
+    sys.stdout.write("exhausted\n" if hog.exhausted else "")
 
 
 if __name__ == "__main__":
