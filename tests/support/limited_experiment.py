@@ -2,9 +2,9 @@
 
     python -m support.limited_experiment RUN_DIR SOFT HARD LANES LAUNCHER TRANSPORT [hog|miser]
 
-LAUNCHER is local or inline. `hog` has every descriptor taken when a worker is to be started again, until a start is late for it; `miser`
-keeps them, and no start may be late for longer than eight seconds. What is
-printed: "exhausted" when at some event no descriptor was free, for whatever reason.
+LAUNCHER is local or inline. `hog` has every descriptor taken when a worker is to be started again, until a start is
+late for it; `miser` keeps them, and no start may be late for longer than eight seconds. What is printed: "exhausted"
+when at some event no descriptor was free, for whatever reason.
 """
 
 from __future__ import annotations
