@@ -13,10 +13,12 @@ from support.fake_plans import plan
 from esper_ab.analysis.observe import followed
 from esper_ab.contracts.errors import UsageError
 from esper_ab.control.experiment_run import extend, run
+from esper_ab.control.rules import looks
 from esper_ab.design.design import Contrast
 from esper_ab.execution.going_on import extension
 from esper_ab.journal.events import ExperimentContinued, LookTaken, PlanExtended, RunStarted
 from esper_ab.journal.file import JOURNAL_NAME, read
+from esper_ab.journal.fold import begin
 from esper_ab.journal.load import load
 from esper_ab.launchers.inline import InlineLauncher
 from esper_ab.live.status import status_text
@@ -27,7 +29,18 @@ LAUNCHER = InlineLauncher("support.fake_worker:main_in_thread")
 def conducted(experiment_dir, **settings):
     small = {"n_envs": 1, "episodes": 1, "unpaired": True, "margin": 0.001}  # an A/A is never equivalent
     run(plan(**(small | settings)), experiment_dir, LAUNCHER, ())
+    replayed(experiment_dir)
     return load(experiment_dir).history
+
+
+def replayed(experiment_dir):
+    """The records so far give each look and extension that the coordinator recorded."""
+    first, *events = read(experiment_dir / JOURNAL_NAME)
+    history = begin(first)
+    for event in events:
+        if isinstance(event, LookTaken | PlanExtended):
+            assert event in looks.due(history)
+        history.add(event)
 
 
 def of(kind, experiment_dir):

@@ -2,9 +2,13 @@
 
 import copy
 
+import msgspec
 import pytest
-from support.golden import replay
+from support.golden import SEED, promised_and_seen, replay
 from support.golden_json import differences, names, stored
+
+from esper_ab.verdict.follow import follow
+from esper_ab.verdict.judge import judge
 
 
 @pytest.mark.parametrize("name", names())
@@ -12,6 +16,19 @@ def test_plan_and_observations_say_what_they_said(name):
     judged = list(replay(stored(name)))
     assert judged
     assert [line for what, told, found in judged for line in differences(told, found, what)] == []
+
+
+PLANNED = [name for name in names() if stored(name)["kind"] in ("experiment", "joint", "planned table")]
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_the_judge_follows_as_the_coordinator_does(name):
+    """In whatever order the runs are told."""
+    plan, seen = promised_and_seen(stored(name))
+    followed = follow(plan, seen)
+    assert judge(plan, seen, rng_seed=SEED).courses == followed
+    other = msgspec.structs.replace(seen, rows=seen.rows[::-1])
+    assert follow(plan, other) == followed
 
 
 def test_every_kind_of_verdict_is_among_them():

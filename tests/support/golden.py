@@ -145,21 +145,20 @@ def of_refused(source: str, pair_column: str, rows: Sequence[Mapping[str, Any]])
 
 def replay(golden: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     """Yield of a golden, and of its parts, by name what was said and what is said now of the same observations."""
-    match golden["kind"]:
+    kind = golden["kind"]
+    if kind in ("experiment", "joint", "planned table"):
+        judged = judge(*promised_and_seen(golden), rng_seed=SEED)
+    match kind:
         case "experiment":
-            yield "comparisons", golden["answer"]["comparisons"], _replayed(golden)
+            found = plain([comparison_json(one.comparison) for one in judged.comparisons])
+            yield "comparisons", golden["answer"]["comparisons"], rounded(_slim(found))
         case "joint":
-            facts = {name: _facts(told) for name, told in golden["facts"].items()}
             scores = {name: tuple(ends) for name, ends in golden["plan"]["scores"].items()}
-            plan, source = _plan_of(golden["plan"]), golden["plan"]["source"]
-            seen = Observations(source=source, pair_column="replicate", rows=_observed(golden), facts=facts)
-            judged = judge(plan, seen, rng_seed=SEED)
             answer = {key: value for key, value in golden["answer"].items() if key != "complete"}
             yield "joint", answer, _external(with_profiles(judged, scores))
             for name, part in golden["parts"].items():
                 yield from ((f"{name}: {what}", stored, found) for what, stored, found in replay(part))
         case "planned table":
-            judged = judge(_plan_of(golden["plan"]), _endpoints_of(golden), rng_seed=SEED)
             yield "answer", golden["answer"], _external(judged)
         case "table":
             yield "answer", golden["answer"], _explored(golden)
@@ -167,19 +166,23 @@ def replay(golden: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
             yield "answer", golden["answer"], _refused(golden)
 
 
-def _replayed(golden: Mapping[str, Any]) -> Any:
-    """Comparisons of an experiment from its observations."""
-    plan, facts = golden["plan"], golden["facts"]
+def promised_and_seen(golden: Mapping[str, Any]) -> tuple[AnalysisPlan, Observations]:
+    """The plan and the observations of an experiment, a joint one or a table that is held to a plan."""
+    plan = golden["plan"]
+    if golden["kind"] == "planned table":
+        return _plan_of(plan), _endpoints_of(golden)
+    if golden["kind"] == "joint":
+        facts = {name: _facts(told) for name, told in golden["facts"].items()}
+        seen = Observations(source=plan["source"], pair_column="replicate", rows=_observed(golden), facts=facts)
+        return _plan_of(plan), seen
     design = msgspec.convert(plan["design"], Design)
     scale = Scale(task="", outcome=design.outcome, margin=design.margin, worst=design.worst)
     replicates = tuple(map(str, range(plan["planned"])))
     promised = AnalysisPlan(groups=tuple(plan["groups"]), replicates=replicates, scales=(scale,), design=design)
-    known = _facts({**facts, "scope": plan["scope"], "paired": plan["paired"], "run_sd": plan["run_sd"]})
-    seen = Observations(
+    known = _facts({**golden["facts"], "scope": plan["scope"], "paired": plan["paired"], "run_sd": plan["run_sd"]})
+    return promised, Observations(
         source="", pair_column="replicate", rows=_observed(golden), facts={"": known}, repeatable=True
     )
-    answer = judge(promised, seen, rng_seed=SEED)
-    return rounded(_slim(plain([comparison_json(one.comparison) for one in answer.comparisons])))
 
 
 def _facts(told: Mapping[str, Any]) -> Facts:
