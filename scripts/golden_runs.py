@@ -101,9 +101,8 @@ def _begun() -> dict[str, Any]:
 
 def _judged_directory() -> dict[str, Any]:
     """A plan written before, held against an experiment directory."""
-    from esper_ab.external.experiments import read_experiments
-
     from esper_ab.external.plan import read_plan
+    from esper_ab.joint.parts import read_experiments
 
     _command("design", "--groups", "a,b", "--replicates", "8", "--margin", "2", "--worst", "0")
     _trained(*_RANGE, "--group", "a:trainer.shift=4", "--group", "b:trainer.fails=0.2", statuses=(0, 3))()
@@ -167,7 +166,7 @@ GOLDENS: dict[str, Make] = {
     "growth_three_groups": _growth("shaped,simplified,sparse"),
     "growth_controllers": _growth("heuristic,random,wait", "--control", "random", "--untested", "wait"),
     "growth_own_reward": _growth("shaped,mine=gain.py:reward"),
-    "growth_exam": _growth("shaped,wait,random", "--exam"),
+    "growth_exam": _growth("shaped,wait,random", "--exam", "--control", "random", "--untested", "wait"),
     "growth_appraised": _appraised,
     "growth_shared_normaliser": _growth("shaped,sparse", "--share-observation-norm"),
     "growth_unpaired": _growth("shaped,sparse", "--unpaired"),

@@ -77,7 +77,7 @@ def of_experiment(directory: Path) -> dict[str, Any]:
             "findings": msgspec.to_builtins(known.findings),
             "same_records": sorted(known.same_records), "same_settings": sorted(known.same_settings),
         },
-        "records": _records(history, analysis.result_hash),
+        "records": _records(history),
         "answer": rounded({key: told[key] for key in _SAID} | {"comparisons": _slim(told["comparisons"])}),
     }  # fmt: skip
 
@@ -95,13 +95,7 @@ def of_joint(directory: Path) -> dict[str, Any]:
         "kind": "joint",
         "plan": _planned(plan, source="JOINT", pair_column="replicate") | {"scores": joint.scores},
         "observations": _table(map(_row, rows)),
-        "facts": {
-            name: {
-                "findings": msgspec.to_builtins(one.findings), "scope": one.scope,
-                "same_records": sorted(one.same_records), "same_settings": sorted(one.same_settings),
-            }
-            for name, one in known.items()
-        },
+        "facts": _told_facts(known),
         "answer": _external(result.judged) | {"complete": result.complete},
         "parts": parts,
     }  # fmt: skip
@@ -113,8 +107,19 @@ def of_judged(plan: AnalysisPlan, endpoints: Observations) -> dict[str, Any]:
         "kind": "planned table",
         "plan": _planned(plan, source=endpoints.source, pair_column=endpoints.pair_column),
         "observations": _table(map(_row, endpoints.rows)),
+        **({"facts": _told_facts(endpoints.facts)} if endpoints.facts is not None else {}),
         "answer": _external(judge(plan, endpoints, rng_seed=SEED)),
     }
+
+
+def _told_facts(known: Mapping[str, Facts]) -> dict[str, Any]:
+    return {
+        name: {
+            "findings": msgspec.to_builtins(one.findings), "scope": one.scope,
+            "same_records": sorted(one.same_records), "same_settings": sorted(one.same_settings),
+        }
+        for name, one in known.items()
+    }  # fmt: skip
 
 
 def of_explored(
@@ -169,9 +174,9 @@ def replay(golden: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
 def promised_and_seen(golden: Mapping[str, Any]) -> tuple[AnalysisPlan, Observations]:
     """The plan and the observations of an experiment, a joint one or a table that is held to a plan."""
     plan = golden["plan"]
-    if golden["kind"] == "planned table":
+    if golden["kind"] == "planned table" and "facts" not in golden:
         return _plan_of(plan), _endpoints_of(golden)
-    if golden["kind"] == "joint":
+    if golden["kind"] != "experiment":
         facts = {name: _facts(told) for name, told in golden["facts"].items()}
         seen = Observations(source=plan["source"], pair_column="replicate", rows=_observed(golden), facts=facts)
         return _plan_of(plan), seen
@@ -286,10 +291,9 @@ def _planned(plan: AnalysisPlan, *, source: str, pair_column: str) -> dict[str, 
     return {"source": source, "pair_column": pair_column, **plain(plan)}
 
 
-def _records(history: History, result: str) -> dict[str, Any]:
-    """The result hash, and per run a digest of its records and one of its numbers alone, whatever fields are called."""
+def _records(history: History) -> dict[str, Any]:
+    """Per run a digest of its records, and one of its numbers alone, whatever fields are called."""
     return {
-        "result": result,
         "runs": {
             name: [_short(_words(run)), _short([repr(value) for value in run.columns.of("outcome")])]
             for name, run in history.runs.items() if run.recorded >= 0
@@ -298,9 +302,8 @@ def _records(history: History, result: str) -> dict[str, Any]:
 
 
 def _words(run: RunHistory) -> list[str]:
-    evaluation = run.evaluation
-    last = [] if evaluation is None else [evaluation.digest, evaluation.policy_sha256]
-    return [*run.columns.digests, *last]
+    """Without the policy's file: it names the plan by a digest that moves with each field."""
+    return [*run.columns.digests, *([] if run.evaluation is None else [run.evaluation.digest])]
 
 
 def _short(words: Sequence[str]) -> str:

@@ -29,7 +29,8 @@ def _of_records(value: Any) -> Any:
         return {key: _of_records(one) for key, one in value.items()}
     if not isinstance(value, list):
         return value
-    return [_of_records(one) for one in value if not (isinstance(one, dict) and one.get("kind") in _OF_THE_DAY)]
+    kinds = ((one.get("kind") if isinstance(one, dict) else one) for one in value)
+    return [_of_records(one) for one, kind in zip(value, kinds, strict=True) if kind not in _OF_THE_DAY]
 
 
 def rounded(value: Any) -> Any:
