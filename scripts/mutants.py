@@ -84,6 +84,8 @@ def try_room(room: str, sample: int) -> list[Mutant]:
                      lambda text: print(text, file=out))  # fmt: skip
         work.run()
     write(file, mutants)
+    if untried := sum(not mutant.result for mutant in tried):
+        raise SystemExit(f"{room}: {untried} mutants were not tried: the tests ended early")
     print(f"{room}: {summary(tried)}; {time.monotonic() - began:.0f} s")
     for mutant, place in places:
         if place and mutant.result in (SURVIVED, NOT_REACHED):

@@ -276,7 +276,7 @@ def _names(codes: set[types.CodeType]) -> set[Function]:
 def _functions() -> dict[Function, list[types.FunctionType]]:
     found: dict[Function, list[types.FunctionType]] = {}
     for one in gc.get_objects():
-        if isinstance(one, types.FunctionType) and "<locals>" not in one.__code__.co_qualname:
+        if type(one) is types.FunctionType and "<locals>" not in one.__code__.co_qualname:
             found.setdefault((one.__code__.co_filename, one.__code__.co_qualname), []).append(one)
     return found
 
