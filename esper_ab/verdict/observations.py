@@ -73,7 +73,7 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def rng_seed(self) -> int:
-        """Of the bootstraps: from the endpoints themselves, so that equal ones give equal bytes."""
+        """The seed of the bootstraps: made of the outcomes, so that equal ones give equal bytes."""
         told = sorted((row.group, row.replicate, row.task, row.cluster, row.value) for row in self.rows)
         return int.from_bytes(hashlib.sha256(msgspec.json.encode(told)).digest()[:16], "big")
 

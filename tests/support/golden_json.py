@@ -84,5 +84,5 @@ def stored(name: str) -> dict[str, Any]:
 
 
 def names() -> list[str]:
-    """Of all goldens that are stored."""
+    """Return the names of all stored goldens."""
     return sorted(path.stem for path in FOLDER.glob("*.json"))
