@@ -1,4 +1,4 @@
-"""Several experiment directories as one table: what must agree, which groups are one condition. Pure.
+"""Several experiment directories as one table: what must agree, which groups are one condition.
 
 An address of randomness names rng seed and replicate, never a group or an experiment. So groups with equal settings
 must have equal records wherever they ran, and different ones form pairs by replicate. Nothing balanced what else

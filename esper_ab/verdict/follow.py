@@ -38,7 +38,7 @@ def follow(plan: AnalysisPlan, observations: Observations) -> Courses:
 
 
 def take_looks(plan: AnalysisPlan, observations: Observations) -> Courses:
-    """Do so with observations of one cell per group."""
+    """Take every look as `follow` does, once each group has one cell."""
     if observations.exploratory:
         return _at_once(plan, observations)
     cells = cells_of(observations)

@@ -205,7 +205,7 @@ def run_tests(files: list[Path], plugin: object) -> None:
 
 
 def _look(items: list[pytest.Item]) -> Iterator[tuple[str, bool, float, list[Function]]]:
-    """In a child: run tests without a mutant. What is entered while one is set up may serve all those of its file."""
+    """Run the tests in a child without a mutant; fixtures entered for one test may serve its whole file."""
     results, shared = [], set()
     with _own_cache():
         for item, following in zip(items, [*items[1:], None], strict=True):
