@@ -1,4 +1,4 @@
-"""esper_ab: which of these training conditions trains a better policy?"""
+"""esper_ab: which of these training setups trains a better policy?"""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from esper_ab.api.appraising import appraise_rewards
     from esper_ab.api.asked import parse_experiment
+    from esper_ab.api.auditing_rewards import audit_rewards
     from esper_ab.api.builder import create_experiment
     from esper_ab.api.declared import ABExperiment, ABVariant
-    from esper_ab.api.external import compare_endpoints, design_comparison, judge_endpoints
+    from esper_ab.api.external import compare_outcomes, design_comparison, judge_outcomes
     from esper_ab.api.loaded import load_experiment
     from esper_ab.api.running import run_ab_test
     from esper_ab.contracts.trainer import TrainerSettings
 
 __version__ = "0.4.0"
 __all__ = [
-    "ABExperiment", "ABVariant", "TrainerSettings", "appraise_rewards", "compare_endpoints", "create_experiment",
-    "design_comparison", "judge_endpoints", "load_experiment", "parse_experiment", "run_ab_test",
+    "ABExperiment", "ABVariant", "TrainerSettings", "audit_rewards", "compare_outcomes", "create_experiment",
+    "design_comparison", "judge_outcomes", "load_experiment", "parse_experiment", "run_ab_test",
 ]  # fmt: skip
 
 # Loaded when asked for: every command and every worker imports this file first.
 _HOMES = {
     "ABExperiment": "esper_ab.api.declared", "ABVariant": "esper_ab.api.declared",
-    "compare_endpoints": "esper_ab.api.external", "design_comparison": "esper_ab.api.external",
-    "judge_endpoints": "esper_ab.api.external",
-    "appraise_rewards": "esper_ab.api.appraising", "create_experiment": "esper_ab.api.builder",
+    "compare_outcomes": "esper_ab.api.external", "design_comparison": "esper_ab.api.external",
+    "judge_outcomes": "esper_ab.api.external",
+    "audit_rewards": "esper_ab.api.auditing_rewards", "create_experiment": "esper_ab.api.builder",
     "load_experiment": "esper_ab.api.loaded", "parse_experiment": "esper_ab.api.asked",
     "run_ab_test": "esper_ab.api.running",
     "TrainerSettings": "esper_ab.contracts.trainer",

@@ -46,7 +46,7 @@ def measure(folder: Path) -> Iterator[dict[str, Any]]:
     """Run what is missing; yield every answer so far after each demo."""
     asked = demo_arguments()
     found = run(folder, "established", (
-        *asked, "--replicates", str(ESTABLISHED_PAIRS), "--rng-seed", str(ESTABLISHED_RNG_SEED), "--no-early-stop",
+        *asked, "--seeds", str(ESTABLISHED_PAIRS), "--rng-seed", str(ESTABLISHED_RNG_SEED), "--no-early-stop",
     ))  # fmt: skip
     command, machine = shlex.join(("python", "-m", "esper_ab.launch", *asked)), describe()
     demos: dict[str, dict[str, Any]] = {}

@@ -41,9 +41,9 @@ PAGE, DATA, MARK = ROOT / "docs" / "faults.md", ROOT / "docs" / "benchmarks" / "
 NAMED = {2, 4, 5}  # refused, a worker failed, damaged
 _PATIENCE_S = 120
 _TINY = (
-    "--groups", "a=shaped,b=./mine.py:reward", "--task", "synthetic", "--replicates", "2", "--episodes", "2",
-    "--steps", "3", "--n-envs", "1", "--eval-hosts", "1", "--set", "policy.hidden=8", "--set", "ppo.epochs=1", "--set",
-    "ppo.minibatches=1", "--slots", "early", "--devices", "cpu:0,cpu:1", "--launcher", "inline", "--quiet",
+    "--groups", "a=shaped,b=./mine.py:reward", "--task", "synthetic", "--seeds", "2", "--episodes", "2",
+    "--steps", "3", "--n-envs", "1", "--eval-episodes", "1", "--set", "policy.hidden=8", "--set", "ppo.epochs=1",
+    "--set", "ppo.minibatches=1", "--slots", "early", "--devices", "cpu:0,cpu:1", "--launcher", "inline", "--quiet",
 )  # fmt: skip
 _GROUPS = 2
 _REWARD = "import numpy as np\n\ndef reward(facts, settings):\n    return np.where(facts.op == 0, 0.0, -0.5)\n"
@@ -70,7 +70,7 @@ _QUERY = ("query", "EXPERIMENT", "SELECT run, episode, held_out_accuracy FROM en
 KINDS = {
     "events.jsonl": Kind(files="events.jsonl", commands=(
         _REPORT, _STATUS, _LIST, _FSCK, _QUERY, _COMPARE, ("export", "EXPERIMENT", "--out", "exported", "--force"),
-        ("gc", "EXPERIMENT", "--dry-run"), ("extend", "EXPERIMENT", "--replicates", "4", "--dry-run"),
+        ("gc", "EXPERIMENT", "--dry-run"), ("extend", "EXPERIMENT", "--seeds", "4", "--dry-run"),
         ("logs", "EXPERIMENT"),
     )),
     "experiment.toml": Kind(files="experiment.toml", commands=(("launch --config", "FILE"), _FSCK, _COMPARE)),

@@ -94,9 +94,9 @@ def attack_many(rng: random.Random, count: int) -> bool:
         took = time.perf_counter() - began
         equal = result_hash(history) == result_hash(calm)
         same = same and equal
-        entries = [entry for entry in history.ledger if entry.category == "bad_message"]
+        entries = [entry for entry in history.incidents if entry.category == "bad_message"]
         print(f"{len(frames):,} frames from {who}: {took:.1f} s, records {'the same' if equal else 'OTHERS'}, "
-              f"{len(entries)} ledger entries, the last: {entries[-1].detail}")  # fmt: skip
+              f"{len(entries)} incidents, the last: {entries[-1].detail}")  # fmt: skip
     return same
 
 

@@ -29,12 +29,12 @@ Make = Callable[[], dict[str, Any]]  # in a folder where `prepare` was called
 _FOLDER = Path("experiments/golden")
 _ONE_CORE = ("--devices", "cpu:0", "--launcher", "inline")
 _TINY = (
-    "--episodes", "1", "--steps", "6", "--n-envs", "2", "--eval-hosts", "2", "--set", "policy.hidden=16",
+    "--episodes", "1", "--steps", "6", "--n-envs", "2", "--eval-episodes", "2", "--set", "policy.hidden=16",
     "--set", "ppo.epochs=1",
 )  # fmt: skip
 _TRAINER = (
     "--trainer", "mine.py", "--outcome", "score", "--outcome-better", "higher", "--margin", "2", "--groups", "a,b",
-    "--rehearsal", "fails=0,breaks=0", "--episodes", "1", "--eval-hosts", "1",
+    "--rehearsal", "fails=0,breaks=0", "--episodes", "1", "--eval-episodes", "1",
 )  # fmt: skip
 _RANGE = ("--outcome-range", "0..100")
 _KILLED_AT = 45  # lines of the journal
@@ -62,22 +62,22 @@ def _launched(*flags: str, statuses: tuple[int, ...] = (0,), joint: bool = False
 
 
 def _growth(groups: str, *flags: str, replicates: int = 6, **more: Any) -> Make:
-    return _launched("--groups", groups, "--replicates", str(replicates), *_TINY, *(flags or ()), *_ONE_CORE, **more)
+    return _launched("--groups", groups, "--seeds", str(replicates), *_TINY, *(flags or ()), *_ONE_CORE, **more)
 
 
 def _trained(*flags: str, replicates: int = 8, **more: Any) -> Make:
-    return _launched(*_TRAINER, "--replicates", str(replicates), *flags, *_ONE_CORE, **more)
+    return _launched(*_TRAINER, "--seeds", str(replicates), *flags, *_ONE_CORE, **more)
 
 
-def _appraised() -> dict[str, Any]:
+def _audited() -> dict[str, Any]:
     _command("rewards", "shaped", "sparse", "--schedules", "8", "--search", "0", "--steps", "6",
-             "--out", "appraisals/rewards")  # fmt: skip
-    return _growth("shaped,sparse", "--appraisal", "appraisals/rewards", replicates=1)()
+             "--out", "reward-audits/rewards")  # fmt: skip
+    return _growth("shaped,sparse", "--reward-audit", "reward-audits/rewards", replicates=1)()
 
 
 def _killed() -> dict[str, Any]:
     """Killed without a chance to say so while its third replicate trains, then resumed."""
-    line = (sys.executable, "-m", "esper_ab.commands.cli", "launch", "--groups", "shaped,sparse", "--replicates", "6",
+    line = (sys.executable, "-m", "esper_ab.commands.cli", "launch", "--groups", "shaped,sparse", "--seeds", "6",
             *_TINY, "--episodes", "3", "--devices", "cpu:0", "--name", _FOLDER.name, "--quiet")  # fmt: skip
     process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     journal = _FOLDER / JOURNAL_NAME
@@ -104,7 +104,7 @@ def _judged_directory() -> dict[str, Any]:
     from esper_ab.external.plan import read_plan
     from esper_ab.joint.parts import read_experiments
 
-    _command("design", "--groups", "a,b", "--replicates", "8", "--margin", "2", "--worst", "0")
+    _command("design", "--groups", "a,b", "--seeds", "8", "--margin", "2", "--worst", "0")
     _trained(*_RANGE, "--group", "a:trainer.shift=4", "--group", "b:trainer.fails=0.2", statuses=(0, 3))()
     plan = read_plan(Path("plan.json"))
     return golden.of_judged(plan, read_experiments([("", _FOLDER)], plan.scales))
@@ -142,7 +142,7 @@ def _drawn(
 
     def make() -> dict[str, Any]:
         folder = Path.cwd()
-        small = {"episodes": 1, "n_envs": 1, "margin": 2.0, "eval_hosts": 1}
+        small = {"episodes": 1, "n_envs": 1, "margin": 2.0, "eval_episodes": 1}
         plan = fake_plans.plan(groups=tuple(means), **small | settings)
         with _drawing(means, sd, drift, faults):
             experiment_run.run(plan, folder, _LAUNCHER, ())
@@ -166,21 +166,21 @@ GOLDENS: dict[str, Make] = {
     "growth_three_groups": _growth("shaped,simplified,sparse"),
     "growth_controllers": _growth("heuristic,random,wait", "--control", "random", "--untested", "wait"),
     "growth_own_reward": _growth("shaped,mine=gain.py:reward"),
-    "growth_exam": _growth("shaped,wait,random", "--exam", "--control", "random", "--untested", "wait"),
-    "growth_appraised": _appraised,
+    "growth_screening": _growth("shaped,wait,random", "--screening", "--control", "random", "--untested", "wait"),
+    "growth_audited": _audited,
     "growth_shared_normaliser": _growth("shaped,sparse", "--share-observation-norm"),
     "growth_unpaired": _growth("shaped,sparse", "--unpaired"),
-    "growth_alternate": _growth("shaped,sparse", "--placement", "alternate", "--endpoint", "last-tenth"),
-    "growth_sequence": _growth("shaped,sparse", "--placement", "sequence", "--endpoint", "curve-mean"),
+    "growth_alternate": _growth("shaped,sparse", "--placement", "alternate", "--outcome-over", "last-tenth"),
+    "growth_sequence": _growth("shaped,sparse", "--placement", "sequence", "--outcome-over", "curve-mean"),
     "growth_two_devices": _launched(
-        "--groups", "shaped,sparse", "--replicates", "6", *_TINY, "--devices", "cpu:0", "cpu:1", "--sync",
+        "--groups", "shaped,sparse", "--seeds", "6", *_TINY, "--devices", "cpu:0", "cpu:1", "--sync",
         "independent",
     ),
     "growth_killed_and_resumed": _killed,
     "cartpole": _launched(
         "--task", "gym:CartPole-v1", "--group", "low:ppo.lr=1e-4", "--group", "high:ppo.lr=1e-2", "--groups",
-        "low=env,high=env", "--margin", "5", "--replicates", "6", "--episodes", "2", "--steps", "60", "--n-envs", "4",
-        "--eval-hosts", "4", "--set", "policy.hidden=16", *_ONE_CORE,
+        "low=env,high=env", "--margin", "5", "--seeds", "6", "--episodes", "2", "--steps", "60", "--n-envs", "4",
+        "--eval-episodes", "4", "--set", "policy.hidden=16", *_ONE_CORE,
     ),
     "trainer_file": _trained("--group", "a:trainer.shift=4"),
     "trainer_lost_with_worst": _trained(
@@ -191,10 +191,10 @@ GOLDENS: dict[str, Make] = {
     "trainer_command": _launched(
         "--trainer", f"{sys.executable} train.py {{seed}} {{shift}} {{out}}", "--outcome", "json:result.json:score",
         "--outcome-better", "lower", "--outcome-unit", "J", "--margin", "2", "--group", "a:trainer.shift=0",
-        "--group", "b:trainer.shift=-4", "--replicates", "6", *_ONE_CORE,
+        "--group", "b:trainer.shift=-4", "--seeds", "6", *_ONE_CORE,
     ),
     "joint_tasks": _launched(
-        "--groups", "wait,random", "--task", "synthetic,digits", "--replicates", "6", *_TINY, *_ONE_CORE, joint=True,
+        "--groups", "wait,random", "--task", "synthetic,digits", "--seeds", "6", *_TINY, *_ONE_CORE, joint=True,
     ),
     "joint_grid": _trained("--group", "a:trainer.shift=4", "--grid", "trainer.sd=0.5,2", joint=True),
     "joint_grid_lost": _trained(

@@ -32,7 +32,7 @@ def _rows(
         for group, mean in means.items():
             own = random.Random(f"{task} {seed} {group}").gauss(0.0, sd)
             moved = drift * place if group == next(iter(means)) else 0.0
-            row = {"group": group, "seed": seed, "endpoint": round(70.0 + mean + shared + own + moved, decimals)}
+            row = {"group": group, "seed": seed, "outcome": round(70.0 + mean + shared + own + moved, decimals)}
             rows.append(row | ({"task": task} if task else {}))
     return rows
 
@@ -44,8 +44,8 @@ def _text(rows: Sequence[Row]) -> str:
 
 
 def _lost(rows: list[Row], *runs: tuple[str, int]) -> list[Row]:
-    """The same, these (group, seed) without an endpoint."""
-    return [row | {"endpoint": None} if (row["group"], row["seed"]) in runs else row for row in rows]
+    """The same, these (group, seed) without an outcome."""
+    return [row | {"outcome": None} if (row["group"], row["seed"]) in runs else row for row in rows]
 
 
 def _without(rows: list[Row], *runs: tuple[str, int]) -> list[Row]:
@@ -76,14 +76,14 @@ def _explored(
 
     def make() -> dict[str, Any]:
         _RESULTS.write_text(_text(rows()))
-        endpoints = read_csv(_RESULTS)
+        outcomes = read_csv(_RESULTS)
         scales = scales_of(
-            endpoints.tasks, told_by_task(margin), better=told_by_task(better), unit=told_by_task(unit),
+            outcomes.tasks, told_by_task(margin), better=told_by_task(better), unit=told_by_task(unit),
             worst=told_by_task(worst),
         )  # fmt: skip
         told = {"control": "", "alpha": 0.05} | asked
         rule = Rule(control=told.pop("control"), alpha=told.pop("alpha"))
-        return golden.of_explored(endpoints, scales, rule, ranges_of(endpoints.tasks, told_by_task(scores)), **told)
+        return golden.of_explored(outcomes, scales, rule, ranges_of(outcomes.tasks, told_by_task(scores)), **told)
 
     return make
 
@@ -91,8 +91,8 @@ def _explored(
 def _of_file(name: str, **asked: Any) -> Make:
     def make() -> dict[str, Any]:
         _RESULTS.write_bytes((_FILES / name).read_bytes())
-        endpoints = read_csv(_RESULTS)
-        return golden.of_explored(endpoints, scales_of(endpoints.tasks, 2.0, unit="%"), Rule(), {}, **asked)
+        outcomes = read_csv(_RESULTS)
+        return golden.of_explored(outcomes, scales_of(outcomes.tasks, 2.0, unit="%"), Rule(), {}, **asked)
 
     return make
 
@@ -111,7 +111,7 @@ def _binary() -> list[Row]:
     for seed in range(24):
         for group, share in (("new", 0.9), ("old", 0.3)):
             succeeds = random.Random(f"{seed} {group}").random() < share
-            rows.append({"group": group, "seed": seed, "endpoint": int(succeeds)})
+            rows.append({"group": group, "seed": seed, "outcome": int(succeeds)})
     return rows
 
 
@@ -119,7 +119,7 @@ def _unpaired(new: int, old: int, shift: float = 4.0) -> list[Row]:
     draw = random.Random(5)
     sizes = (("new", new, shift, 1.0), ("old", old, 0.0, 3.0))
     return [
-        {"group": group, "run": f"{group}{n}", "endpoint": round(70.0 + mean + draw.gauss(0.0, sd), 3)}
+        {"group": group, "run": f"{group}{n}", "outcome": round(70.0 + mean + draw.gauss(0.0, sd), 3)}
         for group, count, mean, sd in sizes for n in range(count)
     ]  # fmt: skip
 
@@ -136,7 +136,7 @@ def _cells() -> list[Row]:
     """Two seeds choose a cell of each group, and ten judge."""
     shifts = {"low": {"new": -3.0, "old": 0.0}, "high": {"new": 4.0, "old": -2.0}}
     return [
-        {"group": row["group"], "cell": cell, "seed": row["seed"], "endpoint": row["endpoint"]}
+        {"group": row["group"], "cell": cell, "seed": row["seed"], "outcome": row["outcome"]}
         for cell, means in shifts.items() for row in _rows(means, range(12), task=cell)
         if row["seed"] < 2 or (row["group"], cell) in (("new", "high"), ("old", "low"))
     ]  # fmt: skip
@@ -161,7 +161,7 @@ GOLDENS: dict[str, Make] = {
     "table_welch_large": _explored(lambda: _unpaired(20, 40, 0.2), rows="runs"),
     "table_many_rows": _explored(lambda: _unpaired(20, 40)),
     "table_unpaired_lost": _explored(
-        lambda: [row | {"endpoint": None} if row["run"] in ("new3", "old1") else row for row in _unpaired(9, 9)],
+        lambda: [row | {"outcome": None} if row["run"] in ("new3", "old1") else row for row in _unpaired(9, 9)],
         worst="0",
     ),
     "table_no_partner": _explored(lambda: _without(_rows(_UNLIKE, range(12)), ("new", 3))),
@@ -182,52 +182,52 @@ GOLDENS: dict[str, Make] = {
     ),
     "table_three_groups": _explored(lambda: _rows(_THREE, range(10))),
     "table_control": _explored(lambda: _rows(_THREE, range(10)), control="old", alpha=0.01),
-    "plan_one_look": _judged(lambda: _rows(_UNLIKE, range(8)), "new,old", "--replicates", "8"),
-    "plan_early_stop": _judged(lambda: _rows(_UNLIKE, range(20)), "new,old", "--replicates", "20"),
+    "plan_one_look": _judged(lambda: _rows(_UNLIKE, range(8)), "new,old", "--seeds", "8"),
+    "plan_early_stop": _judged(lambda: _rows(_UNLIKE, range(20)), "new,old", "--seeds", "20"),
     "plan_no_early_stop": _judged(
-        lambda: _rows(_UNLIKE, range(20)), "new,old", "--replicates", "20", "--no-early-stop"
+        lambda: _rows(_UNLIKE, range(20)), "new,old", "--seeds", "20", "--no-early-stop"
     ),
-    "plan_begun": _judged(lambda: _rows(_LIKE, range(12), sd=3.0), "new,old", "--replicates", "20"),
-    "plan_before_the_first_look": _judged(lambda: _rows(_UNLIKE, range(3)), "new,old", "--replicates", "10"),
-    "plan_three_groups": _judged(lambda: _rows(_THREE, range(16), sd=1.0), "new,other,old", "--replicates", "16"),
+    "plan_begun": _judged(lambda: _rows(_LIKE, range(12), sd=3.0), "new,old", "--seeds", "20"),
+    "plan_before_the_first_look": _judged(lambda: _rows(_UNLIKE, range(3)), "new,old", "--seeds", "10"),
+    "plan_three_groups": _judged(lambda: _rows(_THREE, range(16), sd=1.0), "new,other,old", "--seeds", "16"),
     "plan_control": _judged(
-        lambda: _rows(_THREE, range(16)), "new,other,old", "--replicates", "16", "--control", "old", "--alpha", "0.1"
+        lambda: _rows(_THREE, range(16)), "new,other,old", "--seeds", "16", "--control", "old", "--alpha", "0.1"
     ),
-    "plan_futility": _judged(lambda: _rows({"new": 0.0, "old": 0.0}, range(24), sd=1.0), "new,old", "--replicates",
+    "plan_futility": _judged(lambda: _rows({"new": 0.0, "old": 0.0}, range(24), sd=1.0), "new,old", "--seeds",
                              "24", "--futility", "0.8"),
-    "plan_equivalent": _judged(lambda: _rows(_LIKE, range(16), sd=0.5), "new,old", "--replicates", "16"),
+    "plan_equivalent": _judged(lambda: _rows(_LIKE, range(16), sd=0.5), "new,old", "--seeds", "16"),
     "plan_tasks": _judged(
-        lambda: _tasks({"hop": 4.0, "walk": 2.0}, 10), "new,old", "--replicates", "10", "--tasks", "hop,walk",
+        lambda: _tasks({"hop": 4.0, "walk": 2.0}, 10), "new,old", "--seeds", "10", "--tasks", "hop,walk",
         margin="hop=2,walk=3",
     ),
     "plan_tasks_looks": _judged(
-        lambda: _tasks({"hop": 9.0, "walk": 0.5}, 16), "new,old", "--replicates", "16", "--tasks", "hop,walk",
+        lambda: _tasks({"hop": 9.0, "walk": 0.5}, 16), "new,old", "--seeds", "16", "--tasks", "hop,walk",
     ),
     "plan_tasks_lost": _judged(
-        lambda: _lost(_tasks({"hop": 6.0, "walk": 6.0}, 10), ("new", 4)), "new,old", "--replicates", "10", "--tasks",
+        lambda: _lost(_tasks({"hop": 6.0, "walk": 6.0}, 10), ("new", 4)), "new,old", "--seeds", "10", "--tasks",
         "hop,walk", "--worst", "hop=0,walk=20",
     ),
     "plan_task_missing": _judged(
-        lambda: _tasks({"hop": 4.0}, 8), "new,old", "--replicates", "8", "--tasks", "hop,walk",
+        lambda: _tasks({"hop": 4.0}, 8), "new,old", "--seeds", "8", "--tasks", "hop,walk",
     ),
-    "plan_cells": _judged(_cells, "new,old", "--cells", "low,high", "--choose", "2", "--replicates", "10"),
+    "plan_cells": _judged(_cells, "new,old", "--cells", "low,high", "--choose", "2", "--seeds", "10"),
     "plan_cells_not_chosen": _judged(
         lambda: [row for row in _cells() if row["seed"] < 1], "new,old", "--cells", "low,high", "--choose", "2",
-        "--replicates", "10",
+        "--seeds", "10",
     ),
-    "plan_clusters": _judged(lambda: _clustered(_rows(_UNLIKE, range(12)), 3), "new,old", "--replicates", "12"),
+    "plan_clusters": _judged(lambda: _clustered(_rows(_UNLIKE, range(12)), 3), "new,old", "--seeds", "12"),
     "plan_lost": _judged(
-        lambda: _lost(_rows(_UNLIKE, range(12)), ("new", 2), ("old", 5)), "new,old", "--replicates", "12",
+        lambda: _lost(_rows(_UNLIKE, range(12)), ("new", 2), ("old", 5)), "new,old", "--seeds", "12",
     ),
     "plan_lost_with_worst": _judged(
-        lambda: _lost(_rows(_UNLIKE, range(12)), ("new", 2), ("old", 5)), "new,old", "--replicates", "12",
+        lambda: _lost(_rows(_UNLIKE, range(12)), ("new", 2), ("old", 5)), "new,old", "--seeds", "12",
         "--worst", "0",
     ),
-    "plan_drift": _judged(lambda: _rows(_UNLIKE, range(12), sd=0.5, drift=0.5), "new,old", "--replicates", "12"),
+    "plan_drift": _judged(lambda: _rows(_UNLIKE, range(12), sd=0.5, drift=0.5), "new,old", "--seeds", "12"),
     "plan_departures": _judged(
-        lambda: _without(_rows(_THREE, range(14)), ("old", 6)), "new,old", "--replicates", "12",
+        lambda: _without(_rows(_THREE, range(14)), ("old", 6)), "new,old", "--seeds", "12",
     ),
     "plan_lower_is_better": _judged(
-        lambda: _rows(_UNLIKE, range(8)), "new,old", "--replicates", "8", "--better", "lower"
+        lambda: _rows(_UNLIKE, range(8)), "new,old", "--seeds", "8", "--better", "lower"
     ),
 }

@@ -5,7 +5,7 @@ pieces, so the script can be stopped at any time and called again, with more bud
 docs/benchmarks/learning.json holds are not done again.
 
     scripts/learn                                   do what is missing of all, then write docs/learning.md and its data
-    scripts/learn --budgets 12x8 --replicates 6     less of it
+    scripts/learn --budgets 12x8 --seeds 6     less of it
     scripts/learn --table                           write them from the data there is and the pieces in --out
 """
 
@@ -82,7 +82,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=ROOT / "experiments" / "learn")
     parser.add_argument("--budgets", nargs="+", choices=[one.name for one in BUDGETS], default=None, metavar="ExN")
-    parser.add_argument("--replicates", type=int, choices=range(1, REPLICATES + 1), default=REPLICATES, metavar="N")
+    parser.add_argument("--seeds", type=int, choices=range(1, REPLICATES + 1), default=REPLICATES, metavar="N")
     parser.add_argument("--in-turn", action="store_true", help="one process at a time, for a machine with other work")
     parser.add_argument("--table", action="store_true", help="only write the table")
     arguments = parser.parse_args()

@@ -38,7 +38,6 @@ from esper_ab.contracts.settings import (
 from esper_ab.health.processor import name_of_processor
 from esper_ab.journal.load import load
 from esper_ab.stats.paired_difference import paired_difference
-from workers.appraisal.search import search
 from workers.controller import Controller
 from workers.controllers.looking import make as make_looking
 from workers.controllers.schedule import Schedule, make
@@ -46,6 +45,7 @@ from workers.datasets.behaviour import Behaviour, SeedLife, growing
 from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
 from workers.growth.shares import Shares
 from workers.native.library import kernels
+from workers.reward_audit.search import search
 from workers.run.episode import play
 from workers.stopwatch import Stopwatch
 from workers.tasks.mixture import TASK
@@ -145,7 +145,7 @@ def judged(best: dict[str, Behaviour]) -> dict[str, Any]:
     rule = make_looking(ControllerSettings(name="looking"), TASK.slots, GROWTH.blueprints)
     grown["looking"] = hosts.play(rule, [path for paths in hosts.paths for path in paths])
     accuracy = {
-        name: np.array([host.outcome for host in of]).reshape(len(CONTEXTS), -1) for name, of in grown.items()
+        name: np.array([played.outcome for played in of]).reshape(len(CONTEXTS), -1) for name, of in grown.items()
     }
     single = accuracy["all"].ravel()
     over = {
@@ -180,14 +180,14 @@ def learned(directory: Path) -> dict[str, Any]:
         if run.evaluation is None:
             continue
         root = run_path(run.spec.rng_seed, run.spec.ref.replicate) / "evaluate"
-        for host in run.evaluation.hosts:
-            path = root / host.episode / "env" / host.outcome.env
+        for played in run.evaluation.episodes:
+            path = root / played.episode / "env" / played.outcome.env
             context = CONTEXTS[int(Shares(TASK, [path]).context[0])]
-            of_group = groups.setdefault(run.spec.ref.group_id, {}).setdefault(host.actions, {})
-            of_group.setdefault(context, []).append(host.outcome.outcome)
+            of_group = groups.setdefault(run.spec.ref.group_id, {}).setdefault(played.actions, {})
+            of_group.setdefault(context, []).append(played.outcome.outcome)
     return {
         "rng_seed": history.plan.experiment.rng_seed,
-        "replicates": history.plan.experiment.replicates,
+        "replicates": history.plan.experiment.seeds,
         "comparisons": [
             {key: one[key] for key in ("a", "b", "verdict", "estimate", "low", "high", "level", "sentence")}
             for one in verdict["comparisons"]

@@ -1,6 +1,6 @@
 """Does the order of execution change a result? One unpaired A/A, run four ways, side by side.
 
-Two groups of the same condition, each on its own randomness: fixed sequence (a whole, then b), shuffled sequence,
+Two groups with equal settings, each on its own randomness: fixed sequence (a whole, then b), shuffled sequence,
 alternating (one episode of one run at a time) and parallel. What differs between a and b beyond chance would be order.
 
     scripts/order_table [--out FOLDER]     run what is missing in FOLDER (a temporary one), then write the table into
@@ -40,14 +40,14 @@ WAYS = {
     "alternating": ("--devices", "cpu:0", "--placement", "alternate"),
     "parallel": ("--devices", "cpu:0,cpu:1", "--placement", "spread"),
 }
-INTRODUCTION = """`scripts/order_table` runs one unpaired A/A four ways: two groups of one condition, each on its own
+INTRODUCTION = """`scripts/order_table` runs one unpaired A/A four ways: two groups with equal settings, each on its own
 randomness. `fixed` runs whole runs one after the other, a, then b, on one device. `shuffled` draws afresh who goes
 first, `alternating` takes one episode of one run at a time, `parallel` gives each run a device of its own. There are 16
-replicates of small hosts, too small for EQUIVALENT: no group stands clear of one that learns nothing. Workers warm up
+seeds of small hosts, too small for EQUIVALENT: no group stands clear of one that learns nothing. Workers warm up
 before the first episode of record."""
 EXPERIMENT = (
-    "--groups", "a=shaped,b=shaped", "--unpaired", "--task", "synthetic", "--replicates", "16", "--no-early-stop",
-    "--episodes", "3", "--steps", "6", "--n-envs", "2", "--eval-hosts", "2", "--rng-seed", "3",
+    "--groups", "a=shaped,b=shaped", "--unpaired", "--task", "synthetic", "--seeds", "16", "--no-early-stop",
+    "--episodes", "3", "--steps", "6", "--n-envs", "2", "--eval-episodes", "2", "--rng-seed", "3",
 )  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def table(rows: dict[str, dict[str, Any]]) -> str:
 def _conclusion(rows: dict[str, dict[str, Any]]) -> str:
     """What the table shows; written for both outcomes, because on a GPU it may be the other."""
     told = (
-        "The plain paired difference is shown, which decides here, too: the plan finds that lane and start order "
+        "The plain paired difference is shown, which decides here, too: the plan finds that device and start order "
         "cannot matter. Where they can, on GPUs or with users' code, it adjusts for them, and a fixed order is blocked "
         "whatever the numbers are. Times are of a machine that others "
         "use, too: what they do in the meantime falls on one group when groups run one after the other, and on both "

@@ -1,6 +1,6 @@
 """What does half precision of host training save, and what does it do to outcomes? An A/B of precision, and its speed.
 
-Two groups of one condition on the same randomness, one trained in float32, one in bfloat16. Their difference is what
+Two groups with equal settings on the same randomness, one trained in float32, one in bfloat16. Their difference is what
 precision does to the outcome; the rule and the margin are those of any other comparison.
 
     scripts/precision [--out FOLDER]       run what is missing in FOLDER (a temporary one), then write the table into
@@ -43,7 +43,7 @@ MARK = "precision table"
 REPEATS = 7
 EXPERIMENT = (
     "--groups", "bf16=shaped,float32=shaped", "--group", "bf16:growth.amp=bf16", "--task", "digits",
-    "--replicates", "20", "--looks", "20", "--episodes", "3", "--steps", "12", "--n-envs", "4", "--rng-seed", "5",
+    "--seeds", "20", "--looks", "20", "--episodes", "3", "--steps", "12", "--n-envs", "4", "--rng-seed", "5",
 )  # fmt: skip
 
 

@@ -35,8 +35,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE, DATA, MARK = ROOT / "docs" / "faults.md", ROOT / "docs" / "benchmarks" / "recovery.json", "recovery"
 EPISODES = 12
 EXPERIMENT = (
-    "--groups", "a=shaped,b=simplified", "--task", "digits", "--replicates", "1", "--episodes", str(EPISODES),
-    "--n-envs", "2", "--eval-hosts", "2", "--rng-seed", "3", "--devices", "cpu:0,cpu:1",
+    "--groups", "a=shaped,b=simplified", "--task", "digits", "--seeds", "1", "--episodes", str(EPISODES),
+    "--n-envs", "2", "--eval-episodes", "2", "--rng-seed", "3", "--devices", "cpu:0,cpu:1",
 )  # fmt: skip
 WRITES = 50
 _POLL_S = 0.01
@@ -96,7 +96,7 @@ def stages(found: list[Line], kill: Line) -> dict[str, float]:
         )  # fmt: skip
 
     return {
-        "death noticed": first(lambda line: line["kind"] == "ledger" and line["category"] == "worker_death"),
+        "death noticed": first(lambda line: line["kind"] == "incident" and line["category"] == "worker_death"),
         "new worker greets": first(lambda line: line["kind"] == "worker_started" and line["lane"] == kill["lane"]),
         "back at the barrier": first(lambda line: line["kind"] == "run_ready" and line["run"]["name"] == kill["run"]),
         "interrupted episode recorded": first(is_record),

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-EXAMPLE, SHAPING, EXAM = (f"docs/examples/{name}" for name in ("demo", "shaping", "exam-digits"))
-OTHER_NUMBERS = "docs/examples/other-numbers.csv"  # endpoints of the exam, as a table of anybody's
+EXAMPLE, SHAPING, SCREENING = (f"docs/examples/{name}" for name in ("demo", "shaping", "screening-digits"))
+OTHER_NUMBERS = "docs/examples/other-numbers.csv"  # outcomes of the screening, as a table of anybody's
 _SHOWN = ("report.html", "summary.txt")
 _KEPT = (*_SHOWN, "verdict.json")
 _TRAINING = ("workers/growth", "workers/native", "workers/ppo", "workers/rewards", "workers/run")
@@ -62,9 +62,10 @@ PRODUCTS = {
         code=("esper_ab/report", "esper_ab/verdict", "esper_ab/analysis", "workers/gymnasium_task", "workers/ppo"),
         command=("scripts/refresh_docs", "--only", "shaping"),
     ),
-    "exam": Product(
-        files=(*(f"{EXAM}/{name}" for name in (*_KEPT, "experiment.toml")), OTHER_NUMBERS),
-        code=("esper_ab/report", "esper_ab/analysis", *_TRAINING), command=("scripts/refresh_docs", "--only", "exam"),
+    "screening": Product(
+        files=(*(f"{SCREENING}/{name}" for name in (*_KEPT, "experiment.toml")), OTHER_NUMBERS),
+        code=("esper_ab/report", "esper_ab/analysis", *_TRAINING), command=("scripts/refresh_docs", "--only",
+        "screening"),
     ),
     "demo": _numbers("demo", "demo_verdicts", *_TRAINING, *_STATISTICS, table=True),
     "hosts": _bench("hosts", "workers/native", "workers/growth/bank"),
@@ -92,7 +93,7 @@ PRODUCTS = {
         command=("scripts/refresh_docs",),
     ),
     "training": _numbers("training", "validate_training", *_STATISTICS, *_TRAINING),
-    "evaluation": _numbers("eval-hosts", "eval_hosts", *_TRAINING),
+    "evaluation": _numbers("eval-episodes", "eval_episodes", *_TRAINING),
     "precision": _numbers("precision", "precision", *_TRAINING),
     "order": _numbers("order", "order_table", "esper_ab/design", "esper_ab/control"),
     "faults": _numbers("faults", "faults", *_CONTROL),
@@ -174,26 +175,26 @@ def keep(experiment_dir: Path, to: Path, names: tuple[str, ...] = _KEPT) -> None
         (to / name).write_bytes(made[name]())
 
 
-def exam() -> None:
-    """Run scripts/exam, half an hour, and keep what it came to."""
+def screening() -> None:
+    """Run scripts/screening, half an hour, and keep what it came to."""
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(["scripts/exam", "--out", folder, "--quiet", "--json"], check=True, cwd=ROOT,
+        subprocess.run(["scripts/screening", "--out", folder, "--quiet", "--json"], check=True, cwd=ROOT,
                        stdout=subprocess.DEVNULL)  # fmt: skip
-        keep_exam(Path(folder) / "exam-digits")
+        keep_screening(Path(folder) / "screening-digits")
 
 
-def keep_exam(experiment_dir: Path) -> None:
-    """Keep the report of the exam, and its endpoints as numbers of somebody else's, with the picture of them."""
-    keep(experiment_dir, ROOT / EXAM)
-    shutil.copyfile(experiment_dir / "experiment.toml", ROOT / EXAM / "experiment.toml")
-    document = json.loads((ROOT / EXAM / "verdict.json").read_bytes())
+def keep_screening(experiment_dir: Path) -> None:
+    """Keep the report of the screening, and its outcomes as numbers of somebody else's, with the picture of them."""
+    keep(experiment_dir, ROOT / SCREENING)
+    shutil.copyfile(experiment_dir / "experiment.toml", ROOT / SCREENING / "experiment.toml")
+    document = json.loads((ROOT / SCREENING / "verdict.json").read_bytes())
     compared = dict.fromkeys(group for one in document["comparisons"] for group in (one["a"], one["b"]))
-    ended = [(one["run"]["group_id"], one["run"]["replicate"], one["endpoint"]) for one in document["runs"]]
+    ended = [(one["run"]["group_id"], one["run"]["replicate"], one["outcome"]) for one in document["runs"]]
     lines = [
-        f"{group},{replicate},{endpoint!r}" for group in compared
-        for name, replicate, endpoint in ended if name == group and endpoint is not None
+        f"{group},{replicate},{outcome!r}" for group in compared
+        for name, replicate, outcome in ended if name == group and outcome is not None
     ]  # fmt: skip
-    (ROOT / OTHER_NUMBERS).write_text("\n".join(("group,seed,endpoint", *lines)) + "\n", encoding="utf-8")
+    (ROOT / OTHER_NUMBERS).write_text("\n".join(("group,seed,outcome", *lines)) + "\n", encoding="utf-8")
     other_numbers()
 
 
@@ -209,8 +210,8 @@ def several_tasks() -> None:
     """Run the experiment of docs/several-tasks.md and draw its picture, with the commands that stand there."""
     names = ("digits", "mixture")
     asked = (
-        "--groups looking,random --task digits,mixture --margin 10 --replicates 8 --name several "
-        "--episodes 1 --steps 12 --n-envs 4 --eval-hosts 8 --quiet --json"
+        "--groups looking,random --task digits,mixture --margin 10 --seeds 8 --name several "
+        "--episodes 1 --steps 12 --n-envs 4 --eval-episodes 8 --quiet --json"
     )
     within = os.environ | {"PYTHONPATH": str(ROOT)}
     with tempfile.TemporaryDirectory() as folder:
@@ -260,7 +261,7 @@ def keep_shaping(experiment_dir: Path) -> None:
 
 # Made here without being asked for by name.
 DRAWN = {"example": example, "other numbers": other_numbers, "several tasks": several_tasks}
-MADE = {**DRAWN, "shaping": shaping, "exam": exam}  # made here
+MADE = {**DRAWN, "shaping": shaping, "screening": screening}  # made here
 
 
 def picture(page: Path, to: Path, scratch: Path) -> None:

@@ -84,7 +84,7 @@ def episodes_table(episodes: list[dict[str, Any]], speed: float) -> str:
 
 def growth_table(speed: float) -> str:
     """Core-hours of whole experiments on this machine's cores."""
-    lines = ["| task | n_envs | groups | replicates | episodes | core-hours | on 64 cores, hours |",
+    lines = ["| task | n_envs | groups | seeds | episodes | core-hours | on 64 cores, hours |",
              "|---|---|---|---|---|---|---|"]  # fmt: skip
     for name, n_envs, groups, replicates, episodes in (
         ("digits", 4, 2, 6, 3), ("digits", 16, 2, 20, 50), ("digits", 64, 2, 32, 100), ("digits", 16, 6, 20, 50),

@@ -1,7 +1,7 @@
 """Is the procedure honest? Its error rate, coverage and power in simulated experiments, looks included, and those of
 the naive rules beside it.
 
-Endpoints are drawn from the laws of simulation/laws.py; the naive rules, which need episodes, get curves. The simulated
+Outcomes are drawn from the laws of simulation/laws.py; the naive rules, which need episodes, get curves. The simulated
 procedure is first compared with the package's own code, experiment by experiment, and some experiments are carried out
 by the real engine with fake workers (tests/support). Deterministic; exit status 1 when they differ, or a limit is
 broken.

@@ -1,7 +1,7 @@
 """Does the procedure stay calibrated on real training? Experiments with a known truth, end to end.
 
 Every experiment is real: PPO on the task `synthetic`, planned, trained, evaluated, journalled and analysed by the
-package. Of two kinds: two groups of one condition on randomness of their own, whose true difference is 0; and the
+package. Of two kinds: two groups with equal settings on randomness of their own, whose true difference is 0; and the
 treatment that TREATMENT names, paired, whose effect is known from KNOWN_PAIRS other pairs. To save start-up one launch
 carries several experiments: its replicates, which share nothing, are cut into tens. Each ten are followed as a plan of
 ten with looks at 6 and 10, and their first six as a plan of six with one look.
@@ -48,7 +48,7 @@ LIMIT = 0.056  # of the lower limit of an error: beyond it, the procedure is sur
 SURE = 0.999  # confidence of the limits by which a coverage is judged: there are twenty of them
 FLAGS = (
     "--task synthetic --episodes 10 --steps 15 --n-envs 1 --set ppo.minibatches=1 --set ppo.epochs=4 "
-    "--set growth.batch_size=32 --eval-hosts 1"
+    "--set growth.batch_size=32 --eval-episodes 1"
 )
 TREATMENT = "b starts without the op head's bias"
 _NO_BIAS = ",".join(f"policy.bias_{op}=0" for op in ("germinate", "set_alpha_target", "prune", "advance"))
@@ -78,12 +78,12 @@ PARTS = {
 }
 
 
-Experiment = tuple[NDArray[np.float64], NDArray[np.float64]]  # endpoints of a and of b [LONGEST]
+Experiment = tuple[NDArray[np.float64], NDArray[np.float64]]  # outcomes of a and of b [LONGEST]
 
 
 @dataclass(frozen=True)
 class Launch:
-    """Endpoints of one launch, replicate after replicate, and where it ran."""
+    """Outcomes of one launch, replicate after replicate, and where it ran."""
 
     part: str
     rng_seed: int
@@ -103,7 +103,7 @@ def launched(part: str, rng_seed: int) -> Launch:
     with tempfile.TemporaryDirectory() as folder:
         command = [
             sys.executable, "-m", "esper_ab.launch", *GROUPS[PARTS[part].groups], *FLAGS.split(), "--no-early-stop",
-            "--replicates", replicates, "--looks", replicates, "--rng-seed", str(rng_seed), "--out", folder, "--name",
+            "--seeds", replicates, "--looks", replicates, "--rng-seed", str(rng_seed), "--out", folder, "--name",
             "launch", "--quiet", "--json",
         ]  # fmt: skip
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=ROOT)
@@ -129,7 +129,7 @@ class Truth:
         return self.sd**2 / self.pairs if self.pairs else 0.0
 
 
-NOTHING = Truth(mean=0.0, sd=0.0, pairs=0)  # of two groups of one condition: certain
+NOTHING = Truth(mean=0.0, sd=0.0, pairs=0)  # of two groups with equal settings: certain
 
 
 def truth_of(launches: list[Launch]) -> Truth:
@@ -258,7 +258,7 @@ def introduction(launches: list[Launch], truth: Truth | None) -> list[str]:
             f"{truth.pairs} other pairs, {abs(truth.mean) / truth.sd:.2f} times the SD of a pair."
         )
     return [
-        f"Done: {done['same']} of {PARTS['same'].experiments} experiments on one condition (`same`), "
+        f"Done: {done['same']} of {PARTS['same'].experiments} experiments on one group (`same`), "
         f"{done['treated']} of {PARTS['treated'].experiments} with a treatment (`treated`: {TREATMENT}).{effect} "
         f"`launch {' '.join(GROUPS['same'])} {FLAGS}`; runs of one group have an SD of {spread:.1f} points. "
         f"{machines}.",

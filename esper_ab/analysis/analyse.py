@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from esper_ab.analysis.appraisal import AppraisalFindings, findings_of
 from esper_ab.analysis.audit import audit
 from esper_ab.analysis.conduct import Conduct, conduct
 from esper_ab.analysis.cross import CrossEvaluation, cross_evaluation
@@ -15,9 +14,10 @@ from esper_ab.analysis.learning import Learning, learning
 from esper_ab.analysis.observe import followed, observe, pairs_in, plan_of, same_records, same_settings
 from esper_ab.analysis.remarks import remarks
 from esper_ab.analysis.result_hash import result_hash
+from esper_ab.analysis.reward_audit import RewardAuditFindings, findings_of
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome, outcomes
-from esper_ab.settings.eval_hosts import EvaluationNoise
+from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.finding import Finding, by_weight
 from esper_ab.verdict.judge import judge
@@ -34,12 +34,12 @@ class Analysis:
     comparisons: tuple[Comparison, ...]  # in the order of the design
     findings: tuple[Finding, ...]  # of the audit of records and outcomes, the weightiest first
     cross: CrossEvaluation
-    exam: Any  # of the kind of task, for an experiment with --exam; else None
+    screening: Any  # of the kind of task, for an experiment with --screening; else None
     learning: tuple[Learning, ...]  # by group that learns
     conduct: tuple[Conduct, ...]  # by group
     remarks: tuple[str, ...]  # what a reader would ask about, a sentence each
     noise: EvaluationNoise | None  # in the differences of pairs; None where too little tells of it
-    appraisal: AppraisalFindings | None  # of the groups' rewards; None for an experiment that includes none
+    reward_audit: RewardAuditFindings | None  # of the groups' rewards; None for an experiment that includes none
     result_hash: str
 
 
@@ -57,10 +57,10 @@ def analyse(history: History, rng_seed: int | None = None) -> Analysis:
     return Analysis(
         outcomes=per_run, comparisons=comparisons, cross=cross_evaluation(history),
         findings=by_weight((*facts.findings, *answer.findings)),
-        exam=kind_of(history).exam(history, per_run, comparisons), learning=learned,
+        screening=kind_of(history).screening(history, per_run, comparisons), learning=learned,
         conduct=conduct(history), remarks=remarks(history, per_run, learned), noise=noise_of_pairs(history),
         result_hash=result_hash(history),
-        appraisal=None if history.plan.appraisal is None else findings_of(history.plan.appraisal),
+        reward_audit=None if history.plan.reward_audit is None else findings_of(history.plan.reward_audit),
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from esper_ab.contracts.messages import Lane
 from esper_ab.design.counterbalance import identified
 from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History, RunHistory
-from esper_ab.journal.outcomes import endpoint_of
+from esper_ab.journal.outcomes import outcome_of
 from esper_ab.plan.blocks import Block, positions
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.verdict.finding import Finding
@@ -26,7 +26,7 @@ from esper_ab.verdict.finding import Finding
 
 @dataclass(frozen=True)
 class Place:
-    """Lane and start order of one run of a pair."""
+    """Device and start order of one run of a pair."""
 
     replicate: int
     lane: str
@@ -73,11 +73,11 @@ def _no_number(history: History) -> Iterator[Finding]:
     for group in history.groups:
         runs = [
             run.ref.name for run in history.of_group(group)
-            if run.evaluation is not None and not run.lost and endpoint_of(run, history.design.endpoint) is None
+            if run.evaluation is not None and not run.lost and outcome_of(run, history.design.outcome_over) is None
         ]  # fmt: skip
         if runs:
-            sentence = f"The endpoint of {', '.join(runs)} is no finite number: the record is damaged or foreign."
-            yield Finding(kind="endpoint", weight="blocks", groups=(group,), sentence=sentence)
+            sentence = f"The outcome of {', '.join(runs)} is no finite number: the record is damaged or foreign."
+            yield Finding(kind="outcome", weight="blocks", groups=(group,), sentence=sentence)
 
 
 def _places(blocks: Sequence[Block], contrast: Contrast, replicates: set[int]) -> list[Place]:
@@ -103,14 +103,14 @@ def _aliased(history: History, contrast: Contrast, places: Sequence[Place], pair
     a, b = contrast.a, contrast.b
     if not history.design.positions_matter:
         sentence = (
-            f"In the {pairs} analysed replicates the difference between {a} and {b} goes together with lane and start "
+            f"In the {pairs} analysed seeds the difference between {a} and {b} goes together with lane and start "
             "order; as no record can depend on them, nothing is confounded."
         )
         yield Finding(kind="aliased", weight="notes", groups=(a, b), sentence=sentence)
         return
     sentence = (
-        f"In the {pairs} analysed replicates the difference between {a} and {b} cannot be told from the effects of "
-        "lane and start order: their design does not have full rank."
+        f"In the {pairs} analysed seeds the difference between {a} and {b} cannot be told from the effects of "
+        "device and start order: their design does not have full rank."
     )
     used = {place.replicate for place in places}
     coming = {
@@ -119,7 +119,7 @@ def _aliased(history: History, contrast: Contrast, places: Sequence[Place], pair
         if all(history.runs[spec.ref.name].expected for spec in block.runs if spec.ref.group_id in (a, b))
     }
     if told_apart(_places(history.blocks, contrast, used | coming)):
-        wait = f"{sentence[:-1]}. No look decides before further replicates have told them apart."
+        wait = f"{sentence[:-1]}. No look decides before further seeds have told them apart."
         yield Finding(kind="aliased", weight="notes", groups=(a, b), sentence=wait)
         return
     sentence = f"{sentence} {_remedy(history, contrast, places)}"
@@ -131,7 +131,7 @@ def _remedy(history: History, contrast: Contrast, places: Sequence[Place]) -> st
     experiment, n_sets = history.plan.experiment, len(history.plan.lanes) // len(history.plan.experiment.groups)
     names, more = [group.name for group in experiment.groups], list(places)
     if experiment.order == "fixed":
-        return "An experiment with `--order balanced` would tell them apart; more replicates would not."
+        return "An experiment with `--order balanced` would tell them apart; more seeds would not."
     for replicate in range(history.replicates, history.replicates + 2 * len(names) * n_sets):
         lanes = history.plan.lanes[replicate % n_sets * len(names) :]
         for place, group in enumerate(positions(experiment, replicate, n_sets)):
@@ -139,8 +139,8 @@ def _remedy(history: History, contrast: Contrast, places: Sequence[Place]) -> st
             if sign is not None:
                 more.append(Place(replicate=replicate, lane=lanes[place].name, order=place, sign=sign))
         if told_apart(more):
-            return f"{replicate + 1} replicates would tell them apart: `esper-ab extend` adds those that are missing."
-    return "Another experiment, in which fewer replicates are lost, would tell them apart."
+            return f"{replicate + 1} seeds would tell them apart: `esper-ab extend` adds those that are missing."
+    return "Another experiment, in which fewer seeds are lost, would tell them apart."
 
 
 def _position_balance(history: History, contrast: Contrast, places: Sequence[Place]) -> Iterator[Finding]:
@@ -198,8 +198,8 @@ def _amount(run: RunHistory) -> tuple[int, int, int]:
     columns = run.columns
     steps = int(sum(columns.of("steps")) - sum(columns.of("failed_steps")))
     steps += run.spec.steps * int(sum(columns.of("failed")))
-    evaluated = run.evaluation.hosts if run.evaluation else ()
-    return len(run.columns), steps, sum(host.actions == "sampled" for host in evaluated)
+    evaluated = run.evaluation.episodes if run.evaluation else ()
+    return len(run.columns), steps, sum(played.actions == "sampled" for played in evaluated)
 
 
 def hardware(lane: Lane) -> str:

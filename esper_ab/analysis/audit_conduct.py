@@ -28,7 +28,7 @@ def findings(history: History) -> Iterator[Finding]:
 
 def _inexact(history: History) -> Iterator[Finding]:
     by_group: dict[str, set[str]] = {}
-    for entry in history.ledger:
+    for entry in history.incidents:
         if entry.category == "inexact_resume":
             group = history.runs[entry.run_name].ref.group_id if entry.run_name in history.runs else ""
             by_group.setdefault(group, set()).add(entry.run_name)
@@ -47,7 +47,7 @@ def _faults(history: History, groups: Sequence[Conduct]) -> Iterator[Finding]:
             said.append(f"{group.cancelled} cancelled with another group's lost run")
         if said:
             yield _note("faults", f"{group.group}: {', '.join(said)}.", group.group)
-    outside = Counter[str](entry.category for entry in history.ledger if entry.run_name not in history.runs)
+    outside = Counter[str](entry.category for entry in history.incidents if entry.run_name not in history.runs)
     if any(category in FAULTS for category in outside):
         yield _note("faults", f"Outside of any run: {', '.join(_counted(outside))}.")
     if outside["interrupted"]:
@@ -56,7 +56,7 @@ def _faults(history: History, groups: Sequence[Conduct]) -> Iterator[Finding]:
     if pauses := history.pauses:
         times = "once" if len(pauses) == 1 else f"{len(pauses)} times"
         yield _note("disk", f"There was no room on the disk {times}, and nothing was lost: {'; '.join(pauses)}.")
-    for entry in history.ledger:
+    for entry in history.incidents:
         if entry.category == "unequal_devices":
             yield _note("hardware", f"Devices were not equal: {entry.detail.rstrip('.')}.")
 

@@ -1,7 +1,7 @@
 """Audit of the policy updates of each learning group. Pure.
 
 Training pathologies are an outcome of the group's settings, so they are noted and counted. Two are more: an update that
-does not see what the policy saw is a fault of the program, and a group that never trained has no meaningful endpoint.
+does not see what the policy saw is a fault of the program, and a group that never trained has no meaningful outcome.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from esper_ab.verdict.finding import Finding, Weight
 # Orders that must be equal for all runs.
 _COMMON = (
     "experiment_digest", "rng_seed", "task", "outcome", "repeats", "data_dir", "slots", "n_envs", "episodes", "steps",
-    "eval_hosts", "arithmetic",
+    "eval_episodes", "arithmetic",
 )  # fmt: skip
 
 
@@ -42,7 +42,7 @@ def findings(history: History) -> Iterator[Finding]:
         )
         yield _whole("environments", "notes", sentence)
     if history.plan.experiment.unpaired:
-        sentence = "The groups of a replicate do not share randomness (unpaired): differences vary more than they need."
+        sentence = "The groups of a seed do not share randomness (unpaired): differences vary more than they need."
         yield Finding(kind="unpaired", weight="notes", groups=(), sentence=sentence)
     if history.plan.experiment.share_observation_norm:
         yield from _coupled(history)
@@ -68,7 +68,7 @@ def _coupled(history: History) -> Iterator[Finding]:
             companies[company] = companies.get(company, 0) + 1
     if len(companies) > 1:
         each = [f"{', '.join(sorted(company))} in {count}" for company, count in companies.items()]
-        yield _whole("company", "notes", f"Not every replicate had the same learners that share: {'; '.join(each)}.")
+        yield _whole("company", "notes", f"Not every seed had the same learners that share: {'; '.join(each)}.")
 
 
 def _code(states: Sequence[CodeState], found: Sequence[Mapping[str, str]]) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from esper_ab.design.false_claims import false_claims
 from esper_ab.design.power import PowerQuestion
 from esper_ab.design.power_tables import RHO, ROWS, Known, power_tables
 from esper_ab.journal.fold import History, RunHistory
-from esper_ab.journal.outcomes import endpoint_of, mean_outcome
+from esper_ab.journal.outcomes import mean_outcome, outcome_of
 from esper_ab.settings.differences import flat
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 
@@ -26,17 +26,17 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool, na
     has `named` a margin, it is what that many replicates can find.
     """
     plan, experiment = history.plan, history.plan.experiment
-    runs = [run for run in history.runs.values() if endpoint_of(run, experiment.endpoint) is not None]
+    runs = [run for run in history.runs.values() if outcome_of(run, experiment.outcome_over) is not None]
     if len(runs) < LEAST_RUNS:
-        raise UsageError(f"only {len(runs)} runs have an endpoint; a calibration needs {LEAST_RUNS} at least")
-    endpoints = np.array([endpoint_of(run, experiment.endpoint) for run in runs], dtype=np.float64)
+        raise UsageError(f"only {len(runs)} runs have an outcome; a calibration needs {LEAST_RUNS} at least")
+    outcomes = np.array([outcome_of(run, experiment.outcome_over) for run in runs], dtype=np.float64)
     trained = np.array([[mean_outcome(record) for record in run.curve()] for run in runs], dtype=np.float64)
     curves = trained[:, np.isfinite(trained).all(axis=0)]  # a rollout in which no episode ended has no outcome
     per_group = min(replicates, len(runs) // 2)
     looks = default_looks(per_group)
     nominal = find_bounds([(0, 1)] * per_group, 1, looks, (experiment.alpha,))[0] if per_group >= LEAST_PAIRS else ()
     rng = np.random.Generator(np.random.Philox(key=int(plan.digest[:32], 16)))
-    whole = spread(endpoints)
+    whole = spread(outcomes)
     known = Known(source="these runs", sd=whole.sd, df=whole.runs - 1)
     margin = experiment.margin if named else _resolvable(known, replicates, experiment.alpha)
     group = experiment.groups[0]
@@ -53,12 +53,12 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool, na
         spread=whole,
         autocorrelation=autocorrelation(curves) if curves.shape == trained.shape else None,
         intraclass=intraclass_correlation(last_episodes(curves)),
-        effects=factor_effects(endpoints, _factors(history, runs)),
+        effects=factor_effects(outcomes, _factors(history, runs)),
         deterministic=deterministic,
         noise=noise_of_runs(history),
         planned=replicates,
         replicates=per_group,
-        claims=false_claims(curves, endpoints, per_group, tuple(zip(looks, nominal, strict=False)), rng),
+        claims=false_claims(curves, outcomes, per_group, tuple(zip(looks, nominal, strict=False)), rng),
         margin=margin,
         margin_named=named,
         power=power_tables(known, RHO, ROWS, PowerQuestion(margin=margin, alpha=experiment.alpha))

@@ -9,10 +9,10 @@ import msgspec
 import numpy as np
 
 from esper_ab.contracts.records import EnvEpisode
-from esper_ab.journal.events import Ledger
+from esper_ab.journal.events import Incident
 from esper_ab.journal.fold import History, RunHistory
 
-# Ledger category -> singular and plural in a sentence. The other categories have findings of their own.
+# Category of an incident -> singular and plural in a sentence. The other categories have findings of their own.
 FAULTS = {
     "worker_death": ("worker death", "worker deaths"),
     "hung_worker": ("hung worker", "hung workers"),
@@ -42,28 +42,30 @@ class Conduct(msgspec.Struct, frozen=True, kw_only=True):
     first_episode_s: float | None  # median over runs
     first_over_rest: float | None  # first_episode_s / episode_s
     decisions_per_s: float | None  # env steps per second of wall time: the throughput of one run
-    faults: dict[str, int]  # ledger category -> entries, those of FAULTS only, if any
+    faults: dict[str, int]  # category of an incident -> entries, those of FAULTS only, if any
     failed: int  # environments in training and evaluation; they keep their outcome
 
 
 def conduct(history: History) -> tuple[Conduct, ...]:
     """Return one `Conduct` per group, in the order of the experiment."""
-    return tuple(_of_group(group, history.of_group(group), history.ledger) for group in history.groups)
+    return tuple(_of_group(group, history.of_group(group), history.incidents) for group in history.groups)
 
 
 def evaluated_envs(run: RunHistory) -> list[EnvEpisode]:
     """Return every evaluation episode of every environment, sampled and greedy."""
-    return [host.outcome for host in run.evaluation.hosts] if run.evaluation else []
+    return [played.outcome for played in run.evaluation.episodes] if run.evaluation else []
 
 
-def faults_of(ledger: Sequence[Ledger], runs: Sequence[RunHistory]) -> dict[str, int]:
-    """Count the ledger entries about these runs by category."""
+def faults_of(incidents: Sequence[Incident], runs: Sequence[RunHistory]) -> dict[str, int]:
+    """Count the incidents about these runs by category."""
     names = {run.ref.name for run in runs}
-    counted = Counter[str](entry.category for entry in ledger if entry.run_name in names and entry.category in FAULTS)
+    counted = Counter[str](
+        entry.category for entry in incidents if entry.run_name in names and entry.category in FAULTS
+    )
     return {category: counted[category] for category in FAULTS if counted[category]}
 
 
-def _of_group(group: str, runs: Sequence[RunHistory], ledger: Sequence[Ledger]) -> Conduct:
+def _of_group(group: str, runs: Sequence[RunHistory], incidents: Sequence[Incident]) -> Conduct:
     times = [run.columns.of("total_s") for run in runs if len(run.columns)]
     evaluated = [env for run in runs for env in evaluated_envs(run)]
     wall_s = sum(sum(of_run) for of_run in times)
@@ -86,7 +88,7 @@ def _of_group(group: str, runs: Sequence[RunHistory], ledger: Sequence[Ledger]) 
         first_episode_s=first_s,
         first_over_rest=first_s / episode_s if first_s is not None and episode_s else None,
         decisions_per_s=env_steps / wall_s if wall_s > 0 else None,
-        faults=faults_of(ledger, runs),
+        faults=faults_of(incidents, runs),
         failed=int(sum(sum(run.columns.of("failed")) for run in runs)) + sum(env.failed for env in evaluated),
     )
 

@@ -1,7 +1,7 @@
 """Cross-evaluation: every group's policies scored by every reward mode, with the outcome. Pure.
 
 All modes are computed on every evaluation episode from the same facts. A mode's rewards may be compared between groups,
-never with another mode's: each has its own scale. Sampled actions only, as in the endpoint.
+never with another mode's: each has its own scale. Sampled actions only, as in the outcome.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from esper_ab.contracts.records import EvaluatedHost
+from esper_ab.contracts.records import EvaluatedEpisode
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.outcomes import mean
 from esper_ab.stats.correlation import Correlation, correlation
@@ -54,40 +54,40 @@ def cross_evaluation(history: History) -> CrossEvaluation:
     )
 
 
-Hosts = tuple[EvaluatedHost, ...]  # of one run's evaluation by sampled actions, at least one
+Episodes = tuple[EvaluatedEpisode, ...]  # of one run's evaluation by sampled actions, at least one
 
 
-def _evaluated(runs: Sequence[RunHistory]) -> list[Hosts]:
+def _evaluated(runs: Sequence[RunHistory]) -> list[Episodes]:
     found = [
-        tuple(host for host in run.evaluation.hosts if host.actions == "sampled")
+        tuple(played for played in run.evaluation.episodes if played.actions == "sampled")
         for run in runs
         if run.evaluation is not None and not run.lost
     ]
-    return [hosts for hosts in found if hosts]
+    return [eval_episodes for eval_episodes in found if eval_episodes]
 
 
-def _outcome(hosts: Hosts) -> float | None:
-    return mean(host.outcome.outcome for host in hosts)
+def _outcome(eval_episodes: Episodes) -> float | None:
+    return mean(played.outcome.outcome for played in eval_episodes)
 
 
-def _reward(hosts: Hosts, mode: str) -> float | None:
-    return mean(host.rewards.get(mode) for host in hosts)
+def _reward(eval_episodes: Episodes, mode: str) -> float | None:
+    return mean(played.rewards.get(mode) for played in eval_episodes)
 
 
-def _row(group: str, runs: Sequence[Hosts], modes: Sequence[str]) -> CrossRow:
+def _row(group: str, runs: Sequence[Episodes], modes: Sequence[str]) -> CrossRow:
     return CrossRow(
         group=group,
         runs=len(runs),
-        outcome=mean(_outcome(hosts) for hosts in runs),
-        rewards={mode: mean(_reward(hosts, mode) for hosts in runs) for mode in modes},
+        outcome=mean(_outcome(eval_episodes) for eval_episodes in runs),
+        rewards={mode: mean(_reward(eval_episodes, mode) for eval_episodes in runs) for mode in modes},
     )
 
 
-def _meaning(mode: str, runs: Sequence[Hosts]) -> RewardMeaning:
-    hosts = [(host.rewards.get(mode), host.outcome.outcome) for of_run in runs for host in of_run]
+def _meaning(mode: str, runs: Sequence[Episodes]) -> RewardMeaning:
+    eval_episodes = [(played.rewards.get(mode), played.outcome.outcome) for of_run in runs for played in of_run]
     return RewardMeaning(
         mode=mode,
-        episodes=_correlation(hosts),
+        episodes=_correlation(eval_episodes),
         runs=_correlation([(_reward(of_run, mode), _outcome(of_run)) for of_run in runs]),
     )
 

@@ -1,4 +1,4 @@
-"""Evaluation noise of an experiment: its share in the endpoint's variance, what it cost, what to plan next. Pure."""
+"""Evaluation noise of an experiment: its share in the outcome's variance, what it cost, what to plan next. Pure."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esper_ab.journal.fold import History, RunHistory
-from esper_ab.journal.outcomes import endpoint_of
-from esper_ab.settings.eval_hosts import EvaluationNoise
+from esper_ab.journal.outcomes import outcome_of
+from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.stats.evaluation_noise import Components
 from esper_ab.stats.variance_components import components
 
@@ -18,7 +18,7 @@ from esper_ab.stats.variance_components import components
 def noise_of_pairs(history: History) -> EvaluationNoise | None:
     """The noise in the differences of all compared pairs, whose runs are evaluated in the same episodes.
 
-    None where the endpoint is not of the evaluation, and where there is too little to tell.
+    None where the outcome is not of the evaluation, and where there is too little to tell.
     """
     contrasts = history.design.comparisons
     runs = {group: {run.ref.replicate: run for run in _evaluated(history, group)} for group in history.groups}
@@ -31,7 +31,7 @@ def noise_of_pairs(history: History) -> EvaluationNoise | None:
 
 
 def noise_of_runs(history: History) -> EvaluationNoise | None:
-    """The noise in the endpoints of single runs, pooled over groups; None as above."""
+    """The noise in the outcomes of single runs, pooled over groups; None as above."""
     groups = [[_outcomes(run) for run in _evaluated(history, group)] for group in history.groups]
     return _with_costs(history, _estimate(groups, len(groups)))
 
@@ -43,19 +43,21 @@ def _estimate(sets: Sequence[Sequence[NDArray[np.float64]]], independent: int) -
 
 
 def _evaluated(history: History, group: str) -> list[RunHistory]:
-    """Return the runs of a group whose endpoint is that of a whole evaluation."""
-    declared = history.design.endpoint
+    """Return the runs of a group whose outcome is that of a whole evaluation."""
+    declared = history.design.outcome_over
     if declared != "evaluation":
         return []
-    runs = (run for run in history.of_group(group) if endpoint_of(run, declared) is not None)
-    return [run for run in runs if len(_outcomes(run)) == run.spec.eval_hosts]
+    runs = (run for run in history.of_group(group) if outcome_of(run, declared) is not None)
+    return [run for run in runs if len(_outcomes(run)) == run.spec.eval_episodes]
 
 
 def _outcomes(run: RunHistory) -> NDArray[np.float64]:
     """Return the outcome of each sampled episode, in the order of episodes and environments."""
-    hosts = run.evaluation.hosts if run.evaluation else ()
-    sampled = sorted((host for host in hosts if host.actions == "sampled"), key=lambda x: (x.episode, x.outcome.env))
-    return np.array([host.outcome.outcome for host in sampled])
+    eval_episodes = run.evaluation.episodes if run.evaluation else ()
+    sampled = sorted(
+        (played for played in eval_episodes if played.actions == "sampled"), key=lambda x: (x.episode, x.outcome.env)
+    )
+    return np.array([played.outcome.outcome for played in sampled])
 
 
 def _with_costs(history: History, found: Components | None) -> EvaluationNoise | None:
@@ -66,10 +68,10 @@ def _with_costs(history: History, found: Components | None) -> EvaluationNoise |
         return None
     trained_s = math.fsum(math.fsum(run.columns.known("total_s")) for run, _ in done)
     evaluated_s = math.fsum(evaluation.timing.total_s for _, evaluation in done)
-    trained, evaluated = len(done) * experiment.episodes * experiment.n_envs, sum(len(one.hosts) for _, one in done)
+    trained, evaluated = len(done) * experiment.episodes * experiment.n_envs, sum(len(one.episodes) for _, one in done)
     if min(trained_s, evaluated_s) <= 0.0:
         return None
     return EvaluationNoise(
-        components=found, episodes=experiment.episodes, n_envs=experiment.n_envs, training_host_s=trained_s / trained,
-        evaluation_host_s=evaluated_s / evaluated,
+        components=found, episodes=experiment.episodes, n_envs=experiment.n_envs,
+        training_episode_s=trained_s / trained, evaluation_episode_s=evaluated_s / evaluated,
     )  # fmt: skip

@@ -89,7 +89,7 @@ def _of_group(design: Design, group: str, runs: Sequence[RunHistory], outcomes: 
         head_entropy=mean(mean_known(_last(run.columns.head(head)[0])) for run in runs if head in run.columns.heads),
         first=_measured(runs, _first),
         last=_measured(runs, _last),
-        sampled=mean(end.outcome for end in ends),
+        sampled=mean(end.evaluated for end in ends),
         greedy=mean(end.greedy for end in ends),
         limit="",
     )

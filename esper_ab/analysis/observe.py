@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History, RunHistory
-from esper_ab.journal.outcomes import endpoint_of
+from esper_ab.journal.outcomes import outcome_of
 from esper_ab.settings.differences import axes
 from esper_ab.stats.pair import Pair, Samples
 from esper_ab.verdict.analysis_plan import AnalysisPlan
@@ -43,7 +43,7 @@ def rows_of(history: History, task: str = "") -> Iterator[Observation]:
                 continue  # not made yet, or not needed
             yield Observation(
                 group=run.ref.group_id, replicate=str(run.ref.replicate), task=task, place=place, run=run.ref.name,
-                value=endpoint_of(run, history.design.endpoint), cancelled=run.lost and not run.failed,
+                value=outcome_of(run, history.design.outcome_over), cancelled=run.lost and not run.failed,
             )  # fmt: skip
 
 

@@ -37,7 +37,7 @@ def known_from_pairs(history: History, name: str) -> Known:
     samples = [np.array(list(values.values())) for values in groups.values() if len(values) > 1]
     df = sum(sample.size - 1 for sample in samples)
     if not df:
-        raise UsageError(f"--experiment {name}: a spread needs two finished replicates at least; give --sd-run")
+        raise UsageError(f"--experiment {name}: a spread needs two finished seeds at least; give --sd-run")
     square = math.fsum(float(np.sum((sample - sample.mean()) ** 2)) for sample in samples)
     sd, noise = math.sqrt(square / df), noise_of_pairs(history)
     known = check_varied(Known(

@@ -63,7 +63,7 @@ def _fixed_above(
     design, learners = history.design, {one.group for one in learning}
     means = {
         group: found for group in history.groups
-        if (found := mean(outcomes[run.ref.name].endpoint for run in history.of_group(group))) is not None
+        if (found := mean(outcomes[run.ref.name].outcome for run in history.of_group(group))) is not None
     }  # fmt: skip
     trained = {group: value for group, value in means.items() if group in learners}
     if not trained:

@@ -82,7 +82,7 @@ def _common(experiment: ABExperiment, folder: Path) -> Iterator[Assignment]:
     yield Assignment("name", experiment.name, f"{where}, name", folder, is_text=False)
     if experiment.runs_per_variant is not None:
         origin = f"{where}, runs per variant"
-        yield Assignment("replicates", plain(experiment.runs_per_variant), origin, folder, is_text=False)
+        yield Assignment("seeds", plain(experiment.runs_per_variant), origin, folder, is_text=False)
     yield from _assignments(experiment.base_config, f"{where}, base config", folder)
 
 

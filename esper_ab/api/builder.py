@@ -47,7 +47,7 @@ class ExperimentBuilder:
         self, name: str, description: str = "", overrides: Settings | None = None, *, tags: Sequence[str] = (),
         run: str = "", **settings: Any,
     ) -> ExperimentBuilder:  # fmt: skip
-        """Add a condition. Its settings: as keywords with two underscores, or by dotted key in `overrides`.
+        """Add a group. Its settings: as keywords with two underscores, or by dotted key in `overrides`.
 
         `ppo__lr=1e-3` and `overrides={"ppo.lr": 1e-3}` are the same. `tags` and `run` are for trackers.
         """

@@ -17,7 +17,7 @@ _MISTYPED, _LONG = 0.85, 8  # similarity and length from which an attribute is t
 
 @dataclass
 class ABVariant:
-    """One condition under a name of its own.
+    """One group under a name of its own.
 
     `overrides`: in which settings it differs, by key. `tags`, and `run` as one more tag, are for trackers.
     """
@@ -33,7 +33,7 @@ class ABVariant:
 class ABExperiment:
     """What is to be compared; `esper_ab.run_ab_test` runs it as it is at the call. Subclasses may add variants.
 
-    `runs_per_variant`: None is what the command line does without `--replicates`. `base_config`: settings of every
+    `runs_per_variant`: None is what the command line does without `--seeds`. `base_config`: settings of every
     variant and of the experiment. `date`: for the name of a W&B project; "" is today.
     """
 

@@ -1,4 +1,4 @@
-"""Endpoints of runs made elsewhere, in Python: compared as they are, or judged by a plan that came before them."""
+"""Outcomes of runs made elsewhere, in Python: compared as they are, or judged by a plan that came before them."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EndpointVerdicts(Answer):
-    """Verdicts on endpoints; printed, it is what the command prints."""
+class OutcomeVerdicts(Answer):
+    """Verdicts on outcomes; printed, it is what the command prints."""
 
     def __str__(self) -> str:
         return render_external(self)
@@ -59,7 +59,7 @@ class EndpointVerdicts(Answer):
 
 
 class RuleOptions(TypedDict, total=False):
-    """Options of a comparison and of a plan: what endpoints are, and the rule by which they are compared."""
+    """Options of a comparison and of a plan: what outcomes are, and the rule by which they are compared."""
 
     better: Told  # "higher", "lower"; one, or one per task
     unit: Told
@@ -69,10 +69,10 @@ class RuleOptions(TypedDict, total=False):
     alpha: float
 
 
-class EndpointOptions(RuleOptions, total=False):
-    """Options of `compare_endpoints`, as the flags of `esper-ab compare --csv`."""
+class OutcomeOptions(RuleOptions, total=False):
+    """Options of `compare_outcomes`, as the flags of `esper-ab compare --csv`."""
 
-    scores: Told  # "WORST..TARGET" of the endpoint, for profiles; one, or one per task
+    scores: Told  # "WORST..TARGET" of the outcome, for profiles; one, or one per task
     rows: Literal["runs"] | None  # every row is a training run, however many there are
     paired: bool | None  # whether runs of one seed form a pair; by default as the seeds show
 
@@ -88,16 +88,16 @@ class DesignOptions(RuleOptions, total=False):
     futility: float
 
 
-def compare_endpoints(
-    data: Any, *, margin: Told, columns: Mapping[str, str] | None = None, **options: Unpack[EndpointOptions]
-) -> EndpointVerdicts:
+def compare_outcomes(
+    data: Any, *, margin: Told, columns: Mapping[str, str] | None = None, **options: Unpack[OutcomeOptions]
+) -> OutcomeVerdicts:
     """Compare the groups of `data`, exploratory: nothing was declared before the runs.
 
     `data`: a CSV file; a data frame or mapping with the columns group, seed (or pair, or run, which pairs nothing),
-    endpoint[, task][, cluster]; or a mapping of groups to endpoints [pairs]. `margin`: the smallest difference worth
+    outcome[, task][, cluster]; or a mapping of groups to outcomes [pairs]. `margin`: the smallest difference worth
     acting on, one, or one per task. UsageError, in one line, for what cannot be read.
     """
-    asked = arguments("compare_endpoints", options, EndpointOptions)
+    asked = arguments("compare_outcomes", options, OutcomeOptions)
     with _python_errors():
         observations = _observations(data, columns)
         found = explore(
@@ -128,13 +128,13 @@ def design_comparison(
     return plan
 
 
-def judge_endpoints(
+def judge_outcomes(
     plan: AnalysisPlan | str | Path, data: Any, *, columns: Mapping[str, str] | None = None, scores: Told = ""
-) -> EndpointVerdicts:
+) -> OutcomeVerdicts:
     """Hold `data` to a plan or its file, in its order, and say what was not followed.
 
-    `data`: as of `compare_endpoints`, or an experiment directory, or a mapping of tasks to experiment directories.
-    `scores`: "WORST..TARGET" of the endpoint, for profiles; one, or one per task.
+    `data`: as of `compare_outcomes`, or an experiment directory, or a mapping of tasks to experiment directories.
+    `scores`: "WORST..TARGET" of the outcome, for profiles; one, or one per task.
     """
     with _python_errors():
         held = plan if isinstance(plan, AnalysisPlan) else read_plan(Path(plan))
@@ -142,14 +142,14 @@ def judge_endpoints(
         if folders and columns:
             raise UsageError("columns are those of a table; experiment directories have none")
         for _, folder in folders:
-            refuse_joint(folder, "judge_endpoints", by_task=True)
+            refuse_joint(folder, "judge_outcomes", by_task=True)
         observations = read_experiments(folders, held.scales) if folders else _observations(data, columns)
         return _with_profiles(judge(held, observations), scores)
 
 
-def _with_profiles(found: Answer, scores: Told) -> EndpointVerdicts:
+def _with_profiles(found: Answer, scores: Told) -> OutcomeVerdicts:
     ranges = ranges_of([scale.task for scale in found.scales], scores)
-    return EndpointVerdicts(**vars(with_profiles(found, ranges)))
+    return OutcomeVerdicts(**vars(with_profiles(found, ranges)))
 
 
 @contextmanager
@@ -187,7 +187,7 @@ def _rule(asked: Mapping[str, Any]) -> Rule:
 
 
 def _seeds(told: Any) -> tuple[str, ...]:
-    """Return the names of the seeds, as a table of endpoints will have them."""
+    """Return the names of the seeds, as a table of outcomes will have them."""
     if isinstance(plain(told), int):
         return tuple(map(str, range(told)))
     return tuple(map(cell_text, typed("seeds", told, tuple[Any, ...])))

@@ -17,7 +17,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from esper_ab.analysis.appraisal import AppraisalFindings
+from esper_ab.analysis.reward_audit import RewardAuditFindings
 from esper_ab.api.lookup import ByPair
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import RunSpec
@@ -66,7 +66,7 @@ def load_experiment(path: str | Path) -> LoadedExperiment:
     if is_joint(experiment_dir):
         parts = ", ".join(map(str, folders_of(experiment_dir)))
         raise UsageError(
-            f"{experiment_dir} holds several experiments with one answer; load one of them: {parts}; judge_endpoints "
+            f"{experiment_dir} holds several experiments with one answer; load one of them: {parts}; judge_outcomes "
             "with its plan.json and these folders by task has the answer"
         )
     held = holder(experiment_dir) is not None  # before reading: what ends in between is then seen as finished
@@ -113,9 +113,9 @@ class LoadedExperiment:
         return tuple(f"{one.headline} {one.sentence}" for one in self.comparisons)
 
     @property
-    def appraisal(self) -> AppraisalFindings | None:
-        """What the rewards of the groups pay for; None where the experiment was planned without an appraisal."""
-        return self._content.analysis.appraisal
+    def reward_audit(self) -> RewardAuditFindings | None:
+        """What the rewards of the groups pay for; None where the experiment was planned without a reward audit."""
+        return self._content.analysis.reward_audit
 
     def comparison(self, a: str, b: str) -> Comparison:
         """Return the comparison a - b; UsageError when it was not declared, or only as b - a."""
@@ -212,5 +212,5 @@ class LoadedExperiment:
             raise UsageError(f"no group {group!r} in {self.path}; {did_you_mean(group, self.groups)}")
         runs = {run.ref.replicate: run for run in self.history.of_group(group)}
         if replicate not in runs:
-            raise UsageError(f"no replicate {replicate!r} of {group} in {self.path}; there is 0 to {max(runs)}")
+            raise UsageError(f"no seed {replicate!r} of {group} in {self.path}; there is 0 to {max(runs)}")
         return runs[replicate]

@@ -13,14 +13,14 @@ from esper_ab.api.lookup import ByPair, no_variant
 from esper_ab.contracts.errors import EsperError
 from esper_ab.contracts.run_files import folder_of
 from esper_ab.contracts.shell_command import shell_command
-from esper_ab.journal.events import Ledger
+from esper_ab.journal.events import Incident
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.report.content import Content
 from esper_ab.verdict.comparison import Comparison
 
 _DEATHS = ("worker_death", "hung_worker")
 _GO_ON = "to go on: "  # as control/experiment_run ends such an error
-_METRICS = ("endpoint", "outcome", "greedy", "failed", "entropy_change", "training_area")  # of RunOutcome
+_METRICS = ("outcome", "evaluated", "greedy", "failed", "entropy_change", "training_area")  # of RunOutcome
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +124,7 @@ def early_end(failure: EsperError | None, path: Path, history: History) -> str:
     lines = str(failure).splitlines()
     first, *more = [line for line in lines if not line.startswith(_GO_ON)]
     said = [first, *(line for line in more[-1:] if not line.startswith(" "))]  # what follows from it, below the log
-    died = next((entry.run_name for entry in reversed(history.ledger) if entry.category in _DEATHS), "")
+    died = next((entry.run_name for entry in reversed(history.incidents) if entry.category in _DEATHS), "")
     see = f"see `{shell_command('logs', path, *([died] if died else []))}`"
     on = [f"{_GO_ON}`{line.removeprefix(_GO_ON)}`" for line in lines if line.startswith(_GO_ON)]
     return "; ".join([*said, see, *on])
@@ -146,14 +146,14 @@ def _result(path: Path, run: RunHistory, content: Content) -> RunResult:
 
 def _why(run: RunHistory, history: History) -> str:
     """One line: the death that it did not get past, what another run's failure did to it, or how all ended."""
-    entries = [entry for entry in history.ledger if entry.run_name == run.ref.name]
+    entries = [entry for entry in history.incidents if entry.run_name == run.ref.name]
     if run.lost:
         kinds = _DEATHS if run.failed else ("cancelled",)
-        return _last(entries, kinds) or _last(entries, ("dropped_pair",)) or "its replicate was given up"
+        return _last(entries, kinds) or _last(entries, ("dropped_pair",)) or "its seed was given up"
     ended = history.ended
     how = f"the experiment {ended.status}: {ended.detail}" if ended and ended.detail else "the experiment did not end"
     return f"{'not finished' if run.started else 'not started'}; {how}"
 
 
-def _last(entries: list[Ledger], kinds: tuple[str, ...]) -> str:
+def _last(entries: list[Incident], kinds: tuple[str, ...]) -> str:
     return next((entry.detail for entry in reversed(entries) if entry.category in kinds), "")

@@ -1,4 +1,4 @@
-"""The flags of commands that take endpoints of runs made elsewhere, and what they mean. Light."""
+"""The flags of commands that take outcomes of runs made elsewhere, and what they mean. Light."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from esper_ab.commands._options import MOST_REPLICATES
+from esper_ab.commands._options import MOST_SEEDS
 from esper_ab.contracts.below import write_below
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.plain_values import whole_number
@@ -20,17 +20,17 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _OPTIONS = {
     "margin": click.option(
-        "--margin", metavar="SIZE", help="The smallest difference worth acting on, in the unit of the endpoint; has to "
+        "--margin", metavar="SIZE", help="The smallest difference worth acting on, in the unit of the outcome; has to "
         "be said. Of several tasks also TASK=SIZE,TASK=SIZE."),
     "better": click.option(
-        "--better", metavar="higher|lower", default="higher", show_default=True, help="Which endpoints are better; of "
+        "--better", metavar="higher|lower", default="higher", show_default=True, help="Which outcomes are better; of "
         "several tasks also TASK=lower,TASK=higher."),
     "unit": click.option(
-        "--unit", metavar="UNIT", default="", help="Unit of the endpoint; of several tasks also TASK=UNIT,TASK=UNIT."),
+        "--unit", metavar="UNIT", default="", help="Unit of the outcome; of several tasks also TASK=UNIT,TASK=UNIT."),
     "label": click.option(
-        "--label", metavar="WORDS", default="endpoint", show_default=True, help="What the endpoint is, in words."),
+        "--label", metavar="WORDS", default="outcome", show_default=True, help="What the outcome is, in words."),
     "worst": click.option(
-        "--worst", metavar="VALUE", default="", help="The worst possible endpoint. It stands for lost runs of a group "
+        "--worst", metavar="VALUE", default="", help="The worst possible outcome. It stands for lost runs of a group "
         "that is called better; without it a group that lost runs never is. Of several tasks also TASK=VALUE,…."),
     "control": click.option("--control", metavar="NAME", default="", help="Compare the others with this group. "
                             "[default: all pairs]"),
@@ -41,12 +41,12 @@ _OPTIONS = {
     "paired": click.option("--paired/--unpaired", default=None, help="Whether the runs of one seed form a pair. "
                            "[default: as the seeds show]"),
     "scores": click.option(
-        "--scores", metavar="WORST..TARGET", default="", help="Endpoints that are scores of 0 and of 1, for "
+        "--scores", metavar="WORST..TARGET", default="", help="Outcomes that are scores of 0 and of 1, for "
         "performance profiles and the optimality gap beside the verdict; of several tasks TASK=WORST..TARGET,…"),
     "figure": click.option("--figure", type=click.Path(path_type=Path), metavar="FILE.svg|png|pdf", help="Draw it; "
                            "replaces a file that is there."),
     "columns": click.option("--columns", metavar="OURS=THEIRS,…", default="", help="Columns that have other names, as "
-                            "in group=algorithm,endpoint=return."),
+                            "in group=algorithm,outcome=return."),
 }  # fmt: skip
 RULE = ("margin", "better", "unit", "label", "worst", "control", "alpha")
 
@@ -68,7 +68,7 @@ def columns_of(text: str) -> dict[str, str]:
     for part in text.split(",") if text else ():
         ours, equals, theirs = (piece.strip() for piece in part.partition("="))
         if not (equals and ours and theirs):
-            raise UsageError(f"--columns {text}: OURS=THEIRS, as in group=algorithm,endpoint=return")
+            raise UsageError(f"--columns {text}: OURS=THEIRS, as in group=algorithm,outcome=return")
         if ours in found:
             raise UsageError(f"--columns {text}: {ours} is named twice")
         found[ours] = theirs
@@ -78,7 +78,7 @@ def columns_of(text: str) -> dict[str, str]:
 def margin_of(told: str | None) -> str:
     """The margin as it was typed; nobody but the user knows it."""
     if told is None:
-        raise UsageError("--margin SIZE is needed: the smallest difference worth acting on, in the endpoint's unit")
+        raise UsageError("--margin SIZE is needed: the smallest difference worth acting on, in the outcome's unit")
     return told
 
 
@@ -113,6 +113,6 @@ def seeds_of(text: str) -> tuple[str, ...]:
     first, last = (whole_number(end) for end in text.split("..", 1))
     if first is None or last is None or first > last:
         raise UsageError(f"--seeds {text}: FIRST..LAST, as in 0..19, or a list, as in 3,5,8")
-    if last - first >= MOST_REPLICATES:
-        raise UsageError(f"--seeds {text}: {MOST_REPLICATES} at most")
+    if last - first >= MOST_SEEDS:
+        raise UsageError(f"--seeds {text}: {MOST_SEEDS} at most")
     return tuple(map(str, range(first, last + 1)))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _OF_ONE = {
     "detach": "start it in a terminal that stays, as within tmux or nohup",
     "calibration": "it is of one task",
-    "appraisal": "it is of one task",
+    "reward_audit": "it is of one task",
 }
 
 

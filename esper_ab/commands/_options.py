@@ -13,7 +13,7 @@ from esper_ab.contracts import catalog
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 ARGUMENTS = "esper_ab.arguments"
-MOST_REPLICATES = 10_000  # that a command reckons with before there are runs
+MOST_SEEDS = 10_000  # that a command reckons with before there are runs
 _LIST_FLAGS = ("slots", "devices")  # their values may be several words
 
 
@@ -61,19 +61,20 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "episodes": _takes("N", "Training episodes per run. [default: 3; of Gymnasium 50]", type=int),
     "steps": _takes("N", "Host epochs, and decisions, per episode. [default: 25; of Gymnasium at most 1000]", type=int),
     "n_envs": _takes("N", "Environments per run. [default: 4; of Gymnasium 8]", type=int),
-    "replicates": _takes("N|auto", "Repetitions; 6 are the least that can carry a verdict. auto: as many as it takes, "
+    "seeds": _takes("N|auto", "Repetitions; 6 are the least that can carry a verdict. auto: as many as it takes, "
                          "up to --max. [default: 6]"),
-    "max": _takes("N", "With --replicates auto: the most.", type=click.IntRange(min=1)),
-    "looks": _takes("N,N,…", "Replicates at the interim looks. [default: 10,14,20 of 20; one below 16]"),
+    "max": _takes("N", "With --seeds auto: the most.", type=click.IntRange(min=1)),
+    "looks": _takes("N,N,…", "Seeds at the interim looks. [default: 10,14,20 of 20; one below 16]"),
     "no_early_stop": _switch("Go on with a comparison that is decided."),
     "futility": _takes("POWER", "Stop a comparison at an interim look that makes a difference of the margin unlikely. "
                        "Of such differences POWER (0.8) at least are not stopped. [default: off]", type=float),
     "control": _takes("NAME", "Compare the others with this group. [default: all pairs]"),
     "untested": _takes("A,B,…", "Groups that are measured and in no comparison."),
-    "exam": _switch("Judge every group that learns against --control, which does not: continue, revise or stop."),
-    "endpoint": _takes("evaluation|last-tenth|curve-mean", "What one run comes to. [default: evaluation]"),
+    "screening": _switch("Judge every group that learns against --control, which does not: continue, revise or stop."),
+    "outcome_over": _takes("evaluation|last-tenth|curve-mean", "What one run comes to. [default: evaluation]"),
     "alpha": _takes("P", "Error rate of the whole experiment. [default: 0.05]", type=float),
-    "eval_hosts": _takes("N|auto", "Hosts that each trained policy is evaluated on; auto: by a calibration, the number "
+    "eval_episodes": _takes("N|auto", "Episodes that each trained policy is evaluated in; auto: by a calibration, the "
+                                      "number "
                          "with the least variance x cost. [default: auto]"),
     "margin": _takes("SIZE", f"{_MARGIN}; of several tasks also TASK=SIZE,…. {_MARGIN_DEFAULT}", type=Margin()),
     "rng_seed": _takes("N", "Root of all randomness. [default: 0]", type=int),
@@ -84,10 +85,11 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "placement": _takes("auto|spread|share|alternate|sequence", "One run per device; or on one device a block's runs "
                         "side by side, in turn by episode, or one whole run after the other. [default: spread where "
                         "there are enough devices, else share]"),
-    "order": _takes("balanced|fixed|shuffled", "Which group takes which lane and place in the start order of a block. "
+    "order": _takes("balanced|fixed|shuffled", "Which group takes which device and place in the start order of a "
+                                               "block. "
                     "[default: balanced]"),
     "sync": _takes("lockstep|independent", "Whether runs wait for each other after every episode. [default: lockstep]"),
-    "share_observation_norm": _switch("The learners of a replicate normalise observations by the moments of all of "
+    "share_observation_norm": _switch("The learners of a seed normalise observations by the moments of all of "
                                       "them; couples the groups."),
     "threads": _takes("N", "CPU threads per worker, the same for all. [default: 1]", type=int),
     "amp": _takes("off|bf16|fp16|auto", "Precision of host training, for all groups; auto: by the devices. "
@@ -127,15 +129,15 @@ LAUNCHER_FLAGS = ("launcher", "transport", "ray_address", "ray_label", "ray_wait
 # Heading -> flags of an experiment, the ten first that people need first; what stands nowhere comes under "More".
 _SECTIONS = {
     "What most experiments need": (
-        "groups", "group", "set", "task", "episodes", "n_envs", "replicates", "margin", "devices", "dry_run",
+        "groups", "group", "set", "task", "episodes", "n_envs", "seeds", "margin", "devices", "dry_run",
     ),
     "What is trained": ("config", "data_dir", "slots", "steps", "rng_seed", "no_telemetry"),
     "Your own environment or trainer": (
         "trainer", "outcome", "outcome_better", "outcome_unit", "outcome_range", "rehearsal",
     ),
     "What is compared, and by which rule": (
-        "max", "looks", "no_early_stop", "futility", "control", "untested", "exam", "endpoint", "alpha",
-        "grid", "scores", "eval_hosts", "unpaired", "calibration", "appraisal", "fail_unless",
+        "max", "looks", "no_early_stop", "futility", "control", "untested", "screening", "outcome_over", "alpha",
+        "grid", "scores", "eval_episodes", "unpaired", "calibration", "reward_audit", "fail_unless",
     ),
     "Where it runs": (
         "devices_per_run", "max_parallel", "placement", "order", "sync", "share_observation_norm", "threads", "amp",

@@ -1,4 +1,4 @@
-"""`esper-ab calibrate`: one condition against itself (A/A), to see what chance alone does on this task and machine."""
+"""`esper-ab calibrate`: one group against itself (A/A), to see what chance alone does on this task and machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._launcher import launcher_of
-from esper_ab.commands._options import ARGUMENTS, MOST_REPLICATES, ExperimentCommand, experiment_options
+from esper_ab.commands._options import ARGUMENTS, MOST_SEEDS, ExperimentCommand, experiment_options
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.kinds import ENV_REWARD, GYMNASIUM, kind_of_task
 from esper_ab.contracts.regular_file import read_regular
@@ -20,7 +20,7 @@ from esper_ab.settings.flags import parse_flags
 from esper_ab.settings.parse import read_toml
 
 _OWN = (
-    "groups", "group", "replicates", "max", "looks", "no_early_stop", "futility", "control", "untested", "exam",
+    "groups", "group", "seeds", "max", "looks", "no_early_stop", "futility", "control", "untested", "screening",
     "unpaired", "order",
 )  # decided here
 _NO_MARGIN = 1.0  # of an A/A plan where nobody has named one: it decides nothing, and gives way to what was found
@@ -35,11 +35,11 @@ _NO_MARGIN = 1.0  # of an A/A plan where nobody has named one: it decides nothin
               "controller; shaped, and in Gymnasium env, unless it is named. With --trainer there is none.")
 @click.option("--runs", type=click.IntRange(min=LEAST_RUNS), default=20, show_default=True, metavar="N",
               help="How often it is trained, each time on its own randomness; an even number.")
-@click.option("--replicates", type=click.IntRange(1, MOST_REPLICATES), default=10, show_default=True, metavar="R",
+@click.option("--seeds", type=click.IntRange(1, MOST_SEEDS), default=10, show_default=True, metavar="R",
               help="Of the experiment planned later: the rules are tried for it.")
 @experiment_options(without=_OWN, one_task=True)
-def command(mode: str | None, runs: int, replicates: int, **options: Any) -> None:
-    """Train one condition again and again, and show how often each rule would find a difference in it.
+def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
+    """Train one group again and again, and show how often each rule would find a difference in it.
 
     Interrupted, it goes on when the same command is given again with --name.
     """
@@ -60,7 +60,7 @@ def command(mode: str | None, runs: int, replicates: int, **options: Any) -> Non
     typed = click.get_current_context().meta[ARGUMENTS]
     again = shell_command("calibrate", *typed, *(("--name", planned.experiment_dir.name) if planned.generated else ()))
     named = _names_margin(options, planned)
-    found = calibrate(planned, launcher, replicates, named=named, watched=watched, again=again)
+    found = calibrate(planned, launcher, seeds, named=named, watched=watched, again=again)
     file = calibration_file(planned.experiment_dir)
     if options["json"]:
         click.echo(read_regular(file).decode().strip())
@@ -83,7 +83,7 @@ def _condition(mode: str | None, options: dict[str, Any]) -> str:
     """Return what both groups are, as --groups has it: "=shaped", or nothing where the training is the user's own."""
     if _said("trainer", options):
         if mode is not None:
-            raise UsageError(f"--mode {mode}: of a trainer the condition is its settings, as in --set trainer.lr=1e-3")
+            raise UsageError(f"--mode {mode}: of a trainer the group is its settings, as in --set trainer.lr=1e-3")
         return ""
     gym = kind_of_task(_said("task", options) or "") == GYMNASIUM
     return f"={mode or (ENV_REWARD if gym else 'shaped')}"
@@ -99,7 +99,7 @@ def _plan(
         raise UsageError(f"--mode {mode}: one reward mode or controller, as in --mode shaped")
     pairs, condition = str(runs // 2), _condition(mode, options)
     own = {
-        "groups": f"a{condition},b{condition}", "replicates": pairs, "looks": pairs, "no_early_stop": True,
+        "groups": f"a{condition},b{condition}", "seeds": pairs, "looks": pairs, "no_early_stop": True,
         "unpaired": True,
     }  # fmt: skip
     own_task = _said("trainer", options) or kind_of_task(_said("task", options) or "") == GYMNASIUM

@@ -12,10 +12,10 @@ from esper_ab.commands._exit_status import STATUSES, epilog, invoke, leaving
 # Heading -> name of a command and, with _ for -, of its module -> its help in one line: `--help` imports none of them.
 SECTIONS = {
     "Train and compare": {
-        "launch": "Train one policy per group and replicate on paired randomness, and compare the groups.",
+        "launch": "Train one policy per group and seed on paired randomness, and compare the groups.",
         "run": "Run the experiment that FILE declares and compare its variants.",
         "resume": "Go on with EXPERIMENT, however it was stopped, from its journal and checkpoints.",
-        "extend": "Add replicates to a finished EXPERIMENT.",
+        "extend": "Add seeds to a finished EXPERIMENT.",
         "stop": "End EXPERIMENT in order, as Ctrl-C does, and wait until it has ended.",
         "slurm-script": "Print a script for sbatch that launches an experiment, and resumes it wherever it was "
                         "interrupted.",
@@ -29,21 +29,21 @@ SECTIONS = {
         "query": "Answer a question about EXPERIMENT in SQL.",
         "export": "Write the tables of EXPERIMENT as CSV or Parquet files.",
         "compare": "Compare the groups of several experiment directories, or of a CSV file; exploratory.",
-        "judge": "Hold endpoints of runs made elsewhere to PLAN, and say what was not followed.",
+        "judge": "Hold outcomes of runs made elsewhere to PLAN, and say what was not followed.",
         "track": "Fill trackers with what EXPERIMENT has recorded: Weights & Biases or TensorBoard.",
     },
     "Before an experiment": {
         "doctor": "Look at devices, driver, cores, memory, disk, limits and packages; each diagnosis has its remedy.",
         "init": "Write an experiment file that runs as it is, with every setting and its default as a comment.",
-        "power": "Show the smallest difference that R replicates resolve, and the replicates that a margin needs.",
+        "power": "Show the smallest difference that R seeds resolve, and the seeds that a margin needs.",
         "design": "Write a plan for runs that are made elsewhere: comparisons, looks and bounds, before the first run.",
-        "calibrate": "Train one condition again and again, and show how often each rule would find a difference in it.",
+        "calibrate": "Train one group again and again, and show how often each rule would find a difference in it.",
         "rewards": "Show what rewards pay for known behaviours, and what it costs to choose by them, before training.",
         "heuristic": "Grow hosts by the heuristic controller alone, and count what it does in each slot.",
         "fetch": "Download what TASK needs (cifar10), verified by size and checksum.",
     },
     "Afterwards": {
-        "evaluate": "Evaluate saved policies, frozen with their normalisers, on fresh hosts.",
+        "evaluate": "Evaluate saved policies, frozen with their normalisers, in fresh episodes.",
         "fsck": "Verify EXPERIMENT's journal, policies and checkpoints; exit status 5 when something is damaged.",
         "gc": "Remove checkpoints, temporary files and console output of EXPERIMENT….",
     },
@@ -76,14 +76,14 @@ class _LazyGroup(click.Group):
 @click.group(
     cls=_LazyGroup, commands={name: click.Command(name, short_help=line) for name, line in TABLE.items()},
     epilog=epilog(
-        "esper-ab doctor", "esper-ab launch --groups shaped,simplified --replicates 10",
+        "esper-ab doctor", "esper-ab launch --groups shaped,simplified --seeds 10",
         "esper-ab report experiments/EXPERIMENT", statuses=STATUSES,
     ),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
 @click.version_option(package_name="esper-ab")
 def group() -> None:
-    """Which of these training conditions trains a better policy?"""
+    """Which of these training setups trains a better policy?"""
 
 
 def main() -> int:

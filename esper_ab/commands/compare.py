@@ -1,4 +1,4 @@
-"""`esper-ab compare`: what several experiments say together, or what endpoints from elsewhere say; exploratory."""
+"""`esper-ab compare`: what several experiments say together, or what outcomes from elsewhere say; exploratory."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _OF_BOTH = ("control", "alpha", "scores", "figure")  # flags that mean something
 @click.command(epilog=epilog(
     "esper-ab compare experiments/ONE experiments/OTHER", "esper-ab compare experiments/ONE experiments/OTHER --json",
     "esper-ab compare --csv results.csv --margin 2",
-    "esper-ab compare --csv results.csv --margin 25 --columns group=algorithm,endpoint=return",
+    "esper-ab compare --csv results.csv --margin 25 --columns group=algorithm,outcome=return",
 ))
 @click.argument("folders", metavar="[EXPERIMENT EXPERIMENT…]", nargs=-1, type=ExperimentDirectory())
-@click.option("--csv", "file", type=click.Path(path_type=Path), metavar="FILE", help="Endpoints of runs made "
-              "elsewhere: a header with group, seed (or pair, or run), endpoint, and where there are several task and "
+@click.option("--csv", "file", type=click.Path(path_type=Path), metavar="FILE", help="Outcomes of runs made "
+              "elsewhere: a header with group, seed (or pair, or run), outcome, and where there are several task and "
               "cluster; a row per run.")
 @external_options(*RULE, "rows", "paired", "scores", "columns", "figure")
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
@@ -35,9 +35,9 @@ def command(
 ) -> None:  # fmt: skip
     """Compare the groups of several experiment directories, or of a CSV file; exploratory.
 
-    Experiment directories must agree in task, budget, endpoint, margin, arithmetic, code, versions and rng seed; what
-    does not is named, with exit status 2. Groups with equal settings are one condition, and must have equal records.
-    Runs of one replicate form a pair.
+    Experiment directories must agree in task, budget, outcome, margin, arithmetic, code, versions and rng seed; what
+    does not is named, with exit status 2. Groups with equal settings are one group, and must have equal records.
+    Runs of one seed form a pair.
 
     In a CSV file the runs with one seed form a pair, in each task; pairs that share a cluster count as one. Where no
     seed is in two groups, or a column run stands in its place, runs form no pairs.

@@ -10,27 +10,26 @@ import click
 
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._external import RULE, external_options, margin_of, names_of, seeds_of
-from esper_ab.commands._options import MOST_REPLICATES
+from esper_ab.commands._options import MOST_SEEDS
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.plain_values import whole_number
 
 
 @click.command(epilog=epilog(
-    "esper-ab design --groups new,old --replicates 20 --margin 2",
+    "esper-ab design --groups new,old --seeds 20 --margin 2",
     "esper-ab design --groups new,old --seeds 100..119 --tasks Hopper,Walker --margin Hopper=200,Walker=300",
 ))
 @click.option("--groups", metavar="A,B,…", required=True, help="Names of what is compared, as the runs will have them.")
-@click.option("--replicates", type=click.IntRange(1, MOST_REPLICATES), metavar="N", help="Runs per group and task, at "
-              "most. [default: as many as --seeds]")
-@click.option("--seeds", metavar="FIRST..LAST|A,B,…", help="Seeds (or pairs) in the order in which they are run. "
-              "[default: 0 to N - 1]")
+@click.option("--seeds", metavar="N|FIRST..LAST|A,B,…", required=True, help="How many seeds, which are then called 0 "
+                                                                            "to "
+              "N - 1; or which seeds (or pairs), in the order in which they are run.")
 @click.option("--tasks", metavar="A,B,…", help="Tasks; there is a verdict on each and on their mean. [default: one, "
               "without a name]")
 @click.option("--cells", metavar="A,B,…", help="Settings of which each group is judged at its own best; with --choose.")
-@click.option("--choose", type=click.IntRange(0, MOST_REPLICATES), default=0, metavar="N", help="Seeds, the first "
-              "ones, on which cells are chosen; on top of --replicates.")
+@click.option("--choose", type=click.IntRange(0, MOST_SEEDS), default=0, metavar="N", help="Seeds, the first "
+              "ones, on which cells are chosen; on top of --seeds.")
 @external_options(*RULE)
-@click.option("--looks", metavar="N,N,…", help="Replicates at the interim looks. [default: 10,14,20 of 20; "
+@click.option("--looks", metavar="N,N,…", help="Seeds at the interim looks. [default: 10,14,20 of 20; "
               "one below 16]")
 @click.option("--no-early-stop", is_flag=True, help="Go on with a comparison that is decided.")
 @click.option("--futility", type=float, default=0.0, metavar="POWER", help="Stop a comparison at an interim look that "
@@ -42,7 +41,7 @@ from esper_ab.contracts.plain_values import whole_number
 def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
     """Write a plan for runs that are made elsewhere: comparisons, looks and bounds, before the first run.
 
-    `esper-ab judge` holds the endpoints to it.
+    `esper-ab judge` holds the outcomes to it.
     """
     margin = margin_of(asked["margin"])
     # Here, so that --help waits for no scipy.
@@ -73,15 +72,14 @@ def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
 
 
 def _seeds(asked: dict[str, Any]) -> tuple[str, ...]:
-    replicates = asked["replicates"]
-    if asked["seeds"] is None:
-        if replicates is None:
-            raise UsageError("--replicates N is needed, or --seeds: how many runs each group has at most")
-        return tuple(map(str, range(asked["choose"] + replicates)))
-    seeds = seeds_of(asked["seeds"])
-    if replicates not in (None, len(seeds) - asked["choose"]):
-        raise UsageError(f"--replicates {replicates}, but --seeds names {len(seeds) - asked['choose']} beside --choose")
-    return seeds
+    """Return the seeds that `--seeds` names; of a number the first ones, with those that choose on top."""
+    text = asked["seeds"]
+    if not text.isdecimal():
+        return seeds_of(text)
+    number = whole_number(text)
+    if number is None or not 1 <= number <= MOST_SEEDS:
+        raise UsageError(f"--seeds {text}: from 1 to {MOST_SEEDS}")
+    return tuple(map(str, range(asked["choose"] + number)))
 
 
 def _looks(text: str | None) -> tuple[int, ...]:
@@ -89,5 +87,5 @@ def _looks(text: str | None) -> tuple[int, ...]:
         return ()
     found = [whole_number(part) for part in names_of(text)]
     if None in found:
-        raise UsageError(f"--looks {text}: numbers of replicates, as in 10,14,20")
+        raise UsageError(f"--looks {text}: numbers of seeds, as in 10,14,20")
     return tuple(one for one in found if one is not None)

@@ -24,30 +24,32 @@ from esper_ab.journal.load import load
 
 @click.command(epilog=epilog(
     "esper-ab evaluate experiments/EXPERIMENT/policies/shaped/*.pt",
-    "esper-ab evaluate experiments/EXPERIMENT/policies/shaped/0.pt --rng-seed 7 --hosts 64",
+    "esper-ab evaluate experiments/EXPERIMENT/policies/shaped/0.pt --rng-seed 7 --episodes 64",
 ))  # fmt: skip
 @click.argument("policies", metavar="POLICY…", nargs=-1, required=True, type=click.Path())
-@click.option("--hosts", type=click.IntRange(1), metavar="N", help="Hosts to grow. [default: as in the run]")
-@click.option("--rng-seed", type=click.IntRange(min=0), metavar="N", help="Other hosts and other draws. [default: "
+@click.option("--episodes", "eval_episodes", type=click.IntRange(1), metavar="N", help="Episodes to play. [default: as "
+                                                                                       "in the run]")
+@click.option("--rng-seed", type=click.IntRange(min=0), metavar="N", help="Other draws. [default: "
               "the run's own, which repeats it, on the kind of device it had]")
-@click.option("--device", default="cpu", show_default=True, metavar="NAME", help="For the hosts: cpu, or a GPU as "
+@click.option("--device", default="cpu", show_default=True, metavar="NAME", help="For the environments: cpu, or a GPU "
+                                                                                 "as "
               "plans name it.")
 @click.option("--import", "importable", multiple=True, metavar="MODULE", help="Let a policy for "
               "gym:MODULE:ID import this installed module. No other code that a policy names is run.")
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
 def command(
-    policies: tuple[str, ...], hosts: int | None, rng_seed: int | None, device: str, importable: tuple[str, ...],
-    json: bool,
+    policies: tuple[str, ...], eval_episodes: int | None, rng_seed: int | None, device: str, importable: tuple[str,
+    ...], json: bool,
 ) -> int:  # fmt: skip
-    """Evaluate saved policies, frozen with their normalisers, on fresh hosts.
+    """Evaluate saved policies, frozen with their normalisers, in fresh episodes.
 
-    POLICY is a file such as EXPERIMENT/policies/GROUP/REPLICATE.pt.
+    POLICY is a file such as EXPERIMENT/policies/GROUP/SEED.pt.
     """
     check_whole(policies)
     for line in describe_other_code(policies):
         click.echo(f"warning: {visible_line(line)}", err=True)
     arguments = ["--device", device]
-    arguments += [] if hosts is None else ["--hosts", str(hosts)]
+    arguments += [] if eval_episodes is None else ["--episodes", "eval_episodes", str(eval_episodes)]
     arguments += [] if rng_seed is None else ["--rng-seed", str(rng_seed)]
     arguments += [f"--import={module}" for module in importable]
     arguments += ["--json"] if json else []

@@ -1,4 +1,4 @@
-"""`esper-ab extend`: more replicates for a finished experiment, under the stricter rule that this costs."""
+"""`esper-ab extend`: more seeds for a finished experiment, under the stricter rule that this costs."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from esper_ab.report.build import printed
 
 
 @click.command(epilog=epilog(
-    "esper-ab extend experiments/EXPERIMENT --replicates 20 --dry-run",
-    "esper-ab extend experiments/EXPERIMENT --replicates 20 --detach",
+    "esper-ab extend experiments/EXPERIMENT --seeds 20 --dry-run",
+    "esper-ab extend experiments/EXPERIMENT --seeds 20 --detach",
 ))  # fmt: skip
 @click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
-@click.option("--replicates", type=click.IntRange(min=1), required=True, metavar="N", help="How many in all.")
+@click.option("--seeds", type=click.IntRange(min=1), required=True, metavar="N", help="How many in all.")
 @shared_options(*LAUNCHER_FLAGS)
 @click.option("--dry-run", is_flag=True, help="Print what would be added and by which rule, and stop.")
 @allow_changed_code
 @shared_options("quiet", "json")
 @detach_flag
-def command(experiment_dir: Path, replicates: int, dry_run: bool, detach: bool, **options: Any) -> None:
-    """Add replicates to a finished EXPERIMENT.
+def command(experiment_dir: Path, seeds: int, dry_run: bool, detach: bool, **options: Any) -> None:
+    """Add seeds to a finished EXPERIMENT.
 
     The stricter rule of an extended plan then holds for what is undecided.
     """
@@ -39,7 +39,7 @@ def command(experiment_dir: Path, replicates: int, dry_run: bool, detach: bool, 
     from esper_ab.execution.going_on import extend_run, preview
 
     quiet, json, allowed = options["quiet"], options["json"], options["allow_changed_code"]
-    shown = preview(experiment_dir, replicates, allow_changed_code=allowed)
+    shown = preview(experiment_dir, seeds, allow_changed_code=allowed)
     if not json:
         click.echo(shown)
     elif dry_run:
@@ -47,10 +47,10 @@ def command(experiment_dir: Path, replicates: int, dry_run: bool, detach: bool, 
     if dry_run:
         return
     if detach:
-        detach_command("extend", experiment_dir, "--replicates", str(replicates), options=options)
+        detach_command("extend", experiment_dir, "--seeds", str(seeds), options=options)
         return
     outlive_terminal(experiment_dir)
     launcher = launcher_of(options)
     watched = not (quiet or json)
-    extend_run(experiment_dir, replicates, launcher, watched=watched, allow_changed_code=allowed)
+    extend_run(experiment_dir, seeds, launcher, watched=watched, allow_changed_code=allowed)
     click.echo(printed(write_report(experiment_dir), "json" if json else "brief"))

@@ -26,7 +26,7 @@ from esper_ab.live.console import CONSOLE_NAME
 from esper_ab.live.status import state_of
 from esper_ab.stats.text import counted
 
-_DEPTH = 3  # of a checkpoint below the folder: GROUP/REPLICATE/MILESTONE.pt
+_DEPTH = 3  # of a checkpoint below the folder: GROUP/SEED/MILESTONE.pt
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,7 +26,7 @@ from esper_ab.contracts.shell_command import shell_command
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.parse import DEFAULT_GROUPS
 
-_SET = ("task", "episodes", "steps", "n_envs", "replicates")  # written out with their defaults; the others are comments
+_SET = ("task", "episodes", "steps", "n_envs", "seeds")  # written out with their defaults; the others are comments
 _FLAGS = {"arithmetic.kernel": "kernel", "arithmetic.threads": "threads"}  # key -> flag, if they differ
 _SIGNS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 _NAME_CHARS = 128  # of an experiment directory
@@ -87,12 +87,12 @@ def toml_file(name: str = "") -> str:
 def python_file(name: str) -> str:
     """A Python experiment file, in which `esper-ab run` finds `experiment`; every setting is a comment in it."""
     rows = list(_experiment_rows())
-    settings = [line for row in rows if row[0] not in ("name", "replicates") for line in _python_lines(*row)]
+    settings = [line for row in rows if row[0] not in ("name", "seeds") for line in _python_lines(*row)]
     for section, struct in _sections(GroupSettings):
         settings += [f"# {(struct.__doc__ or '').splitlines()[0]}"]
         settings += [line for key, *row in _rows(struct) for line in _python_lines(f"{section}.{key}", *row)]
     variants = [f'.add_variant("{group}", reward="{group}")' for group in DEFAULT_GROUPS]
-    runs = next(value for key, value, _ in rows if key == "replicates")
+    runs = next(value for key, value, _ in rows if key == "seeds")
     return "\n".join((
         '"""An experiment of esper-ab: `esper-ab run` with this file runs it.', "",
         "Every setting is here with its default; remove the # in front of one to change it.", '"""', "",
@@ -106,7 +106,7 @@ def python_file(name: str) -> str:
 def _about_groups() -> tuple[str, ...]:
     rewards, controllers = catalog.names("workers.rewards"), catalog.names("workers.controllers")
     return (
-        f"One group per condition. Reward modes: {', '.join(rewards)}.",
+        f"One group per training setup. Reward modes: {', '.join(rewards)}.",
         f"Controllers that do not learn: {', '.join(controllers)}.",
     )
 

@@ -1,4 +1,4 @@
-"""`esper-ab judge`: endpoints of runs made elsewhere, held to the plan of `esper-ab design`."""
+"""`esper-ab judge`: outcomes of runs made elsewhere, held to the plan of `esper-ab design`."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from esper_ab.joint.directory import refuse_joint
 def command(
     plan_file: Path, files: tuple[str, ...], columns: str, json: bool, requirements: tuple[str, ...], **shown: Any
 ) -> None:
-    """Hold endpoints of runs made elsewhere to PLAN, and say what was not followed.
+    """Hold outcomes of runs made elsewhere to PLAN, and say what was not followed.
 
-    FILE is a CSV file whose header has group, seed (or pair), endpoint and, where the plan has tasks, task; a row per
-    run, and an empty endpoint for a run that failed. In its place there may be an experiment directory, or one per
+    FILE is a CSV file whose header has group, seed (or pair), outcome and, where the plan has tasks, task; a row per
+    run, and an empty outcome for a run that failed. In its place there may be an experiment directory, or one per
     task. A look is taken as soon as all runs that it asks for are there.
     """
     # Here, so that --help waits for no scipy.

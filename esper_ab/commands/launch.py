@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 @click.command(
     cls=ExperimentCommand,
     epilog=epilog(
-        "esper-ab launch --groups shaped,simplified,wait --replicates 10",
+        "esper-ab launch --groups shaped,simplified,wait --seeds 10",
         "esper-ab launch --groups shaped --group fast:ppo.lr=3e-3 --dry-run",
         "esper-ab launch --config experiment.toml --detach",
-        "esper-ab launch --replicates auto --max 20 --devices cuda:0 cuda:1",
+        "esper-ab launch --seeds auto --max 20 --devices cuda:0 cuda:1",
     ),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
 @experiment_options()
 @click.option("--calibration", type=click.Path(path_type=Path), metavar="FILE", help="What `esper-ab calibrate` wrote: "
               "how much runs differ by chance.")
-@click.option("--appraisal", type=click.Path(path_type=Path), metavar="FILE", help="What `esper-ab rewards` wrote: "
+@click.option("--reward-audit", type=click.Path(path_type=Path), metavar="FILE", help="What `esper-ab rewards` wrote: "
               "the journal and the report include it, for the groups' rewards.")
 @click.option("--grid", multiple=True, metavar="KEY=V1,V2,…", help="Ask over a grid: every group runs at every value, "
               "and the answer is on the mean over them. Repeatable: all combinations.")
@@ -53,9 +53,9 @@ if TYPE_CHECKING:
 @click.option("--detach", is_flag=True, help="Go on without this terminal; `esper-ab attach` shows it, `esper-ab stop` "
               "ends it.")
 def command(**options: Any) -> None:
-    """Train one policy per group and replicate on paired randomness, and compare the groups.
+    """Train one policy per group and seed on paired randomness, and compare the groups.
 
-    The groups of a replicate train at the same time.
+    The groups of a seed train at the same time.
     """
     # Here, so that --help waits for no plan.
     from esper_ab.commands._launcher import launcher_of
@@ -115,11 +115,12 @@ def _detach(planned: execution.PlannedExperiment, *, as_json: bool) -> None:
 def load_known(options: dict[str, Any]) -> execution.Beforehand:
     """What the files that are named say; nothing without a file."""
     from esper_ab.execution import experiment as execution  # as in `command`
-    from esper_ab.execution.appraisal import load_appraisal
+    from esper_ab.execution.reward_audit import load_reward_audit
 
-    path = options["appraisal"]
+    path = options["reward_audit"]
     return execution.Beforehand(
-        calibration=_load_calibration(options["calibration"]), appraisal=None if path is None else load_appraisal(path)
+        calibration=_load_calibration(options["calibration"]),
+        reward_audit=None if path is None else load_reward_audit(path)
     )
 
 

@@ -35,7 +35,7 @@ _SHOWN = 8  # names in an error
 def command(experiment_dir: Path, name: str, follow: bool, json: bool) -> None:
     """Print the logs of EXPERIMENT: of one run, of a worker between runs, of the console, or all.
 
-    A run is named GROUP/REPLICATE, a worker as in w00, the console `console`; without a name all logs are printed.
+    A run is named GROUP/SEED, a worker as in w00, the console `console`; without a name all logs are printed.
     """
     viewer = Viewer(experiment_dir)
     known = sources(experiment_dir, viewer.history)

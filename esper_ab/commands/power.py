@@ -1,4 +1,4 @@
-"""`esper-ab power`: what a number of replicates can resolve and what a margin asks for, before anything is spent."""
+"""`esper-ab power`: what a number of seeds can resolve and what a margin asks for, before anything is spent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._experiment_directory import ExperimentDirectory
-from esper_ab.commands._options import MOST_REPLICATES
+from esper_ab.commands._options import MOST_SEEDS
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import LARGEST
 from esper_ab.design.design import LEAST_KEPT
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 
 @click.command(epilog=epilog(
-    "esper-ab power --sd-run 3.5 --margin 2 --replicates 10",
+    "esper-ab power --sd-run 3.5 --margin 2 --seeds 10",
     "esper-ab power --experiment experiments/EXPERIMENT --margin 1 --comparisons 3",
 ))
-@click.option("--sd-run", type=float, metavar="SD", help="Standard deviation of runs of one condition, in "
+@click.option("--sd-run", type=float, metavar="SD", help="Standard deviation of runs of one group, in "
               "the unit of the outcome.")
 @click.option("--calibration", type=click.Path(path_type=Path), metavar="FILE", help="Take it from a calibration.json.")
 @click.option("--experiment", type=ExperimentDirectory(), metavar="EXPERIMENT", help="Take it, and the pair "
               "correlation, from the pairs of an earlier experiment directory.")
 @click.option("--rho", type=float, metavar="R", help="Correlation of the two runs of a pair. [default: of EXPERIMENT; "
               "else a column each for 0, 0.3, 0.6]")
-@click.option("--replicates", type=click.IntRange(1, MOST_REPLICATES), default=10, show_default=True, metavar="R",
+@click.option("--seeds", type=click.IntRange(1, MOST_SEEDS), default=10, show_default=True, metavar="R",
               help="Of the plan in question.")
 @click.option("--margin", type=float, metavar="SIZE", help="The smallest difference worth acting on, in the "
               "unit of the outcome. [default: that of FILE or EXPERIMENT]")
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
               "experiment.")
 @click.option("--comparisons", type=click.IntRange(1, LARGEST), default=1, show_default=True, metavar="M",
               help="Comparisons that share it.")
-@click.option("--positions/--no-positions", default=None, help="Whether lane and start order can matter, as a plan "
+@click.option("--positions/--no-positions", default=None, help="Whether device and start order can matter, as a plan "
               "says (--dry-run). [default: as in EXPERIMENT; else they can]")
 @click.option("--futility", type=float, default=0.0, metavar="POWER", help="What stops for futility that keep POWER "
               "(0.8) at the margin would cost and save. [default: off]")
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
 def command(**options: Any) -> None:
-    """Show the smallest difference that R replicates resolve, and the replicates that a margin needs.
+    """Show the smallest difference that R seeds resolve, and the seeds that a margin needs.
 
     Both are for a power of 80 %.
     """
@@ -62,7 +62,7 @@ def command(**options: Any) -> None:
         margin=options["margin"] or margin, alpha=options["alpha"], comparisons=options["comparisons"],
         positions_matter=_positions_matter(options), futility=options["futility"],
     )  # fmt: skip
-    found = answer(known, options["replicates"], question)
+    found = answer(known, options["seeds"], question)
     click.echo(msgspec.json.encode(found) if options["json"] else power_text(found))
 
 

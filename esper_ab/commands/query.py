@@ -27,7 +27,7 @@ from esper_ab.query.sql import LIMIT_S, query_csv, query_json, query_text
 def command(experiment_dir: Path, sql: str, json: bool, csv: bool, limit_s: float) -> None:
     """Answer a question about EXPERIMENT in SQL.
 
-    The views are runs, episodes, env_episodes, evaluations, ppo_updates, seed_events and ledger.
+    The views are runs, episodes, env_episodes, evaluations, ppo_updates, seed_events and incidents.
     """
     if json and csv:
         raise click.UsageError("--json and --csv exclude each other")

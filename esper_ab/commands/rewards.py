@@ -8,17 +8,17 @@ from typing import Any
 import click
 
 from esper_ab.commands._exit_status import epilog
-from esper_ab.contracts.appraisal import AppraisalQuestion
-from esper_ab.execution import appraisal as execution
-from esper_ab.settings.appraisal import KERNELS, make_question
+from esper_ab.contracts.reward_audit import RewardAuditQuestion
+from esper_ab.execution import reward_audit as execution
 from esper_ab.settings.assignments import read_assignment
+from esper_ab.settings.reward_audit import KERNELS, make_question
 
-_DEFAULT = AppraisalQuestion(rewards=())
+_DEFAULT = RewardAuditQuestion(rewards=())
 
 
 @click.command(epilog=epilog(
     "esper-ab rewards", "esper-ab rewards shaped mine.py:reward --task digits --schedules 128",
-    "esper-ab rewards simplified --set reward.pbrs_weight=0.1 --out appraisals/weaker-potential",
+    "esper-ab rewards simplified --set reward.pbrs_weight=0.1 --out reward-audits/weaker-potential",
 ))  # fmt: skip
 @click.argument("rewards", metavar="[MODE | FILE:FUNCTION]…", nargs=-1)
 @click.option("--task", default=_DEFAULT.task, show_default=True, metavar="NAME",
@@ -43,7 +43,7 @@ _DEFAULT = AppraisalQuestion(rewards=())
 @click.option("--kernel", type=click.Choice(KERNELS), default=KERNELS[0], show_default=True,
               help="What trains hosts on a CPU; auto: the native kernel where it can be had.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Where the files go. [default: "
-              "appraisals/TASK-DIGEST]")
+              "reward-audits/TASK-DIGEST]")
 @click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
 def command(out: Path | None, json: bool, slots: str, assignments: tuple[str, ...], **options: Any) -> None:
     """Show what rewards pay for known behaviours, and what it costs to choose by them, before training.
@@ -55,18 +55,18 @@ def command(out: Path | None, json: bool, slots: str, assignments: tuple[str, ..
         assignments=[read_assignment(text, f"--set {text}") for text in assignments], **options,
     )
     # Here, so that --help waits for neither scipy nor matplotlib.
-    from esper_ab.analysis.appraisal import findings_of
+    from esper_ab.analysis.reward_audit import findings_of
     from esper_ab.live.console import waiting
-    from esper_ab.report.appraised import render_appraisal_page, render_appraisal_text
+    from esper_ab.report.audited_rewards import render_reward_audit_page, render_reward_audit_text
 
     if out is not None:
         execution.check_folder(out)
     with waiting("growing hosts by every behaviour"):
-        appraisal = execution.appraise(question)
-    found = findings_of(appraisal)
-    files = execution.save(appraisal, render_appraisal_page(found), out or execution.default_folder(appraisal))
+        reward_audit = execution.audit(question)
+    found = findings_of(reward_audit)
+    files = execution.save(reward_audit, render_reward_audit_page(found), out or execution.default_folder(reward_audit))
     if json:
-        click.echo(execution.encode(appraisal).decode().strip())
+        click.echo(execution.encode(reward_audit).decode().strip())
     else:
-        click.echo(f"{render_appraisal_text(found)}\nappraisal: {files.data}\npage: {files.page}")
+        click.echo(f"{render_reward_audit_text(found)}\nreward audit: {files.data}\npage: {files.page}")
 

@@ -26,7 +26,7 @@ _WARNING_S = 120  # before the time limit: to finish the barrier in progress
 
 @click.command(
     epilog=epilog(
-        "esper-ab slurm-script --nodes 2 --cores 4 --name digits --groups shaped,simplified --replicates 10",
+        "esper-ab slurm-script --nodes 2 --cores 4 --name digits --groups shaped,simplified --seeds 10",
         "esper-ab slurm-script --nodes 4 --cores 16 --gpus 8 --name big --sbatch --partition=gpu --task cifar10",
     ),
     context_settings={"ignore_unknown_options": True},

@@ -17,7 +17,7 @@ from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.process_start import process_started
 from esper_ab.contracts.shell_command import shell_command
-from esper_ab.journal.events import Ledger
+from esper_ab.journal.events import Incident
 from esper_ab.journal.file import JOURNAL_NAME, Reading
 from esper_ab.journal.lock import Holder, holder
 from esper_ab.journal.tail import follow
@@ -104,4 +104,4 @@ def _interrupt(process: psutil.Process) -> None:
 
 def _heeded(reading: Reading) -> bool:
     """Whether the journal has recorded an interrupt since `reading` was last read."""
-    return any([isinstance(event, Ledger) and event.category == "interrupted" for event in reading])
+    return any([isinstance(event, Incident) and event.category == "interrupted" for event in reading])

@@ -14,7 +14,8 @@ _READERS: dict[tuple[str, ...], tuple[str, ...]] = {  # beginnings of keys, the 
     ("gym.", "reward.params"): (GYMNASIUM,),
     ("rehearsal", "trainer_folder", "outcome_unit"): (TRAINER,),
     ("outcome",): (GYMNASIUM, TRAINER),
-    ("growth.", "reward.", "policy.bias_", "controller.schedule", "slots", "data_dir", "exam", "arithmetic.kernel"):
+    ("growth.", "reward.", "policy.bias_", "controller.schedule", "slots", "data_dir", "screening",
+    "arithmetic.kernel"):
         (GROWTH,),
 }  # fmt: skip
 

@@ -20,7 +20,7 @@ Unit = Annotated[str, Meta(max_length=20, pattern=_PRINTABLE)]
 # Names of columns and numbers that every experiment has; a measure of one of these would hide them.
 RESERVED = frozenset((
     "run", "group_id", "replicate", "reward_mode", "controller", "lane", "episode", "recorded_at", "env", "device",
-    "steps", "outcome", "greedy", "endpoint", "reward_sum", "failed", "total_s", "train_s", "validate_s", "decide_s",
+    "steps", "outcome", "greedy", "evaluated", "reward_sum", "failed", "total_s", "train_s", "validate_s", "decide_s",
     "update_s", "digest", "actions", "rewards", "policy_file", "entropy_change", "training_area",
 ))  # fmt: skip
 

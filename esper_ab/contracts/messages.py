@@ -58,7 +58,7 @@ class RunSpec(Message, frozen=True, kw_only=True, tag="RunSpec"):
     n_envs: int
     episodes: int
     steps: int  # decisions per episode = host epochs
-    eval_hosts: int  # grown by the trained policy's sampled actions; contracts/evaluation.py deals them out
+    eval_episodes: int  # grown by the trained policy's sampled actions; contracts/evaluation.py deals them out
     eval_reward_modes: tuple[str, ...]  # computed on every evaluation episode
     env_devices: tuple[str, ...]  # device of env i, length n_envs
     settings: GroupSettings

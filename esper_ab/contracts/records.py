@@ -1,7 +1,7 @@
 """Facts about finished work, as workers report them and the journal keeps them.
 
 Outcome and measures may be compared between groups. Rewards may not: each mode has its own scale.
-Floats are finite or None: a worker replaces a non-finite number by None and reports that (`failed`, ledger).
+Floats are finite or None: a worker replaces a non-finite number by None and reports that (`failed`, incidents).
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class Checkpoint(Record, frozen=True, kw_only=True):
     size_bytes: int
 
 
-class EvaluatedHost(Record, frozen=True, kw_only=True):
+class EvaluatedEpisode(Record, frozen=True, kw_only=True):
     """One environment's evaluation episode with the frozen policy."""
 
     episode: Index
@@ -157,7 +157,7 @@ class EvaluationRecord(Record, frozen=True, kw_only=True):
     """The evaluation of one run's last policy, frozen with its normaliser, on rng paths shared by all groups."""
 
     run: RunRef
-    hosts: tuple[EvaluatedHost, ...]
+    episodes: tuple[EvaluatedEpisode, ...]
     policy_file: FileBelow  # relative to the experiment directory
     policy_sha256: str
     timing: Timing

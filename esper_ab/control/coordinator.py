@@ -19,7 +19,7 @@ from esper_ab.control.event_sink import EventSink
 from esper_ab.control.fleet import LOG_LINES, Fleet, WorkerHandle, ending
 from esper_ab.control.hub import BadMessage, Hub, Incoming, Readable, Received
 from esper_ab.control.rules import commands
-from esper_ab.control.rules.ledger_entries import LAST_WORDS_LINES
+from esper_ab.control.rules.incidents import LAST_WORDS_LINES
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.control.rules.machine import CTRL_C, LAST_WORDS_S, ExperimentMachine
 from esper_ab.control.signals import CaughtSignals

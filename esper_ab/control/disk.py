@@ -17,7 +17,7 @@ from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.control.signals import CaughtSignals
-from esper_ab.journal.events import Ledger
+from esper_ab.journal.events import Incident
 
 PHASE = "disk full"  # of the sign of life of a worker that has no room for a checkpoint
 _TRY_S = 1.0
@@ -44,7 +44,7 @@ class DiskSpaceWait:
         finally:
             self._signals = None
 
-    def await_for(self, write: Callable[[], None]) -> Ledger | None:
+    def await_for(self, write: Callable[[], None]) -> Incident | None:
         """Call `write` until it finds room; an entry about the wait, if there was one.
 
         DiskFull after the limit, Interrupted on Ctrl-C or SIGTERM; JournalError, which no waiting mends, at once.
@@ -73,7 +73,7 @@ class DiskSpaceWait:
         self._tell(f"there is room again after {paused_s:.0f} s: going on")
         return _entry("", paused_s, "the journal")
 
-    def note(self, progress: Progress) -> Ledger | None:
+    def note(self, progress: Progress) -> Incident | None:
         """Follow a worker's wait for room for a checkpoint; return an entry about the wait when the worker goes on.
 
         DiskFull when the wait lasts longer than the limit: the worker itself tries as long as nobody ends it.
@@ -88,7 +88,7 @@ class DiskSpaceWait:
             self._give_up()
         return None
 
-    def went_on(self, run: str) -> Ledger | None:
+    def went_on(self, run: str) -> Incident | None:
         """Wait no more for what a worker says of this run, for it has; return an entry if it did wait."""
         began = self._without.pop(run, None)
         if began is None:
@@ -120,7 +120,7 @@ class DiskSpaceWait:
         self._tell(f"{self._lack} for {what}: waiting up to {self._limit_s:.0f} s for some")
 
 
-def _entry(run: str, paused_s: float, what: str) -> Ledger:
-    """For the ledger: nothing was lost, and times of this stretch are longer."""
+def _entry(run: str, paused_s: float, what: str) -> Incident:
+    """For the list of incidents: nothing was lost, and times of this stretch are longer."""
     detail = f"paused for {paused_s:.1f} s: no room on the disk for {what}"
-    return Ledger(category="disk_full", run_name=run, episode=None, detail=detail)
+    return Incident(category="disk_full", run_name=run, episode=None, detail=detail)

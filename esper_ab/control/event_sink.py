@@ -15,7 +15,7 @@ from esper_ab.journal.events import (
     EpisodeRecorded,
     ExperimentEnded,
     ExperimentStarted,
-    Ledger,
+    Incident,
     RunEvaluated,
     RunReady,
 )
@@ -64,7 +64,7 @@ class EventSink:
         self._note(self._disk.await_for(self._journal.commit))
         self._observers.tell()
 
-    def _note(self, paused: Ledger | None) -> None:
+    def _note(self, paused: Incident | None) -> None:
         """What is said of a wait for room, once there is some."""
         if paused is not None:
             self.record(paused)
@@ -99,6 +99,6 @@ def _run_that_goes_on(event: AnyEvent) -> str:
             return record.run.name
         case RunReady(run=run):
             return run.name
-        case Ledger(category="worker_death" | "hung_worker" | "dropped_pair", run_name=name):
+        case Incident(category="worker_death" | "hung_worker" | "dropped_pair", run_name=name):
             return name
     return ""

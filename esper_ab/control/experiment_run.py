@@ -126,7 +126,7 @@ def check_resumable(experiment_dir: Path, history: History, *, allow_changed_cod
         remedy = f"`{shell_command('report', experiment_dir)}` shows it, and what to do next"
         raise UsageError(f"{experiment_dir}: the experiment is finished; {remedy}")
     if nothing_left(history):
-        raise UsageError(f"{experiment_dir}: every replicate was given up, none is left to resume; launch it anew")
+        raise UsageError(f"{experiment_dir}: every seed was given up, none is left to resume; launch it anew")
     if any(run.expected for run in history.runs.values()):
         check_code(experiment_dir, history, allowed=allow_changed_code)
 
@@ -205,11 +205,11 @@ def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: 
         except BaseException as error:
             hurried = fleet.stop(str(error).partition("\n")[0], _LEAVE_NOW_S, signals.ctrl_c)
             if hurried and isinstance(error, Interrupted) and error.in_order:
-                sink.record(events.Ledger(category="interrupted", run_name="", episode=None, detail=_FURTHER))
+                sink.record(events.Incident(category="interrupted", run_name="", episode=None, detail=_FURTHER))
                 error.args = (f"{error}; {_FURTHER}",)
             raise
         finally:
             if hub.unreported:
                 detail = f"{hub.unreported} more messages were refused; only the first of a kind are listed"
-                sink.record(events.Ledger(category="bad_message", run_name="", episode=None, detail=detail))
+                sink.record(events.Incident(category="bad_message", run_name="", episode=None, detail=detail))
         fleet.stop("the experiment is finished", _LEAVE_S, signals.ctrl_c)

@@ -1,6 +1,6 @@
-"""Estimates of chance from runs of one condition: their spread, their curves, the effect of device and order.
+"""Estimates of chance from runs of one group: their spread, their curves, the effect of device and order.
 
-Every run is of the same condition with its own randomness (A/A), so whatever differs between them is chance or place.
+Every run is of one group with its own randomness (A/A), so whatever differs between them is chance or place.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""calibration.json: the chance variation of one condition, tied to task, settings and code.
+"""calibration.json: the chance variation of one group, tied to task, settings and code.
 
-It applies only to an experiment that trains this condition in the same way; `check_belongs` verifies that.
+It applies only to an experiment that trains this group in the same way; `check_belongs` verifies that.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from esper_ab.design.calibration import FactorEffect, Intraclass, Spread
 from esper_ab.design.false_claims import FalseClaims
 from esper_ab.design.power import PowerTable
 from esper_ab.settings.differences import flat
-from esper_ab.settings.eval_hosts import EvaluationNoise
+from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 from esper_ab.settings.option_file import load_option_file
 from esper_ab.stats.text import significant
@@ -31,18 +31,18 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     schema: int
     mode: str  # reward mode or controller that was calibrated
-    circumstances: dict[str, str]  # must equal those of an experiment: task, horizon, endpoint, … as JSON
-    settings: dict[str, str]  # of the condition, every key
+    circumstances: dict[str, str]  # must equal those of an experiment: task, horizon, outcome, … as JSON
+    settings: dict[str, str]  # of the group, every key
     experiment: str  # plan digest of the runs
-    outcome: Measure  # that the endpoints are of
+    outcome: Measure  # that the outcomes are of
     versions: dict[str, str]
     code: dict[str, str]  # sources, commit, dirty
-    spread: Spread  # of the runs' endpoints
+    spread: Spread  # of the runs' outcomes
     autocorrelation: float | None  # lag 1, of the training outcome by episode within runs
     intraclass: Intraclass | None  # of the training outcome in the last episodes
-    effects: tuple[FactorEffect, ...]  # of device and start order on the endpoint
+    effects: tuple[FactorEffect, ...]  # of device and start order on the outcome
     deterministic: bool  # True: one replicate, run in two lanes on the same randomness, gave the same records
-    noise: EvaluationNoise | None  # of these runs; None where the endpoint is not of the evaluation, or has one host
+    noise: EvaluationNoise | None  # of these runs; None where the outcome is not of the evaluation, or has one episode
     planned: int  # replicates of the planned experiment
     replicates: int  # with which the rules were simulated: at most half the runs
     claims: tuple[FalseClaims, ...]
@@ -50,9 +50,11 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     margin_named: bool  # by the user or the task; if not, it is what `planned` uncorrelated pairs find with 80 % power
     power: tuple[PowerTable, ...]  # by pair correlation
 
-    def run_sd(self, hosts: int) -> float:
-        """Return the SD of endpoints of runs that are evaluated in `hosts` episodes each, in the outcome's unit."""
-        return self.spread.sd * (1.0 if self.noise is None else math.sqrt(self.noise.variance_times(hosts)))
+    def run_sd(self, eval_episodes: int) -> float:
+        """Return the SD of outcomes of runs that are evaluated in `eval_episodes` episodes each, in the outcome's
+        unit.
+        """
+        return self.spread.sd * (1.0 if self.noise is None else math.sqrt(self.noise.variance_times(eval_episodes)))
 
     @property
     def sentence(self) -> str:
@@ -76,7 +78,7 @@ def circumstances_of(experiment: ResolvedExperiment) -> dict[str, str]:
         "n_envs": experiment.n_envs,
         "episodes": experiment.episodes,
         "steps": experiment.steps,
-        "endpoint": experiment.endpoint,
+        "outcome": experiment.outcome_over,
         "arithmetic": experiment.arithmetic,
     }
     if experiment.share_observation_norm:  # never calibrated: independent runs cannot share a normaliser
@@ -95,7 +97,7 @@ def load_calibration(path: Path) -> Calibration:
 def check_belongs(
     calibration: Calibration, experiment: ResolvedExperiment, code: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """UsageError unless a group of the resolved `experiment` is the calibrated condition, trained in the same way.
+    """UsageError unless a group of the resolved `experiment` is the calibrated group, trained in the same way.
 
     Returns a note for the plan when `code`, the state of the code now, is not the one that calibrated; else none: an
     edit of a comment changes the code's hash, so this is for the reader to judge.
@@ -115,7 +117,7 @@ def check_belongs(
 
 
 def _apart(calibration: Calibration, group: Group) -> list[str]:
-    """Return one phrase per setting in which a group differs from the calibrated condition."""
+    """Return one phrase per setting in which a group differs from the calibrated group."""
     settings = flat(group)
     return [
         f"{key} was {there}, is {settings.get(key)} in {group.name}"

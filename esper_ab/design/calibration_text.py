@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 
 from esper_ab.design.calibration_file import Calibration
+from esper_ab.design.episodes_text import next_text, share_text
 from esper_ab.design.false_claims import FalseClaims
-from esper_ab.design.hosts_text import next_text, share_text
 from esper_ab.design.power_text import table_lines
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.text import digits_for
@@ -21,16 +21,18 @@ def calibration_text(found: Calibration) -> str:
     unit = f", {outcome.apart}" if outcome.apart else ""
     lines = [
         found.sentence,
-        f"Mean {outcome.label} {mean}; task {found.circumstances['task']}, endpoint {found.circumstances['endpoint']}.",
+        f"Mean {outcome.label} {mean}; task {found.circumstances['task']}, outcome "
+        f"{found.circumstances['outcome_over']}.",
         f"{_curve_sentence(found)}.",
         *_noise_lines(found),
         "",
         f"Device and start order (least squares, 95 % intervals{unit}):",
         *_effect_lines(found, digits),
         "",
-        "Determinism: two lanes on the same randomness gave the same records."
+        "Determinism: two devices with the same randomness gave the same records."
         if found.deterministic
-        else "Determinism: two lanes on the same randomness gave DIFFERENT records: pairs share less than they should.",
+        else "Determinism: two devices with the same randomness gave DIFFERENT records: pairs share less than they "
+        "should.",
         "",
         f"How often each rule finds a difference where there is none, with these runs dealt at random into two groups "
         f"of {found.replicates}{_fewer(found)}; 5 % is what a rule promises:",
@@ -53,9 +55,9 @@ def _margin_lines(found: Calibration) -> list[str]:
     margin = found.outcome.difference(f"{found.margin:g}")
     return [
         "",
-        f"No margin was named. {max(found.planned, LEAST_PAIRS)} replicates find a difference of {margin} with 80 % "
+        f"No margin was named. {max(found.planned, LEAST_PAIRS)} seeds find a difference of {margin} with 80 % "
         "power, if pairs turn out to share nothing. Name the smallest difference that is worth acting on; a margin far "
-        "below this one takes more replicates. The table is for this one.",
+        "below this one takes more seeds. The table is for this one.",
     ]
 
 

@@ -52,13 +52,13 @@ class Futility(Settings, frozen=True, kw_only=True):
 class Design(Settings, frozen=True, kw_only=True):
     """What an experiment compares, with which test, at which looks and bounds."""
 
-    endpoint: Literal["evaluation", "last-tenth", "curve-mean", "given"]  # given: of runs that were made elsewhere
+    outcome_over: Literal["evaluation", "last-tenth", "curve-mean", "given"]  # given: of runs that were made elsewhere
     test: Literal["t", "welch"]  # welch: of runs that form no pairs, made elsewhere and not planned
     alpha: float  # of the whole experiment
     margin: Positive  # in the unit of differences of the outcome
-    measures: TaskMeasures  # what is measured; the endpoints are of its outcome
+    measures: TaskMeasures  # what is measured; the outcomes are of its outcome
     comparisons: tuple[Contrast, ...]  # in the order in which they are reported
-    positions: int  # of a block's runs: lane and start order
+    positions: int  # of a block's runs: device and start order
     adjusted: bool  # whether position effects are estimated and removed; else they only cancel by balance
     early_stop: bool  # whether a decided comparison ends, and a group without any other leaves later blocks
     looks: tuple[int, ...]  # complete replicates at the interim looks and the last one; empty in an open-ended plan
@@ -66,18 +66,18 @@ class Design(Settings, frozen=True, kw_only=True):
     anytime_after: int | None  # replicates after which the anytime-valid rule holds; None: nothing after the last look
     evidence: float  # e-value that the anytime-valid rule asks for while one comparison is open
     positions_drawn: bool = False  # by lot for this experiment: their effects are noise in every comparison
-    positions_matter: bool = True  # False: records are a function of rng paths, whatever the lane and start order
+    positions_matter: bool = True  # False: records are a function of rng paths, whatever the device and start order
     futility: Futility | None = None  # None: no look stops for futility
     worst: float | None = None  # declared: stands for lost runs of a group that is called better
 
     @property
     def outcome(self) -> Measure:
-        """What the endpoints are of."""
+        """What the outcomes are of."""
         return self.measures.outcome
 
     @property
     def digits(self) -> int:
-        """Decimals of endpoints and differences: 2, and more where the margin would lose its own."""
+        """Decimals of outcomes and differences: 2, and more where the margin would lose its own."""
         return digits_for(self.margin)
 
     @property
@@ -94,7 +94,7 @@ class Design(Settings, frozen=True, kw_only=True):
         return self.outcome.difference(f"{value:.{self.digits}f}")
 
     def value(self, value: float) -> str:
-        """Write an endpoint: "71.20 %"."""
+        """Write an outcome: "71.20 %"."""
         return self.outcome.value(f"{value:.{self.digits}f}")
 
     @property
@@ -142,7 +142,7 @@ def default_looks(replicates: int) -> tuple[int, ...]:
 
 def looks_of(experiment: ExperimentSettings) -> tuple[int, ...]:
     """Return the looks asked for, or the default ones; none in an open-ended plan."""
-    return () if experiment.open_ended else experiment.looks or default_looks(experiment.replicates)
+    return () if experiment.open_ended else experiment.looks or default_looks(experiment.seeds)
 
 
 def comparisons(experiment: ExperimentSettings) -> tuple[Contrast, ...]:
@@ -174,9 +174,9 @@ def _check_looks(experiment: ExperimentSettings) -> None:
     if looks and experiment.open_ended:
         raise UsageError(
             Setting("looks"),
-            " goes with a number of replicates; without a maximum there is an interim look after every pair",
+            " goes with a number of seeds; without a maximum there is an interim look after every pair",
         )
-    check_looks(looks, experiment.replicates)
+    check_looks(looks, experiment.seeds)
     _check_futility(experiment)
 
 
@@ -184,11 +184,11 @@ def check_looks(looks: tuple[int, ...], replicates: int) -> None:
     """Raise UsageError for looks that do not end at `replicates`, or of which the first has too few; () is none."""
     if looks and (list(looks) != sorted(set(looks)) or looks[-1] != replicates):
         raise UsageError(
-            Setting("looks", looks), f": ascending and ending at the {replicates} replicates, as in ",
+            Setting("looks", looks), f": ascending and ending at the {replicates} seeds, as in ",
             Setting("looks", default_looks(replicates)),
         )  # fmt: skip
     if len(looks) > 1 and looks[0] < LEAST_PAIRS:
-        raise UsageError(Setting("looks", looks[0]), f": the first look needs {LEAST_PAIRS} replicates at least")
+        raise UsageError(Setting("looks", looks[0]), f": the first look needs {LEAST_PAIRS} seeds at least")
 
 
 def _check_futility(experiment: ExperimentSettings) -> None:
@@ -199,13 +199,13 @@ def _check_futility(experiment: ExperimentSettings) -> None:
     if experiment.futility < LEAST_KEPT:
         raise UsageError(asked, f": the power to keep at the margin, from {LEAST_KEPT} to below 1; 0 for no such stop")
     if experiment.open_ended:
-        raise UsageError(asked, " goes with a number of replicates; without a maximum there is no planned look")
+        raise UsageError(asked, " goes with a number of seeds; without a maximum there is no planned look")
     if not experiment.early_stop:
         raise UsageError(asked, " stops comparisons early, and without early stop none is stopped: one of the two")
     if len(looks_of(experiment)) == 1:
         raise UsageError(
-            asked, f": a plan of {counted(experiment.replicates, 'replicate')} has one look, and so none that could "
-            f"stop; interim looks come with {SEVERAL_LOOKS_FROM} replicates, or with ", Setting("looks"),
+            asked, f": a plan of {counted(experiment.seeds, 'seed')} has one look, and so none that could "
+            f"stop; interim looks come with {SEVERAL_LOOKS_FROM} seeds, or with ", Setting("looks"),
         )  # fmt: skip
 
 
@@ -242,7 +242,7 @@ def make_design(
         futility = futility_of(experiment.futility, sides, columns, looks, find_bounds)
     boundaries = boundaries_of(experiment.alpha, len(contrasts), sides, columns, looks, find_bounds) if bounded else ()
     return Design(
-        endpoint=experiment.endpoint, test="t", alpha=experiment.alpha, margin=experiment.margin,
+        outcome_over=experiment.outcome_over, test="t", alpha=experiment.alpha, margin=experiment.margin,
         measures=measures, comparisons=contrasts, positions=positions, adjusted=adjusted,
         early_stop=experiment.early_stop, looks=looks, boundaries=boundaries, anytime_after=0 if open_ended else None,
         evidence=1.0 / experiment.alpha, positions_matter=positions_matter, futility=futility, worst=worst,
@@ -285,15 +285,15 @@ def rule(design: Design) -> str:
     if design.anytime_after is not None:
         shared = len(design.comparisons) > 1
         share = f" times the {len(design.comparisons)} comparisons that share alpha" if shared else ""
-        since = f"after replicate {design.anytime_after}, " if design.anytime_after else ""
+        since = f"after seed {design.anytime_after}, " if design.anytime_after else ""
         first = f" from the {LEAST_PAIRS}th on" if design.anytime_after < LEAST_PAIRS else ""
         evidence = f"decided at an e-value of {design.evidence:g}{share}"
         said.append(f"{since}anytime-valid t after every pair{first}, {evidence}")
     if not said:
-        return f"none: a verdict needs at least {LEAST_PAIRS} replicates"
+        return f"none: a verdict needs at least {LEAST_PAIRS} seeds"
     kind = f"adjusted for {design.positions} positions" if design.adjusted else "not adjusted for positions"
     kind = kind if design.positions_matter else "not adjusted for positions, which cannot matter here"
-    kind = f", {kind}" if design.endpoint != "given" else ""  # of runs made elsewhere no position is known
+    kind = f", {kind}" if design.outcome_over != "given" else ""  # of runs made elsewhere no position is known
     test = f"paired t{kind}" if design.test == "t" else "Welch's t"
     return f"{test}; {'; '.join(said)}"
 
@@ -301,7 +301,7 @@ def rule(design: Design) -> str:
 def _at_looks(design: Design) -> str:
     first = design.boundaries[0]
     bounds = ", ".join(f"{look} (p <= {p:.2g})" for look, p in zip(design.looks, first.nominal_p, strict=True))
-    plural = "one look, after replicate" if len(design.looks) == 1 else "looks after replicates"
+    plural = "one look, after seed" if len(design.looks) == 1 else "looks after seeds"
     shared = ""
     if len(design.comparisons) > 1:
         shared = (
@@ -313,11 +313,11 @@ def _at_looks(design: Design) -> str:
         interim = zip(design.looks[:-1], design.futility.nominal_p, strict=False)
         each = ", ".join(f"{look} (p <= {p:.2g})" for look, p in interim)
         stops = (
-            f"; stopped for futility where both one-sided tests at the margin reach a bound, at replicates {each}: of "
+            f"; stopped for futility where both one-sided tests at the margin reach a bound, at seeds {each}: of "
             f"true differences of the margin at most {100.0 * (1.0 - design.futility.power):.3g} %; no other bound "
             "relies on it"
         )
     looks = f"{plural} {bounds}"
-    if design.endpoint == "given" and len(design.looks) == 1:  # some of the replicates may have no pair
+    if design.outcome_over == "given" and len(design.looks) == 1:  # some of the replicates may have no pair
         looks = f"one look at all {'pairs' if design.test == 't' else 'runs'} (p <= {first.nominal_p[-1]:.2g})"
     return f"{looks}{shared}{stops}"

@@ -1,6 +1,6 @@
 """How often each rule finds a difference between two groups of the same runs: its error rate on the user's own curves.
 
-The runs of one condition are dealt at random into two pseudo-groups, many times. Nothing differs between them but luck,
+The runs of one group are dealt at random into two pseudo-groups, many times. Nothing differs between them but luck,
 so every claim is false. The rates describe these runs; the deals share them and are not independent.
 """
 
@@ -35,21 +35,21 @@ class FalseClaims(msgspec.Struct, frozen=True, kw_only=True):
 
 def false_claims(
     curves: ArrayLike,
-    endpoints: ArrayLike,
+    outcomes: ArrayLike,
     per_group: int,
     bounds: Sequence[tuple[int, float]],
     rng: np.random.Generator,
     splits: int = SPLITS,
 ) -> tuple[FalseClaims, ...]:
-    """curves [runs, episodes] and endpoints [runs], dealt into two groups of `per_group` runs.
+    """curves [runs, episodes] and outcomes [runs], dealt into two groups of `per_group` runs.
 
     Without episodes there are no rules of curves. `bounds`: (pairs, nominal p) of each look of our rule, none when it
     never claims; the other rules are at 5 %.
     ValueError when there are not runs enough for one deal.
     """
-    x, y = np.asarray(curves, dtype=np.float64), np.asarray(endpoints, dtype=np.float64)
+    x, y = np.asarray(curves, dtype=np.float64), np.asarray(outcomes, dtype=np.float64)
     if x.ndim != 2 or y.shape != x.shape[:1] or y.size < 2 * per_group:
-        raise ValueError(f"{x.shape} curves and {y.shape} endpoints cannot be dealt into two groups of {per_group}")
+        raise ValueError(f"{x.shape} curves and {y.shape} outcomes cannot be dealt into two groups of {per_group}")
     tenth, few = max(1, math.ceil(x.shape[1] / 10)), min(_EPISODES_OF_ONE_RUN, x.shape[1])
     last = f"{tenth} episodes" if tenth > 1 else "episode"
     weights = (_resampled(per_group, rng), _resampled(per_group, rng))

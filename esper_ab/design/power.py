@@ -45,7 +45,7 @@ class PowerQuestion(msgspec.Struct, frozen=True, kw_only=True):
     groups: int = 2  # per block, so positions
     comparisons: int = 1  # that share alpha at the start
     looks: tuple[int, ...] = ()  # for the number of replicates they end at; else the default looks
-    positions_matter: bool = True  # whether the plan has to adjust for lane and start order
+    positions_matter: bool = True  # whether the plan has to adjust for device and start order
     futility: float = 0.0  # power that stops for futility keep at the margin; 0.0: no look stops for it
 
 
@@ -94,7 +94,7 @@ class PowerTable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunSpread(msgspec.Struct, frozen=True, kw_only=True):
-    """Standard deviation of the endpoint between runs of one group; its df, or None when it is assumed."""
+    """Standard deviation of the outcome between runs of one group; its df, or None when it is assumed."""
 
     sd: float
     df: int | None = None

@@ -22,7 +22,7 @@ from esper_ab.design.power import (
     power_tables_of,
     replicates_needed,
 )
-from esper_ab.settings.eval_hosts import EvaluationNoise
+from esper_ab.settings.eval_episodes import EvaluationNoise
 
 ROWS = (6, 8, 10, 12, 16, 20, 24, 30)  # replicates of the table
 RHO = (0.0, 0.3, 0.6)  # nobody knows the pair correlation before the first pairs
@@ -44,16 +44,16 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     unit: str = ""  # of differences; "": not known, or none
 
 
-class HostsAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class EvalEpisodesAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What the number of evaluation episodes with the least variance x cost would change, for the first table."""
 
-    hosts: int  # of what was measured
+    eval_episodes: int  # of what was measured
     share: float  # of evaluation noise in its variance
     cost_share: float  # of the sampled evaluation in a run
     best: int
-    sd: float  # of differences with `best` hosts
-    cost_times: float  # a run with `best` hosts, as a multiple
-    needed: ReplicatesNeeded  # with `best` hosts
+    sd: float  # of differences with `best` episodes
+    cost_times: float  # a run with `best` episodes, as a multiple
+    needed: ReplicatesNeeded  # with `best` episodes
 
 
 class PowerAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +62,7 @@ class PowerAnswer(msgspec.Struct, frozen=True, kw_only=True):
     known: Known
     replicates: int
     tables: tuple[PowerTable, ...]
-    hosts: HostsAnswer | None = None  # None where nothing is known of evaluation noise
+    eval_episodes: EvalEpisodesAnswer | None = None  # None where nothing is known of evaluation noise
 
 
 def check_varied(known: Known) -> Known:
@@ -76,20 +76,21 @@ def answer(known: Known, replicates: int, question: PowerQuestion, rows: Sequenc
     """Power tables of `rows` and `replicates`. Simulated power is seeded by what is asked: the same every time."""
     rhos = RHO if known.rho is None else (known.rho, *(rho for rho in RHO if rho != known.rho))
     tables = power_tables(known, rhos, sorted({*rows, replicates}), question)
-    hosts = None if known.noise is None else _with_best(known.noise, tables[0])
-    return PowerAnswer(known=known, replicates=replicates, tables=tables, hosts=hosts)
+    eval_episodes = None if known.noise is None else _with_best(known.noise, tables[0])
+    return PowerAnswer(known=known, replicates=replicates, tables=tables, eval_episodes=eval_episodes)
 
 
-def _with_best(noise: EvaluationNoise, table: PowerTable) -> HostsAnswer:
-    """The answer of `table` once more, with the best number of hosts in the place of those measured."""
-    times = math.sqrt(noise.variance_times(noise.next_hosts))
+def _with_best(noise: EvaluationNoise, table: PowerTable) -> EvalEpisodesAnswer:
+    """The answer of `table` once more, with the best number of episodes in the place of those measured."""
+    times = math.sqrt(noise.variance_times(noise.next_eval_episodes))
     limits = None
     if table.sd_low is not None and table.sd_high is not None:
         limits = table.sd_low * times, table.sd_high * times
     needed = replicates_needed(table.sd * times, limits, table.question, find_bounds, _generator(table.question))
-    return HostsAnswer(
-        hosts=noise.components.hosts, share=noise.components.share, cost_share=noise.cost_share, best=noise.next_hosts,
-        sd=table.sd * times, cost_times=noise.cost_times(noise.next_hosts), needed=needed,
+    return EvalEpisodesAnswer(
+        eval_episodes=noise.components.eval_episodes, share=noise.components.share, cost_share=noise.cost_share,
+        best=noise.next_eval_episodes, sd=table.sd * times, cost_times=noise.cost_times(noise.next_eval_episodes),
+        needed=needed,
     )  # fmt: skip
 
 

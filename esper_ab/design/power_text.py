@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from esper_ab.design.design import Design
-from esper_ab.design.hosts_text import next_text, share_text
+from esper_ab.design.episodes_text import next_text, share_text
 from esper_ab.design.power import PowerQuestion, PowerRow, PowerTable, ReplicatesNeeded
 from esper_ab.design.power_tables import RHO, Known, PowerAnswer, power_tables
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
@@ -32,21 +32,22 @@ def power_text(found: PowerAnswer) -> str:
 
 def _on_episodes(found: PowerAnswer, margin: str) -> list[str]:
     """What another number of evaluation episodes would change; nothing where nothing is known of evaluation noise."""
-    hosts, table = found.hosts, found.tables[0]
-    if hosts is None or found.known.noise is None:
+    eval_episodes, table = found.eval_episodes, found.tables[0]
+    if eval_episodes is None or found.known.noise is None:
         return []
-    lines = ["", f"Evaluation noise is {share_text(found.known.noise)} of the variance, with {hosts.hosts} episodes "
-             f"that are {hosts.cost_share:.0%} of a run's cost."]  # fmt: skip
-    if hosts.best == hosts.hosts:
+    lines = ["", f"Evaluation noise is {share_text(found.known.noise)} of the variance, with "
+                 f"{eval_episodes.eval_episodes} episodes "
+             f"that are {eval_episodes.cost_share:.0%} of a run's cost."]  # fmt: skip
+    if eval_episodes.best == eval_episodes.eval_episodes:
         return [*lines, f"  {next_text(found.known.noise)}."]
-    before, after = table.needed.replicates, hosts.needed.replicates
-    sd, seen = significant(hosts.sd, 3), significant(table.sd, 3)
-    compute = f", {after * hosts.cost_times / before:.2f} times the compute" if before and after else ""
+    before, after = table.needed.replicates, eval_episodes.needed.replicates
+    sd, seen = significant(eval_episodes.sd, 3), significant(table.sd, 3)
+    compute = f", {after * eval_episodes.cost_times / before:.2f} times the compute" if before and after else ""
     return [
         *lines,
-        f"  With --eval-hosts {hosts.best} the SD of differences is {sd} in the place of {seen}, and "
-        f"a run costs {hosts.cost_times:.2f} times as much:",
-        f"  {_needs(hosts.needed, margin).removesuffix('.')} in the place of "
+        f"  With --eval-episodes {eval_episodes.best} the SD of differences is {sd} in the place of {seen}, and "
+        f"a run costs {eval_episodes.cost_times:.2f} times as much:",
+        f"  {_needs(eval_episodes.needed, margin).removesuffix('.')} in the place of "
         f"{'more than 10,000' if before is None else before}{compute}.",
     ]
 
@@ -61,12 +62,12 @@ def _where_from(known: Known, table: PowerTable) -> str:
 
 def _resolves(row: PowerRow, unit: str) -> str:
     if row.smallest is None:
-        return f"{counted(row.replicates, 'replicate')} cannot carry a verdict at all; {LEAST_PAIRS} are the least."
+        return f"{counted(row.replicates, 'seed')} cannot carry a verdict at all; {LEAST_PAIRS} are the least."
     looks = ", ".join(map(str, row.looks))
     smallest = with_unit(significant(row.smallest), unit)
     short = f" EQUIVALENT takes {LEAST_EQUIVALENCE_PAIRS} pairs." if row.replicates < LEAST_EQUIVALENCE_PAIRS else ""
     return (
-        f"{row.replicates} replicates (looks at {looks}) find a difference of {smallest}"
+        f"{row.replicates} seeds (looks at {looks}) find a difference of {smallest}"
         f"{_range(row.smallest_low, row.smallest_high)} with 80 % power; one of the margin's size with "
         f"{row.power:.0%}.{short}{_stops(row)}"
     )
@@ -89,9 +90,9 @@ def _needs(needed: ReplicatesNeeded, margin: str) -> str:
         return "more than 10,000" if number is None else str(number)
 
     if needed.low == needed.high == needed.replicates:
-        return f"{margin} need {count(needed.replicates)} replicates."
+        return f"{margin} need {count(needed.replicates)} seeds."
     return (
-        f"{margin} need about {count(needed.replicates)} replicates (80 % range {count(needed.low)} to "
+        f"{margin} need about {count(needed.replicates)} seeds (80 % range {count(needed.low)} to "
         f"{count(needed.high)})."
     )
 

@@ -45,4 +45,4 @@ def confirm(*planned: PlannedExperiment, yes: bool, dry_run: bool) -> None:
     if not sys.stdin.isatty():
         raise UsageError(f"{'; '.join(found)}: --yes starts it all the same")
     if not click.confirm("Start it all the same?", err=True):
-        raise UsageError("not started; fewer replicates, episodes or environments make a smaller plan")
+        raise UsageError("not started; fewer seeds, episodes or environments make a smaller plan")

@@ -1,4 +1,4 @@
-"""Training a condition against itself, and writing what that says about chance as EXPERIMENT/calibration.json.
+"""Training a group against itself, and writing what that says about chance as EXPERIMENT/calibration.json.
 
 It is two experiments, one after the other, and what they show. Interrupted, it goes on when the same command is given
 again with its name: what has ended is read, what has begun is resumed.
@@ -69,8 +69,8 @@ def _carry_on(planned: PlannedExperiment, launcher: Launcher, *, watched: bool, 
 def _try_determinism(planned: PlannedExperiment, launcher: Launcher, again: str) -> bool:
     """Whether both runs of a small paired replicate, each in its own lane, give the same records."""
     small = msgspec.structs.replace(
-        planned.asked, name="determinism", unpaired=False, replicates=1, looks=(),
-        episodes=min(planned.asked.episodes, _DETERMINISM_EPISODES), eval_hosts=planned.asked.n_envs,
+        planned.asked, name="determinism", unpaired=False, seeds=1, looks=(),
+        episodes=min(planned.asked.episodes, _DETERMINISM_EPISODES), eval_episodes=planned.asked.n_envs,
     )
     experiment_dir, machine = planned.experiment_dir / small.name, planned.machine
     plan = plan_on(machine, small, small.name)

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from esper_ab.contracts.appraisal import Appraisal
 from esper_ab.contracts.below import PRIVATE, make_folder, removed_on_failure
 from esper_ab.contracts.errors import DiskFull, JournalError, Setting, UsageError, refused
-from esper_ab.contracts.evaluation import greedy_hosts
+from esper_ab.contracts.evaluation import greedy_episodes
 from esper_ab.contracts.kinds import GROWTH, kind_of_task
 from esper_ab.contracts.machine import Machine
+from esper_ab.contracts.reward_audit import RewardAudit
 from esper_ab.control import provenance
 from esper_ab.control.nodes import examine_nodes
 from esper_ab.control.observers import Observer
@@ -44,13 +44,13 @@ from esper_ab.journal.fold import History
 from esper_ab.launchers import Launcher
 from esper_ab.live.console import rich_console, waiting
 from esper_ab.live.on_stderr import Warnings
-from esper_ab.plan.appraised import belonging
+from esper_ab.plan.audited_rewards import belonging
 from esper_ab.plan.blocks import Plan, make_plan
 from esper_ab.plan.estimate import estimate
 from esper_ab.plan.experiment_directory import check_name, claim_new, make_experiment_directory
 from esper_ab.plan.text import WIDTH, duration, plan_text
 from esper_ab.report.build import ReportPaths, build_report
-from esper_ab.settings.eval_hosts import choose_hosts
+from esper_ab.settings.eval_episodes import choose_eval_episodes
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kernel import kernel_notes
 from esper_ab.settings.precision import precision_notes
@@ -71,7 +71,7 @@ class Beforehand:
     """What was found out before the experiment and goes into its plan: what `calibrate` and `rewards` wrote."""
 
     calibration: Calibration | None = None
-    appraisal: Appraisal | None = None
+    reward_audit: RewardAudit | None = None
     goes_on: bool = False  # the experiment of the name asked for may have begun: who carries it out goes on with it
 
 
@@ -144,9 +144,9 @@ def _find_free(experiment_dir: Path) -> Path:
 
 def check_new(asked: AskedExperiment, experiment_dir: Path, calibration: Calibration | None = None) -> None:
     """UsageError unless `experiment_dir` can be made and has room for the experiment."""
-    hosts = choose_hosts(asked, calibration.noise if calibration else None).hosts
-    each = asked.episodes * asked.n_envs + hosts + greedy_hosts(hosts, asked.n_envs)
-    check_free(experiment_dir, expected_bytes(len(asked.groups) * asked.replicates * each))
+    eval_episodes = choose_eval_episodes(asked, calibration.noise if calibration else None).eval_episodes
+    each = asked.episodes * asked.n_envs + eval_episodes + greedy_episodes(eval_episodes, asked.n_envs)
+    check_free(experiment_dir, expected_bytes(len(asked.groups) * asked.seeds * each))
 
 
 def check_free(experiment_dir: Path, needed_bytes: int) -> None:
@@ -181,19 +181,19 @@ def _plan_on(machine: Machine, asked: AskedExperiment, name: str, known: Beforeh
     remarks: tuple[str, ...] = ()
     if not asked.trainer:
         remarks = (*precision_notes(asked, experiment, machine), *kernel_notes(asked, experiment, machine))
-    if why := choose_hosts(asked, noise).why:
+    if why := choose_eval_episodes(asked, noise).why:
         remarks += (why,)
     run_sd = None
     if known.calibration is not None:
         from esper_ab.design.calibration_file import check_belongs  # with scipy, as the calibration itself
 
         remarks += check_belongs(known.calibration, experiment, provenance.code())
-        run_sd = known.calibration.run_sd(experiment.eval_hosts)
-    appraisal = None
-    if known.appraisal is not None:
-        appraisal, missing = belonging(known.appraisal, experiment, machine)
+        run_sd = known.calibration.run_sd(experiment.eval_episodes)
+    reward_audit = None
+    if known.reward_audit is not None:
+        reward_audit, missing = belonging(known.reward_audit, experiment, machine)
         remarks += missing
-    return make_plan(experiment, machine, find_bounds, remarks=remarks, run_sd=run_sd, appraisal=appraisal)
+    return make_plan(experiment, machine, find_bounds, remarks=remarks, run_sd=run_sd, reward_audit=reward_audit)
 
 
 def claim_directory(planned: PlannedExperiment, take: Callable[[Path], None]) -> PlannedExperiment:
@@ -300,7 +300,7 @@ def make_observers(
     """
     experiment_dir = experiment_dir.absolute()  # users' code may leave the current directory
     blocks = plan.blocks if history is None else history.blocks
-    told: list[Observer] = [RunFolders(experiment_dir, plan, blocks), Warnings(ledger=not watched)]
+    told: list[Observer] = [RunFolders(experiment_dir, plan, blocks), Warnings(incidents=not watched)]
     if (tracking := read_settings(experiment_dir)).anything:
         trackers = Trackers(experiment_dir, tracking)
         stack.push(trackers.settle)

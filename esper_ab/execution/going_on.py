@@ -81,7 +81,7 @@ def extension(experiment_dir: Path, history: History, replicates: int) -> Extens
         raise UsageError(f"{experiment_dir}: the experiment is {word}; only a finished one can be extended")
     if replicates <= history.replicates:
         there = f"{experiment_dir} has {history.replicates} already"
-        raise UsageError(f"--replicates {replicates}: {there}; name how many it is to have in all")
+        raise UsageError(f"--seeds {replicates}: {there}; name how many it is to have in all")
     if all_settled(history):
         over = "every comparison is decided or was stopped for futility"
         raise UsageError(f"{experiment_dir}: {over}; nothing is left that more could decide")
@@ -115,7 +115,7 @@ class Preview:
 
     def __str__(self) -> str:
         return (
-            f"{self.experiment_dir}: {counted(self.more, 'replicate')} more, {self.replicates} in all, of "
+            f"{self.experiment_dir}: {counted(self.more, 'seed')} more, {self.replicates} in all, of "
             f"{', '.join(self.groups)}\nrule: {self.rule}"
         )
 

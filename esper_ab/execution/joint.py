@@ -70,7 +70,7 @@ def plan_joint(asked: Parts, out: Path, launcher: Launcher, *, only_plan: bool =
         for part, design in zip(asked.parts, (one.plan.design for one in parts), strict=True)
     )
     plan = make_plan(
-        tuple(group.name for group in first.groups), tuple(map(str, range(first.replicates))), scales,
+        tuple(group.name for group in first.groups), tuple(map(str, range(first.seeds))), scales,
         Rule(control=first.control, alpha=asked.alpha, looks=first.looks),
     )  # fmt: skip
     joint = Joint(

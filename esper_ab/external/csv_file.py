@@ -1,4 +1,4 @@
-"""A CSV file of endpoints: a header line, then one row per run."""
+"""A CSV file of outcomes: a header line, then one row per run."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _STARTS = {";": "semicolons", "\t": "tabs"}
 
 
 def read_csv(file: Path, names: Mapping[str, str] | None = None) -> Observations:
-    """Read `file`; UsageError, in one line that names row and column, for what is no table of endpoints.
+    """Read `file`; UsageError, in one line that names row and column, for what is no table of outcomes.
 
     Rows are counted as an editor does: the header is row 1. `names`: ours -> the file's, of columns called otherwise.
     """
     text = _text(file)
     if text.lstrip()[:1] in ("{", "["):
-        raise UsageError(f"{file} is JSON; a CSV file is meant, with a header line as in group,seed,endpoint")
+        raise UsageError(f"{file} is JSON; a CSV file is meant, with a header line as in group,seed,outcome")
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     numbers, rows = [], []
     try:
@@ -58,7 +58,7 @@ def _text(file: Path) -> str:
 
 def _check_header(file: Path, header: list[str]) -> None:
     if not any(header):
-        raise UsageError(f"{file} is empty: it needs a header line, as in group,seed,endpoint")
+        raise UsageError(f"{file} is empty: it needs a header line, as in group,seed,outcome")
     for separator, words in _STARTS.items():
         if len(header) == 1 and separator in header[0]:
             raise UsageError(f"{file}, row 1: its columns are separated by {words}; commas are needed")

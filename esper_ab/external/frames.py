@@ -1,4 +1,4 @@
-"""Outcomes from Python: a data frame of any library, columns by name, or an array of endpoints per group."""
+"""Outcomes from Python: a data frame of any library, columns by name, or an array of outcomes per group."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _SOURCE = "the data"
 
 
 def read_data(data: Any, names: Mapping[str, str] | None = None) -> Observations:
-    """Take `data` for endpoints; UsageError for what is none. Rows are counted from 0.
+    """Take `data` for outcomes; UsageError for what is none. Rows are counted from 0.
 
-    A data frame (pandas, polars, pyarrow), or a mapping of columns, has group, seed or pair or run, endpoint[, task][,
-    cluster]. A mapping of groups to arrays [pairs] has endpoints alone: those at one place form a pair, NaN is a lost
+    A data frame (pandas, polars, pyarrow), or a mapping of columns, has group, seed or pair or run, outcome[, task][,
+    cluster]. A mapping of groups to arrays [pairs] has outcomes alone: those at one place form a pair, NaN is a lost
     run.
     """
     if isinstance(data, Observations):
         return data
     columns = _columns(data)
-    if "endpoint" not in {name.strip().lower() for name in columns} and "endpoint" not in (names or {}):
+    if "outcome" not in {name.strip().lower() for name in columns} and "outcome" not in (names or {}):
         columns = _long(columns)
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
@@ -51,7 +51,7 @@ def _values(name: str, column: Any) -> list[Any]:
 
 
 def _long(by_group: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """One row per endpoint, from arrays by group; those at one place form a pair."""
+    """One row per outcome, from arrays by group; those at one place form a pair."""
     rows = [(group, place, value) for group, values in by_group.items() for place, value in enumerate(values)]
-    group, pair, endpoint = zip(*rows, strict=True) if rows else ((), (), ())
-    return {"group": list(group), "pair": list(pair), "endpoint": list(endpoint)}
+    group, pair, outcome = zip(*rows, strict=True) if rows else ((), (), ())
+    return {"group": list(group), "pair": list(pair), "outcome": list(outcome)}

@@ -40,7 +40,7 @@ def make_external_plan(
     groups: Sequence[str], replicates: Sequence[str], scales: Sequence[Scale], rule: Rule, *, cells: Sequence[str] = (),
     choosing: int = 0,
 ) -> AnalysisPlan:  # fmt: skip
-    """Make a plan; UsageError for what cannot be planned, and for names that no table of endpoints can have.
+    """Make a plan; UsageError for what cannot be planned, and for names that no table of outcomes can have.
 
     `choosing`: of `replicates`, the first ones choose cells.
     """
@@ -95,7 +95,7 @@ def read_plan(path: Path) -> AnalysisPlan:
 
 
 def _check_names(what: str, names: Sequence[str], *, least: int) -> None:
-    """UsageError for names that no table of endpoints can have, and for one that is there twice."""
+    """UsageError for names that no table of outcomes can have, and for one that is there twice."""
     if len(names) < least:
         raise UsageError(f"{what}s: at least {least} are needed")
     for place, name in enumerate(names):

@@ -1,4 +1,4 @@
-"""In which unit the endpoints of a task are, which direction is better, and how large a difference matters. Pure."""
+"""In which unit the outcomes of a task are, which direction is better, and how large a difference matters. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Told = str | float | Mapping[str, str | float]  # for all tasks, or by task
 
 
 def scales_of(
-    tasks: Sequence[str], margin: Told, *, better: Told = "higher", unit: Told = "", label: str = "endpoint",
+    tasks: Sequence[str], margin: Told, *, better: Told = "higher", unit: Told = "", label: str = "outcome",
     worst: Told = "",
 ) -> tuple[Scale, ...]:  # fmt: skip
     """One per task. UsageError where a task is left out, unknown, or has a value that means nothing."""
@@ -28,7 +28,7 @@ def scales_of(
     worsts = _by_task("worst", tasks, worst, _worst) if worst != "" else {}
     found = []
     for task in tasks:
-        told = {"name": "endpoint", "label": label, "unit": units[task], "better": directions[task]}
+        told = {"name": "outcome", "label": label, "unit": units[task], "better": directions[task]}
         if units[task] == "%":
             told["difference_unit"] = "points"
         try:
@@ -55,7 +55,7 @@ def told_by_task(text: str) -> Told:
 
 
 def ranges_of(tasks: Sequence[str], told: Told) -> dict[str, tuple[float, float]]:
-    """Worst and target endpoint of every task, from "0..100"; {} for ""."""
+    """Worst and target outcome of every task, from "0..100"; {} for ""."""
     return _by_task("scores", tasks, told, _range) if told else {}
 
 
@@ -114,5 +114,5 @@ def _unit(value: str | float) -> str:
 
 def _direction(value: str | float) -> str:
     if value not in ("higher", "lower"):
-        raise UsageError(f"better {value!r}: which endpoints are better, higher or lower")
+        raise UsageError(f"better {value!r}: which outcomes are better, higher or lower")
     return str(value)

@@ -1,7 +1,7 @@
-"""Endpoints of runs that were made elsewhere: one row per run, from a CSV file, a data frame or arrays. Pure.
+"""Outcomes of runs that were made elsewhere: one row per run, from a CSV file, a data frame or arrays. Pure.
 
-A row names its group, the pair that it belongs to (a random seed, say) or only its run, its endpoint, and where there
-are several the task and the cluster. A run without an endpoint is lost: it was planned and failed. Every refusal names
+A row names its group, the pair that it belongs to (a random seed, say) or only its run, its outcome, and where there
+are several the task and the cluster. A run without an outcome is lost: it was planned and failed. Every refusal names
 row and column.
 """
 
@@ -18,9 +18,9 @@ from esper_ab.verdict.observations import ITEMS, Observation, Observations, is_i
 from esper_ab.verdict.scale import MEAN
 
 PAIR_COLUMNS = ("seed", "pair", "replicate")  # one of them says which runs belong together
-COLUMNS = ("group", *PAIR_COLUMNS, "run", "endpoint", "task", "cluster", "order")
+COLUMNS = ("group", *PAIR_COLUMNS, "run", "outcome", "task", "cluster", "order")
 _ALSO = {"group_id": "group", "cell": "task"}  # of `esper-ab export`; a cell of a grid is what a task is
-_NOTHING = ("", "nan", "<na>", "na", "n/a", "null", "none")  # an endpoint or a cluster that is not there
+_NOTHING = ("", "nan", "<na>", "na", "n/a", "null", "none")  # an outcome or a cluster that is not there
 _MISSING = ("nan", "<NA>", "NaT")  # how data frames show a cell that is not there
 LONGEST_NAME = 60  # characters
 
@@ -29,7 +29,7 @@ def observations_of(
     source: str, columns: Mapping[str, Sequence[object]], row_numbers: Sequence[int],
     names: Mapping[str, str] | None = None,
 ) -> Observations:  # fmt: skip
-    """Check the cells of `columns`, by name, and make endpoints of them.
+    """Check the cells of `columns`, by name, and make outcomes of them.
 
     `row_numbers`: what a message calls each row. `names`: ours -> the source's, where a column has another name.
     """
@@ -41,7 +41,7 @@ def observations_of(
         rows.append(_observation(source, used, cells, pair_column or "run", number))
     if not rows:
         raise UsageError(
-            f"{source} has no rows: it needs one per run, with the columns group, seed (or pair, or run) and endpoint, "
+            f"{source} has no rows: it needs one per run, with the columns group, seed (or pair, or run) and outcome, "
             "and where there are several task and cluster"
         )
     if "run" in used:
@@ -61,13 +61,13 @@ def _columns(source: str, columns: Mapping[str, Sequence[object]], names: Mappin
     for ours, theirs in used.items():
         if theirs not in columns:
             raise UsageError(f"{source} has no column {theirs!r}, which --columns {ours}={theirs} names; {has}")
-    for needed in ("group", "endpoint"):
+    for needed in ("group", "outcome"):
         if needed not in used:
             raise UsageError(f"{source} has no column {needed!r}; {has}; --columns {needed}=NAME says which it is")
     pairs = [column for column in PAIR_COLUMNS if column in used]
     if not pairs and "run" not in used:
         raise UsageError(
-            f"{source} has no column that says which runs belong together (seed, pair or replicate) and no column run, "
+            f"{source} has no column that says which runs belong together (seed, pair or seed) and no column run, "
             f"which names runs that do not; {has}; --columns seed=NAME says which it is"
         )
     if len(pairs) > 1:
@@ -132,10 +132,10 @@ def _observation(
     cluster, order = ("" if text.lower() in _NOTHING else text for text in (name("cluster"), name("order")))
     if order and not is_integer(order):
         raise UsageError(f"{source}, row {row}, column {used['order']}: {order!r} is no whole number")
-    where = f"{source}, row {row}, column {used['endpoint']}"
+    where = f"{source}, row {row}, column {used['outcome']}"
     return Observation(
         group=name("group"), replicate=name(pair_column), task=task,
-        cluster=cluster, run=name("run"), value=_number(cells["endpoint"], where), row=row,
+        cluster=cluster, run=name("run"), value=_number(cells["outcome"], where), row=row,
         order=int(order) if order else None,
     )  # fmt: skip
 

@@ -56,12 +56,12 @@ def gpu_diagnoses(machine: Machine, driver: Driver, pool: str | None) -> Iterato
         yield ok("gpu", names)
     else:
         emptied = " (CUDA_VISIBLE_DEVICES is empty)" if pool in ("", "-1") else ""
-        yield ok("gpu", f"none{emptied}: experiments run on CPU lanes")
+        yield ok("gpu", f"none{emptied}: experiments run on CPU cores")
     if gpus and machine.unusable_gpus:
         yield warning("gpu", machine.unusable_gpus, "the others are used; --devices names those that are to be")
     yield _against(build, machine.cuda_build, driver)
     if len({gpu.title for gpu in gpus}) > 1:
-        yield warning("gpu", "unlike GPUs in one pool", "name alike ones with --devices; lanes are counterbalanced")
+        yield warning("gpu", "unlike GPUs in one pool", "name alike ones with --devices; devices are counterbalanced")
     if pool:
         yield ok("gpu pool", f"CUDA_VISIBLE_DEVICES={pool}")
     if any("MIG" in gpu.title for gpu in gpus):

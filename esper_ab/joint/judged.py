@@ -24,7 +24,7 @@ class PartNow:
 
     part: JointPart
     state: str  # as `esper-ab status` says it; "planned" before its first run
-    runs: int  # of the plan, with an endpoint
+    runs: int  # of the plan, with an outcome
     of_runs: int
 
 

@@ -117,7 +117,7 @@ def _unequal(condition: _Condition) -> Iterator[str]:
             if where is not None:
                 yield (
                     f"{called} in {first.name} and {name} in {source.name} have equal settings and equal randomness, "
-                    f"and other records, first in replicate {run.ref.replicate}, {where}: other devices or other "
+                    f"and other records, first in seed {run.ref.replicate}, {where}: other devices or other "
                     "processors can do that"
                 )
                 break
@@ -160,7 +160,7 @@ def _facts(source: Source) -> dict[str, str]:
     experiment, started = source.history.plan.experiment, source.history.started
     outcome = source.history.outcome
     found = {
-        "rng_seed": str(experiment.rng_seed), "eval_hosts": str(experiment.eval_hosts),
+        "rng_seed": str(experiment.rng_seed), "eval_episodes": str(experiment.eval_episodes),
         "outcome": f"{outcome.title} ({outcome.better} is better)", "margin": f"{source.history.design.margin:g}",
     }
     for key, text in circumstances_of(experiment).items():

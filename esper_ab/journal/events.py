@@ -99,7 +99,7 @@ class PlanExtended(Event, frozen=True, kw_only=True, tag="plan_extended"):
     extension: Extension
 
 
-class Ledger(Event, frozen=True, kw_only=True, tag="ledger"):
+class Incident(Event, frozen=True, kw_only=True, tag="incident"):
     """A possible confounder of the comparison; printed beside every number."""
 
     category: Literal[
@@ -121,6 +121,6 @@ class ExperimentEnded(Event, frozen=True, kw_only=True, tag="experiment_ended"):
 
 AnyEvent = (
     ExperimentStarted | ExperimentContinued | WorkerStarted | RunStarted | RunReady | EpisodeRecorded | RunEvaluated
-    | MilestoneReleased | LookTaken | PlanExtended | Ledger | ExperimentEnded
+    | MilestoneReleased | LookTaken | PlanExtended | Incident | ExperimentEnded
 )
 SCHEMA = 7

@@ -57,11 +57,11 @@ class RunHistory:
     lost: bool = False  # its replicate was given up, so it is in no comparison
     failed: bool = False  # this run caused the loss; the others of its replicate were cancelled
     taken: list[Taken] = field(default_factory=list)  # once per worker, in order
-    confounders: set[str] = field(default_factory=set)  # what the ledger says of its training episodes
+    confounders: set[str] = field(default_factory=set)  # what the list of incidents says of its training episodes
 
     @property
     def expected(self) -> bool:
-        """Whether the run's endpoint is still to come."""
+        """Whether the run's outcome is still to come."""
         return not (self.left_out or self.lost or self.evaluation is not None)
 
     @property
@@ -114,7 +114,7 @@ class History:
     continued: list[events.ExperimentContinued] = field(default_factory=list)
     workers: list[events.WorkerStarted] = field(default_factory=list)
     present: dict[str, events.WorkerStarted] = field(default_factory=dict)  # lane -> the last one started there
-    ledger: list[events.Ledger] = field(default_factory=list)
+    incidents: list[events.Incident] = field(default_factory=list)
     shared: dict[tuple[int, int], Moments] = field(default_factory=dict)  # observation moments, by block and milestone
     ended: events.ExperimentEnded | None = None
     keeps_records: bool = field(default=True, compare=False)  # False: of new training episodes keep only the columns
@@ -141,7 +141,7 @@ class History:
     @property
     def pauses(self) -> tuple[str, ...]:
         """Waits for room on the disk, one sentence each; they lost nothing."""
-        waits = [entry for entry in self.ledger if entry.category == "disk_full"]
+        waits = [entry for entry in self.incidents if entry.category == "disk_full"]
         return tuple(f"{entry.run_name}: {entry.detail}" if entry.run_name else entry.detail for entry in waits)
 
     @property
@@ -174,7 +174,7 @@ class History:
                 self._take_look(event)
             case events.PlanExtended():
                 self._extend(event)
-            case events.Ledger():
+            case events.Incident():
                 self._take_entry(event)
             case _:
                 self._add_to_run(event)
@@ -215,14 +215,14 @@ class History:
         if isinstance(event.observations, Moments):
             self.shared[event.replicate, event.milestone] = event.observations
 
-    def _take_entry(self, entry: events.Ledger) -> None:
+    def _take_entry(self, entry: events.Incident) -> None:
         if entry.run_name or entry.category in _OF_RUNS:
             run = self._run(entry.run_name)
             if entry.confounder is not msgspec.UNSET:
                 run.confounders.add(entry.confounder)
             if entry.category in ("dropped_pair", "cancelled"):
                 run.lost, run.failed = True, entry.category == "dropped_pair"
-        self.ledger.append(entry)
+        self.incidents.append(entry)
 
     def _take_look(self, look: events.LookTaken) -> None:
         self.looks.append(look)
@@ -269,9 +269,9 @@ def begin(started: events.ExperimentStarted, *, keeps_records: bool = True) -> H
 
 
 def _check_evaluation(record: EvaluationRecord, columns: Columns) -> None:
-    if any(tuple(host.outcome.measures) != columns.measures for host in record.hosts):
+    if any(tuple(played.outcome.measures) != columns.measures for played in record.episodes):
         raise Inconsistent(f"the evaluation of {record.run.name} has other measures than its plan")
-    if any(host.outcome.outcome is None for host in record.hosts):
+    if any(played.outcome.outcome is None for played in record.episodes):
         raise Inconsistent(f"the evaluation of {record.run.name} has an environment without an outcome")
 
 

@@ -1,6 +1,6 @@
 """Numbers of each run that may be compared between groups. Pure; no numpy, so the live view may use it.
 
-The endpoint is one number per run: by default the mean outcome over all environments and sampled episodes of the
+The outcome is one number per run: by default the mean outcome over all environments and sampled episodes of the
 evaluation. Rewards are listed, too, but each mode has its own scale: they are compared within a mode only.
 """
 
@@ -20,8 +20,8 @@ class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """One run in numbers; None where it has not got that far or the number does not exist."""
 
     run: RunRef
-    endpoint: float | None  # declared by the plan; the number that is compared
-    outcome: float | None  # mean over the evaluation, by the trained policy's sampled actions
+    outcome: float | None  # declared by the plan; the number that is compared
+    evaluated: float | None  # mean over the evaluation, by the trained policy's sampled actions
     greedy: float | None  # the same by its greedy actions
     failed: float | None  # share of the evaluation's environments
     entropy_change: float | None  # nats: last tenth of the episodes minus the first
@@ -57,8 +57,8 @@ def mean_outcome(record: EpisodeRecord | EvaluationRecord | None) -> float | Non
     return _evaluated(record, "sampled", lambda env: env.outcome)
 
 
-def endpoint_of(run: RunHistory, declared: str) -> float | None:
-    """Return the endpoint of one run, by which it is compared; `declared` as in the design.
+def outcome_of(run: RunHistory, declared: str) -> float | None:
+    """Return the outcome of one run, by which it is compared; `declared` as in the design.
 
     None until it is evaluated and all its records exist, of one that was given up, or where it is no finite number.
     """
@@ -85,7 +85,7 @@ def entropy_change(run: RunHistory) -> float | None:
 
 def outcomes(history: History) -> dict[str, RunOutcome]:
     """Return the outcome of every run by name, in plan order."""
-    return {name: _outcome(run, history.design.endpoint) for name, run in history.runs.items()}
+    return {name: _outcome(run, history.design.outcome_over) for name, run in history.runs.items()}
 
 
 def _evaluated(
@@ -93,14 +93,14 @@ def _evaluated(
 ) -> float | None:
     if evaluation is None:
         return None
-    return mean(value(host.outcome) for host in evaluation.hosts if host.actions == actions)
+    return mean(value(played.outcome) for played in evaluation.episodes if played.actions == actions)
 
 
 def _outcome(run: RunHistory, declared: str) -> RunOutcome:
     evaluation = run.evaluation
     sampled = partial(_evaluated, evaluation, "sampled")
     return RunOutcome(
-        run=run.ref, endpoint=endpoint_of(run, declared), outcome=mean_outcome(evaluation),
+        run=run.ref, outcome=outcome_of(run, declared), evaluated=mean_outcome(evaluation),
         greedy=_evaluated(evaluation, "greedy", lambda env: env.outcome), failed=sampled(lambda env: float(env.failed)),
         entropy_change=entropy_change(run), training_area=mean_known(run.columns.of("outcome")),
         measures={name: sampled(partial(_measured, name)) for name in run.columns.measures},
@@ -115,6 +115,6 @@ def _measured(name: str, env: EnvEpisode) -> float | None:
 def _rewards(evaluation: EvaluationRecord | None) -> dict[str, float | None]:
     if evaluation is None:
         return {}
-    sampled = [host.rewards for host in evaluation.hosts if host.actions == "sampled"]
+    sampled = [played.rewards for played in evaluation.episodes if played.actions == "sampled"]
     modes = sorted({mode for rewards in sampled for mode in rewards})
     return {mode: mean(rewards.get(mode) for rewards in sampled) for mode in modes}

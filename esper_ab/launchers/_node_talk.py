@@ -1,4 +1,6 @@
-"""What a coordinator and the nanny of a whole node say to each other: a line of JSON each, over the nanny's streams."""
+"""What a coordinator and the supervisor of a whole node say to each other: a line of JSON each, over the supervisor's
+streams.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +42,9 @@ class Over(msgspec.Struct, frozen=True, tag="over"):
     complaint: bytes
 
 
-ToNanny = Begin | Admit | Signal
-FromNanny = KeySaid | Over
+ToSupervisor = Begin | Admit | Signal
+FromSupervisor = KeySaid | Over
 
 
-def line(message: ToNanny | FromNanny) -> bytes:
+def line(message: ToSupervisor | FromSupervisor) -> bytes:
     return msgspec.json.encode(message) + b"\n"

@@ -1,4 +1,5 @@
-"""The coordinator's side of a node's nanny: a process that stands for it here, and the workers that it has started.
+"""The coordinator's side of a node's supervisor: a process that stands for it here, and the workers that it has
+started.
 
 A node takes four descriptors, however many workers it has: they share one that becomes readable when one of them has
 said its key or ended. Two threads per node read and write, so that nobody waits for a node that stands still.
@@ -21,17 +22,17 @@ from esper_ab.contracts import link_keys
 from esper_ab.contracts.messages import WorkerOrder
 from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.launchers import KeyExchange, _last_words
-from esper_ab.launchers._nanny import Stream
-from esper_ab.launchers._node_talk import Admit, Begin, FromNanny, KeySaid, Over, Signal, ToNanny, line
+from esper_ab.launchers._node_talk import Admit, Begin, FromSupervisor, KeySaid, Over, Signal, ToSupervisor, line
+from esper_ab.launchers._supervisor import Stream
 
-DESCRIPTORS = 4  # that a nanny takes here: its streams, and one that shows what its workers do
-_LEAVE_S = 5.0  # for a nanny whose input has ended
+DESCRIPTORS = 4  # that a supervisor takes here: its streams, and one that shows what its workers do
+_LEAVE_S = 5.0  # for a supervisor whose input has ended
 _COMPLAINT_BYTES = 64 << 10  # kept of what it writes to standard error
-_decode = msgspec.json.Decoder(FromNanny).decode
+_decode = msgspec.json.Decoder(FromSupervisor).decode
 
 
-class NodeNanny:
-    """The nanny of one node, started by `command`."""
+class NodeSupervisor:
+    """The supervisor of one node, started by `command`."""
 
     def __init__(self, node: str, command: Sequence[str]) -> None:
         """OSError when it cannot be started."""
@@ -49,7 +50,7 @@ class NodeNanny:
         assert self._process.stderr is not None, "a pipe"
         self.pid = self._process.pid
         self._complaint = Stream(self._process.stderr, _COMPLAINT_BYTES)
-        self._to_say: queue.SimpleQueue[ToNanny | None] = queue.SimpleQueue()
+        self._to_say: queue.SimpleQueue[ToSupervisor | None] = queue.SimpleQueue()
         self.changed = threading.Condition()  # guards what is known of its workers
         self._workers: dict[str, NodeWorker] = {}  # those that have not ended
         self._suspects: set[str] = set()  # told to end
@@ -76,7 +77,7 @@ class NodeNanny:
         self.tell(Begin(worker.name, msgspec.json.encode(order).decode()))
         return worker
 
-    def tell(self, message: ToNanny) -> None:
+    def tell(self, message: ToSupervisor) -> None:
         self._to_say.put(message)
 
     def suspect(self, name: str) -> None:
@@ -115,7 +116,7 @@ class NodeNanny:
             for text in pipe:
                 try:
                     message = _decode(text)
-                except UNREADABLE:  # of who is no nanny of ours nothing is believed
+                except UNREADABLE:  # of who is no supervisor of ours nothing is believed
                     self._process.kill()
                     break
                 self._hear(message)
@@ -128,7 +129,7 @@ class NodeNanny:
             self._workers = {}
             self._tell_of_change()
 
-    def _hear(self, message: FromNanny) -> None:
+    def _hear(self, message: FromSupervisor) -> None:
         if isinstance(message, Over) and (order := self._order_of(message.name)) and message.complaint:
             _last_words.note(order, message.complaint)
         with self.changed:
@@ -158,30 +159,30 @@ class NodeNanny:
 
 
 class _NodeKeys(KeyExchange):
-    """Of a worker whose key comes by its nanny, to whom the answer is told."""
+    """Of a worker whose key comes by its supervisor, to whom the answer is told."""
 
-    def __init__(self, worker: NodeWorker, nanny: NodeNanny) -> None:
-        super().__init__(nanny.sentinel, -1, lambda: None)
-        self._worker, self._nanny = worker, nanny
+    def __init__(self, worker: NodeWorker, supervisor: NodeSupervisor) -> None:
+        super().__init__(supervisor.sentinel, -1, lambda: None)
+        self._worker, self._supervisor = worker, supervisor
 
     def public(self) -> str | None:
-        with self._nanny.changed:
+        with self._supervisor.changed:
             return self._worker.said
 
     def admit(self) -> None:
-        self._nanny.tell(Admit(self._worker.name))
+        self._supervisor.tell(Admit(self._worker.name))
 
 
 class NodeWorker:
-    """A process that a node's nanny has started."""
+    """A process that a node's supervisor has started."""
 
-    def __init__(self, nanny: NodeNanny, order: WorkerOrder) -> None:
-        self._nanny, self.order = nanny, order
-        self.name, self.sentinel = order.identity, nanny.sentinel
-        self.pid, self.ended_how = nanny.pid, ""
+    def __init__(self, supervisor: NodeSupervisor, order: WorkerOrder) -> None:
+        self._supervisor, self.order = supervisor, order
+        self.name, self.sentinel = order.identity, supervisor.sentinel
+        self.pid, self.ended_how = supervisor.pid, ""
         self.exitcode: int | None = None
         self.said: str | None = None  # its public key, once it has said something
-        self.keys: KeyExchange | None = _NodeKeys(self, nanny) if order.server_key else None
+        self.keys: KeyExchange | None = _NodeKeys(self, supervisor) if order.server_key else None
 
     def end(self, exitcode: int, how: str) -> None:
         """It has ended; to be called while nobody else looks."""
@@ -192,14 +193,14 @@ class NodeWorker:
     def dump_stacks(self) -> None:
         """Request the stacks by SIGUSR1."""
         if self.exitcode is None:
-            self._nanny.tell(Signal(self.name, signal.SIGUSR1))
+            self._supervisor.tell(Signal(self.name, signal.SIGUSR1))
 
     def kill(self) -> None:
-        """Have its nanny end it; a nanny that has not by the next start on its node is given up."""
+        """Have its supervisor end it; a supervisor that has not by the next start on its node is given up."""
         if self.exitcode is None:
-            self._nanny.suspect(self.name)
-            self._nanny.tell(Signal(self.name, signal.SIGKILL))
+            self._supervisor.suspect(self.name)
+            self._supervisor.tell(Signal(self.name, signal.SIGKILL))
 
     def join(self, timeout_s: float) -> bool:
-        with self._nanny.changed:
-            return self._nanny.changed.wait_for(lambda: self.exitcode is not None, timeout_s)
+        with self._supervisor.changed:
+            return self._supervisor.changed.wait_for(lambda: self.exitcode is not None, timeout_s)

@@ -1,4 +1,4 @@
-"""`… _on_node ENTRY`: a worker that a nanny has started. Its order is the first line of standard input.
+"""`… _on_node ENTRY`: a worker that a supervisor has started. Its order is the first line of standard input.
 
 Standard input stays open as long as the coordinator lives, whatever the worker does.
 """

@@ -15,12 +15,12 @@ from typing import Any
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.private_folder import private_folder
-from esper_ab.launchers import Node, _nanny
+from esper_ab.launchers import Node, _supervisor
 
 _INSTALL = "pip install 'esper-ab[ray]'"
 _STORE_BYTES = 80 << 20  # of a cluster that is started here: orders and answers are short
 _BELOW_CHARS = 35  # of folders that Ray makes for its sockets, more than our own take
-_AT_ONCE = 16  # calls of one nanny: two or three per worker of its lane, of which one is alive
+_AT_ONCE = 16  # calls of one supervisor: two or three per worker of its lane, of which one is alive
 _ID_CHARACTERS = 8
 # Unless the user has others. Ray reads them when it is imported. It would report to its makers, warn of answers that
 # nobody asked for, and hide GPUs from actors that have none.
@@ -29,7 +29,7 @@ _SETTINGS = {
 }  # fmt: skip
 
 
-class NannyEnded(Exception):
+class SupervisorEnded(Exception):
     """The actor is gone, alone or with its node; says how."""
 
 
@@ -50,7 +50,7 @@ class RayCluster:
         self._ray, self._labels = ray, dict(labels)
         if not ray.is_initialized():
             _connect(ray, address or os.environ.get("RAY_ADDRESS", ""))
-        ray.cloudpickle.register_pickle_by_value(_nanny)
+        ray.cloudpickle.register_pickle_by_value(_supervisor)
         self.address: str = ray.util.get_node_ip_address()
 
     def nodes(self) -> dict[str, Node]:
@@ -90,30 +90,30 @@ class RayCluster:
     def remove_group(self, group: Any) -> None:
         self._ray.util.remove_placement_group(group)
 
-    def nanny_in(self, group: Any, place: int, part: Mapping[str, float]) -> Any:
+    def supervisor_in(self, group: Any, place: int, part: Mapping[str, float]) -> Any:
         """An actor in bundle `place` of the group, of which it takes `part`."""
         where = self._ray.util.scheduling_strategies.PlacementGroupSchedulingStrategy(
             group, placement_group_bundle_index=place
         )
-        return self._nanny(where, num_cpus=part["CPU"], num_gpus=part.get("GPU", 0))
+        return self._supervisor(where, num_cpus=part["CPU"], num_gpus=part.get("GPU", 0))
 
-    def nanny_on(self, number: str) -> Any:
+    def supervisor_on(self, number: str) -> Any:
         """An actor on the node, which takes nothing of it."""
         where = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(number, soft=False)
-        return self._nanny(where, num_cpus=0, num_gpus=0)
+        return self._supervisor(where, num_cpus=0, num_gpus=0)
 
-    def _nanny(self, where: Any, **resources: float) -> Any:
-        actor = self._ray.remote(_nanny.Nanny).options(
+    def _supervisor(self, where: Any, **resources: float) -> Any:
+        actor = self._ray.remote(_supervisor.Supervisor).options(
             scheduling_strategy=where, max_restarts=0, max_task_retries=0, max_concurrency=_AT_ONCE, **resources
         )
         return actor.remote(str(Path.cwd()))
 
-    def kill(self, nanny: Any) -> None:
+    def kill(self, supervisor: Any) -> None:
         """End the actor, and with it what it has started; nothing where its node cannot be reached."""
-        self._ray.kill(nanny)
+        self._ray.kill(supervisor)
 
     def answer(self, call: Any, timeout_s: float) -> Any:
-        """What a call returned; TimeoutError, NannyEnded, NotYet, or what it raised."""
+        """What a call returned; TimeoutError, SupervisorEnded, NotYet, or what it raised."""
         try:
             return self._ray.get(call, timeout=timeout_s)
         except self._ray.exceptions.GetTimeoutError:
@@ -137,7 +137,7 @@ class RayCluster:
         if isinstance(error, kinds.RayTaskError):
             cause = error.cause if isinstance(error.cause, Exception) else error
             return OSError(getattr(cause, "errno", None) or errno.EIO, _line(cause))
-        return NannyEnded(_line(error))
+        return SupervisorEnded(_line(error))
 
 
 def _connect(ray: Any, address: str) -> None:

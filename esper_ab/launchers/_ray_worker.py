@@ -1,4 +1,4 @@
-"""A worker on a cluster of Ray, the nanny of its lane, and the thread that hears what becomes of both.
+"""A worker on a cluster of Ray, the supervisor of its lane, and the thread that hears what becomes of both.
 
 Ray answers calls on threads of its own, where nothing may wait: everything is handed to the experiment's one clerk.
 """
@@ -25,9 +25,9 @@ from esper_ab.contracts.errors import UsageError, WorkerFailed
 from esper_ab.contracts.messages import WorkerOrder
 from esper_ab.contracts.own_packages import child_environment
 from esper_ab.launchers import KeyExchange, _last_words
-from esper_ab.launchers._nanny import ERRAND, NOT_STARTED, Ending
-from esper_ab.launchers._ray_cluster import NannyEnded, NotYet, RayCluster
+from esper_ab.launchers._ray_cluster import NotYet, RayCluster, SupervisorEnded
 from esper_ab.launchers._sentinel import wait_for
+from esper_ab.launchers._supervisor import ERRAND, NOT_STARTED, Ending
 
 _AGAIN_S = 1.0  # between two questions to an actor of which Ray does not know whether it is there
 _TALK_S = 10.0
@@ -63,8 +63,8 @@ class Clerk:
                 heapq.heappop(later)[2]()
 
 
-class LaneNanny:
-    """The present nanny of a lane. Another one takes its place when it is gone, or does not end what it should."""
+class LaneSupervisor:
+    """The present supervisor of a lane. Another one takes its place when it is gone, or does not end what it should."""
 
     def __init__(self, cluster: RayCluster, clerk: Clerk, begin: Callable[[], Any]) -> None:
         self._cluster, self._clerk, self._begin = cluster, clerk, begin
@@ -95,7 +95,7 @@ class LaneNanny:
             self._place = place
 
     def await_place(self, timeout_s: float) -> None:
-        """Return when it is on a node; TimeoutError, NannyEnded, NotYet."""
+        """Return when it is on a node; TimeoutError, SupervisorEnded, NotYet."""
         self._place = self._cluster.answer(self._asked, timeout_s)
 
     def place(self) -> tuple[str, list[str]]:
@@ -121,7 +121,7 @@ class LaneNanny:
 
 
 class _Keys(KeyExchange):
-    """Of a worker whose key comes by its nanny, to whom the answer is told."""
+    """Of a worker whose key comes by its supervisor, to whom the answer is told."""
 
     def __init__(self, descriptor: int, answer: Callable[[bytes], None]) -> None:
         super().__init__(descriptor, -1, partial(os.close, descriptor))
@@ -132,13 +132,13 @@ class _Keys(KeyExchange):
 
 
 class RayWorker:
-    """A process beside a nanny. Calls return at once; the clerk hears of its number, its key and its end."""
+    """A process beside a supervisor. Calls return at once; the clerk hears of its number, its key and its end."""
 
     def __init__(
-        self, cluster: RayCluster, clerk: Clerk, lane: LaneNanny, order: WorkerOrder, command: Sequence[str]
+        self, cluster: RayCluster, clerk: Clerk, lane: LaneSupervisor, order: WorkerOrder, command: Sequence[str]
     ) -> None:
         """OSError when there is no descriptor to watch it by."""
-        self._cluster, self._clerk, self._lane, self._nanny, self._order = cluster, clerk, lane, lane.actor, order
+        self._cluster, self._clerk, self._lane, self._supervisor, self._order = cluster, clerk, lane, lane.actor, order
         self.name, self.pid, self.ended_how = order.identity, 0, ""
         self.exitcode: int | None = None
         self._changing = threading.Lock()  # its end is heard on one thread and waited for on another
@@ -153,7 +153,7 @@ class RayWorker:
                 raise
             self.keys = _Keys(theirs, self._tell)
         text = msgspec.json.encode(order) + b"\n"
-        self._begun = self._nanny.begin.remote(self.name, list(command), text, child_environment({}))
+        self._begun = self._supervisor.begin.remote(self.name, list(command), text, child_environment({}))
         self._hear(self._begun, self._started)
         if order.server_key:
             self._ask_for_key()
@@ -166,7 +166,7 @@ class RayWorker:
         self.pid = pid or 0
 
     def _ask_for_key(self) -> None:
-        self._hear(self._nanny.line.remote(self.name, self._begun), self._said_key)
+        self._hear(self._supervisor.line.remote(self.name, self._begun), self._said_key)
 
     def _said_key(self, line: bytes | None, error: Exception | None) -> None:
         if isinstance(error, NotYet) and self.exitcode is None:
@@ -177,10 +177,10 @@ class RayWorker:
         os.close(self._key)
 
     def _tell(self, text: bytes) -> None:
-        self._nanny.tell.remote(self.name, text, self._begun)
+        self._supervisor.tell.remote(self.name, text, self._begun)
 
     def _ask_for_end(self) -> None:
-        self._hear(self._nanny.wait.remote(self.name, self._begun), self._ended)
+        self._hear(self._supervisor.wait.remote(self.name, self._begun), self._ended)
 
     def _ended(self, ending: Ending | None, error: Exception | None) -> None:
         if isinstance(error, NotYet):
@@ -189,9 +189,9 @@ class RayWorker:
         exitcode, _, complaint = ending or (-signal.SIGKILL, b"", b"")
         if complaint:
             _last_words.note(self._order, complaint)
-        elif isinstance(error, NannyEnded):
+        elif isinstance(error, SupervisorEnded):
             self.ended_how = f"was lost with the process beside it on {self._order.node}: {error}"
-            self._lane.ended(self._nanny)
+            self._lane.ended(self._supervisor)
         elif error is not None:
             exitcode, self.ended_how = NOT_STARTED, f"could not be started on {self._order.node}: {error}"
         with self._changing:
@@ -202,13 +202,13 @@ class RayWorker:
     def dump_stacks(self) -> None:
         """Request the stacks by SIGUSR1."""
         if self.exitcode is None:
-            self._nanny.signal.remote(self.name, int(signal.SIGUSR1), self._begun)
+            self._supervisor.signal.remote(self.name, int(signal.SIGUSR1), self._begun)
 
     def kill(self) -> None:
-        """Have its nanny end it; where neither can be reached, the worker's own watch does."""
+        """Have its supervisor end it; where neither can be reached, the worker's own watch does."""
         if self.exitcode is None:
             self._lane.suspect(self)
-            self._nanny.signal.remote(self.name, int(signal.SIGKILL), self._begun)
+            self._supervisor.signal.remote(self.name, int(signal.SIGKILL), self._begun)
 
     def join(self, timeout_s: float) -> bool:
         if self.sentinel >= 0:
@@ -224,13 +224,13 @@ class RayWorker:
 
 
 class RayErrand:
-    """A command beside a nanny of its own."""
+    """A command beside a supervisor of its own."""
 
-    def __init__(self, cluster: RayCluster, nanny: Any, node: str, command: Sequence[str], line: bytes) -> None:
-        self._cluster, self._nanny, self._node = cluster, nanny, node
+    def __init__(self, cluster: RayCluster, supervisor: Any, node: str, command: Sequence[str], line: bytes) -> None:
+        self._cluster, self._supervisor, self._node = cluster, supervisor, node
         self.returncode: int | None = None
-        self._begun = nanny.begin.remote(ERRAND, list(command), line, child_environment({}))
-        self._end = nanny.wait.remote(ERRAND, self._begun)
+        self._begun = supervisor.begin.remote(ERRAND, list(command), line, child_environment({}))
+        self._end = supervisor.wait.remote(ERRAND, self._begun)
 
     def communicate(self, *, timeout: float) -> tuple[bytes, bytes]:
         """WorkerFailed, too, when the node is lost; UsageError when it lacks this folder, or Python."""
@@ -243,17 +243,17 @@ class RayErrand:
                 f"node {self._node} cannot start the preflight ({error}): all nodes need this folder and Python at the "
                 "same path"
             ) from None
-        except (NannyEnded, NotYet) as error:
+        except (SupervisorEnded, NotYet) as error:
             raise WorkerFailed(f"node {self._node} gives no answer: {error}") from None
         return output, complaint
 
     def _so_far(self) -> bytes:
-        with suppress(TimeoutError, NannyEnded, NotYet, OSError):
-            return bytes(self._cluster.answer(self._nanny.complaint.remote(ERRAND, self._begun), _TALK_S))
+        with suppress(TimeoutError, SupervisorEnded, NotYet, OSError):
+            return bytes(self._cluster.answer(self._supervisor.complaint.remote(ERRAND, self._begun), _TALK_S))
         return b""
 
     def kill(self) -> None:
-        self._cluster.kill(self._nanny)
+        self._cluster.kill(self._supervisor)
 
     def __enter__(self) -> RayErrand:
         return self

@@ -1,9 +1,9 @@
-"""Launcher of workers on a cluster of Ray: a nanny actor per lane, whose child process is the worker.
+"""Launcher of workers on a cluster of Ray: a supervisor actor per lane, whose child process is the worker.
 
 One placement group holds what all lanes take: Ray gives all of it or nothing, and keeps it for this experiment. A
-worker is started by its nanny, in `_on_node`: the order comes by standard input, whose end is the coordinator's,
-the public key by standard output. A nanny that is lost, with its node or alone, is followed by another one wherever Ray
-moves its part of the group; until then a start of its lane's worker is delayed.
+worker is started by its supervisor, in `_on_node`: the order comes by standard input, whose end is the coordinator's,
+the public key by standard output. A supervisor that is lost, with its node or alone, is followed by another one
+wherever Ray moves its part of the group; until then a start of its lane's worker is delayed.
 
 GPUs are dealt out by Ray, and bound by their UUIDs as the preflight of their node has them.
 """
@@ -23,9 +23,9 @@ from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.launchers import Errand, LauncherFactory, Node, Transport
 from esper_ab.launchers._places import LanePlaces
-from esper_ab.launchers._ray_cluster import NannyEnded, NotYet, RayCluster
+from esper_ab.launchers._ray_cluster import NotYet, RayCluster, SupervisorEnded
 from esper_ab.launchers._ray_parts import bundles, check_shares, parts, uuids_of
-from esper_ab.launchers._ray_worker import Clerk, LaneNanny, RayErrand, RayWorker
+from esper_ab.launchers._ray_worker import Clerk, LaneSupervisor, RayErrand, RayWorker
 from esper_ab.stats.text import counted
 
 DEFAULT_ENTRY = "workers.process.entry:main"
@@ -33,15 +33,15 @@ WAIT_S = 600.0  # for room in the cluster
 _SAY_S = 10.0  # then it is said who waits
 _LOOK_S = 0.5
 _ID_CHARACTERS = 8
-_BEGIN_S = 300.0  # for nannies in a group that is there: a process each, on a machine that may be crowded
+_BEGIN_S = 300.0  # for supervisors in a group that is there: a process each, on a machine that may be crowded
 
 
 class RayLauncher(LanePlaces):
-    """Starts each worker beside the nanny of its lane."""
+    """Starts each worker beside the supervisor of its lane."""
 
     name = "ray"
     child_processes = False
-    descriptors = 8  # an eventfd, a pipe, a connection and the socket it is accepted at, and Ray's to the nanny
+    descriptors = 8  # an eventfd, a pipe, a connection and the socket it is accepted at, and Ray's to the supervisor
 
     def __init__(
         self, entry: str = DEFAULT_ENTRY, transport: Transport = "tcp", *, ray_address: str = "",
@@ -62,15 +62,15 @@ class RayLauncher(LanePlaces):
         self._names = self._cluster.nodes()
         self.nodes: tuple[Node, ...] = tuple(self._names.values())
         self._group: Any = None
-        self._lanes: dict[str, LaneNanny] = {}
+        self._lanes: dict[str, LaneSupervisor] = {}
         self._visible: dict[str, Any] = {}  # node -> which GPUs its preflight sees, as Ray calls them
         self._clerk: Clerk | None = None
 
     def begin(self, node: str, module: str, line: bytes) -> Errand:
         (number,) = (number for number, one in self._names.items() if one.name == node)
-        nanny = self._cluster.nanny_on(number)
-        self._visible[node] = nanny.visible.remote()
-        return RayErrand(self._cluster, nanny, node, child_command(module, elsewhere=True), line)
+        supervisor = self._cluster.supervisor_on(number)
+        self._visible[node] = supervisor.visible.remote()
+        return RayErrand(self._cluster, supervisor, node, child_command(module, elsewhere=True), line)
 
     def check_lanes(self, lanes: Sequence[Lane]) -> None:
         super().check_lanes(lanes)
@@ -85,9 +85,9 @@ class RayLauncher(LanePlaces):
         try:
             self._await_group(lanes)
             for name, (place, part) in parts(lanes).items():
-                begin = partial(self._cluster.nanny_in, self._group, place, part)
-                self._lanes[name] = LaneNanny(self._cluster, self._clerk, begin)
-            self._await_nannies()
+                begin = partial(self._cluster.supervisor_in, self._group, place, part)
+                self._lanes[name] = LaneSupervisor(self._cluster, self._clerk, begin)
+            self._await_supervisors()
         except BaseException:
             self.release()
             raise
@@ -111,13 +111,13 @@ class RayLauncher(LanePlaces):
                     f"{self._cluster.room()}\n"
                 )
 
-    def _await_nannies(self) -> None:
-        """Return when every lane has its nanny; UsageError when one cannot begin."""
+    def _await_supervisors(self) -> None:
+        """Return when every lane has its supervisor; UsageError when one cannot begin."""
         deadline = time.monotonic() + _BEGIN_S
         for name, lane in self._lanes.items():
             try:
                 lane.await_place(deadline - time.monotonic())
-            except (NannyEnded, NotYet, TimeoutError) as error:
+            except (SupervisorEnded, NotYet, TimeoutError) as error:
                 raise UsageError(
                     f"launcher ray on {name}: the process beside the worker did not begin: {error}"
                 ) from None

@@ -1,9 +1,9 @@
 """Launcher of workers in steps of a Slurm job, one per node: inside the allocation that this process runs in.
 
-A step is a nanny (`_node_nanny`), which starts all workers of its node. Its srun is a process of this machine that
-stands for it: it carries standard input there and standard output back, and ends with it. Orders go by standard input,
-whose end is the end of the coordinator; keys and ends of workers come back by standard output. What a worker that
-cannot begin has to say is in its log.
+A step is a supervisor (`_node_supervisor`), which starts all workers of its node. Its srun is a process of this machine
+that stands for it: it carries standard input there and standard output back, and ends with it. Orders go by standard
+input, whose end is the end of the coordinator; keys and ends of workers come back by standard output. What a worker
+that cannot begin has to say is in its log.
 
 GPUs are dealt out by the preflight's UUIDs: steps that share an allocation all see those of their node.
 """
@@ -21,7 +21,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import WorkerOrder
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.launchers import Errand, LauncherFactory, Node, Transport, begin_here
-from esper_ab.launchers._node_worker import DESCRIPTORS, NodeNanny, NodeWorker
+from esper_ab.launchers._node_worker import DESCRIPTORS, NodeSupervisor, NodeWorker
 from esper_ab.launchers._places import LanePlaces
 
 DEFAULT_ENTRY = "workers.process.entry:main"
@@ -36,7 +36,7 @@ _SRUN = (
 
 
 class SlurmLauncher(LanePlaces):
-    """Starts each worker beside the nanny of its node, in the job that this process belongs to."""
+    """Starts each worker beside the supervisor of its node, in the job that this process belongs to."""
 
     name = "slurm"
     child_processes = False
@@ -59,35 +59,35 @@ class SlurmLauncher(LanePlaces):
         self.nodes = _nodes(os.environ)
         self.address = _own_address([node.name for node in self.nodes])
         self.own_descriptors = DESCRIPTORS * len(self.nodes)
-        self._nannies: dict[str, NodeNanny] = {}  # by node
-        self._given_up: list[NodeNanny] = []
+        self._supervisors: dict[str, NodeSupervisor] = {}  # by node
+        self._given_up: list[NodeSupervisor] = []
 
     def begin(self, node: str, module: str, line: bytes) -> Errand:
         return begin_here([*_SRUN, f"--nodelist={node}", *child_command(module, outlives=True)], line)
 
     def start(self, order: WorkerOrder) -> NodeWorker:
-        return self._nanny(order.node or self.nodes[0].name).start(order)
+        return self._supervisor(order.node or self.nodes[0].name).start(order)
 
-    def _nanny(self, node: str) -> NodeNanny:
+    def _supervisor(self, node: str) -> NodeSupervisor:
         """That of the node: another one where it is gone, or has not ended whom it was told to end."""
-        there = self._nannies.get(node)
+        there = self._supervisors.get(node)
         if there is not None and there.is_reliable:
             return there
-        begin = child_command("esper_ab.launchers._node_nanny", self._entry, outlives=True)
-        nanny = NodeNanny(node, [*_SRUN, f"--nodelist={node}", "--job-name=workers", *begin])
+        begin = child_command("esper_ab.launchers._node_supervisor", self._entry, outlives=True)
+        supervisor = NodeSupervisor(node, [*_SRUN, f"--nodelist={node}", "--job-name=workers", *begin])
         if there is not None:
             there.give_up()
             self._given_up.append(there)
-        self._nannies[node] = nanny
-        return nanny
+        self._supervisors[node] = supervisor
+        return supervisor
 
     def release(self) -> None:
-        all_ = (*self._nannies.values(), *self._given_up)
-        for nanny in all_:
-            nanny.dismiss()
-        for nanny in all_:
-            nanny.leave()
-        self._nannies, self._given_up = {}, []
+        all_ = (*self._supervisors.values(), *self._given_up)
+        for supervisor in all_:
+            supervisor.dismiss()
+        for supervisor in all_:
+            supervisor.leave()
+        self._supervisors, self._given_up = {}, []
 
 
 def _nodes(environment: os._Environ[str]) -> tuple[Node, ...]:

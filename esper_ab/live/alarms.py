@@ -1,26 +1,26 @@
-"""Lines for ledger entries in a live view: a pathology of updates is shown once per group, then counted. Pure."""
+"""Lines for incidents in a live view: a pathology of updates is shown once per group, then counted. Pure."""
 
 from __future__ import annotations
 
 from esper_ab.contracts.visible import visible_line
-from esper_ab.journal.events import Ledger
+from esper_ab.journal.events import Incident
 from esper_ab.journal.fold import History
 from esper_ab.stats.text import counted
 
 
 class Alarms:
-    """Formats ledger entries: `line(entry)` for each, and `counts()` at the end."""
+    """Formats incidents: `line(entry)` for each, and `counts()` at the end."""
 
     def __init__(self, before: History | None) -> None:
         """Count the pathologies in `before`, the history before the view opened, without showing them again."""
         self._runs: dict[tuple[str, str], dict[str, None]] = {}  # group and kind -> runs, in order
         self._repeated: set[tuple[str, str]] = set()  # repeated after they were shown
         if before is not None:
-            for entry in before.ledger:
+            for entry in before.incidents:
                 if entry.category == "ppo_pathology":
                     self._befell(entry, before).setdefault(entry.run_name)
 
-    def line(self, entry: Ledger, history: History) -> str:
+    def line(self, entry: Incident, history: History) -> str:
         """Return the line to show; "" for a pathology that an earlier run of the group also had."""
         if entry.category == "ppo_pathology":
             befell = self._befell(entry, history)
@@ -39,9 +39,9 @@ class Alarms:
             if (group, kind) in self._repeated
         ]
 
-    def _befell(self, entry: Ledger, history: History) -> dict[str, None]:
+    def _befell(self, entry: Incident, history: History) -> dict[str, None]:
         return self._runs.setdefault(_key(entry, history), {})
 
 
-def _key(entry: Ledger, history: History) -> tuple[str, str]:
+def _key(entry: Incident, history: History) -> tuple[str, str]:
     return history.runs[entry.run_name].ref.group_id, str(entry.confounder)

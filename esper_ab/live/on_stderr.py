@@ -18,15 +18,15 @@ _TOLD = ("restart", "start_delayed", "dropped_pair", "damaged_checkpoint", "inex
 class Warnings:
     """Observer that writes to the current `sys.stderr`, so that a live view can keep itself below."""
 
-    def __init__(self, *, ledger: bool) -> None:
-        """Create the observer; `ledger`: also print ledger entries, which a live view already shows."""
-        self._ledger = ledger
+    def __init__(self, *, incidents: bool) -> None:
+        """Create the observer; `incidents`: also print incidents, which a live view already shows."""
+        self._incidents = incidents
 
     def observe(self, event: events.AnyEvent | Progress | str) -> None:
         if isinstance(event, str):
             with suppress(OSError):  # stderr may be a file on the full disk; reported later, then
                 sys.stderr.write(f"warning: {visible(event)}\n")
-        elif self._ledger and isinstance(event, events.Ledger) and event.category in _TOLD:
+        elif self._incidents and isinstance(event, events.Incident) and event.category in _TOLD:
             about = f"{event.run_name}: " if event.run_name else ""
             sys.stderr.write(f"warning: {about}{visible_line(event.detail)}\n")
 
@@ -56,7 +56,7 @@ def told(event: events.AnyEvent) -> str | None:
         case events.RunEvaluated(record=evaluation):
             return f"{evaluation.run.name} evaluated: outcome {_number(mean_outcome(evaluation))}"
         case events.LookTaken():
-            return f"look after {counted(event.replicates, 'replicate')}: {event.outcome}"
+            return f"look after {counted(event.replicates, 'seed')}: {event.outcome}"
         case events.ExperimentEnded():
             return f"experiment {event.status}{f': {event.detail}' if event.detail else ''}"
     return None

@@ -1,4 +1,4 @@
-"""History -> numbers of a live view: recent means of training per group, endpoints of complete pairs. Pure."""
+"""History -> numbers of a live view: recent means of training per group, outcomes of complete pairs. Pure."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import msgspec
 from esper_ab.contracts.evaluation import episode_sizes
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.journal.fold import History
-from esper_ab.journal.outcomes import endpoint_of, mean, mean_known
+from esper_ab.journal.outcomes import mean, mean_known, outcome_of
 
 RECENT = 5  # last episodes that count as recent, of a group's newest run that has any
 REWARD_LABEL = "reward (not comparable)"
-DIFFERENCE_LABEL = "endpoint so far; only a look decides"
+DIFFERENCE_LABEL = "outcome so far; only a look decides"
 
 
 class GroupNow(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,7 +29,7 @@ class GroupNow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DifferenceNow(msgspec.Struct, frozen=True, kw_only=True):
-    """Mean of a - b in the endpoint over the complete pairs, unadjusted. No inference."""
+    """Mean of a - b in the outcome over the complete pairs, unadjusted. No inference."""
 
     a: str
     b: str
@@ -54,22 +54,22 @@ def group_now(history: History, group: str) -> GroupNow:
 
 def differences_now(history: History) -> tuple[DifferenceNow, ...]:
     """Return the planned comparisons so far."""
-    declared, endpoints = history.design.endpoint, dict[tuple[str, int], float]()
+    declared, outcomes = history.design.outcome_over, dict[tuple[str, int], float]()
     for run in history.runs.values():
-        if (value := endpoint_of(run, declared)) is not None:
-            endpoints[run.ref.group_id, run.ref.replicate] = value
+        if (value := outcome_of(run, declared)) is not None:
+            outcomes[run.ref.group_id, run.ref.replicate] = value
     found = []
     for contrast in history.design.comparisons:
         a, b = contrast.a, contrast.b
-        both = [r for group, r in endpoints if group == a and (b, r) in endpoints]
-        difference = mean(endpoints[a, r] - endpoints[b, r] for r in both)
+        both = [r for group, r in outcomes if group == a and (b, r) in outcomes]
+        difference = mean(outcomes[a, r] - outcomes[b, r] for r in both)
         found.append(DifferenceNow(a=a, b=b, pairs=len(both), difference=difference))
     return tuple(found)
 
 
 def evaluation_work(spec: RunSpec) -> float:
     """Return the evaluation's work in episodes; a learner plays the first one with greedy actions, too."""
-    return float(len(episode_sizes(spec.eval_hosts, spec.n_envs)) + (spec.ref.controller == "ppo"))
+    return float(len(episode_sizes(spec.eval_episodes, spec.n_envs)) + (spec.ref.controller == "ppo"))
 
 
 def worked_s(history: History) -> float:

@@ -58,7 +58,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     margin: float
     looks: tuple[LookNow, ...]  # taken so far
     verdicts: tuple[Reported, ...]  # of a finished one that has its report
-    ledger: int  # entries
+    incidents: int  # entries
     notes: tuple[str, ...] = ()  # waits for room on the disk; why the report's answers cannot be told
 
 
@@ -92,7 +92,7 @@ def status_of(experiment_dir: Path, loaded: Loaded, *, held: bool) -> Status:
             )
             for look in history.looks
         ),
-        verdicts=verdicts, ledger=len(history.ledger), notes=(*history.pauses, *filter(None, (problem,))),
+        verdicts=verdicts, incidents=len(history.incidents), notes=(*history.pauses, *filter(None, (problem,))),
     )
 
 
@@ -127,13 +127,13 @@ def status_text(experiment_dir: Path) -> str:
         if item.difference is not None and found.state != "finished"  # the verdict has it, adjusted
     ]
     for look in found.looks:
-        lines.append(f"  look at {counted(look.replicates, 'replicate')}: {look.outcome}")
+        lines.append(f"  look at {counted(look.replicates, 'seed')}: {look.outcome}")
     if found.torn_bytes:
         lines.append(f"  {found.torn_bytes} bytes of an unfinished last line do not count")
     lines += [f"  note: {note}" for note in found.notes]
-    if found.ledger:
-        entries = "1 entry" if found.ledger == 1 else f"{found.ledger} entries"
-        lines.append(f"  {entries} in the ledger of confounders: see `{remedy}`")
+    if found.incidents:
+        entries = "1 entry" if found.incidents == 1 else f"{found.incidents} entries"
+        lines.append(f"  {entries} in the list of incidents: see `{remedy}`")
     if found.state == "finished":
         lines += [f"  {item.verdict}: {visible_line(item.headline)}" for item in found.verdicts]
         lines.append(no_report(experiment_dir) or f"report: {experiment_dir / PAGE}")

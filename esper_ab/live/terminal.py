@@ -27,7 +27,7 @@ from esper_ab.journal.events import (
     AnyEvent,
     EpisodeRecorded,
     ExperimentStarted,
-    Ledger,
+    Incident,
     LookTaken,
     MilestoneReleased,
     PlanExtended,
@@ -145,7 +145,7 @@ class LiveView:
             self._within[event.record.run.name] = 0.0
         if isinstance(event, LookTaken | PlanExtended):
             self._tell(_news(event, history))
-        elif isinstance(event, Ledger):
+        elif isinstance(event, Incident):
             if line := self._alarms.line(event, history):
                 self._tell(line)
         elif isinstance(event, MilestoneReleased):
@@ -210,7 +210,7 @@ def _news(event: LookTaken | PlanExtended, history: History) -> str:
     if isinstance(event, PlanExtended):
         return f"more replicates: {history.replicates} in all"
     leaving = f"; done with {', '.join(event.leaving)}" if event.leaving else ""
-    return f"look at {counted(event.replicates, 'replicate')}: {event.outcome}{leaving}"
+    return f"look at {counted(event.replicates, 'seed')}: {event.outcome}{leaving}"
 
 
 def _fraction(spec: RunSpec, progress: messages.Progress) -> float:
@@ -226,7 +226,7 @@ def _milestone_name(event: MilestoneReleased, specs: dict[str, RunSpec]) -> str:
         what = "warm"
     else:
         what = "evaluated" if event.milestone > spec.episodes else f"episode {event.milestone} of {spec.episodes}"
-    return f"replicate {spec.ref.replicate} {what}"
+    return f"seed {spec.ref.replicate} {what}"
 
 
 def _table(history: History, width: int) -> Table:

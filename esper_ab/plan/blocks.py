@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.contracts.appraisal import Appraisal
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.machine import Device, Machine
 from esper_ab.contracts.messages import Lane, RunSpec
 from esper_ab.contracts.records import RunRef, Sha256
+from esper_ab.contracts.reward_audit import RewardAudit
 from esper_ab.contracts.rng import RngPath, run_path
 from esper_ab.contracts.run_files import log_of, out_of, policy_of
 from esper_ab.contracts.settings import Settings
@@ -62,9 +62,9 @@ class Plan(Settings, frozen=True, kw_only=True):
     notes: tuple[str, ...]  # what the user should know: several axes, time slicing, idle devices, too few replicates
     step_s: float = 0.0  # estimated: a step (growth: a host epoch), or a trainer's point; 0 in older journals
     chance: float | None = None  # outcome of guessing a class; None: not known, or there are no classes
-    run_sd: float | None = None  # how much runs of one condition differ, from a calibration; None: unknown
+    run_sd: float | None = None  # how much runs of one group differ, from a calibration; None: unknown
     trainer: TrainerFacts | None = None  # what the rehearsal of a trainer of the user's own found
-    appraisal: Appraisal | None = None  # of the groups' rewards, when the experiment includes one
+    reward_audit: RewardAudit | None = None  # of the groups' rewards, when the experiment includes one
     carries: bool = False  # whether the task's environments carry state from one reset to the next
 
 
@@ -77,12 +77,12 @@ class Extension(Settings, frozen=True, kw_only=True):
 
 def make_plan(
     experiment: ResolvedExperiment, machine: Machine, find_bounds: FindBounds, *, remarks: Sequence[str] = (),
-    run_sd: float | None = None, appraisal: Appraisal | None = None,
+    run_sd: float | None = None, reward_audit: RewardAudit | None = None,
 ) -> Plan:  # fmt: skip
     """Decide everything that is decided before the first run; UsageError when the devices cannot carry one block.
 
     `find_bounds` computes the boundaries of the looks. `remarks`: notes of those who resolved and calibrated, which
-    follow the plan's own. `run_sd`: from a calibration. `appraisal`: of the rewards of
+    follow the plan's own. `run_sd`: from a calibration. `reward_audit`: of the rewards of
     `experiment` alone.
     """
     check_design(experiment)  # first: on its comparisons and looks depends the number of sets of lanes
@@ -91,7 +91,7 @@ def make_plan(
     digest, matter = digest_of(experiment, machine), bool(positions_could_matter_by(experiment, machine))
     blocks = tuple(
         _block(experiment, machine, digest, replicate, sets)
-        for replicate in range(experiment.replicates)
+        for replicate in range(experiment.seeds)
     )
     lanes = tuple(lane for lane_set in sets for lane in lane_set)
     used = {device for lane in lanes for device in lane.devices}
@@ -115,7 +115,7 @@ def make_plan(
         chance=chance,
         run_sd=run_sd,
         trainer=machine.trainer,
-        appraisal=appraisal,
+        reward_audit=reward_audit,
         carries=task.carries,
     )
 
@@ -204,8 +204,8 @@ def _sets_at_once(experiment: ResolvedExperiment, machine: Machine, most: int) -
     effects of lanes, unless positions are drawn by lot, or fixed on purpose. Where no position can matter, all of them.
     """
     if not positions_could_matter_by(experiment, machine):
-        return min(most, experiment.replicates)
-    n_groups, replicates = len(experiment.groups), experiment.replicates
+        return min(most, experiment.seeds)
+    n_groups, replicates = len(experiment.groups), experiment.seeds
     looks = [look for look in looks_of(experiment) or range(LEAST_PAIRS, replicates + 1) if look >= LEAST_PAIRS]
     first = looks[0] if looks else replicates
     most = min(most, max(1, first // blocks_needed(n_groups)))
@@ -217,8 +217,8 @@ def _sets_at_once(experiment: ResolvedExperiment, machine: Machine, most: int) -
     a, b = next(filter(None, (_mixed_up(experiment, look, 1) for look in looks)))
     least = next(count for count in itertools.count(first) if not _mixed_up(experiment, count, 1))
     raise UsageError(
-        Setting("order", experiment.order), f": in this draw {a} and {b} cannot be told from lane and start order at "
-        f"{first} replicates; the first look needs {least}, as in ", Setting("looks", (least, max(replicates, least))),
+        Setting("order", experiment.order), f": in this draw {a} and {b} cannot be told from device and start order at "
+        f"{first} seeds; the first look needs {least}, as in ", Setting("looks", (least, max(replicates, least))),
         ", or ", Setting("order", "balanced"),
     )  # fmt: skip
 
@@ -246,7 +246,7 @@ def _most_blocks(experiment: ResolvedExperiment) -> int:
             Setting("max_parallel", most), f", but the {n_groups} runs of a block train at the same time; ",
             Setting("placement", "sequence"), f" trains one after the other, or allow {n_groups}",
         )  # fmt: skip
-    return most // each or experiment.replicates
+    return most // each or experiment.seeds
 
 
 def _lane(devices: Sequence[str], known: dict[str, Device], suffix: str = "") -> Lane:
@@ -318,7 +318,7 @@ def _run_spec(
         n_envs=experiment.n_envs,
         episodes=experiment.episodes,
         steps=experiment.steps,
-        eval_hosts=experiment.eval_hosts,
+        eval_episodes=experiment.eval_episodes,
         eval_reward_modes=() if experiment.trainer else tuple(dict.fromkeys((*machine.rewards, mode))),
         settings=group.settings,
         arithmetic=experiment.arithmetic,

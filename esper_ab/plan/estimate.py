@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from esper_ab.contracts.evaluation import greedy_hosts
+from esper_ab.contracts.evaluation import greedy_episodes
 from esper_ab.contracts.kinds import GROWTH, is_own_outcome
 from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.contracts.messages import Lane
@@ -137,12 +137,12 @@ def _whole(
 ) -> Estimate:  # fmt: skip
     """Return the estimate of all runs from that of one step of a run alone on its devices."""
     step_s = alone_s * _queue(experiment, lanes, machine)
-    evaluated = experiment.eval_hosts + greedy_hosts(experiment.eval_hosts, experiment.n_envs)
+    evaluated = experiment.eval_episodes + greedy_episodes(experiment.eval_episodes, experiment.n_envs)
     run_s = step_s * experiment.steps * (experiment.episodes + evaluated / experiment.n_envs)
     at_once = max(1, len(lanes) // len(experiment.groups))
     start_up_s = _start_up_s(lanes, machine)
     return Estimate(
-        duration_s=start_up_s + run_s * math.ceil(experiment.replicates / at_once),
+        duration_s=start_up_s + run_s * math.ceil(experiment.seeds / at_once),
         start_up_s=start_up_s,
         step_s=step_s,
         memory_bytes=memory_bytes,
@@ -160,7 +160,7 @@ def _of_trainer(
     start_up_s = _start_up_s(lanes, machine)
     short = f", which was shortened by {facts.shortened}" if facts.shortened else ""
     return Estimate(
-        duration_s=start_up_s + each_s * math.ceil(experiment.replicates / at_once), start_up_s=start_up_s,
+        duration_s=start_up_s + each_s * math.ceil(experiment.seeds / at_once), start_up_s=start_up_s,
         step_s=facts.point_s * queue, memory_bytes=len(lanes) * _WORKER_BYTES,
         basis=f"rough: as long as in the rehearsal{short}; memory without that of the trainer",
     )  # fmt: skip

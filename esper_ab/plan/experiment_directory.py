@@ -86,7 +86,7 @@ def run_toml(plan: Plan, spec: RunSpec) -> str:
     experiment = msgspec.structs.replace(
         plan.experiment,
         groups=tuple(group for group in plan.experiment.groups if group.name == ref.group_id),
-        replicates=ref.replicate + 1, looks=(), control="", untested=(), exam=False, open_ended=False,
+        seeds=ref.replicate + 1, looks=(), control="", untested=(), screening=False, open_ended=False,
         futility=0.0,
     )  # fmt: skip
     tree = _settings(experiment)
@@ -106,8 +106,8 @@ def _beside(spec: RunSpec) -> tuple[str, ...]:
     """Arguments that give a run's group a second one: a controller that costs little, or for a trainer its twin."""
     name = spec.ref.group_id
     if spec.trainer is None:
-        floor, other = ("wait", "random") if kind_of_task(spec.task) == GROWTH else ("random", ENV_REWARD)
-        return "--groups", f"{name},{floor if name != floor else other}"
+        baseline, other = ("wait", "random") if kind_of_task(spec.task) == GROWTH else ("random", ENV_REWARD)
+        return "--groups", f"{name},{baseline if name != baseline else other}"
     settings = ",".join(f"trainer.{key}={json.dumps(value)}" for key, value in spec.settings.trainer.items())
     return "--groups", f"{name},beside", *(("--group", f"beside:{settings}") if settings else ())
 

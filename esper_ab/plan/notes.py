@@ -9,7 +9,7 @@ from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.settings import RewardSettings
 from esper_ab.design.counterbalance import cycle, draws_positions
-from esper_ab.design.endpoint_words import of_training
+from esper_ab.design.outcome_words import of_training
 from esper_ab.plan import trainer as own
 from esper_ab.plan.gpu_memory import too_much
 from esper_ab.plan.positions import positions_could_matter_by
@@ -19,7 +19,7 @@ from esper_ab.settings.start import UNIFORM, starts
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.text import counted
 
-ENOUGH_HOSTS = 960  # of a run on digits, for rewards to be told apart by few pairs; measured by scripts/learn
+ENOUGH_EPISODES = 960  # of a run on digits, for rewards to be told apart by few pairs; measured by scripts/learn
 _WIDEST_ACTIONS = 10.0  # half-width of bounds that actions with a standard deviation of 1 still explore
 _FEW = 4  # dimensions of actions, named in a sentence
 
@@ -35,11 +35,11 @@ def estimand(experiment: ResolvedExperiment, machine: Machine) -> str:
     lower = " (lower is better)" if outcome.sign < 0.0 else ""
     slots = f", slots {', '.join(experiment.slots)}" if experiment.slots else ""
     split = f"; conditional on the task's fixed test split of {task.sizes[2]} samples" if task.sizes[2] else ""
-    what, part = f"{outcome.label}{lower}", of_training(experiment.endpoint)
+    what, part = f"{outcome.label}{lower}", of_training(experiment.outcome_over)
     measured = f"the mean {what} of {part}" if part else f"the evaluated policy's {what}"
     trained, steps = counted(experiment.episodes, "episode"), counted(experiment.steps, "step")
     return (
-        f"Mean over replicates ({pairing}) of {measured} in one group minus that in another{unit}: task {task.name} "
+        f"Mean over seeds ({pairing}) of {measured} in one group minus that in another{unit}: task {task.name} "
         f"({task.title}){slots}, trained for {trained} of {steps} in {counted(experiment.n_envs, 'environment')}, "
         f"with the settings printed{split}."
     )
@@ -72,14 +72,14 @@ def _on_trainer(experiment: ResolvedExperiment, machine: Machine) -> Iterator[st
 
 
 def _on_inference(experiment: ResolvedExperiment, blocks_at_once: int, *, matter: bool) -> Iterator[str]:
-    replicates, full = experiment.replicates, cycle(len(experiment.groups)) * blocks_at_once
+    replicates, full = experiment.seeds, cycle(len(experiment.groups)) * blocks_at_once
     if replicates == 1:
         yield "1 replicate: nothing will follow about the groups; one run of each says nothing about their spread."
     elif replicates < LEAST_PAIRS:
-        yield f"{replicates} replicates cannot carry a verdict: at least {LEAST_PAIRS} are needed (--replicates)."
+        yield f"{replicates} seeds cannot carry a verdict: at least {LEAST_PAIRS} are needed (--seeds)."
     elif replicates < LEAST_EQUIVALENCE_PAIRS and not experiment.open_ended:
         yield (
-            f"With {replicates} replicates this plan can find a difference but cannot show that there is none: that "
+            f"With {replicates} seeds this plan can find a difference but cannot show that there is none: that "
             f"takes {LEAST_EQUIVALENCE_PAIRS}."
         )
     yield from _on_order(experiment, full) if matter else _on_positions(experiment)
@@ -88,38 +88,38 @@ def _on_inference(experiment: ResolvedExperiment, blocks_at_once: int, *, matter
     if experiment.sync == "independent":
         yield "independent: no barrier between episodes; groups may be at different episodes at the same time."
     if experiment.unpaired:
-        yield "unpaired: the groups of a replicate do not share randomness; for calibration, not for comparison."
+        yield "unpaired: the groups of a seed do not share randomness; for calibration, not for comparison."
 
 
 def _on_positions(experiment: ResolvedExperiment) -> Iterator[str]:
     """Say that the order is free, where no record depends on it."""
     aliased = "" if experiment.order != "fixed" else "; that the order is fixed confounds nothing"
     yield (
-        "Lane and start order cannot matter here: with parts of the catalogues, a deterministic arithmetic and one "
+        "Device and start order cannot matter here: with parts of the catalogues, a deterministic arithmetic and one "
         f"kind of CPU a record is a function of its rng paths alone. So nothing is adjusted for them{aliased}."
     )
 
 
 def _on_order(experiment: ResolvedExperiment, full: int) -> Iterator[str]:
     """Write what the order does to positions; `full`: replicates after which the planned one is balanced."""
-    n_groups, replicates = len(experiment.groups), experiment.replicates
+    n_groups, replicates = len(experiment.groups), experiment.seeds
     if experiment.order == "balanced" and draws_positions(n_groups):
         yield (
-            f"{n_groups} groups: lane and start order are drawn by lot for this experiment, because {LEAST_PAIRS} "
+            f"{n_groups} groups: device and start order are drawn by lot for this experiment, because {LEAST_PAIRS} "
             "pairs can be told from them for fewer groups only; what they do is noise in every comparison."
         )
     elif experiment.order == "balanced" and replicates > 1 and replicates % full:
         yield (
-            f"{replicates} replicates are not a multiple of {full}: groups are not equally often in every position; "
+            f"{replicates} seeds are not a multiple of {full}: groups are not equally often in every position; "
             "a difference between positions would not cancel out."
         )
     if experiment.order == "fixed":
         yield (
-            "order fixed: every group keeps its lane and its place in the start order, so that group and lane are "
+            "order fixed: every group keeps its device and its place in the start order, so that group and device are "
             "aliased; no verdict can follow."
         )
     elif experiment.order == "shuffled":
-        yield "order shuffled: lane and start order are drawn afresh per block; they need not balance."
+        yield "order shuffled: device and start order are drawn afresh per block; they need not balance."
 
 
 def _on_sharing(experiment: ResolvedExperiment) -> Iterator[str]:
@@ -209,13 +209,13 @@ def _on_actions(bounds: Sequence[tuple[float, float] | None]) -> Iterator[str]:
 
 
 def _on_budget(experiment: ResolvedExperiment) -> Iterator[str]:
-    """Say that a comparison asks who learns sooner where learners train on few hosts."""
+    """Say that a comparison asks who learns sooner where learners train in few episodes."""
     learners = [group.name for group in experiment.groups if group.settings.learns]
-    hosts = experiment.episodes * experiment.n_envs
-    if len(learners) > 1 and hosts < ENOUGH_HOSTS:
+    trained = experiment.episodes * experiment.n_envs
+    if len(learners) > 1 and trained < ENOUGH_EPISODES:
         yield (
-            f"budget: a run trains on {counted(hosts, 'host')} (episodes x environments). On digits it takes "
-            f"{ENOUGH_HOSTS} until a few pairs tell rewards apart. With fewer a comparison says which of "
+            f"budget: a run trains on {counted(trained, 'episode')} (episodes x environments). On digits it takes "
+            f"{ENOUGH_EPISODES} until a few pairs tell rewards apart. With fewer a comparison says which of "
             f"{', '.join(learners)} learns sooner, and which is ahead may change with more training."
         )
 
@@ -236,7 +236,7 @@ def _on_devices(
     threads, cores = experiment.arithmetic.threads, len(machine.names("cpu"))
     if cpu_lanes:
         yield (
-            f"{'GPUs stay unused' if machine.names('cuda') else 'No GPU'}: {counted(len(cpu_lanes), 'CPU lane')}, "
+            f"{'GPUs stay unused' if machine.names('cuda') else 'No GPU'}: {counted(len(cpu_lanes), 'CPU core')}, "
             f"{counted(threads, 'thread')} each."
         )
     elif experiment.placement == "share":
@@ -249,7 +249,7 @@ def _on_devices(
     if experiment.devices_per_run > 1:
         yield (
             f"{experiment.devices_per_run} devices per run: environments are spread over them; the policy stays on the "
-            "CPU, as on every lane. " + (
+            "CPU, as on every device. " + (
                 "The CPU devices of a run take turns: that tries the path out and saves no time." if cpu_lanes else
                 "One process launches the kernels of all GPUs, in turn: that saves time only where kernels take longer "
                 "than their launch, with large networks or hundreds of environments."
@@ -265,7 +265,7 @@ def _on_devices(
         yield memory
     kinds = {device.title for device in machine.devices if any(device.name in lane.devices for lane in lanes)}
     if len(kinds) > 1:
-        yield f"Unequal devices: {', '.join(sorted(kind or 'CPU' for kind in kinds))}; lanes are counterbalanced."
+        yield f"Unequal devices: {', '.join(sorted(kind or 'CPU' for kind in kinds))}; devices are counterbalanced."
     if idle:
         few = ", ".join(idle[:4]) + (f", … {idle[-1]}" if len(idle) > 4 else "")
         yield f"{len(idle)} of {len(experiment.devices)} devices stay idle: {few}."

@@ -1,4 +1,4 @@
-"""Whether the place of a run in its block, lane and start order, could change what it records. Pure."""
+"""Whether the place of a run in its block, device and start order, could change what it records. Pure."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def plan_text(
     `width`: of sentences, characters; columns and paths are not broken. `memory_left`: what a limit leaves, in words.
     """
     asked = plan.experiment
-    n_runs = len(asked.groups) * asked.replicates
+    n_runs = len(asked.groups) * asked.seeds
     at_first = " at first, more until every comparison is decided" if asked.open_ended else ""
     cost = (
         f"{duration(estimate.duration_s)} with the start of the workers, "
@@ -35,7 +35,7 @@ def plan_text(
     )
     lines = [
         _sentence(
-            f"{asked.name}: {counted(len(asked.groups), 'group')} x {counted(asked.replicates, 'replicate')} = "
+            f"{asked.name}: {counted(len(asked.groups), 'group')} x {counted(asked.seeds, 'seed')} = "
             f"{counted(n_runs, 'run')}{at_first}, "
             f"task {asked.task_title}",
             width,
@@ -49,7 +49,7 @@ def plan_text(
         *(_block(block) for block in plan.blocks[:_BLOCKS_SHOWN]),
     ]
     if len(plan.blocks) > _BLOCKS_SHOWN:
-        lines.append(f"  … and {len(plan.blocks) - _BLOCKS_SHOWN} more, on the same lanes in turn")
+        lines.append(f"  … and {len(plan.blocks) - _BLOCKS_SHOWN} more, on the same devices in turn")
     lines += [
         "",
         *_environments(plan),
@@ -64,12 +64,12 @@ def plan_text(
 def _size(asked: ResolvedExperiment) -> str:
     """Say what one run trains and is evaluated on."""
     if asked.trainer:
-        points, outcomes = counted(asked.episodes, "point"), counted(asked.eval_hosts, "outcome")
+        points, outcomes = counted(asked.episodes, "point"), counted(asked.eval_episodes, "outcome")
         return f"{points} of {asked.trainer}; evaluation: {outcomes}"
     slots = f", slots {', '.join(asked.slots)}" if asked.slots else ""
     return (
         f"{counted(asked.episodes, 'episode')} x {counted(asked.steps, 'step')} x "
-        f"{counted(asked.n_envs, 'environment')}{slots}; evaluation: {counted(asked.eval_hosts, 'episode')}"
+        f"{counted(asked.n_envs, 'environment')}{slots}; evaluation: {counted(asked.eval_episodes, 'episode')}"
     )
 
 
@@ -78,8 +78,8 @@ def _design(plan: Plan) -> Iterator[str]:
     design = plan.design
     pairs = ", ".join(f"{one.a} - {one.b}" for one in design.comparisons)
     better = f"{design.outcome.label}, {design.outcome.better} is better"
-    endpoint = f"endpoint {design.endpoint} ({better})"
-    yield f"comparisons: {pairs}; {endpoint}, margin {design.margin_words}"
+    outcome = f"outcome {design.outcome_over} ({better})"
+    yield f"comparisons: {pairs}; {outcome}, margin {design.margin_words}"
     yield f"rule: {rule(design)}"
     if design.worst is not None:
         yield f"lost runs of a group that is called better count as {design.value(design.worst)}"

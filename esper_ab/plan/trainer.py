@@ -11,7 +11,7 @@ from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.run_files import out_of
 from esper_ab.contracts.source_files import copy_files, source_sha256
 from esper_ab.contracts.trainer import Resumption, TrainerFacts, TrainerOrder, is_command
-from esper_ab.design.endpoint_words import of_training
+from esper_ab.design.outcome_words import of_training
 from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.settings.outcome_range import worst_outcome
 from esper_ab.settings.trainer import DEFAULT_OUTCOME
@@ -87,10 +87,10 @@ def estimand(experiment: ResolvedExperiment, task: TaskFacts) -> str:
     outcome = task.measures.outcome
     pairing = "independent seeds per group" if experiment.unpaired else "the same seeds in every group"
     unit = f", in {outcome.apart}" if outcome.apart else ""
-    part = of_training(experiment.endpoint, "points")
+    part = of_training(experiment.outcome_over, "points")
     measured = f"the mean {outcome.label} of {part}" if part else outcome.label
     return (
-        f"Mean over replicates ({pairing}) of {measured} in one group minus that in another{unit}; "
+        f"Mean over seeds ({pairing}) of {measured} in one group minus that in another{unit}; "
         f"{outcome.better} is better: {task.title}, with the settings printed."
     )
 

@@ -20,7 +20,7 @@ _ORDER = {
     "runs": "group_id, replicate", "episodes": "group_id, replicate, episode",
     "env_episodes": "group_id, replicate, episode, env",
     "evaluations": "group_id, replicate, actions DESC, episode, env", "ppo_updates": "group_id, replicate, episode",
-    "seed_events": "group_id, replicate, episode, n", "ledger": "n", "comparisons": "n", "pairs": "n",
+    "seed_events": "group_id, replicate, episode, n", "incidents": "n", "comparisons": "n", "pairs": "n",
 }
 TABLES = tuple(_ORDER)
 _CONCLUDED = """
@@ -30,7 +30,7 @@ CREATE TABLE comparisons (
     all_pairs INTEGER, planned INTEGER, lost INTEGER, margin DOUBLE, alpha DOUBLE, decision VARCHAR,
     decided_at INTEGER, sentence VARCHAR);
 CREATE TABLE pairs (
-    a VARCHAR, b VARCHAR, replicate INTEGER, endpoint_a DOUBLE, endpoint_b DOUBLE, difference DOUBLE,
+    a VARCHAR, b VARCHAR, replicate INTEGER, outcome_a DOUBLE, outcome_b DOUBLE, difference DOUBLE,
     position_a INTEGER, position_b INTEGER, used BOOLEAN)
 """
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 LIMIT_S = 300.0  # for the answer to a query
-VIEWS = ("runs", "episodes", "env_episodes", "evaluations", "ppo_updates", "seed_events", "ledger")
+VIEWS = ("runs", "episodes", "env_episodes", "evaluations", "ppo_updates", "seed_events", "incidents")
 _VIEWS_WORDS = f"views: {', '.join(VIEWS)}"
 # Statements that cannot write to the one file that is open to queries; COPY could, as could prepared or explained
 # statements. The database is in memory, its settings are locked.

@@ -88,7 +88,7 @@ WITH unnested AS (
         event ->> '$.record.run.reward_mode' AS reward_mode,
         event ->> '$.record.run.controller' AS controller,
         event ->> '$.record.policy_file' AS policy_file,
-        unnest(from_json(event -> '$.record.hosts', '[{
+        unnest(from_json(event -> '$.record.episodes', '[{
             "episode": "INTEGER", "actions": "VARCHAR", "rewards": "MAP(VARCHAR, DOUBLE)",
             "outcome": {"env": "INTEGER", "device": "VARCHAR", "steps": "INTEGER", "outcome": "DOUBLE",
                         "failed": "BOOLEAN"{keys}}}]')) AS e
@@ -99,7 +99,7 @@ SELECT run, group_id, replicate, reward_mode, controller, e.episode AS episode, 
        unnest(e.outcome, recursive := true), e.rewards AS rewards, policy_file
 FROM unnested;
 
-CREATE VIEW ledger AS
+CREATE VIEW incidents AS
 SELECT
     t AS recorded_at,
     event ->> '$.category' AS category,
@@ -107,9 +107,9 @@ SELECT
     CAST(event ->> '$.episode' AS INTEGER) AS episode,
     event ->> '$.detail' AS detail
 FROM other_lines
-WHERE kind = 'ledger';
+WHERE kind = 'incident';
 
--- What training left of each run: how many episodes, and the two endpoints that are made of them.
+-- What training left of each run: how many episodes, and the two outcomes that are made of them.
 CREATE VIEW curves AS
 SELECT e.run AS run, count(*) AS episodes, avg(e.outcome) AS curve_mean,
     avg(e.outcome) FILTER (e.episode >= p.spec.episodes - greatest(1, ceil(p.spec.episodes / 10))) AS last_tenth
@@ -130,14 +130,14 @@ SELECT
      WHERE kind = 'run_ready' AND event ->> '$.run.name' = p.spec.ref.name) AS warm_up_s,
     coalesce(c.episodes, 0) AS recorded_episodes,
     CASE WHEN EXISTS (FROM other_lines WHERE kind = 'evaluation' AND event ->> '$.record.run.name' = p.spec.ref.name)
-        AND NOT EXISTS (FROM other_lines WHERE kind = 'ledger' AND event ->> '$.run_name' = p.spec.ref.name
+        AND NOT EXISTS (FROM other_lines WHERE kind = 'incident' AND event ->> '$.run_name' = p.spec.ref.name
                         AND event ->> '$.category' IN ('dropped_pair', 'cancelled')) -- given up
-    THEN CASE (SELECT any_value(event ->> '$.plan.design.endpoint') FROM other_lines WHERE kind = 'experiment_started')
+    THEN CASE (SELECT any_value(event ->> '$.plan.design.outcome_over') FROM other_lines WHERE kind = 'experiment_started')
         WHEN 'evaluation' THEN e.sampled
         WHEN 'last-tenth' THEN CASE WHEN c.episodes >= p.spec.episodes THEN c.last_tenth END
         WHEN 'curve-mean' THEN CASE WHEN c.episodes >= p.spec.episodes THEN c.curve_mean END
-    END END AS endpoint,
-    e.sampled AS outcome, e.greedy AS greedy
+    END END AS outcome,
+    e.sampled AS evaluated, e.greedy AS greedy
 FROM plan_runs AS p
 LEFT JOIN curves AS c ON c.run = p.spec.ref.name
 LEFT JOIN (

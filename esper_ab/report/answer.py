@@ -49,15 +49,15 @@ def basis(content: Content) -> tuple[str, ...]:
 
 def _on_runs(content: Content) -> Iterator[str]:
     history = content.history
-    evaluated = sum(run.endpoint is not None for run in content.outcomes.values())
+    evaluated = sum(run.outcome is not None for run in content.outcomes.values())
     shared = (
-        "The runs of a replicate share no random numbers." if history.plan.experiment.unpaired else
-        "The runs of a replicate share their random numbers and form the pairs."
+        "The runs of a seed share no random numbers." if history.plan.experiment.unpaired else
+        "The runs of a seed share their random numbers and form the pairs."
     )  # fmt: skip
     keys = [one.key for one in history.plan.differences]
     more = f" and {len(keys) - 3} more settings" if len(keys) > 3 else ""
     differ = f" The groups differ in {listed(keys) if not more else ', '.join(keys[:3])}{more}." if keys else ""
-    yield f"{evaluated} of {len(content.outcomes)} planned runs have an endpoint. {shared}{differ}"
+    yield f"{evaluated} of {len(content.outcomes)} planned runs have an outcome. {shared}{differ}"
 
 
 def _on_rule(content: Content) -> Iterator[str]:
@@ -75,9 +75,9 @@ def _on_audit(content: Content) -> Iterator[str]:
         yield f"The audit found nothing that forbids a verdict, and has {several}."
     else:
         yield "The audit found nothing else that could explain a difference."
-    entries = len(content.history.ledger)
+    entries = len(content.history.incidents)
     if entries:
-        yield f"The ledger of confounders has {'1 entry' if entries == 1 else f'{entries} entries'}."
+        yield f"The list of incidents has {'1 entry' if entries == 1 else f'{entries} entries'}."
 
 
 def _on_scope(content: Content) -> Iterator[str]:
@@ -94,7 +94,7 @@ def next_steps(content: Content) -> tuple[Step, ...]:
         if any(run.expected for run in content.history.runs.values()):
             return (Step(sentence="It can go on from its checkpoints.", command=shell_command("resume", place)),)
         anew = _anew(content, "fixed")
-        return (Step(sentence="No replicate is left: correct what failed, then run it anew.", command=anew),)
+        return (Step(sentence="No seed is left: correct what failed, then run it anew.", command=anew),)
     return tuple(_after(content))
 
 
@@ -106,7 +106,7 @@ def _after(content: Content) -> Iterator[Step]:
     if Verdict.NO_INFERENCE in verdicts:
         yield Step(
             sentence=f"Run it anew with at least {LEAST_PAIRS} pairs; twice as many are better.",
-            command=_anew(content, "larger", "--replicates", str(2 * LEAST_PAIRS)),
+            command=_anew(content, "larger", "--seeds", str(2 * LEAST_PAIRS)),
         )
     if Verdict.INCONCLUSIVE in verdicts:
         yield from _more_pairs(content)
@@ -140,7 +140,7 @@ def _more_pairs(content: Content) -> Iterator[Step]:
         yield Step(
             sentence=f"A difference of {design.margin_words} had become unlikely. To show that there is none as large, "
             "plan it anew without stops for futility; to find a smaller one, with a smaller margin (--margin).",
-            command=_anew(content, "whole", "--replicates", str(replicates), "--futility", "0"),
+            command=_anew(content, "whole", "--seeds", str(replicates), "--futility", "0"),
         )
         return
     if few := [item.used for item in open_ones if item.small_from]:
@@ -148,7 +148,7 @@ def _more_pairs(content: Content) -> Iterator[Step]:
         replicates = content.history.replicates + max(0, LEAST_EQUIVALENCE_PAIRS - min(few))
         yield Step(
             sentence=f"With {LEAST_EQUIVALENCE_PAIRS} pairs a difference may be called smaller than the margin.",
-            command=_anew(content, "larger", "--replicates", str(replicates)),
+            command=_anew(content, "larger", "--seeds", str(replicates)),
         )
         return
     if constant := next((item.constant for item in open_ones if item.constant), ""):
@@ -184,8 +184,8 @@ def _more_spread(content: Content) -> Iterator[Step]:
     curve = content.history.plan.experiment.episodes > 1
     less, training = "after less training (--episodes) or " if curve else "", ""
     command = ""
-    if curve and content.history.design.endpoint == "evaluation":
-        training, command = ", or compare training itself", _anew(content, "training", "--endpoint", "curve-mean")
+    if curve and content.history.design.outcome_over == "evaluation":
+        training, command = ", or compare training itself", _anew(content, "training", "--outcome-over", "curve-mean")
     yield Step(
         sentence="Most pairs came out alike, and more of them would too: compare "
         f"{less}on {kind_of(content).harder}{training}.", command=command,
@@ -197,11 +197,11 @@ def _larger(content: Content, extended: int | None, anew: int, said: str) -> Ite
 
     `extended`: pairs with an extension; None: it cannot be extended.
     """
-    launch = _anew(content, "larger", "--replicates", str(anew))
+    launch = _anew(content, "larger", "--seeds", str(anew))
     if extended is None:
         yield Step(sentence=f"Plan it anew: {anew} pairs {said}.", command=launch)
         return
-    extend = shell_command("extend", content.place, "--replicates", str(extended))
+    extend = shell_command("extend", content.place, "--seeds", str(extended))
     if anew < extended - content.history.replicates:
         yield Step(sentence=f"Plan it anew: {anew} pairs {said}.", command=launch)
         yield Step(sentence=f"Or extend it, by a stricter rule: {extended} pairs in all.", command=extend)
@@ -222,8 +222,8 @@ def _pairs(item: Comparison) -> tuple[int | None, int] | None:
 def _anew(content: Content, suffix: str, *flags: str) -> str:
     """Write the command for the same settings with other `flags`; looks that were named go with their replicates."""
     experiment = content.history.plan.experiment
-    if "--replicates" in flags and experiment.looks:
-        replicates = int(flags[flags.index("--replicates") + 1])
+    if "--seeds" in flags and experiment.looks:
+        replicates = int(flags[flags.index("--seeds") + 1])
         looks = default_looks(replicates) if len(experiment.looks) > 1 else (replicates,)
         flags = (*flags, "--looks", ",".join(map(str, looks)))
     config = f"{content.place}/experiment.toml"
@@ -241,5 +241,5 @@ def reproduction(content: Content) -> tuple[str, ...]:
     lines.append(shell_command("launch", "--config", f"{content.place}/experiment.toml", "--out", again))
     if history.replicates > len(history.plan.blocks) and not experiment.open_ended:
         made = f"{again}/{experiment.name}"
-        lines.append(shell_command("extend", made, "--replicates", str(history.replicates)))
+        lines.append(shell_command("extend", made, "--seeds", str(history.replicates)))
     return tuple(lines)

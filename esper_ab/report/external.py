@@ -1,4 +1,4 @@
-"""What endpoints of runs made elsewhere come to, as text for a terminal and as JSON; in the words of a report."""
+"""What outcomes of runs made elsewhere come to, as text for a terminal and as JSON; in the words of a report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from esper_ab.verdict.sentences import rule_sentence
 
 EXPLORATORY = (
     "EXPLORATORY. Nothing was declared before these runs: the verdicts below are what a plan with one look at these "
-    "runs would have said. Who chose groups, margin or number of runs after seeing endpoints errs more often than "
+    "runs would have said. Who chose groups, margin or number of runs after seeing outcomes errs more often than "
     "alpha says. To decide: `esper-ab design`, then fresh runs, then `esper-ab judge`."
 )
 SCHEMA = 1
@@ -106,9 +106,9 @@ def render_plan(plan: AnalysisPlan, file: str) -> str:
     parts.append(paragraph(rule_sentence(design), ""))
     if design.boundaries:
         parts.append(render_table(_looks_to_come(plan)))
-    columns = f"group,{'task,' if tasks else 'cell,' if plan.cells else ''}seed,endpoint"
+    columns = f"group,{'task,' if tasks else 'cell,' if plan.cells else ''}seed,outcome"
     parts.append("\n".join((
-        paragraph(f"One row per run, with the header {columns}; a run that failed has an empty endpoint. Then:", ""),
+        paragraph(f"One row per run, with the header {columns}; a run that failed has an empty outcome. Then:", ""),
         f"  {shell_command('judge', file)} RESULTS.csv",
     )))  # fmt: skip
     parts.append(paragraph(
@@ -125,7 +125,7 @@ def _looks_to_come(plan: AnalysisPlan) -> Table:
         (f"{index + 1}", f"{look}", plan.replicates[look - 1], f"p <= {bound:.2g}")
         for index, (look, bound) in enumerate(zip(design.looks, bounds, strict=True))
     )
-    return Table(title="Looks", columns=("look", "after replicates", "the last seed", "bound"), rows=rows, words=0)
+    return Table(title="Looks", columns=("look", "after seeds", "the last seed", "bound"), rows=rows, words=0)
 
 
 def tasks_of(result: Answer) -> list[str]:
@@ -169,7 +169,7 @@ def _groups(result: Answer) -> Table:
                 group, title, str(len(values)), str(len(runs) - len(values)), mean_and_sd(values),
                 *(number(edge(values)) if values else "n/a" for edge in (min, max)),
             ))  # fmt: skip
-    columns = ("group", "endpoint", "runs", "lost", "mean (SD)", "least", "most")
+    columns = ("group", "outcome", "runs", "lost", "mean (SD)", "least", "most")
     return Table(title="Groups", columns=columns, rows=tuple(rows), words=2, wide=True)
 
 

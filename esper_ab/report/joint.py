@@ -104,7 +104,7 @@ def _incomplete(result: JointResult) -> str:
     done, planned = sum(now.runs for now in result.parts), sum(now.of_runs for now in result.parts)
     rest = "a look is taken when all parts are done"
     if all(now.state == "finished" for now in result.parts):
-        rest = "the replicates of the others were given up"
+        rest = "the seeds of the others were given up"
     return f"INCOMPLETE. {done} of {planned} runs are evaluated; {rest}."
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from esper_ab.report.content import Content
 from esper_ab.report.kinds import kind_of
-from esper_ab.report.tables import appraisal, comparison, groups, learning, trust
+from esper_ab.report.tables import comparison, groups, learning, reward_audit, trust
 from esper_ab.report.tables.table import Table
 from esper_ab.verdict import sentences as wording
 
@@ -31,7 +31,7 @@ def sections(content: Content) -> tuple[Section, ...]:
             *judgement[1:],
         ),
         _section(
-            "statistics", "Statistics", *deciding, comparison.endpoints_table(content),
+            "statistics", "Statistics", *deciding, comparison.outcomes_table(content),
             comparison.looks_table(compared), *comparison.beside_tables(compared),
         ),
         _section(
@@ -40,7 +40,7 @@ def sections(content: Content) -> tuple[Section, ...]:
         ),
         _section(
             "rewards", "What the rewards pay for",
-            *(appraisal.tables(analysis.appraisal) if analysis.appraisal else ()),
+            *(reward_audit.tables(analysis.reward_audit) if analysis.reward_audit else ()),
         ),
         _section(
             "training", "Training", learning.learning_table(content), groups.heads_table(content),
@@ -49,7 +49,7 @@ def sections(content: Content) -> tuple[Section, ...]:
         _section(
             "trust", "Can it be trusted?", trust.audit_table(analysis.findings),
             trust.conduct_table(analysis.conduct, kind_of(content).words),
-            trust.noise_table(content), trust.layout_table(content), trust.ledger_table(content.history),
+            trust.noise_table(content), trust.layout_table(content), trust.incidents_table(content.history),
             trust.last_words_table(content.history), trust.facts_table(content),
         ),
         _section("again", "The same again", trust.versions_table(content.history)),

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.analysis.appraisal import AppraisalFindings
+from esper_ab.analysis.reward_audit import RewardAuditFindings
 from esper_ab.design.design import rule
 from esper_ab.report.content import Content
-from esper_ab.settings.eval_hosts import EvaluationNoise
+from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.verdict.comparison import Comparison
 
 VERDICT_SCHEMA = 5
@@ -31,14 +31,14 @@ def render_verdict(content: Content) -> bytes:
         "result": analysis.result_hash, "estimand": plan.estimand, "rule": rule(history.design),
         "design": history.design, "replicates": history.replicates, "state": content.state.word,
         "complete": content.state.complete, "groups": content.groups,
-        "comparisons": [comparison_json(item) for item in content.comparisons], "exam": analysis.exam,
+        "comparisons": [comparison_json(item) for item in content.comparisons], "screening": analysis.screening,
         "audit": analysis.findings, "cross": analysis.cross,
         "learning": analysis.learning, "conduct": analysis.conduct, "evaluation": _noise(analysis.noise),
-        "appraisal": _appraisal(analysis.appraisal),
+        "reward_audit": _reward_audit(analysis.reward_audit),
         "runs": [
             {"state": history.runs[name].state, **msgspec.to_builtins(one)} for name, one in content.outcomes.items()
         ],
-        "looks": history.looks, "ledger": history.ledger,
+        "looks": history.looks, "incidents": history.incidents,
         "versions": history.started.versions, "machine": history.started.machine, "code": history.started.code,
     }
     return msgspec.json.format(msgspec.json.encode(msgspec.to_builtins(document)), indent=2) + b"\n"
@@ -47,19 +47,20 @@ def render_verdict(content: Content) -> bytes:
 def _noise(noise: EvaluationNoise | None) -> dict[str, Any] | None:
     if noise is None:
         return None
-    hosts = noise.next_hosts
+    eval_episodes = noise.next_eval_episodes
     return {
         **msgspec.to_builtins(noise.components), "cost_share": noise.cost_share,
-        "training_host_s": noise.training_host_s, "evaluation_host_s": noise.evaluation_host_s, "next_hosts": hosts,
-        "next_variance": noise.variance_times(hosts), "next_cost": noise.cost_times(hosts),
+        "training_episode_s": noise.training_episode_s, "evaluation_episode_s": noise.evaluation_episode_s,
+        "next_eval_episodes": eval_episodes, "next_variance": noise.variance_times(eval_episodes),
+        "next_cost": noise.cost_times(eval_episodes),
     }
 
 
-def _appraisal(found: AppraisalFindings | None) -> dict[str, Any] | None:
+def _reward_audit(found: RewardAuditFindings | None) -> dict[str, Any] | None:
     if found is None:
         return None
     return {
-        "digest": found.appraisal.digest, "best_of": {n: float(found.own_curve[n - 1]) for n in found.shown_n},
+        "digest": found.reward_audit.digest, "best_of": {n: float(found.own_curve[n - 1]) for n in found.shown_n},
         "rewards": [
             {
                 "reward": reward.name, "best_of": {n: float(reward.curve[n - 1]) for n in found.shown_n},

@@ -27,7 +27,7 @@ ErrorRate = Annotated[float, Meta(gt=0.0, lt=0.5)]  # equivalence has an interva
 
 
 class Group(Settings, frozen=True, kw_only=True):
-    """One condition: a name and a value for every setting that may differ between groups."""
+    """One training setup: a name and a value for every setting that may differ between groups."""
 
     name: GroupName
     settings: GroupSettings
@@ -53,7 +53,7 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     n_envs: PositiveInt = 4
     episodes: PositiveInt = 3
     steps: PositiveInt = 25
-    replicates: PositiveInt = 6
+    seeds: PositiveInt = 6
     rng_seed: NonNegativeInt = 0
     devices: tuple[str, ...]  # the pool: "cpu:0", "cuda:1"
     devices_per_run: PositiveInt = 1
@@ -64,16 +64,16 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     unpaired: bool = False
     share_observation_norm: bool = False  # learners of a block normalise by the moments of all of them; a coupling
     telemetry: bool = True
-    endpoint: Literal["evaluation", "last-tenth", "curve-mean"] = "evaluation"  # what one run comes to
+    outcome_over: Literal["evaluation", "last-tenth", "curve-mean"] = "evaluation"  # what one run comes to
     alpha: ErrorRate = 0.05  # of the whole experiment, shared by its comparisons
     margin: Margin | None
-    looks: tuple[PositiveInt, ...] = ()  # complete replicates at the looks; empty: design.default_looks
+    looks: tuple[PositiveInt, ...] = ()  # complete seeds at the looks; empty: design.default_looks
     control: str = ""  # the group that all others are compared with; "": all pairs
     untested: tuple[str, ...] = ()  # groups that are measured and in no comparison
-    exam: bool = False  # judge the learning groups by the criteria of analysis/growth/exam.py
+    screening: bool = False  # judge the learning groups by the criteria of analysis/growth/screening.py
     early_stop: bool = True  # a decided comparison ends; a group without any other leaves later blocks
     futility: Share = 0.0  # power at the margin that stops for futility have to keep; 0: no look stops for it
-    open_ended: bool = False  # no maximum: blocks of `replicates` are added until every comparison is decided
+    open_ended: bool = False  # no maximum: blocks of `seeds` are added until every comparison is decided
 
 
 class AskedArithmetic(ProcessArithmetic, frozen=True, kw_only=True):
@@ -86,7 +86,7 @@ class AskedExperiment(ExperimentSettings, frozen=True, kw_only=True):
     """The experiment as requested, checked as far as possible without the machine; `resolve` fills what is empty."""
 
     name: str = ""  # empty: one is generated
-    eval_hosts: PositiveInt | Literal["auto"] = "auto"  # auto: by a calibration (settings/eval_hosts.py)
+    eval_episodes: PositiveInt | Literal["auto"] = "auto"  # auto: by a calibration (settings/eval_episodes.py)
     slots: tuple[str, ...] = ()  # empty: all that the task has
     margin: Margin | None = None  # None: that of the task, where it declares one
     devices: tuple[str, ...] = ()  # empty: GPUs or cores, by an estimate; "cuda" and "cpu" are all of a kind
@@ -98,7 +98,7 @@ class ResolvedExperiment(ExperimentSettings, frozen=True, kw_only=True):
     """The experiment as it will run, with name, slots, devices, precisions and kernel, checked against this machine."""
 
     margin: Margin
-    eval_hosts: PositiveInt  # grown by each trained policy's sampled actions; the same for every group
+    eval_episodes: PositiveInt  # grown by each trained policy's sampled actions; the same for every group
     placement: Literal["spread", "share", "alternate", "sequence"] = "spread"
     arithmetic: Arithmetic = Arithmetic()
 

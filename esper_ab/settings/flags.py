@@ -16,9 +16,9 @@ _UNCHANGED = {
     key: key
     for key in (
         "task", "data_dir", "trainer", "outcome", "outcome_better", "outcome_unit", "outcome_range",
-        "slots", "episodes", "steps", "n_envs", "endpoint", "alpha",
+        "slots", "episodes", "steps", "n_envs", "outcome_over", "alpha",
         "margin", "futility", "control", "rng_seed", "unpaired", "devices", "devices_per_run", "placement", "order",
-        "sync", "share_observation_norm", "max_parallel", "name", "exam",
+        "sync", "share_observation_norm", "max_parallel", "name", "screening",
     )
 } | {
     "amp": "growth.amp", "kernel": "arithmetic.kernel", "threads": "arithmetic.threads",
@@ -60,9 +60,9 @@ def read_flags(options: dict[str, Any]) -> Request:
     flags |= split
     if "looks" in flags:
         flags["looks"] = [_whole(piece, "--looks") for piece in split["looks"]]
-    if (hosts := options.get("eval_hosts")) is not None:
-        flags["eval_hosts"] = hosts if hosts == "auto" else _whole(hosts, "--eval-hosts", " or auto")
-    flags |= _replicates(options.get("replicates"), options.get("max"))
+    if (hosts := options.get("eval_episodes")) is not None:
+        flags["eval_episodes"] = hosts if hosts == "auto" else _whole(hosts, "--eval-episodes", " or auto")
+    flags |= _seeds(options.get("seeds"), options.get("max"))
     return Request(
         groups=tuple(groups),
         group=tuple(options.get("group") or ()),
@@ -78,10 +78,10 @@ def _whole(text: str, origin: str, otherwise: str = "") -> int:
     return found
 
 
-def _replicates(replicates: str | None, most: int | None) -> dict[str, object]:
-    """Read `--replicates N`; `auto --max N`: looks on the way to N; `auto`: no maximum."""
-    if replicates is None or replicates != "auto":
+def _seeds(seeds: str | None, most: int | None) -> dict[str, object]:
+    """Read `--seeds N`; `auto --max N`: looks on the way to N; `auto`: no maximum."""
+    if seeds is None or seeds != "auto":
         if most is not None:
-            raise UsageError("--max goes with --replicates auto; --replicates N is a maximum already")
-        return {} if replicates is None else {"replicates": _whole(replicates, "--replicates", " or auto")}
-    return {"open_ended": True} if most is None else {"replicates": most}
+            raise UsageError("--max goes with --seeds auto; --seeds N is a maximum already")
+        return {} if seeds is None else {"seeds": _whole(seeds, "--seeds", " or auto")}
+    return {"open_ended": True} if most is None else {"seeds": most}

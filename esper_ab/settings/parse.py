@@ -44,8 +44,8 @@ from esper_ab.settings.foreign_keys import foreign
 from esper_ab.settings.launcher import UNSAID, AskedLauncher, asked_launcher
 from esper_ab.settings.outcome_range import read_range
 from esper_ab.settings.refusals import (
-    refuse_exam_without_control,
     refuse_reward_as_outcome,
+    refuse_screening_without_control,
     refuse_unread,
     refuse_without_effect,
 )
@@ -377,5 +377,5 @@ def parse(request: Request, file: FileSettings, catalogue: Catalogue | None = No
             Setting("groups"), f": one group ({only}) cannot be compared; name another, as in {only},wait"
         )
     experiment = msgspec.convert({**_nest(values), "groups": groups}, type=AskedExperiment)
-    refuse_exam_without_control(experiment)
+    refuse_screening_without_control(experiment)
     return experiment

@@ -1,6 +1,6 @@
 """A question over several tasks, or over a grid of settings -> what is asked of each part: an experiment of its own.
 
-A part is one task, in one cell of the grid. All parts have the same groups and replicates, and together one alpha.
+A part is one task, in one cell of the grid. All parts have the same groups and seeds, and together one alpha.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from esper_ab.settings.flags import read_request
 from esper_ab.settings.parse import FileSettings, Request, parse
 
 _LONGEST_FOLDER = 50  # with a hash, below the 64 characters of a name
-_SAME = ("replicates", "rng_seed", "alpha", "control", "untested", "endpoint", "name", "task")
+_SAME = ("seeds", "rng_seed", "alpha", "control", "untested", "outcome_over", "name", "task")
 # What belongs to an experiment by itself, and why it has no place in a question over several parts.
 _ALONE = {
     "looks": "all parts are looked at once, when they are done",
     "futility": "all parts are looked at once, when they are done",
-    "open_ended": "all parts are looked at once, so that their number of replicates is fixed",
-    "exam": "it judges one experiment of growth",
-    "unpaired": "a part without pairs has no value per replicate",
+    "open_ended": "all parts are looked at once, so that their number of seeds is fixed",
+    "screening": "it judges one experiment of growth",
+    "unpaired": "a part without pairs has no value per seed",
     "untested": "every group is compared in every part",
 }
 Cell = tuple[str, ...]  # "ppo.lr=1e-4", "ppo.epochs=2"
@@ -199,10 +199,10 @@ def _refuse_alone(asked: AskedExperiment) -> None:
         raise UsageError(Setting("no_early_stop"), f": {_ALONE['looks']}")
     for key, why in _ALONE.items():
         if getattr(asked, key):
-            raise UsageError(Setting("replicates", "auto") if key == "open_ended" else Setting(key), f": {why}")
+            raise UsageError(Setting("seeds", "auto") if key == "open_ended" else Setting(key), f": {why}")
 
 
 def _shared(asked: AskedExperiment, share: float) -> AskedExperiment:
     """Return the experiment at its share of alpha: complete, and with one look at the end."""
-    return msgspec.structs.replace(asked, name="", alpha=share, looks=(asked.replicates,))
+    return msgspec.structs.replace(asked, name="", alpha=share, looks=(asked.seeds,))
 

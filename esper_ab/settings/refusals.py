@@ -50,12 +50,12 @@ def refuse_reward_as_outcome(outcome: str, groups: Iterable[Group]) -> None:
             )  # fmt: skip
 
 
-def refuse_exam_without_control(experiment: AskedExperiment) -> None:
-    """UsageError for an exam that has no control, or one that learns."""
+def refuse_screening_without_control(experiment: AskedExperiment) -> None:
+    """UsageError for a screening that has no control, or one that learns."""
     fixed = [group.name for group in experiment.groups if not group.settings.has_policy]
-    if experiment.exam and experiment.control not in fixed:
+    if experiment.screening and experiment.control not in fixed:
         there = ", ".join(fixed) or "none is there: add random"
         raise UsageError(
-            Setting("exam"), " judges against the ", Setting("control"),
+            Setting("screening"), " judges against the ", Setting("control"),
             f", which is a group that does not learn ({there})",
         )  # fmt: skip

@@ -15,7 +15,7 @@ from esper_ab.contracts.machine import ControllerQuestion, Machine, Questions, T
 from esper_ab.contracts.settings import Arithmetic, ControllerSettings, GroupSettings
 from esper_ab.contracts.trainer import TrainerQuestion
 from esper_ab.settings.assignments import did_you_mean
-from esper_ab.settings.eval_hosts import EvaluationNoise, choose_hosts
+from esper_ab.settings.eval_episodes import EvaluationNoise, choose_eval_episodes
 from esper_ab.settings.experiment import AskedExperiment, ExperimentSettings, Group, ResolvedExperiment
 from esper_ab.settings.kernel import resolve_kernel
 from esper_ab.settings.outcome_range import read_range, worst_outcome
@@ -61,7 +61,7 @@ def _ask_of_trainer(experiment: AskedExperiment, gpus: tuple[str, ...]) -> Train
         outcome=experiment.outcome or DEFAULT_OUTCOME,
         groups={group.name: group.settings.trainer for group in experiment.groups},
         rehearsal=read_rehearsal(experiment.rehearsal), points=experiment.episodes,
-        evaluations=0 if experiment.eval_hosts == "auto" else experiment.eval_hosts, rng_seed=experiment.rng_seed,
+        evaluations=0 if experiment.eval_episodes == "auto" else experiment.eval_episodes, rng_seed=experiment.rng_seed,
         threads=experiment.arithmetic.threads, deterministic=experiment.arithmetic.deterministic,
         gpu=next(iter(gpus), ""),
     )  # fmt: skip
@@ -99,7 +99,7 @@ def _resolve_margin(experiment: AskedExperiment, task: TaskFacts) -> float:
         unit = f", in {outcome.apart}" if outcome.apart else ""
         raise UsageError(
             Setting("margin"), f" is missing: task {task.name} declares none; say which difference in {outcome.label} "
-            f"is worth acting on{unit}. `esper-ab calibrate` shows how much runs of one condition differ",
+            f"is worth acting on{unit}. `esper-ab calibrate` shows how much runs of one group differ",
         )  # fmt: skip
     return margin
 
@@ -130,10 +130,11 @@ def _check_rollouts(group: Group, experiment: ExperimentSettings, task: TaskFact
     gym = group.settings.gym
     if gym.rollout == "episodes":
         return
-    if experiment.endpoint != "evaluation":
+    if experiment.outcome_over != "evaluation":
         raise UsageError(
-            Setting("endpoint", experiment.endpoint), f": group {group.name!r} has gym.rollout={gym.rollout}, and a "
-            "rollout in which no episode ends has no outcome; say ", Setting("endpoint", "evaluation"), " or ",
+            Setting("outcome_over", experiment.outcome_over), f": group {group.name!r} has gym.rollout={gym.rollout}, "
+                                                              f"and a "
+            "rollout in which no episode ends has no outcome; say ", Setting("outcome_over", "evaluation"), " or ",
             Setting("gym.rollout", "episodes", assigned=True),
         )  # fmt: skip
     if not (gym.episode_steps or task.episode_steps):
@@ -153,7 +154,7 @@ def _check_sharing(experiment: ExperimentSettings) -> None:
         raise UsageError(sharing, " merges at the barrier after every episode; ", without, " has none: choose one")
     if experiment.unpaired:
         raise UsageError(
-            sharing, " couples the groups of a replicate; ", Setting("unpaired"), " is to keep them apart: choose one"
+            sharing, " couples the groups of a seed; ", Setting("unpaired"), " is to keep them apart: choose one"
         )
     learners = [group for group in experiment.groups if group.settings.has_policy]
     if len(learners) < 2:
@@ -237,7 +238,7 @@ def _with_trainer(
     arithmetic = Arithmetic(**msgspec.structs.asdict(experiment.arithmetic) | {"kernel": "torch"})
     return _resolved(
         experiment, task, name=name, groups=groups, slots=(), devices=_resolve_devices(experiment, machine),
-        arithmetic=arithmetic, eval_hosts=facts.evaluations,
+        arithmetic=arithmetic, eval_episodes=facts.evaluations,
     )  # fmt: skip
 
 
@@ -281,5 +282,5 @@ def resolve(
     arithmetic = resolve_kernel(asked, groups, devices, machine)
     return _resolved(
         experiment, task, name=name, groups=groups, slots=slots, devices=devices, arithmetic=arithmetic,
-        eval_hosts=choose_hosts(experiment, noise).hosts,
+        eval_episodes=choose_eval_episodes(experiment, noise).eval_episodes,
     )  # fmt: skip

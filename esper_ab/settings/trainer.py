@@ -21,11 +21,12 @@ _LABEL_CHARS = 60
 # Settings of an experiment that a trainer's has, too; the others are growth's.
 READ = frozenset((
     "name", "trainer", "trainer_folder", "rehearsal", "outcome", "outcome_better", "outcome_unit", "outcome_range",
-    "episodes", "replicates", "rng_seed", "devices", "max_parallel", "placement", "order", "sync", "unpaired",
-    "endpoint", "alpha", "margin", "looks", "control", "untested", "early_stop", "futility", "open_ended",
-    "eval_hosts", "arithmetic.threads", "arithmetic.precision", "arithmetic.deterministic", "arithmetic.conv_kernel",
+    "episodes", "seeds", "rng_seed", "devices", "max_parallel", "placement", "order", "sync", "unpaired",
+    "outcome_over", "alpha", "margin", "looks", "control", "untested", "early_stop", "futility", "open_ended",
+    "eval_episodes", "arithmetic.threads", "arithmetic.precision", "arithmetic.deterministic", "arithmetic.conv_kernel",
 ))  # fmt: skip
-_OF_COMMAND = {"episodes": 1, "eval_hosts": 1, "endpoint": "evaluation"}  # one point and one outcome, the endpoint
+# one point and one outcome, the outcome
+_OF_COMMAND = {"episodes": 1, "eval_episodes": 1, "outcome_over": "evaluation"}
 
 
 def trained(values: dict[str, Any], groups: Sequence[Group], said: Sequence[Assignment]) -> dict[str, Any]:
@@ -68,8 +69,8 @@ def trained(values: dict[str, Any], groups: Sequence[Group], said: Sequence[Assi
     _check_filled(reference, rehearsal, Setting("rehearsal"))
     folder = next(one for one in said if one.key == "trainer").folder.resolve()
     return {
-        "task": f"{TRAINER_PREFIX}{_name(_title(reference))}", "n_envs": 1, "steps": 1, "episodes": 1, "eval_hosts": 1,
-        "trainer_folder": values.get("trainer_folder") or str(folder),
+        "task": f"{TRAINER_PREFIX}{_name(_title(reference))}", "n_envs": 1, "steps": 1, "episodes": 1,
+        "eval_episodes": 1, "trainer_folder": values.get("trainer_folder") or str(folder),
     }
 
 
@@ -100,7 +101,7 @@ def _check_command(command: str, outcome: str, groups: Mapping[str, Mapping[str,
     names = placeholders(command)
     if SEED not in names:
         raise UsageError(
-            Setting("trainer"), f": no {{{SEED}}} in {command!r}: every replicate would be the same run; write it "
+            Setting("trainer"), f": no {{{SEED}}} in {command!r}: every seed would be the same run; write it "
             f"where the script takes its seed, as in --seed {{{SEED}}}",
         )  # fmt: skip
     if source.kind != "wandb" and OUT not in names:

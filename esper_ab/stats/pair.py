@@ -1,4 +1,4 @@
-"""One pair of runs, the endpoints of two groups in one replicate: the unit of every test but those of unpaired runs."""
+"""One pair of runs, the outcomes of two groups in one replicate: the unit of every test but those of unpaired runs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 
-_SAME = 1e-10  # of the largest endpoint: far above the rounding errors of a mean, below a step that anybody measures
+_SAME = 1e-10  # of the largest outcome: far above the rounding errors of a mean, below a step that anybody measures
 ROUNDING = 64 * float(np.finfo(np.float64).eps)  # a deviation this small beside the values is rounding
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
-    """Endpoints a and b, and the positions (lane and start order) of their runs in the block."""
+    """Outcomes a and b, and the positions (device and start order) of their runs in the block."""
 
     replicate: int
     a: float
@@ -25,7 +25,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Samples(msgspec.Struct, frozen=True, kw_only=True):
-    """Endpoints of two groups whose runs form no pairs; as long as the smaller group."""
+    """Outcomes of two groups whose runs form no pairs; as long as the smaller group."""
 
     a: tuple[float, ...]
     b: tuple[float, ...]
@@ -44,16 +44,16 @@ def before(data: Data, replicates: int) -> tuple[Pair, ...] | Samples:
     )  # fmt: skip
 
 
-def endpoints(data: Data) -> tuple[list[float], list[float]]:
-    """Return the endpoints of both groups."""
+def outcomes(data: Data) -> tuple[list[float], list[float]]:
+    """Return the outcomes of both groups."""
     return (list(data.a), list(data.b)) if isinstance(data, Samples) else (
         [pair.a for pair in data], [pair.b for pair in data]
     )  # fmt: skip
 
 
-def resolution(*endpoints: ArrayLike) -> float:
+def resolution(*outcomes: ArrayLike) -> float:
     """Return how close two of these numbers, or two differences of them, must be to count as one, in their unit."""
-    return _SAME * max(float(np.max(np.abs(values), initial=0.0)) for values in endpoints)
+    return _SAME * max(float(np.max(np.abs(values), initial=0.0)) for values in outcomes)
 
 
 def alike(a: ArrayLike, b: ArrayLike) -> int:

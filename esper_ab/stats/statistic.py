@@ -1,4 +1,4 @@
-"""What a descriptive statistic of paired endpoints declares: formula, words, caveats. Types only."""
+"""What a descriptive statistic of paired outcomes declares: formula, words, caveats. Types only."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Statistic(Generic[Result]):
     of_binary: bool = True  # ... where every outcome is 0 or 1
 
     def of(self, a: Sequence[float], b: Sequence[float], rng_seed: int, *, lower: bool = False) -> Result | None:
-        """Compute it from endpoints a, b [pairs]; None where they do not allow it. `lower`: lower ones are better.
+        """Compute it from outcomes a, b [pairs]; None where they do not allow it. `lower`: lower ones are better.
 
         Random numbers come from a generator of its own, so that no statistic depends on which others there are.
         """

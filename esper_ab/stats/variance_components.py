@@ -1,6 +1,6 @@
-"""How much of the variance of runs, or of pairs, is that of the hosts they are evaluated on: one-way random effects.
+"""How much of the variance of runs, or of pairs, is that of the episodes they are evaluated on: one-way random effects.
 
-x[r, i] = mean + policy[r] + host[r, i]. The limits are those of F, exact for normal effects: Searle, Casella &
+x[r, i] = mean + policy[r] + episode[r, i]. The limits are those of F, exact for normal effects: Searle, Casella &
 McCulloch (1992), "Variance Components", section 3.6.
 """
 
@@ -17,37 +17,41 @@ from esper_ab.stats.evaluation_noise import Components
 from esper_ab.stats.pair import ROUNDING
 
 LEVEL = 0.8  # confidence of the limits of the share, from both sides; of the ratio's, from one
-_LEAST_DF, _LEAST_HOSTS = 2, 2
+_LEAST_DF, _LEAST_EVAL_EPISODES = 2, 2
 
 
 def components(sets: Sequence[ArrayLike], independent: int | None = None) -> Components | None:
-    """Estimate from values [runs, hosts] of several sets, each around a mean of its own; all have the same hosts.
+    """Estimate from values [runs, episodes] of several sets, each around a mean of its own; all have the same hosts.
 
     Sums of squares are pooled; degrees of freedom count only as many sets as are `independent`, by default all: of all
-    pairs of G groups that is G - 1. None with fewer than two degrees of freedom between runs or two hosts each, and
-    where runs, or the hosts of a run, do not differ beyond rounding.
+    pairs of G groups that is G - 1. None with fewer than two degrees of freedom between runs or two episodes each, and
+    where runs, or the episodes of a run, do not differ beyond rounding.
     """
     values = [np.asarray(one, dtype=np.float64) for one in sets]
-    if not values or values[0].shape[1] < _LEAST_HOSTS or not all(np.isfinite(x).all() for x in values):
+    if not values or values[0].shape[1] < _LEAST_EVAL_EPISODES or not all(np.isfinite(x).all() for x in values):
         return None
-    runs, hosts, counted = sum(len(x) for x in values), values[0].shape[1], (independent or len(values)) / len(values)
-    df, df_host = round((runs - len(values)) * counted), round(runs * (hosts - 1) * counted)
+    runs, eval_episodes, counted = (
+        sum(len(x) for x in values),
+        values[0].shape[1],
+        (independent or len(values)) / len(values),
+    )
+    df, df_episode = round((runs - len(values)) * counted), round(runs * (eval_episodes - 1) * counted)
     if df < _LEAST_DF:
         return None
     means = [x.mean(axis=1) for x in values]
     spread = math.fsum(float(np.sum((mean - mean.mean()) ** 2)) for mean in means)
-    between: float = hosts * spread / (runs - len(values))
+    between: float = eval_episodes * spread / (runs - len(values))
     squares = math.fsum(float(np.sum((x - mean[:, None]) ** 2)) for x, mean in zip(values, means, strict=True))
-    within: float = squares / (runs * (hosts - 1))
+    within: float = squares / (runs * (eval_episodes - 1))
     if min(within, between) <= (ROUNDING * max(float(np.max(np.abs(x))) for x in values)) ** 2:
         return None
     f, tail = between / within, (1.0 - LEVEL) / 2.0
 
     def share_at(probability: float) -> float:
-        return float(f_ppf(probability, df, df_host)) / f
+        return float(f_ppf(probability, df, df_episode)) / f
 
     return Components(
-        runs=runs, hosts=hosts, policy=(between - within) / hosts, host=within, share=1.0 / f,
-        share_low=share_at(tail), share_high=share_at(1.0 - tail),
-        ratio_high=(1.0 / share_at(1.0 - LEVEL) - 1.0) / hosts,
+        runs=runs, eval_episodes=eval_episodes, policy=(between - within) / eval_episodes, episode=within,
+        share=1.0 / f, share_low=share_at(tail), share_high=share_at(1.0 - tail),
+        ratio_high=(1.0 / share_at(1.0 - LEVEL) - 1.0) / eval_episodes,
     )  # fmt: skip

@@ -21,7 +21,7 @@ from esper_ab.stats.pair import commonest, resolution
 def welch(a: Sequence[float], b: Sequence[float]) -> AdjustedDifference | None:
     """Compare the means of a [n], b [m]; None where a group has no run.
 
-    No test where neither group varies, and where more than half of all runs came to one and the same endpoint and fewer
+    No test where neither group varies, and where more than half of all runs came to one and the same outcome and fewer
     than LEAST_PAIRS to another: a claim would rest on those few.
     """
     if not a or not b:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from esper_ab.journal.events import AnyEvent, EpisodeRecorded, ExperimentStarted, Ledger, RunEvaluated, RunStarted
+from esper_ab.journal.events import AnyEvent, EpisodeRecorded, ExperimentStarted, Incident, RunEvaluated, RunStarted
 from esper_ab.journal.fold import History, begin
 from esper_ab.trackers import numbers
 from esper_ab.trackers.settings import Tracking
@@ -43,7 +43,7 @@ class Fold:
                 values = numbers.evaluation_numbers(self.history, evaluation.run.name)
                 words = {name: getattr(evaluation, name) for name in ("policy_file", "policy_sha256", "digest")}
                 self._conclude(evaluation.run.name, values, words)
-            case Ledger(category="dropped_pair" | "cancelled") if event.run_name in self._subjects:
+            case Incident(category="dropped_pair" | "cancelled") if event.run_name in self._subjects:
                 self._conclude(event.run_name, {}, {"lost": event.detail})
 
     def finish(self) -> None:

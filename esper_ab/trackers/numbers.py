@@ -19,7 +19,7 @@ from esper_ab.journal.outcomes import episode_mean, mean_outcome, outcomes
 from esper_ab.trackers.subject import Scalar
 
 _ID_DIGITS = 16
-_OF_THE_RUN = ("rng_seed", "task", "n_envs", "episodes", "steps", "eval_hosts", "rng_label")
+_OF_THE_RUN = ("rng_seed", "task", "n_envs", "episodes", "steps", "eval_episodes", "rng_label")
 
 
 def identity(*parts: str) -> str:

@@ -1,4 +1,4 @@
-"""TensorBoard tracker: one event file per run in EXPERIMENT/tensorboard/GROUP/REPLICATE, and one for the comparison.
+"""TensorBoard tracker: one event file per run in EXPERIMENT/tensorboard/GROUP/SEED, and one for the comparison.
 
 Every byte of a file follows from the journal, times included, so the file itself holds the progress: bytes already
 there are compared and skipped, a torn end is overwritten, and repeating everything changes nothing.

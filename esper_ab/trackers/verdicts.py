@@ -14,13 +14,13 @@ _NUMBERS = ("estimate", "low", "high", "used")  # fields of a comparison
 
 
 def verdict_numbers(history: History, comparisons: Sequence[Comparison]) -> dict[str, float]:
-    """Return numbers of each comparison by `a-b/name`, and each group's mean endpoint."""
+    """Return numbers of each comparison by `a-b/name`, and each group's mean outcome."""
     numbers: dict[str, float | None] = {
         f"{_pair(one)}/{name}": getattr(one, name) for one in comparisons for name in _NUMBERS
     } | {f"{_pair(one)}/hedges_g": one.descriptive["hedges_g"] for one in comparisons}
     found = outcomes(history)
     for group in history.groups:
-        numbers[f"endpoint/{group}"] = mean(found[run.ref.name].endpoint for run in history.of_group(group))
+        numbers[f"outcome/{group}"] = mean(found[run.ref.name].outcome for run in history.of_group(group))
     return {name: float(value) for name, value in numbers.items() if value is not None}
 
 

@@ -102,7 +102,7 @@ def design_over(groups: Sequence[str], replicates: int, scales: Sequence[Scale],
     bounded, whole = replicates >= LEAST_PAIRS, scales[0] if len(scales) == 1 else OF_MEAN
     futility = futility_of(rule.futility, sides, 1, looks, find_bounds) if bounded and rule.futility else None
     return Design(
-        endpoint="given", test="t", alpha=rule.alpha, margin=whole.margin, measures=whole.measures,
+        outcome_over="given", test="t", alpha=rule.alpha, margin=whole.margin, measures=whole.measures,
         comparisons=contrasts, positions=1, adjusted=False, early_stop=rule.early_stop, looks=looks,
         boundaries=boundaries_of(rule.alpha, len(contrasts), sides, 1, looks, find_bounds) if bounded else (),
         anytime_after=None, evidence=1.0 / rule.alpha, futility=futility, worst=whole.worst,
@@ -133,5 +133,5 @@ def _check_rule(groups: Sequence[str], replicates: int, rule: Rule) -> None:
     if not rule.early_stop or len(rule.looks or default_looks(replicates)) == 1:
         raise UsageError(
             Setting("futility", rule.futility), f" needs interim looks that may stop; they come with "
-            f"{SEVERAL_LOOKS_FROM} replicates, or with ", Setting("looks"),
+            f"{SEVERAL_LOOKS_FROM} seeds, or with ", Setting("looks"),
         )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from esper_ab.stats.pair import endpoints
+from esper_ab.stats.pair import outcomes
 from esper_ab.stats.statistic import Beside
 from esper_ab.verdict.descriptive import statistics
 from esper_ab.verdict.evidence import Evidence
@@ -41,7 +41,7 @@ def _on_progress(evidence: Evidence) -> list[str]:
 def _on_data(evidence: Evidence) -> Iterator[str]:
     """Say what another test than the paired t goes by."""
     if evidence.proportions is not None:
-        adjusted = ", not adjusted for lane and start order" if evidence.question.design.adjusted else ""
+        adjusted = ", not adjusted for device and start order" if evidence.question.design.adjusted else ""
         one = f"{evidence.proportions.one:g}"
         yield f"Every outcome is 0 or {one}: an exact test and Newcombe's interval decide{adjusted}."
     if evidence.samples is not None:
@@ -57,14 +57,14 @@ def _on_design(evidence: Evidence) -> list[str]:
     question, course = evidence.question, evidence.course
     design, found = question.design, []
     if not question.paired:
-        found.append("Unpaired: the runs of a replicate share no randomness; which runs form a pair means nothing.")
+        found.append("Unpaired: the runs of a seed share no randomness; which runs form a pair means nothing.")
     if not design.early_stop:
         found.append("No early stop: pairs after the deciding look are in the numbers, not in the decision.")
     if not design.positions_matter:
-        found.append("Not adjusted for lane and start order: no record can depend on them here.")
+        found.append("Not adjusted for device and start order: no record can depend on them here.")
     elif design.positions > 1 and not design.adjusted and evidence.used > 1:
         why = "too few pairs at the first look" if design.too_few_to_adjust else "not estimable in this order"
-        found.append(f"Not adjusted for lane and start order: {why}.")
+        found.append(f"Not adjusted for device and start order: {why}.")
     if course.standing == "futile":
         found.append("Stopped for futility: what further pairs would have shown, EQUIVALENT included, is unknown.")
     if course.decision == "crossed" and course.decided_at is not None and design.early_stop:
@@ -85,7 +85,7 @@ def beside(evidence: Evidence) -> Beside:
         bound=(evidence.last_look and evidence.last_look.bound_p) or question.alpha,
         undecided=verdict is Verdict.INCONCLUSIVE and not evidence.capped_by and not evidence.proportions,
         unit=question.design.outcome.apart, digits=question.design.digits,
-        pairs=max(map(len, endpoints(evidence.data))) if evidence.samples else evidence.used,
+        pairs=max(map(len, outcomes(evidence.data))) if evidence.samples else evidence.used,
     )  # fmt: skip
 
 
@@ -107,5 +107,5 @@ def _coarse(evidence: Evidence) -> str:
         return "Every pair differs by the same amount: check that the seed reaches what is random in these runs."
     if len({pair.a for pair in used}) == 1:
         every = evidence.question.design.value(used[0].a)
-        return f"Every endpoint of {a} and {b} is {every}{though}: {look}."
-    return f"{a} and {b} have equal endpoints in every pair{though}: {look}."
+        return f"Every outcome of {a} and {b} is {every}{though}: {look}."
+    return f"{a} and {b} have equal outcomes in every pair{though}: {look}."

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import msgspec
 
 from esper_ab.stats.equivalence import equivalence
-from esper_ab.stats.pair import Data, Pair, Samples, before, endpoints
+from esper_ab.stats.pair import Data, Pair, Samples, before, outcomes
 from esper_ab.stats.paired_difference import PairedDifference, paired_difference
 from esper_ab.stats.proportions import Proportions
 from esper_ab.stats.signed_rank import signed_rank
@@ -71,7 +71,7 @@ def _numbers(question: Question, data: tuple[Pair, ...] | Samples, course: Cours
     """Compute all that follows from the runs and the looks."""
     design, last = question.design, course.looks[-1] if course.looks else None
     used = data if last is None else before(data, last.replicates)
-    effect, (a, b), paired = effect_of(design, used), endpoints(used), not isinstance(used, Samples)
+    effect, (a, b), paired = effect_of(design, used), outcomes(used), not isinstance(used, Samples)
     t, several = None if isinstance(effect, Proportions) else effect, len(used) > 1 and a != b
     level = 1.0 - (last.alpha if last else question.alpha)
     plain = paired_difference(a, b, level) if used and paired and t is effect else None
@@ -97,10 +97,10 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
     question, course, pairs = numbers.question, numbers.course, numbers.pairs
     again = imputed(question.design, numbers.data, course, lost)
     caps = [finding.sentence for finding in findings if finding.weight == "caps"]
-    floors = [finding.sentence for finding in findings if finding.weight == "caps equivalence"]
+    baselines = [finding.sentence for finding in findings if finding.weight == "caps equivalence"]
     if again is not None and not again.survives:
         caps.append(losses_cap(question, again, small=course.decision == "equivalent"))
-    # Equal endpoints of differing records are what a coarse or saturated outcome gives: they show no equality.
+    # Equal outcomes of differing records are what a coarse or saturated outcome gives: they show no equality.
     equal = bool(pairs) and all(pair.a == pair.b for pair in pairs)
     grounds = Grounds(
         pairs=len(numbers.data), blocked=any(finding.weight == "blocks" for finding in findings),
@@ -109,8 +109,8 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
     )  # fmt: skip
     unaudited = decided(grounds)
     if unaudited is Verdict.EQUIVALENT:
-        caps += floors
-    below = grounds.below_margin and not floors and (again is None or again.small)
+        caps += baselines
+    below = grounds.below_margin and not baselines and (again is None or again.small)
     verdict = decide(msgspec.structs.replace(grounds, capped=bool(caps), below_margin=below))
     on_equivalence = verdict is Verdict.EQUIVALENT
     low, high, level = _equivalence_interval(numbers) if on_equivalence else numbers.at_look

@@ -35,7 +35,7 @@ def next_step(plan: AnalysisPlan, followed: Courses) -> str:
             runs.setdefault(", ".join(groups), []).append(task)
     told = [f"{groups}{f' in {listed_short(tasks)}' if tasks != [''] else ''}" for groups, tasks in runs.items()]
     replicates = listed_short(plan.replicates[followed.complete : coming[0]])
-    return f"The next look is after replicate {coming[0]}: {replicates} of {'; '.join(told)}."
+    return f"The next look is after seed {coming[0]}: {replicates} of {'; '.join(told)}."
 
 
 def listed_short(names: Sequence[str]) -> str:
@@ -75,7 +75,7 @@ def _gaps(plan: AnalysisPlan, observations: Observations, cells: Cells) -> Itera
                 where = f" in {task}" if task else ""
                 yield (
                     f"Out of order: {group}{where} has no run of {observations.pair_column} {listed_short(missing)}, "
-                    f"but later ones. Nothing after a gap counts; a run that failed is a row with an empty endpoint."
+                    f"but later ones. Nothing after a gap counts; a run that failed is a row with an empty outcome."
                 )
 
 
@@ -94,6 +94,6 @@ def _after(plan: AnalysisPlan, cells: Cells, followed: Courses) -> Iterator[str]
             if later:
                 where = f" in {task}" if task else ""
                 yield (
-                    f"Not used: {group}{where} went on after replicate {end}, at which all its comparisons were "
+                    f"Not used: {group}{where} went on after seed {end}, at which all its comparisons were "
                     f"decided ({listed_short(later)})."
                 )

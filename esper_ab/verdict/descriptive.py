@@ -23,7 +23,7 @@ def describe(
     a: Sequence[float], b: Sequence[float], rng_seed: int, *, lower: bool = False, paired: bool = True,
     binary: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """Compute every statistic of endpoints a, b [pairs] by name, None where there is none. `lower` is better or not.
+    """Compute every statistic of outcomes a, b [pairs] by name, None where there is none. `lower` is better or not.
 
     Of runs that form no pairs, and of those that came to 0 or 1, only what means something there.
     """

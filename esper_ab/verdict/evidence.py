@@ -11,7 +11,7 @@ import msgspec
 from esper_ab.design.pairs_needed import PairsNeeded
 from esper_ab.stats.equivalence import Equivalence
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
-from esper_ab.stats.pair import Pair, Samples, commonest, endpoints, resolution
+from esper_ab.stats.pair import Pair, Samples, commonest, outcomes, resolution
 from esper_ab.stats.paired_difference import PairedDifference
 from esper_ab.stats.proportions import Proportions
 from esper_ab.stats.signed_rank import SignedRank
@@ -109,8 +109,8 @@ class Numbers:
 
     @property
     def stuck(self) -> tuple[int, int, float] | None:
-        """How many of the runs used came to one and the same endpoint, and to which; None unless most did."""
-        runs = [value for side in endpoints(self.samples or self.pairs[: self.used]) for value in side]
+        """How many of the runs used came to one and the same outcome, and to which; None unless most did."""
+        runs = [value for side in outcomes(self.samples or self.pairs[: self.used]) for value in side]
         count, value = commonest(runs, resolution(runs)) if runs else (0, 0.0)
         return (count, len(runs), value) if 2 * count > len(runs) else None
 
@@ -155,7 +155,7 @@ class Assessment:
     verdict: Verdict
 
     @property
-    def floored(self) -> bool:
+    def near_baseline(self) -> bool:
         """Whether the audit lets nothing be called smaller than the margin."""
         return any(finding.weight == "caps equivalence" for finding in self.findings)
 

@@ -36,7 +36,7 @@ def explore(
     plan = _plan(explored, scales, rule, paired=paired, rows=rows)
     if not any(pairing.pairs for pairing in pairings_of(plan, explored).values()):
         source, column = observations.source, observations.pair_column
-        both = f"no {column} has an endpoint in two groups" if plan.paired else "no two groups have endpoints"
+        both = f"no {column} has an outcome in two groups" if plan.paired else "no two groups have outcomes"
         raise UsageError(f"{source}: {both}, so nothing can be compared")
     return judge(plan, explored, rng_seed=rng_seed)
 
@@ -60,7 +60,7 @@ def _plan(
     most = _most_rows(observations, rows, unpaired=unpaired)
     if paired and not observations.pair_column:
         raise UsageError(
-            f"{source}: ", Setting("paired"), " needs a column seed, pair or replicate; run pairs nothing"
+            f"{source}: ", Setting("paired"), " needs a column seed, pair or seed; run pairs nothing"
         )
     if paired:
         return plan

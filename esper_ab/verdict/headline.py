@@ -12,7 +12,7 @@ from enum import StrEnum
 from esper_ab.design.pairs_needed import MOST_NAMED
 from esper_ab.settings.differences import capital, named
 from esper_ab.stats.least_pairs import LEAST_PAIRS
-from esper_ab.stats.pair import endpoints
+from esper_ab.stats.pair import outcomes
 from esper_ab.stats.text import counted, digits_apart, n_pairs, percent
 from esper_ab.verdict.drifting import DRIFT
 from esper_ab.verdict.evidence import Evidence
@@ -27,7 +27,7 @@ class Why(StrEnum):
     LOST = "the runs that were lost could turn it"
     NO_PAIR = "no pair was complete at the last look"
     FEW = f"a verdict needs at least {LEAST_PAIRS} pairs"
-    FLOOR = "they do not stand clear of what a group comes to that learns nothing"
+    BASELINE = "they do not stand clear of what a group comes to that learns nothing"
     FUTILE = "it was stopped for futility: a difference of the margin had become unlikely"
     WITHDRAWN = "what an earlier look decided the last one does not show"
     NO_SPREAD = "too little varies between the pairs for any test"
@@ -46,7 +46,7 @@ def headline(evidence: Evidence) -> str:
     said, unit = _answer(evidence), evidence.question.unit
     if not unit or not evidence.used:
         return said
-    a, b = map(len, endpoints(evidence.samples or evidence.pairs[: evidence.used]))
+    a, b = map(len, outcomes(evidence.samples or evidence.pairs[: evidence.used]))
     each = f"of {evidence.question.a} and {b} of {evidence.question.b}" if a != b else "per group"
     return f"{said.removesuffix('.')}; {counted(a, unit)} {each}."
 
@@ -145,7 +145,7 @@ def _why(evidence: Evidence) -> Why:
     if evidence.capped_by:
         if caps := {finding.kind for finding in evidence.findings if finding.weight == "caps"}:
             return Why.DRIFT if caps == {DRIFT} else Why.AUDIT
-        return Why.LOST if evidence.imputed is not None and not evidence.imputed.survives else Why.FLOOR
+        return Why.LOST if evidence.imputed is not None and not evidence.imputed.survives else Why.BASELINE
     if evidence.estimate is None:
         return Why.NO_PAIR
     if evidence.used < LEAST_PAIRS:

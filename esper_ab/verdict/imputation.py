@@ -1,6 +1,6 @@
 """Sensitivity of a claim to lost runs: imputation against it. Pure.
 
-Runs need not be lost at random: a crash may replace a collapse, so that no observed endpoint bounds what was lost. For
+Runs need not be lost at random: a crash may replace a collapse, so that no observed outcome bounds what was lost. For
 a claim that a group is better, each of its lost runs counts as the declared worst outcome, each of the other group's as
 the best outcome seen, and the last look is taken again at its own bound. Without a declared worst a group that lost a
 run is not called better. That a difference is small is claimed only where both groups lost equally many runs, at most
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import msgspec
 
 from esper_ab.design.design import Design
-from esper_ab.stats.pair import Data, Pair, Samples, before, endpoints
+from esper_ab.stats.pair import Data, Pair, Samples, before, outcomes
 from esper_ab.verdict.look import Look
 from esper_ab.verdict.looks import Course, retake, upholds
 from esper_ab.verdict.question import HalfPair, Lost
@@ -53,14 +53,14 @@ def completed(
 
     The group gets the declared worst outcome, or a worse one that was seen (None: none is declared, and none of its
     runs failed); the other the best one seen; a cancelled run the mean of its group. A replicate in which neither of
-    the two failed, but a third group's run, stays out. ValueError without any endpoint.
+    the two failed, but a third group's run, stays out. ValueError without any outcome.
     """
-    ends_a, ends_b = endpoints(data)
+    ends_a, ends_b = outcomes(data)
     seen_a = [*ends_a, *(half.a for half in halves if half.a is not None)]
     seen_b = [*ends_b, *(half.b for half in halves if half.b is not None)]
     seen = (*seen_a, *seen_b)
     if not seen:
-        raise ValueError("no endpoint was observed")
+        raise ValueError("no outcome was observed")
     best = min(seen) if design.outcome.sign < 0.0 else max(seen)
     worst = None if design.worst is None else design.outcome.worst((design.worst, *seen))
     given_a, given_b = (worst, best) if against_a else (best, worst)

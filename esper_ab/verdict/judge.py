@@ -29,7 +29,7 @@ from esper_ab.verdict.scale import MEAN
 from esper_ab.verdict.tuning import Tuned, tune
 
 CLUSTERS = "clusters"  # kind of a finding
-_LOOKED = "Whether somebody looked at these endpoints between the planned looks cannot be seen in them."
+_LOOKED = "Whether somebody looked at these outcomes between the planned looks cannot be seen in them."
 _AGAIN = "Run it again with the groups in alternating order."
 _REPEAT = "Find what changed meanwhile, as a cache, a leak or another job does, and run it again."
 
@@ -64,7 +64,7 @@ def _refuse_foreign(plan: AnalysisPlan, observations: Observations) -> None:
     """UsageError where runs form no pairs, or none of them is of the plan."""
     source = observations.source
     if not observations.pair_column:
-        raise UsageError(f"{source}: a plan pairs runs by seed: a column seed, pair or replicate is needed")
+        raise UsageError(f"{source}: a plan pairs runs by seed: a column seed, pair or seed is needed")
     tasks, order = plan.cells or plan.tasks, (*plan.choosing, *plan.replicates)
     if not any(row.group in plan.groups and row.task in tasks and row.replicate in order for row in observations.rows):
         named = f", the {'cells' if plan.cells else 'tasks'} {', '.join(tasks)}" if tasks != ("",) else ", no tasks"
@@ -211,7 +211,7 @@ def _notes(observations: Observations, followed: Courses) -> Iterator[str]:
             what = f"{observations.pair_column} {listed_short(one.single)}"
             yield (
                 f"{contrast.a} and {contrast.b}{where}: {what} without a run of the other group, not used; if such "
-                "runs failed, give them a row with an empty endpoint."
+                "runs failed, give them a row with an empty outcome."
             )
         if one.clusters:
             runs = len(one.pairs) + sum(len(unit) - 1 for unit in one.clusters)

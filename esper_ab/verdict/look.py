@@ -15,7 +15,7 @@ from esper_ab.design.counterbalance import identified
 from esper_ab.design.design import Design
 from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_difference
 from esper_ab.stats.least_pairs import LEAST_PAIRS
-from esper_ab.stats.pair import Data, Samples, before, endpoints
+from esper_ab.stats.pair import Data, Samples, before, outcomes
 from esper_ab.stats.proportions import Proportions, proportions
 from esper_ab.stats.welch import welch
 
@@ -66,7 +66,7 @@ def effect_of(design: Design, data: Data) -> Effect | None:
 
     This alone decides the test: whether the runs form pairs, and whether all of them came to 0 or 1.
     """
-    a, b = endpoints(data)
+    a, b = outcomes(data)
     one = _one(design, {*a, *b})
     if one is not None and data:
         return proportions(a, b, one, paired=not isinstance(data, Samples))

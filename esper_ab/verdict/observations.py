@@ -25,7 +25,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     run: str = ""  # its name; "": the source has none
     cluster: str = ""  # "": in none
     order: int | None = None  # when it was made, among the others; None: not known
-    place: int | None = None  # lane and start order in its block; None: not known
+    place: int | None = None  # device and start order in its block; None: not known
     row: int = 0  # of the source, for messages
 
 
@@ -37,7 +37,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     same_records: frozenset[tuple[str, str]] = frozenset()  # comparisons with equal records in every pair
     same_settings: frozenset[tuple[str, str]] = frozenset()  # comparisons in which no setting differs that is read
     paired: bool = True  # False: the runs of a replicate share no randomness
-    run_sd: float | None = None  # SD of runs of one condition, from a calibration
+    run_sd: float | None = None  # SD of runs of one group, from a calibration
 
 
 class Observations(msgspec.Struct, frozen=True, kw_only=True):

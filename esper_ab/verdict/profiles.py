@@ -1,6 +1,6 @@
 """How groups stand over several tasks, beside a verdict: profiles, interquartile mean, optimality gap. Pure.
 
-After Agarwal et al. (2021). A score is (endpoint - WORST) / (TARGET - WORST) of its task, 1 where it reaches the
+After Agarwal et al. (2021). A score is (outcome - WORST) / (TARGET - WORST) of its task, 1 where it reaches the
 target. Intervals are percentile bootstraps stratified by task, 95 %; they describe, and decide nothing. Lost runs have
 no score.
 """

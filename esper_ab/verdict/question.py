@@ -16,8 +16,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     planned: int  # replicates planned now; a plan without maximum adds more
     scope: str  # what the answer is conditional on, in words: task, horizon, PPO settings, budget; no full stop
     paired: bool = True  # False: the runs of a replicate do not share randomness
-    run_sd: float | None = None  # SD of runs of one condition from a calibration, as differences; None: unknown
-    recorded: bool = True  # False: of runs that were made elsewhere, of which endpoints alone are known
+    run_sd: float | None = None  # SD of runs of one group from a calibration, as differences; None: unknown
+    recorded: bool = True  # False: of runs that were made elsewhere, of which outcomes alone are known
     same_settings: bool = False  # no setting differs that one of the groups reads: equal records were certain
     declared: bool = True  # False: asked after the runs, so that what is found is exploratory
     unit: str = ""  # what of each group is counted, in the headline of numbers from elsewhere: "training run"
@@ -40,7 +40,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HalfPair(msgspec.Struct, frozen=True, kw_only=True):
-    """A replicate that was given up: endpoints of the runs that had one by then, and whose run failed.
+    """A replicate that was given up: outcomes of the runs that had one by then, and whose run failed.
 
     A run that was only cancelled because its block could not go on is not a loss of its group.
     """

@@ -110,7 +110,7 @@ def _too_few(requirement: Requirement, comparison: Comparison) -> str:
 def _not_worse(comparison: Comparison, *, forwards: bool) -> bool:
     """Of an open comparison: the repeated interval of its last look excludes the margin on the side that matters."""
     look, (low, high) = comparison.last_look, comparison.limits_with_losses
-    if look is None or low is None or high is None or look.pairs < LEAST_EQUIVALENCE_PAIRS or comparison.floored:
+    if look is None or low is None or high is None or look.pairs < LEAST_EQUIVALENCE_PAIRS or comparison.near_baseline:
         return False
     margin, sign = comparison.question.design.margin, comparison.question.sign * (1.0 if forwards else -1.0)
     return (low if sign > 0.0 else -high) > -margin

@@ -12,7 +12,7 @@ msgspec.json.Decoder(Measure)  # now, in one thread: tests/house/test_decoders.p
 
 
 class Scale(Settings, frozen=True, kw_only=True):
-    """How the endpoints of one task are measured."""
+    """How the outcomes of one task are measured."""
 
     task: str  # "": there are no tasks
     outcome: Measure
@@ -25,7 +25,7 @@ class Scale(Settings, frozen=True, kw_only=True):
         return TaskMeasures(outcome=self.outcome, margin=self.margin)
 
 
-# Each endpoint divided by its task's margin, higher always better: so one margin of every task counts alike.
+# Each outcome divided by its task's margin, higher always better: so one margin of every task counts alike.
 OF_MEAN = Scale(
     task=MEAN, margin=1.0,
     outcome=Measure(name="mean_over_tasks", label=MEAN, unit="margins", better="higher"),

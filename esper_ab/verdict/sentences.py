@@ -5,7 +5,7 @@ from __future__ import annotations
 from esper_ab.design.design import Design, rule
 from esper_ab.design.pairs_needed import MOST_NAMED, PairsNeeded
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS, smallest_p
-from esper_ab.stats.pair import alike, endpoints
+from esper_ab.stats.pair import alike, outcomes
 from esper_ab.stats.text import digits_apart, n_pairs, p_beside, p_text, percent, signed
 from esper_ab.verdict.evidence import DifferenceInterval, Evidence
 from esper_ab.verdict.word import CLAIMS, Verdict
@@ -34,11 +34,11 @@ def limits_text(limits: DifferenceInterval, design: Design) -> str:
 def rule_sentence(design: Design) -> str:
     """Describe how the verdicts of a design come about, for the reader of a report."""
     if not design.boundaries and design.anytime_after is None:
-        return f"No claim can follow from this plan: a verdict needs at least {LEAST_PAIRS} replicates."
+        return f"No claim can follow from this plan: a verdict needs at least {LEAST_PAIRS} seeds."
     return (
         f"{rule(design)}. BETTER or WORSE if that bound is reached. EQUIVALENT, or BELOW MARGIN beside BETTER or "
         f"WORSE, if {_when_small(design)} the interval lies within +-{design.margin_words}. Otherwise INCONCLUSIVE. "
-        f"{_CAPPED[design.endpoint == 'given']}"
+        f"{_CAPPED[design.outcome_over == 'given']}"
     )
 
 
@@ -89,11 +89,11 @@ def _no_inference(evidence: Evidence) -> str:
         none = f"no complete pair{yet}" if evidence.question.design.test == "t" else "a group without runs"
         return f"NO INFERENCE ({none}). Nothing can be said about {a} and {b}."
     sd, design = evidence.question.run_sd, evidence.question.design
-    how = f" (--replicates {LEAST_PAIRS})" if evidence.question.recorded else ""
+    how = f" (--seeds {LEAST_PAIRS})" if evidence.question.recorded else ""
     spread = (
         "How far apart two runs of one group fall is unknown without a calibration"
         if sd is None
-        else f"The endpoints of runs of one group have a standard deviation of about {design.size(sd)} (calibration)"
+        else f"The outcomes of runs of one group have a standard deviation of about {design.size(sd)} (calibration)"
     )
     return (
         f"NO INFERENCE (1 pair). {_head(evidence)}. These are two runs. {spread}. Nothing follows about the groups. "
@@ -154,7 +154,7 @@ def _of_last(evidence: Evidence) -> str:
 def _after(design: Design, replicates: int) -> str:
     looks = design.looks
     number = f" (look {looks.index(replicates) + 1} of {len(looks)})" if replicates in looks else ""
-    return f"after replicate {replicates}{number}"
+    return f"after seed {replicates}{number}"
 
 
 def _undecided(evidence: Evidence) -> str:
@@ -210,7 +210,7 @@ def _stopped(evidence: Evidence, beyond: str) -> str:
 
 def _shown(evidence: Evidence) -> str:
     """Write what the runs of an open comparison show, and what too few of them cannot show."""
-    n, same = evidence.counted(evidence.used), alike(*endpoints(evidence.pairs[: evidence.used]))
+    n, same = evidence.counted(evidence.used), alike(*outcomes(evidence.pairs[: evidence.used]))
     constant = evidence.degenerate and same == evidence.used
     if evidence.used < LEAST_PAIRS:
         shown = f". If the differences are normal, {interval(evidence)}; this assumption cannot be checked with {n}."
@@ -252,7 +252,7 @@ def _next_look(evidence: Evidence) -> str:
     coming = looks_to_come(evidence)
     if coming and coming[-1] >= LEAST_PAIRS:
         number = f"look {design.looks.index(coming[0]) + 1} of {len(design.looks)}"
-        return f"It can be decided after replicate {coming[0]} ({number}), not before."
+        return f"It can be decided after seed {coming[0]} ({number}), not before."
     if design.anytime_after is None:
         return ""
     since = f" from the {LEAST_PAIRS}th on" if len(evidence.pairs) < LEAST_PAIRS else ""

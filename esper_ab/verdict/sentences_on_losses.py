@@ -68,5 +68,5 @@ def on_collapse(evidence: Evidence) -> list[str]:
     return [
         f"With {n}, a failure that hits up to {percent(round(unseen.rate, 2))} of a group's runs may have gone unseen. "
         f"The verdict {stands} survive one more {'run' if evidence.samples else 'pair with such a run,'} at the worst "
-        f"endpoint seen ({worst})."
+        f"outcome seen ({worst})."
     ]

@@ -1,6 +1,6 @@
 """Each group at its own best: a setting is chosen per group on some seeds, and judged on others. Pure.
 
-The choice is made of outcomes that the judgement never sees. So the judgement is one of two fixed conditions, whatever
+The choice is made of outcomes that the judgement never sees. So the judgement is one of two fixed groups, whatever
 was chosen, and its error rate is that of any plan; choosing and judging on the same seeds would favour the group whose
 settings differ by luck alone.
 """

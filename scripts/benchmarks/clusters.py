@@ -16,13 +16,13 @@ from support import conducted, fake_plans, ray_cluster, slurm_cluster
 from benchmarks.machine import FEW
 from esper_ab.contracts.machine import Device
 from esper_ab.control import experiment_run
-from esper_ab.journal.events import EpisodeRecorded, Ledger, MilestoneReleased, RunReady, WorkerStarted
+from esper_ab.journal.events import EpisodeRecorded, Incident, MilestoneReleased, RunReady, WorkerStarted
 from esper_ab.launchers import Launcher
 from esper_ab.launchers.local import LocalLauncher
 
 _ROOT = Path(__file__).resolve().parents[2]
 _ENTRY = "support.fake_worker:main"
-_PLAN = fake_plans.plan(6, ("a", "b", "c"), replicates=4, episodes=3)
+_PLAN = fake_plans.plan(6, ("a", "b", "c"), seeds=4, episodes=3)
 _CORES = 2  # of each node of the clusters of tests
 _VICTIM = "c/0"
 
@@ -34,8 +34,8 @@ def measure(repeats: int) -> dict[str, Any]:
     faults: list[dict[str, Any]] = []
     for name, opened in (("local", _local), ("slurm", _slurm), ("ray", _ray)):
         with opened() as make:
-            for fault in ("worker", "nanny") if make is not None else ():
-                if name == "local" and fault == "nanny":
+            for fault in ("worker", "supervisor") if make is not None else ():
+                if name == "local" and fault == "supervisor":
                     continue
                 found = [_struck(make, fault) for _ in range(often)]
                 one = {key: sorted(each[key] for each in found)[often // 2] for key in found[0]}
@@ -108,7 +108,7 @@ def _struck(make: Callable[[], Launcher], fault: str) -> dict[str, float]:
             pid = next(one.pid for one in watcher.seen if isinstance(one, WorkerStarted) and one.lane == lane)
             at["struck"] = now
             os.kill(pid if fault == "worker" else _parent(pid), signal.SIGKILL)
-        elif isinstance(event, Ledger) and event.category == "worker_death":
+        elif isinstance(event, Incident) and event.category == "worker_death":
             at.setdefault("known", now)
         elif isinstance(event, RunReady) and event.run.name == _VICTIM and "struck" in at:
             at.setdefault("good", now)

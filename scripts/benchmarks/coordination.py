@@ -64,7 +64,7 @@ def plan_of(blocks: int, runs: int, n_envs: int, episodes: int) -> Plan:
     """Every run on a lane of its own, so that all blocks are in progress at once."""
     groups = tuple(f"{_LETTERS[i % 26]}{i}" for i in range(runs))
     plan = fake_plans.plan(
-        cores=runs, groups=groups, replicates=blocks, episodes=episodes, n_envs=n_envs, steps=25, early_stop=False
+        cores=runs, groups=groups, seeds=blocks, episodes=episodes, n_envs=n_envs, steps=25, early_stop=False
     )
     specs = [spec for block in plan.blocks for spec in block.runs]
     lanes = {

@@ -1,6 +1,6 @@
 """Workers without work: many per process, each with its own socket on the real wire, all of whose reports come at once.
 
-A fleet is a launcher for a coordinator in this process, by nannies of nodes as Slurm's is; a node is a process
+A fleet is a launcher for a coordinator in this process, by supervisors of nodes as Slurm's is; a node is a process
 (`fake_node`). They keep off the first core, where there is another, so that the coordinator always has one.
 """
 
@@ -19,7 +19,7 @@ from benchmarks.fake_node import Meeting, await_all
 from benchmarks.fake_node import Node as Told
 from esper_ab.contracts.messages import WorkerOrder
 from esper_ab.launchers import Node, Transport
-from esper_ab.launchers._node_worker import DESCRIPTORS, NodeNanny, NodeWorker
+from esper_ab.launchers._node_worker import DESCRIPTORS, NodeSupervisor, NodeWorker
 from esper_ab.launchers._places import LanePlaces
 
 _HERE, _ROOT = Path(__file__).resolve().parents[1], Path(__file__).resolve().parents[2]
@@ -38,7 +38,7 @@ class Fleet(LanePlaces):
     pools: int  # processes that its workers live in
     workers: int  # in all
     transport: Transport = "ipc"
-    _nannies: list[NodeNanny] = field(default_factory=list)
+    _supervisors: list[NodeSupervisor] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Return when all processes are there."""
@@ -58,22 +58,22 @@ class Fleet(LanePlaces):
                 coordinator=os.getpid(), meeting=str(meeting), results=str(self._results_of(index)),
             )  # fmt: skip
             command = [sys.executable, "-c", _PROGRAM, msgspec.json.encode(told).decode()]
-            self._nannies.append(NodeNanny(f"n{index}", command))
+            self._supervisors.append(NodeSupervisor(f"n{index}", command))
         await_all(meeting, 1)
 
     def _results_of(self, index: int) -> Path:
         return Path(self._folder.name) / f"{index}.json"
 
     def start(self, order: WorkerOrder) -> NodeWorker:
-        return self._nannies[int(order.worker.removeprefix("w")) % self.pools].start(order)
+        return self._supervisors[int(order.worker.removeprefix("w")) % self.pools].start(order)
 
     def results(self) -> dict[str, Any]:
         """What the processes saw: the end of the start, and rounds with the moments (monotonic, s) of every run."""
         seen = [msgspec.json.decode(self._results_of(index).read_bytes()) for index in range(self.pools)]
-        for nanny in self._nannies:
-            nanny.dismiss()
-        for nanny in self._nannies:
-            nanny.leave()
+        for supervisor in self._supervisors:
+            supervisor.dismiss()
+        for supervisor in self._supervisors:
+            supervisor.leave()
         self._folder.cleanup()
         return {
             "started": {key: max(one["started"][key] for one in seen) for key in ("at", "coordinator_s")},

@@ -1,4 +1,4 @@
-"""A node of a fake fleet: a process that is a nanny, and simulates the workers it is told to start.
+"""A node of a fake fleet: a process that is a supervisor, and simulates the workers it is told to start.
 
 Each has a socket of its own on the real wire. A round: everybody has been released from milestone p and has its report
 of p + 1 ready; all send; the round is over when all are released from p + 1.
@@ -32,7 +32,7 @@ from esper_ab.contracts.messages import (
     Stop,
     WorkerOrder,
 )
-from esper_ab.launchers._node_talk import Admit, Begin, FromNanny, KeySaid, Over, ToNanny, line
+from esper_ab.launchers._node_talk import Admit, Begin, FromSupervisor, KeySaid, Over, ToSupervisor, line
 from workers.process.link_watch import UNANSWERED_MS
 
 _QUIET_S = 0.02  # between rounds, for the coordinator to come to rest
@@ -101,7 +101,7 @@ class Fake:
 
     def connect(self) -> None:
         """And say Hello, as soon as there is a connection."""
-        self.socket.connect(self._order.endpoint)
+        self.socket.connect(self._order.outcome)
         order = self._order
         message = Hello(
             worker=order.worker, incarnation=order.incarnation, protocol=PROTOCOL, pid=os.getpid(),
@@ -132,14 +132,14 @@ class Fake:
             self.socket.send(frame)
 
 
-class _Nanny:
+class _Supervisor:
     """All workers of the node, and the coordinator's end of standard input."""
 
     def __init__(self, told: Node) -> None:
         self._context = zmq.Context()
         self._context.set(zmq.MAX_SOCKETS, told.workers + 16)
         self._draw = random.Random(told.index)
-        self._heard = msgspec.json.Decoder(ToNanny)
+        self._heard = msgspec.json.Decoder(ToSupervisor)
         self._rest = b""
         self._poller = zmq.Poller()
         self._poller.register(0, zmq.POLLIN)
@@ -186,7 +186,7 @@ class _Nanny:
         return part != b""
 
 
-def say(message: FromNanny) -> None:
+def say(message: FromSupervisor) -> None:
     data = line(message)
     while data:
         data = data[os.write(1, data) :]
@@ -196,12 +196,12 @@ def main(told_as_json: str) -> None:
     """Start when told to, take part in every round, write down when what happened, and stay until the end."""
     told = msgspec.json.decode(told_as_json, type=Node)
     os.sched_setaffinity(0, told.cores)
-    nanny, meeting = _Nanny(told), Meeting(Path(told.meeting), told.index)
+    supervisor, meeting = _Supervisor(told), Meeting(Path(told.meeting), told.index)
     meeting.arrive()
     clock = (~told.coordinator << 3) | 2  # clock_getcpuclockid(3): the time on a core of all threads of that process
-    assigned = nanny.until(told.workers, Assign)
+    assigned = supervisor.until(told.workers, Assign)
     started = {"at": max(assigned.values()), "coordinator_s": time.clock_gettime(clock)}
-    fakes, rounds = list(nanny.fakes.values()), []
+    fakes, rounds = list(supervisor.fakes.values()), []
     for milestone in range(max(fake.spec.episodes for fake in fakes if fake.spec) + 2):
         for fake in fakes:
             fake.prepare(milestone)
@@ -212,9 +212,9 @@ def main(told_as_json: str) -> None:
         for fake in fakes:
             sent[fake.run] = time.monotonic()
             fake.send()
-        released = nanny.until(len(fakes), Release)
+        released = supervisor.until(len(fakes), Release)
         meeting.wait()
         rounds.append({"sent": sent, "released": released, "coordinator_s": time.clock_gettime(clock) - before})
     Path(told.results).write_bytes(msgspec.json.encode({"started": started, "rounds": rounds}))
-    nanny.until(1, type(None))  # until standard input ends
+    supervisor.until(1, type(None))  # until standard input ends
     os._exit(0)

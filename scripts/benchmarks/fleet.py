@@ -1,4 +1,4 @@
-"""Coordinator: thousands of runs behind nannies of nodes, over TCP with a key each: start, release, memory."""
+"""Coordinator: thousands of runs behind supervisors of nodes, over TCP with a key each: start, release, memory."""
 
 from __future__ import annotations
 

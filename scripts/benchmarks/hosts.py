@@ -142,7 +142,7 @@ def episode(case: Case, episodes: int, by: Arithmetic) -> dict[str, Any]:
         n_envs=case.n_envs,
         episodes=episodes + 1,
         steps=25,
-        eval_hosts=case.n_envs,
+        eval_episodes=case.n_envs,
         eval_reward_modes=(mode,),
         env_devices=devices,
         settings=GroupSettings(growth=case.settings),

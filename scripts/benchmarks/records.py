@@ -106,7 +106,7 @@ def write(experiment_dir: Path, records: int, *, telemetry: bool, n_envs: int = 
     """A finished experiment's journal, streamed; its size in bytes."""
     episodes = min(_EPISODES, records // 4)
     plan = fake_plans.plan(
-        cores=2, replicates=max(1, records // episodes // 2), episodes=episodes, n_envs=n_envs, steps=25,
+        cores=2, seeds=max(1, records // episodes // 2), episodes=episodes, n_envs=n_envs, steps=25,
         slots=("early", "mid", "late"), telemetry=telemetry, early_stop=False,
     )  # fmt: skip
     prev, total, waiting = "00000000", 0, []

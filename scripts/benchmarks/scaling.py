@@ -30,7 +30,7 @@ from esper_ab.journal.load import load
 
 _SAMPLE_S = 0.5
 _FMA_CALLS = 150  # two seconds or so
-_LAUNCH = [sys.executable, "-m", "esper_ab.launch", "--eval-hosts", "4", "--replicates", "1", "--quiet"]
+_LAUNCH = [sys.executable, "-m", "esper_ab.launch", "--eval-episodes", "4", "--seeds", "1", "--quiet"]
 
 
 def measure(repeats: int) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from esper_ab.journal.file import JOURNAL_NAME, Reading, read
 
 _CLI = [sys.executable, "-m", "esper_ab.commands.cli"]
 _LAUNCH = [sys.executable, "-m", "esper_ab.launch"]
-_SMALL = ["--groups", "a=shaped,b=simplified", "--replicates", "1", "--episodes", "1", "--eval-hosts", "4"]
+_SMALL = ["--groups", "a=shaped,b=simplified", "--seeds", "1", "--episodes", "1", "--eval-episodes", "4"]
 PHASES = ("plan", "spawn_and_import", "load_and_warm_up", "first_episode")
 
 
@@ -72,7 +72,7 @@ def render(record: dict[str, Any]) -> list[str]:
     return [
         "Seconds on the wall, medians and quartiles of interleaved runs.", "",
         "| command | s |", "| --- | --- |", *(row(f"`{name}`", one) for name, one in record["commands"].items()), "",
-        "A launch of two groups with one replicate each on digits, until both have their first episode. "
+        "A launch of two groups with one seed each on digits, until both have their first episode. "
         "plan: preflight, plan and boundaries. spawn_and_import: until the last worker has imported torch and greeted. "
         "load_and_warm_up: until the last run is warm. Four processes import torch, two at a time: the preflight "
         "beside the command, then both workers.", "",

@@ -10,7 +10,7 @@ from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import (
     EnvEpisode,
     EpisodeRecord,
-    EvaluatedHost,
+    EvaluatedEpisode,
     EvaluationRecord,
     HeadUse,
     PPOUpdate,
@@ -44,12 +44,12 @@ def episode(spec: RunSpec, index: int, draw: random.Random) -> EpisodeRecord:
 def evaluation(spec: RunSpec, draw: random.Random) -> EvaluationRecord:
     """The record of the last milestone."""
     episodes = tuple(
-        EvaluatedHost(
+        EvaluatedEpisode(
             episode=index, actions=actions, outcome=_env(spec, env, draw),
             rewards={mode: draw.gauss(5.0, 2.0) for mode in spec.eval_reward_modes},
         )
         for actions in ("sampled", "greedy")
-        for index, size in enumerate(episode_sizes(spec.eval_hosts, spec.n_envs))
+        for index, size in enumerate(episode_sizes(spec.eval_episodes, spec.n_envs))
         if actions == "sampled" or not index
         for env in range(size)
     )  # fmt: skip

@@ -63,7 +63,7 @@ def collect(out: Path) -> Found:
             curve = [mean_outcome(record) for record in records]
             row = found.setdefault((group, "" if kind == "fixed" else budget), {})
             row[int(replicate)] = {
-                "accuracy": outcome.outcome,
+                "accuracy": outcome.evaluated,
                 "greedy": outcome.greedy,
                 "params": outcome.measures["params_added"],
                 "fossilized": outcome.measures["fossilized"],
@@ -127,7 +127,7 @@ def _place(item: tuple[tuple[str, str], Any]) -> tuple[int, int, str]:
 def markdown(table: list[dict[str, Any]]) -> str:
     """The table for the page."""
     lines = [
-        "Means over runs; ± and [ ]: 95 % t intervals over runs; differences are paired by replicate.",
+        "Means over runs; ± and [ ]: 95 % t intervals over runs; differences are paired by seed.",
         "",
         "| group | budget | runs | held-out accuracy, % | greedy, % | lowest run | over `random`, points "
         "| parameters added | fossilised | pruned |",
@@ -169,7 +169,7 @@ def state(found: Found) -> str:
 def budget_text(n_eval: int) -> str:
     """The conditions of all rows."""
     return (
-        f"Rng seeds {FIRST_RNG_SEED} to {FIRST_RNG_SEED + REPLICATES - 1}, one per replicate, never used before; "
+        f"Rng seeds {FIRST_RNG_SEED} to {FIRST_RNG_SEED + REPLICATES - 1}, one per seed, never used before; "
         f"episodes of 25 steps; {n_eval} evaluation episodes; batches of 64; everything else is the default"
     )
 
@@ -200,7 +200,7 @@ def falls(found: Found) -> str:
             best = int(np.argmax(tenths))
             if tenths[best] - tenths[-1] < RESOLVED:
                 continue
-            said = f"- `{group}`, {budget.replace('x', ' x ')}, replicate {replicate}: "
+            said = f"- `{group}`, {budget.replace('x', ' x ')}, seed {replicate}: "
             said += f"{tenths[best]:.1f} % → {tenths[-1]:.1f} %"
             if rewards := run.get("rewards"):
                 pays = np.convolve(rewards, np.full(window, 1 / window), "valid")

@@ -65,7 +65,7 @@ def _spec(task: str, settings: Settings, rng_seed: int, steps: int, memory: Lite
     return RunSpec(
         ref=ref, experiment_digest="", rng_seed=rng_seed, rng_label="", task=f"gym:{task}", data_dir="", slots=(),
         n_envs=n_envs, episodes=-(-steps // (n_envs * of_rollout)) if matched else DEFAULT_ROLLOUTS, steps=of_rollout,
-        eval_hosts=n_envs, eval_reward_modes=(), env_devices=("cpu:0",) * n_envs, settings=group,
+        eval_episodes=n_envs, eval_reward_modes=(), env_devices=("cpu:0",) * n_envs, settings=group,
         arithmetic=Arithmetic(), telemetry=False, policy_file="ours.pt", log_file="ours.log",
     )
 

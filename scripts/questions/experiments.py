@@ -17,13 +17,13 @@ ROOT = Path(__file__).resolve().parents[2]
 GROUPS = ("shaped", "simplified")
 _COMMON = (
     "--groups", ",".join(GROUPS), "--task", "digits", "--devices", "cpu:0,cpu:1", "--no-early-stop", "--steps", "25",
-    "--eval-hosts", "4",
+    "--eval-episodes", "4",
 )  # fmt: skip
 # Question 2 and 3: the same replicates with separate and with shared normalisers.
-TRAINING = (*_COMMON, "--replicates", "8", "--episodes", "10", "--n-envs", "4", "--rng-seed", "2000")
+TRAINING = (*_COMMON, "--seeds", "8", "--episodes", "10", "--n-envs", "4", "--rng-seed", "2000")
 ARMS = {"separate": (), "shared": ("--share-observation-norm",)}
 # Question 1: the same replicates with and without the barrier, one after the other in turn.
-TIMING = (*_COMMON, "--replicates", "2", "--episodes", "8", "--n-envs", "4", "--rng-seed", "2100")
+TIMING = (*_COMMON, "--seeds", "2", "--episodes", "8", "--n-envs", "4", "--rng-seed", "2100")
 MODES = ("lockstep", "independent")
 REPEATS = 3
 

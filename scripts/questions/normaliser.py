@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from esper_ab.journal.fold import History
-from esper_ab.journal.outcomes import endpoint_of
+from esper_ab.journal.outcomes import outcome_of
 from esper_ab.stats.paired_difference import PairedDifference, paired_difference
 from questions.experiments import ARMS, GROUPS, TRAINING, history_of, run
 from questions.sd_ratio import sd_ratio
@@ -53,10 +53,10 @@ def measure(folder: Path) -> dict[str, Any]:
 
 
 def _scores(history: History) -> dict[str, list[float]]:
-    """Endpoints in percent, by replicate; ValueError for a run without one."""
-    found = {group: [endpoint_of(one, "evaluation") for one in history.of_group(group)] for group in GROUPS}
+    """Outcomes in percent, by replicate; ValueError for a run without one."""
+    found = {group: [outcome_of(one, "evaluation") for one in history.of_group(group)] for group in GROUPS}
     if any(value is None for values in found.values() for value in values):
-        raise ValueError("a run has no endpoint")
+        raise ValueError("a run has no outcome")
     return {group: [float(value) for value in values if value is not None] for group, values in found.items()}
 
 
@@ -146,9 +146,9 @@ def _said(found: dict[str, Any], changes: list[PairedDifference]) -> list[str]:
     ratio, separate, shared = found["sd_ratio"], found["distance"]["separate"], found["distance"]["shared"]
     told = (
         f"The standard deviation of the difference with a shared normaliser is {ratio['ratio']:.2f} times that with "
-        f"separate ones (95 % interval {ratio['low']:.2f} to {ratio['high']:.2f}). What the groups of a replicate had "
+        f"separate ones (95 % interval {ratio['low']:.2f} to {ratio['high']:.2f}). What the groups of a seed had "
         f"observed was apart by {_apart(separate['own_between_groups'])} (shift, scale, worst column) with separate "
-        f"and by {_apart(shared['own_between_groups'])} with shared normalisers; that of one group in two replicates, "
+        f"and by {_apart(shared['own_between_groups'])} with shared normalisers; that of one group in two seeds, "
         f"with separate ones, by {_apart(separate['own_between_replicates'])}."
     )
     narrower = ratio["high"] < 1.0

@@ -15,7 +15,7 @@ from simulation.laws import Array, Size
 from simulation.rules import Rule
 
 TOLERANCE = 1e-9  # points, relative to the size of the interval: rounding only
-_EFFECTS = (0.0, 0.5, 1.0, 2.0)  # in endpoint SDs: so that every kind of decision occurs
+_EFFECTS = (0.0, 0.5, 1.0, 2.0)  # in outcome SDs: so that every kind of decision occurs
 _BLOCK = 25
 
 
@@ -26,19 +26,19 @@ def check(rule: Rule, experiments: int, rng_seed: int) -> Counter[str]:
         rng = np.random.default_rng([rng_seed, block])
         law = laws.LAWS[block % len(laws.LAWS)]
         size = Size(min(_BLOCK, experiments - block * _BLOCK), rule.horizon, rule.groups)
-        values = laws.endpoints(law, (0.0, 0.3, 0.6)[block % 3], size, rng)
-        values[:, 0] += _EFFECTS[block % len(_EFFECTS)] * laws.ENDPOINT_SD
+        values = laws.outcomes(law, (0.0, 0.3, 0.6)[block % 3], size, rng)
+        values[:, 0] += _EFFECTS[block % len(_EFFECTS)] * laws.OUTCOME_SD
         found += compare(rule, values)
     return found
 
 
 def compare(rule: Rule, values: Array, lost: Collection[int] = ()) -> Counter[str]:
-    """The same for given endpoints [N, groups, R], without the pairs of the replicates `lost`."""
+    """The same for given outcomes [N, groups, R], without the pairs of the replicates `lost`."""
     design = rules.design(rule)
     mine = procedure.follow(design, rules.differences(rule, values), rules.sides(rule), rule.horizon, lost=lost)
     seen: Counter[str] = Counter()
-    for index, endpoints in enumerate(values):
-        theirs = _follow(rule, design, endpoints, lost)
+    for index, outcomes in enumerate(values):
+        theirs = _follow(rule, design, outcomes, lost)
         for comparison, course in enumerate(theirs):
             at = f"{rule.name}, experiment {index}, comparison {comparison}"
             place = (index, comparison)
@@ -61,14 +61,14 @@ def compare(rule: Rule, values: Array, lost: Collection[int] = ()) -> Counter[st
     return seen
 
 
-def _follow(rule: Rule, design: Design, endpoints: Array, lost: Collection[int]) -> list[sequential.Course]:
+def _follow(rule: Rule, design: Design, outcomes: Array, lost: Collection[int]) -> list[sequential.Course]:
     pairs = {}
     for contrast, (a, b), sides in zip(design.comparisons, rules.members(rule), rules.sides(rule), strict=True):
         pairs[contrast] = [
             Pair(
                 replicate=r,
-                a=float(endpoints[a, r]),
-                b=float(endpoints[b, r]),
+                a=float(outcomes[a, r]),
+                b=float(outcomes[b, r]),
                 position_a=sides[r][0],
                 position_b=sides[r][1],
             )

@@ -1,5 +1,5 @@
 """The same through the real engine: planner, coordinator, sockets, journal, looks; the workers are threads that report
-made-up endpoints (tests/support/fake_worker.py). Every decision must be the one that procedure.py comes to.
+made-up outcomes (tests/support/fake_worker.py). Every decision must be the one that procedure.py comes to.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def check(effect: float, number: int, rng_seed: int) -> Counter[str]:
 
     Counts "experiments", "claims" and "wrong" (of the wrong sign, or without an effect), and "missed" intervals.
     """
-    endpoints = laws.endpoints(LAW, RHO, Size(1, RULE.replicates), np.random.default_rng([rng_seed, number]))
-    endpoints[:, 0] += effect
+    outcomes = laws.outcomes(LAW, RHO, Size(1, RULE.replicates), np.random.default_rng([rng_seed, number]))
+    outcomes[:, 0] += effect
     with tempfile.TemporaryDirectory() as folder:
-        history = conducted(endpoints[0], Path(folder))
+        history = conducted(outcomes[0], Path(folder))
     (course,) = followed(history).courses.values()
     expected = procedure.follow(
-        rules.design(RULE), rules.differences(RULE, endpoints), rules.sides(RULE), RULE.replicates
+        rules.design(RULE), rules.differences(RULE, outcomes), rules.sides(RULE), RULE.replicates
     )
     last = course.looks[-1]
     mine = (bool(expected.crossed[0, 0]), bool(expected.equivalent[0, 0]), int(expected.replicates[0, 0]))
@@ -54,25 +54,23 @@ def check(effect: float, number: int, rng_seed: int) -> Counter[str]:
     )
 
 
-def conducted(endpoints: Array, experiment_dir: Path) -> History:
-    """A real experiment of groups a and b whose runs come to `endpoints` [2, replicates], percent.
+def conducted(outcomes: Array, experiment_dir: Path) -> History:
+    """A real experiment of groups a and b whose runs come to `outcomes` [2, replicates], percent.
 
     They hold DEVICE for the runs that should be on lane 1; the worker takes it off and gives it to whoever is there.
     """
-    lanes = laws.orders(2, endpoints.shape[1])
+    lanes = laws.orders(2, outcomes.shape[1])
 
     def accuracy(spec: Any, episode: int, env: int) -> float:
         group, replicate = rules.NAMES.index(spec.ref.group_id), spec.ref.replicate
         planned = laws.DEVICE * (lanes[replicate].index(group) == 1)
-        return float(endpoints[group, replicate] - planned + laws.DEVICE * (spec.env_devices[env] == "cpu:1"))
+        return float(outcomes[group, replicate] - planned + laws.DEVICE * (spec.env_devices[env] == "cpu:1"))
 
     before: Callable[..., float] = fake_worker.accuracy
     fake_worker.accuracy = accuracy
     try:
-        loose = Arithmetic(deterministic=False)  # so that lane and start order could matter, as they do here
-        plan = fake_plans.plan(
-            replicates=endpoints.shape[1], episodes=1, steps=1, margin=rules.MARGIN, arithmetic=loose
-        )
+        loose = Arithmetic(deterministic=False)  # so that device and start order could matter, as they do here
+        plan = fake_plans.plan(seeds=outcomes.shape[1], episodes=1, steps=1, margin=rules.MARGIN, arithmetic=loose)
         experiment_run.run(plan, experiment_dir, InlineLauncher("support.fake_worker:main_in_thread"), ())
     finally:
         fake_worker.accuracy = before

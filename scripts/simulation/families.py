@@ -1,4 +1,4 @@
-"""Several tasks with their mean under one alpha, and pairs in clusters: what endpoints of runs made elsewhere have.
+"""Several tasks with their mean under one alpha, and pairs in clusters: what outcomes of runs made elsewhere have.
 
 Differences are in points, and every task has the margin of the other rules: in units of margins nothing else differs.
 """
@@ -56,13 +56,13 @@ class Clustering:
 
 
 RULES = (
-    Family("2 tasks, 10 replicates", 2, 10),
-    Family("2 tasks, 20 replicates", 2, 20),
-    Family("4 tasks, 20 replicates", 4, 20),
-    Family("8 tasks, 20 replicates", 8, 20),
-    Family("2 tasks, all pairs of 3, 20 replicates", 2, 20, groups=3),
-    Family("2 tasks, 10 replicates, launched", 2, 10, one_look=True),
-    Family("4 tasks, 20 replicates, launched", 4, 20, one_look=True),
+    Family("2 tasks, 10 seeds", 2, 10),
+    Family("2 tasks, 20 seeds", 2, 20),
+    Family("4 tasks, 20 seeds", 4, 20),
+    Family("8 tasks, 20 seeds", 8, 20),
+    Family("2 tasks, all pairs of 3, 20 seeds", 2, 20, groups=3),
+    Family("2 tasks, 10 seeds, launched", 2, 10, one_look=True),
+    Family("4 tasks, 20 seeds, launched", 4, 20, one_look=True),
 )
 CLUSTERINGS = (
     Clustering("8 clusters of 3 pairs", (3,) * 8),
@@ -93,7 +93,7 @@ def _duels(family: Family) -> list[tuple[int, int]]:
 def differences(family: Family, law: Law, rho: float, count: int, common: float, rng: np.random.Generator) -> Array:
     """[N, m, R] without effects, in the order of the plan: duels by task, then of the mean. `common` to all tasks."""
     size = Size(count, family.replicates, family.groups * (family.tasks + 1))
-    drawn = laws.endpoints(law, rho, size, rng).reshape(count, family.tasks + 1, family.groups, family.replicates)
+    drawn = laws.outcomes(law, rho, size, rng).reshape(count, family.tasks + 1, family.groups, family.replicates)
     of_tasks = math.sqrt(1.0 - common) * drawn[:, 1:] + math.sqrt(common) * drawn[:, :1]
     by_task = np.stack([of_tasks[:, :, a] - of_tasks[:, :, b] for a, b in _duels(family)], axis=2)  # [N, T, duels, R]
     every = np.concatenate([by_task, by_task.mean(axis=1, keepdims=True)], axis=1)
@@ -120,7 +120,7 @@ def follow(family: Family, d: Array) -> procedure.Courses:
 def clustered(clustering: Clustering, law: Law, count: int, rng: np.random.Generator) -> dict[str, Array]:
     """[N, units] without a difference: the means of clusters, and all pairs."""
     clusters, pairs = len(clustering.sizes), sum(clustering.sizes)
-    drawn = laws.endpoints(law, 0.0, Size(count, clusters + pairs, 2), rng)
+    drawn = laws.outcomes(law, 0.0, Size(count, clusters + pairs, 2), rng)
     d = drawn[:, 0] - drawn[:, 1]
     home = np.repeat(np.arange(clusters), clustering.sizes)
     of_pairs = math.sqrt(_CLUSTER_SHARE) * d[:, :clusters][:, home]
@@ -135,7 +135,7 @@ def own_best(law: Law, count: int, rng: np.random.Generator) -> dict[str, Array]
     All cells of the first group are equal; all but one of the second are far worse. At their best the groups are equal.
     By fresh seeds, and by the seeds that chose.
     """
-    drawn = laws.endpoints(law, 0.3, Size(count, CHOOSING + JUDGED, 2 * CELLS), rng)
+    drawn = laws.outcomes(law, 0.3, Size(count, CHOOSING + JUDGED, 2 * CELLS), rng)
     drawn[:, CELLS + 1 :] -= 20.0 * MARGIN  # never chosen
     found = {}
     for way, judged in zip(BESTS, (slice(CHOOSING, None), slice(0, CHOOSING)), strict=True):

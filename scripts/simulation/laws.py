@@ -1,9 +1,9 @@
-"""Learning curves of made-up runs, and the endpoints they come to.
+"""Learning curves of made-up runs, and the outcomes they come to.
 
 A curve rises from 45 to 69.5 % in 100 episodes. Around it: a run effect (SD 3), an AR(1) series (phi 0.8, SD 2.5), and
-what the law adds. The runs of one replicate share a part of the run effect, so that their endpoints correlate by
-`rho`. The endpoint is the mean of the last ten episodes; its law is known exactly, so it can be drawn without the
-curve: `endpoints` and `curves(...)[..., -10:].mean(-1)` have the same law.
+what the law adds. The runs of one replicate share a part of the run effect, so that their outcomes correlate by
+`rho`. The outcome is the mean of the last ten episodes; its law is known exactly, so it can be drawn without the
+curve: `outcomes` and `curves(...)[..., -10:].mean(-1)` have the same law.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from esper_ab.design import counterbalance
 
-EPISODES, TAIL = 100, 10  # of a curve; of the endpoint
+EPISODES, TAIL = 100, 10  # of a curve; of the outcome
 START, RISE, TIME = 45.0, 25.0, 25.0  # percent, points, episodes: 45 + 25 (1 - exp(-e / 25)) ends at 69.5
 PHI, AR_SD = 0.8, 2.5
 RUN_SD = 3.0
@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 TREND: Array = START + RISE * (1.0 - np.exp(-np.arange(EPISODES) / TIME))
 # Var(mean of m) = SD^2 / m^2 (m + 2 sum_k (m - k) phi^k)
 AR_SD_OF_TAIL = AR_SD / TAIL * math.sqrt(TAIL + 2.0 * sum((TAIL - k) * PHI**k for k in range(1, TAIL)))
-ENDPOINT_SD = math.hypot(RUN_SD, AR_SD_OF_TAIL)  # 3.52 points; d = 1 is this difference
+OUTCOME_SD = math.hypot(RUN_SD, AR_SD_OF_TAIL)  # 3.52 points; d = 1 is this difference
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Law:
     depth: float = DEPTH  # of a collapse, points
     lanes: Literal["none", "alternate", "fixed"] = "none"  # the device effect, and who gets it
     limited: bool = True
-    # of endpoints that are drawn without curves
+    # of outcomes that are drawn without curves
     shape: Literal["", "t3", "lognormal", "ties", "ceiling"] = ""
 
 
@@ -56,7 +56,7 @@ LAWS = (
 )
 FIXED_LANES = Law("A on lane 0", "one lane gives 2 points more, B always has it", lanes="fixed", limited=False)
 EVERY = (*LAWS, FIXED_LANES)
-# Endpoints only: of heavy tails, skewed, on the grid of 389 test images, and cut off half an SD above their middle
+# Outcomes only: of heavy tails, skewed, on the grid of 389 test images, and cut off half an SD above their middle
 SHAPES = (
     Law("t3", "Student's t with 3 degrees of freedom", shape="t3"),
     Law("lognormal", "lognormal", shape="lognormal"),
@@ -85,7 +85,7 @@ class Size:
     groups: int = 2
 
 
-def endpoints(law: Law, rho: float, size: Size, rng: np.random.Generator) -> Array:
+def outcomes(law: Law, rho: float, size: Size, rng: np.random.Generator) -> Array:
     """[experiments, groups, replicates], percent; every group has the same mean but for the device effect."""
     if law.shape:
         return _shaped(law, rho, size, rng)
@@ -95,7 +95,7 @@ def endpoints(law: Law, rho: float, size: Size, rng: np.random.Generator) -> Arr
 
 
 def _shaped(law: Law, rho: float, size: Size, rng: np.random.Generator) -> Array:
-    """Endpoints with an SD of about ENDPOINT_SD, made of normal ones that correlate by rho."""
+    """Outcomes with an SD of about OUTCOME_SD, made of normal ones that correlate by rho."""
     shape = (size.experiments, size.groups, size.replicates)
     z = math.sqrt(rho) * rng.standard_normal((size.experiments, 1, size.replicates))
     z = z + math.sqrt(1.0 - rho) * rng.standard_normal(shape)
@@ -105,7 +105,7 @@ def _shaped(law: Law, rho: float, size: Size, rng: np.random.Generator) -> Array
         z = (np.exp(z) - math.exp(0.5)) / math.sqrt(math.exp(2.0) - math.exp(1.0))
     if law.shape == "ceiling":
         z = np.minimum(z, 0.5)
-    values = TREND[-TAIL:].mean() + ENDPOINT_SD * z
+    values = TREND[-TAIL:].mean() + OUTCOME_SD * z
     return np.asarray(np.round(values * 3.89) / 3.89 if law.shape == "ties" else values)
 
 
@@ -129,12 +129,12 @@ def curves(law: Law, rho: float, size: Size, rng: np.random.Generator, episodes:
 def _runs(law: Law, rho: float, size: Size, rng: np.random.Generator) -> tuple[Array, NDArray[np.bool_], Array]:
     """Level of every run (points; run effect, device, what makes means equal), whether it collapses, scale of groups.
 
-    The share of the run effect's variance that a replicate's runs have in common is rho Var(endpoint) / Var(run
+    The share of the run effect's variance that a replicate's runs have in common is rho Var(outcome) / Var(run
     effect); what is collapsing has its own. In the laws ONE_SIDED rho is the correlation without the collapses.
     """
     shape = (size.experiments, size.groups, size.replicates)
     common = (size.experiments, 1, size.replicates)
-    share = rho * (ENDPOINT_SD / RUN_SD) ** 2
+    share = rho * (OUTCOME_SD / RUN_SD) ** 2
     if law.skewed:  # an exponential is the sum of independent gammas: one in common, one of its own
         level = 1.0 - rng.gamma(share, size=common) - rng.gamma(1.0 - share, size=shape)
     else:

@@ -34,13 +34,13 @@ def pooled_mann_whitney(a: Array, b: Array, rng: np.random.Generator) -> Flags:
 
 
 def paired_t(a: Array, b: Array, rng: np.random.Generator) -> Flags:
-    """Student's paired t on endpoints."""
+    """Student's paired t on outcomes."""
     d = a.mean(axis=2) - b.mean(axis=2)
     return _paired_t(d)
 
 
 def welch(a: Array, b: Array, rng: np.random.Generator) -> Flags:
-    """Welch's t on endpoints, pairs ignored."""
+    """Welch's t on outcomes, pairs ignored."""
     found = stats.ttest_ind(a.mean(axis=2), b.mean(axis=2), axis=1, equal_var=False)
     return np.asarray(found.pvalue <= ALPHA)
 

@@ -51,7 +51,7 @@ PAIR_RULES = (
 KEPT = 0.8
 STOP_RULES = (  # each as it is, and with stops for futility
     Rule("20 pairs", 20),
-    Rule("all pairs of 3, 20 replicates", 20, groups=3),
+    Rule("all pairs of 3, 20 seeds", 20, groups=3),
 )
 FUTILE_RULES = {rule.name: replace(rule, name=f"{rule.name}, stops for futility", futility=KEPT) for rule in STOP_RULES}
 FREE_RULES = tuple(
@@ -76,8 +76,8 @@ def design(rule: Rule) -> Design:
         groups=tuple(Group(name=name, settings=GroupSettings()) for name in names),
         slots=("early",),
         devices=("cpu:0",),
-        replicates=rule.replicates or 6,
-        eval_hosts=1,  # endpoints are drawn whole
+        seeds=rule.replicates or 6,
+        eval_episodes=1,  # outcomes are drawn whole
         looks=rule.looks,
         margin=MARGIN,
         control=names[-1] if rule.control else "",
@@ -102,9 +102,9 @@ def sides(rule: Rule) -> list[list[tuple[int, int]]]:
     return [[(order.index(a), order.index(b)) for order in orders] for a, b in members(rule)]
 
 
-def differences(rule: Rule, endpoints: Array) -> Array:
-    """[N, m, R] of endpoints [N, groups, R]."""
-    return np.stack([endpoints[:, a] - endpoints[:, b] for a, b in members(rule)], axis=1)
+def differences(rule: Rule, outcomes: Array) -> Array:
+    """[N, m, R] of outcomes [N, groups, R]."""
+    return np.stack([outcomes[:, a] - outcomes[:, b] for a, b in members(rule)], axis=1)
 
 
 def truths(rule: Rule, effects: Sequence[float]) -> Array:

@@ -31,7 +31,7 @@ SMALL = (*BELOW, Verdict.EQUIVALENT)
 _NOMINAL = {(8,): (0.05,), (20,): (0.05,), (6, 10): (0.0076, 0.0455), (6, 10, 16, 20): (0.0001, 0.003, 0.013, 0.0435)}
 _STOPS = (0.02, 0.07, 0.14)  # one-sided p of futility
 _FINDINGS = (
-    Finding(kind="floor", weight="caps equivalence", groups=(), sentence="Both are at chance."),
+    Finding(kind="baseline", weight="caps equivalence", groups=(), sentence="Both are at chance."),
     Finding(kind="ratio", weight="caps", groups=(), sentence="The policy's ratios exploded."),
     Finding(kind="orders", weight="blocks", groups=(), sentence="Runs had different orders."),
 )
@@ -112,7 +112,7 @@ def _planned(looks: tuple[int, ...], comparisons: int) -> Design:
         for count in range(comparisons, 0, -1)
     )
     return Design(
-        endpoint="evaluation", test="t", alpha=0.05, margin=2.0, measures=MEASURES, comparisons=contrasts,
+        outcome_over="evaluation", test="t", alpha=0.05, margin=2.0, measures=MEASURES, comparisons=contrasts,
         positions=2, adjusted=False, early_stop=True, looks=looks, boundaries=boundaries, anytime_after=None,
         evidence=20.0,
     )  # fmt: skip

@@ -52,7 +52,7 @@ def engine(found: Sequence[Row], counts: Mapping[str, Mapping[str, int]]) -> str
     return (
         "**Through the engine**: planner, coordinator, journal and looks with fake workers, 10 pairs, 2 points more on "
         f"one lane, correlation 0.3: {' and '.join(said)}. Each decision was the one that the simulated procedure "
-        "comes to on the same endpoints."
+        "comes to on the same outcomes."
     )
 
 
@@ -73,7 +73,7 @@ def tables(found: Sequence[Row]) -> list[str]:
         _by_law(tables, _coverage),
         "**Equivalence claimed when the true difference is the margin** (2 points; limit: upper end 5.6).",
         _by_law(tables, _equivalence),
-        f"**Power at d = 1** ({laws.ENDPOINT_SD:.2f} points), normal law; in brackets the mean number of pairs used. "
+        f"**Power at d = 1** ({laws.OUTCOME_SD:.2f} points), normal law; in brackets the mean number of pairs used. "
         "Last columns: equivalence found when nothing differs.",
         _power(tables),
         f"Power when 15 % of runs collapse by {laws.DEPTH:g} points, same difference:",

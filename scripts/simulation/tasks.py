@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from simulation import families, laws, naive, procedure, rules
-from simulation.laws import ENDPOINT_SD, Array, Law, Size
+from simulation.laws import OUTCOME_SD, Array, Law, Size
 from simulation.rules import MARGIN, Rule
 
 RHOS = (0.0, 0.3, 0.6)
 CHUNK = 5_000  # experiments of one task
-# True differences, points: none, the margin, and one and two endpoint SDs (d = 1, 2)
-SHIFTS = {"none": 0.0, "margin": MARGIN, "d=1": ENDPOINT_SD, "d=2": 2.0 * ENDPOINT_SD}
+# True differences, points: none, the margin, and one and two outcome SDs (d = 1, 2)
+SHIFTS = {"none": 0.0, "margin": MARGIN, "d=1": OUTCOME_SD, "d=2": 2.0 * OUTCOME_SD}
 # "none" is followed as it is used; here, no comparison stops for being equivalent, which would spare false claims
 NO_STOP = "none, no stop"
 STOP_SPREADS = (1.6, 2.0, 2.6)
@@ -61,7 +61,7 @@ def work(task: Task) -> Tally:
 
 
 def _pairs(task: Task, law: Law) -> Tally:
-    values = laws.endpoints(law, task.rho, Size(task.experiments, rules.HORIZON), task.rng())
+    values = laws.outcomes(law, task.rho, Size(task.experiments, rules.HORIZON), task.rng())
     tally: Tally = {}
     for rule in rules.PAIR_RULES:
         for truth, shift in SHIFTS.items():
@@ -74,19 +74,19 @@ def _stops(task: Task, law: Law) -> Tally:
     """Each rule as it is and with stops for futility, on the same runs: nothing differs, or one group by the margin."""
     tally: Tally = {}
     for rule in rules.STOP_RULES:
-        values = laws.endpoints(law, task.rho, Size(task.experiments, rule.horizon, rule.groups), task.rng())
+        values = laws.outcomes(law, task.rho, Size(task.experiments, rule.horizon, rule.groups), task.rng())
         for sd in STOP_SPREADS:
             for truth in ("none", "margin"):
                 effects = (SHIFTS[truth], *(0.0,) * (rule.groups - 1))
                 for one in (rule, rules.FUTILE_RULES[rule.name]):
                     key = (task.part, one.name, task.law, task.rho, f"{truth}, SD {sd:g}")
-                    tally[key] = _count(one, values * (sd / ENDPOINT_SD), effects)
+                    tally[key] = _count(one, values * (sd / OUTCOME_SD), effects)
     return tally
 
 
 def _positions(task: Task, law: Law) -> Tally:
     """Plans that adjust for positions and plans that need not, on the same runs."""
-    values = laws.endpoints(law, task.rho, Size(task.experiments, rules.FREE_RULES[-1].horizon), task.rng())
+    values = laws.outcomes(law, task.rho, Size(task.experiments, rules.FREE_RULES[-1].horizon), task.rng())
     tally: Tally = {}
     for rule in (*rules.PAIR_RULES[: len(rules.FREE_RULES)], *rules.FREE_RULES):
         part = values[..., : rule.horizon]
@@ -107,7 +107,7 @@ def _families(task: Task, law: Law) -> Tally:
                 truth = families.truths(family, multiple)
                 for sd in SPREADS[:-1] if law.name == "normal" else SPREADS[1:3]:
                     key = (task.part, family.name, task.law, task.rho, f"{pattern}, {common:g} common, SD {sd:g}")
-                    d = values * (sd / ENDPOINT_SD) + truth[:, None]
+                    d = values * (sd / OUTCOME_SD) + truth[:, None]
                     tally[key] = _counted(families.follow(family, d), truth)
     return tally
 
@@ -176,7 +176,7 @@ def _naive(task: Task, law: Law) -> Tally:
             key = (task.part, f"{name}, {pairs}", task.law, task.rho, "none")
             tally[key] = {"experiments": float(task.experiments), "claims": claims}
             if claim is naive.last_episode:
-                loses = (a[..., -1].mean(axis=1) + ENDPOINT_SD) < b[..., -1].mean(axis=1)
+                loses = (a[..., -1].mean(axis=1) + OUTCOME_SD) < b[..., -1].mean(axis=1)
                 tally[*key[:4], "d=1"] = {"experiments": float(task.experiments), "wrong": float(loses.sum())}
     return tally
 

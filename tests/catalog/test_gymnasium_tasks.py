@@ -110,7 +110,7 @@ def test_notes_say_who_trains_on_the_outcome_and_what_does_not_repeat() -> None:
     own = " ".join(plan(asked("env", "random", task=GYM, margin=5.0)).notes)
     assert "also the reward" not in own
     assert "do not repeat" not in own
-    assert "Lane and start order cannot matter" in own
+    assert "Device and start order cannot matter" in own
 
 
 def test_notes_say_what_follows_where_environments_carry_state_across_resets() -> None:
@@ -146,14 +146,18 @@ def test_an_evaluation_needs_an_end_where_a_rollout_has_none() -> None:
     assert group("a", gym=GymSettings(rollout="resets", episode_steps=3)).settings.gym.episode_steps == 3
 
 
-@pytest.mark.parametrize("endpoint", ["last-tenth", "curve-mean"])
+@pytest.mark.parametrize("outcome", ["last-tenth", "curve-mean"])
 @pytest.mark.parametrize("rollout", ["resets", "continues"])
-def test_an_endpoint_of_training_needs_rollouts_that_are_episodes(rollout: str, endpoint: str) -> None:
+def test_an_outcome_of_training_needs_rollouts_that_are_episodes(rollout: str, outcome: str) -> None:
     asking = {"task": GYM, "margin": 5.0, "group": (f"random:gym.rollout={rollout}",)}
     assert plan(asked("env", "random", **asking))
-    assert plan(asked("env", "random", task=GYM, margin=5.0, endpoint=endpoint))
-    with pytest.raises(UsageError, match=rf"--endpoint {endpoint}: .*'random' .*gym\.rollout={rollout}.*--endpoint ev"):
-        plan(asked("env", "random", **asking, endpoint=endpoint))
+    assert plan(asked("env", "random", task=GYM, margin=5.0, outcome_over=outcome))
+    with pytest.raises(
+        UsageError,
+        match=rf"--outcome-over {outcome}: .*'random' "
+        rf".*gym\.rollout={rollout}.*--outcome-over ev",
+    ):
+        plan(asked("env", "random", **asking, outcome_over=outcome))
 
 
 def test_minibatches_are_of_whole_environments_only_where_memories_are_of_whole_episodes() -> None:

@@ -239,7 +239,7 @@ def test_lanes_are_served_or_refused_in_one_line_that_names_launcher_and_lane(na
 def test_it_carries_an_experiment_out(name: str, tmp_path: Path) -> None:
     events = conducted.run(tmp_path / "run", fake_plans.plan(), launcher=launcher(name, "support.fake_worker"))
     assert set(conducted.states(events).values()) == {"finished"}
-    assert not conducted.ledger(events)
+    assert not conducted.incidents(events)
     threads = conducted.run(tmp_path / "threads", fake_plans.plan())
     assert {key: event.record for key, event in conducted.records(events).items()} == {
         key: event.record for key, event in conducted.records(threads).items()

@@ -1,4 +1,4 @@
-"""The contract of every file in esper_ab/stats/descriptive: what holds for any statistic of paired endpoints."""
+"""The contract of every file in esper_ab/stats/descriptive: what holds for any statistic of paired outcomes."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from esper_ab.journal.fold import fold
 
 ROOT = Path(__file__).resolve().parents[2]
 FLAGS = (
-    "--task", "synthetic", "--groups", "shaped,simplified", "--replicates", "2", "--looks", "2", "--n-envs", "2",
+    "--task", "synthetic", "--groups", "shaped,simplified", "--seeds", "2", "--looks", "2", "--n-envs", "2",
     "--steps", "4", "--devices", "cpu:0", "cpu:1",
 )  # fmt: skip
 PATIENCE_S = 300.0
@@ -55,7 +55,7 @@ def test_an_experiment_that_is_preempted_goes_on_and_ends_as_on_one_machine(clus
     events = conducted.events_of(journal.parent)
     assert len(conducted.of(ExperimentContinued, events)) == 1
     assert {one.node for one in conducted.of(WorkerStarted, events)} <= {"n1", "n2", "n3"}
-    assert not conducted.ledger(events, "worker_death", "hung_worker", "dropped_pair", "inexact_resume")
+    assert not conducted.incidents(events, "worker_death", "hung_worker", "dropped_pair", "inexact_resume")
     assert result_hash(fold(events)) == result_hash(fold(alone))
 
 

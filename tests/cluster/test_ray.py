@@ -26,15 +26,15 @@ from esper_ab.control.preflight import check_launcher, examine, reserve_lanes
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, WorkerStarted
 from esper_ab.journal.fold import fold
-from esper_ab.launchers import _nanny
+from esper_ab.launchers import _supervisor
 from esper_ab.launchers import ray as ray_launcher
 from esper_ab.launchers._ray_worker import RayErrand
 from esper_ab.launchers.ray import RayLauncher
 
 ROOT = Path(__file__).resolve().parents[2]
-PLAN = fake_plans.plan(6, ("a", "b", "c"), replicates=4, episodes=3)
-SMALLER = fake_plans.plan(3, ("a", "b", "c"), replicates=2, episodes=3)
-LONGER = fake_plans.plan(3, ("a", "b", "c"), replicates=60, episodes=3)  # longer than it takes to notice a loss
+PLAN = fake_plans.plan(6, ("a", "b", "c"), seeds=4, episodes=3)
+SMALLER = fake_plans.plan(3, ("a", "b", "c"), seeds=2, episodes=3)
+LONGER = fake_plans.plan(3, ("a", "b", "c"), seeds=60, episodes=3)  # longer than it takes to notice a loss
 pytestmark = pytest.mark.timeout(600)
 
 
@@ -103,7 +103,7 @@ def kill_worker(worker):
     os.kill(worker.pid, signal.SIGKILL)
 
 
-def kill_nanny(worker):
+def kill_supervisor(worker):
     os.kill(parent(worker.pid), signal.SIGKILL)
 
 
@@ -115,15 +115,15 @@ def test_every_record_is_the_one_of_a_single_machine(cluster, tmp_path, on_one_m
     made = launcher()
     events = conducted.run(tmp_path / "run", PLAN, launcher=made)
     assert events[-1] == ExperimentEnded(status="finished", detail="")
-    assert not conducted.ledger(events)
+    assert not conducted.incidents(events)
     assert conducted.records(events).keys() == conducted.records(on_one_machine).keys()
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
     started = conducted.of(WorkerStarted, events)
     assert sorted(one.node for one in started) == sorted(device.node for device in devices(made))
 
 
-@pytest.mark.parametrize("strike", [kill_worker, kill_nanny])
-def test_a_worker_that_is_killed_alone_or_with_its_nanny_is_followed_by_another(
+@pytest.mark.parametrize("strike", [kill_worker, kill_supervisor])
+def test_a_worker_that_is_killed_alone_or_with_its_supervisor_is_followed_by_another(
     cluster, tmp_path, strike, on_one_machine
 ):
     watcher = Striking(strike)
@@ -133,8 +133,8 @@ def test_a_worker_that_is_killed_alone_or_with_its_nanny_is_followed_by_another(
     assert set(counts) <= {"worker_death", "restart", "start_delayed"}
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
     assert not alive(watcher.struck.pid)
-    (death,) = conducted.ledger(events, "worker_death")
-    assert ("was lost with the process beside it on" in death.detail) is (strike is kill_nanny)
+    (death,) = conducted.incidents(events, "worker_death")
+    assert ("was lost with the process beside it on" in death.detail) is (strike is kill_supervisor)
 
 
 COORDINATOR = """
@@ -230,9 +230,9 @@ def test_a_node_without_the_working_directory_is_refused(cluster):
     import ray
 
     made = RayLauncher()
-    nanny = ray.remote(_nanny.Nanny).remote("/nowhere")
+    supervisor = ray.remote(_supervisor.Supervisor).remote("/nowhere")
     with (
-        RayErrand(made._cluster, nanny, "n2", ["true"], b"") as errand,
+        RayErrand(made._cluster, supervisor, "n2", ["true"], b"") as errand,
         pytest.raises(UsageError, match=r"^node n2 cannot start the preflight \(.*'/nowhere'\): all nodes"),
     ):
         errand.communicate(timeout=60.0)
@@ -255,7 +255,7 @@ def test_an_address_without_a_cluster_is_refused_in_a_line(address, said):
 
 
 def test_what_was_on_a_lost_node_goes_on_where_there_is_room(cluster, tmp_path, capfd):
-    """The raylet is killed: its nannies and their workers end. Ray moves the lanes, and says nothing on stdout.
+    """The raylet is killed: its supervisors and their workers end. Ray moves the lanes, and says nothing on stdout.
 
     The last test of the file: the node is not replaced.
     """
@@ -276,8 +276,8 @@ def test_what_was_on_a_lost_node_goes_on_where_there_is_room(cluster, tmp_path, 
     again = [one for one in conducted.of(WorkerStarted, events) if one.incarnation > 1]
     assert again
     assert watcher.struck.node not in {one.node for one in again}
-    assert {entry.category for entry in conducted.ledger(events)} <= {
+    assert {entry.category for entry in conducted.incidents(events)} <= {
         "worker_death", "start_delayed", "restart", "moved",
     }  # fmt: skip
-    assert len(conducted.ledger(events, "moved")) == len(again)
+    assert len(conducted.incidents(events, "moved")) == len(again)
     assert time.monotonic() - lost[0] < 240

@@ -72,4 +72,4 @@ def test_a_lost_head_ends_the_experiment_which_resumes_on_another_cluster(folder
     events = conducted.events_of(run)
     assert conducted.of(EpisodeRecorded, events)[: len(kept)] == kept
     assert conducted.of(ExperimentContinued, events)
-    assert not conducted.ledger(events, "inexact_resume", "worker_death")
+    assert not conducted.incidents(events, "inexact_resume", "worker_death")

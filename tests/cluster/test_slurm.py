@@ -28,8 +28,8 @@ from esper_ab.journal.fold import fold
 from esper_ab.launchers import slurm
 from esper_ab.launchers.slurm import SlurmLauncher, expand_cores
 
-PLAN = fake_plans.plan(6, ("a", "b", "c"), replicates=4, episodes=3)
-LONGER = fake_plans.plan(6, ("a", "b", "c"), replicates=60, episodes=3)
+PLAN = fake_plans.plan(6, ("a", "b", "c"), seeds=4, episodes=3)
+LONGER = fake_plans.plan(6, ("a", "b", "c"), seeds=60, episodes=3)
 PATIENCE_S = 60.0
 STANDSTILL_S = 90.0
 
@@ -65,7 +65,7 @@ def test_the_contract_of_launchers_holds_in_an_allocation(allocation, tmp_path):
 def test_every_record_is_the_one_of_a_single_machine(allocation, tmp_path, on_one_machine):
     events = conducted.run(tmp_path / "run", PLAN, launcher=launcher())
     assert events[-1] == ExperimentEnded(status="finished", detail="")
-    assert not conducted.ledger(events)
+    assert not conducted.incidents(events)
     assert conducted.records(events).keys() == conducted.records(on_one_machine).keys()
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
     started = conducted.of(WorkerStarted, events)
@@ -84,7 +84,7 @@ def test_a_worker_that_ends_is_followed_by_one_on_its_node(allocation, tmp_path,
 
 
 def test_an_srun_that_is_killed_takes_the_workers_of_its_node_with_it(allocation, tmp_path, on_one_machine):
-    """They go on beside another nanny, on the same node."""
+    """They go on beside another supervisor, on the same node."""
     seen = {}
 
     class Remembering(SlurmLauncher):
@@ -107,7 +107,7 @@ def test_an_srun_that_is_killed_takes_the_workers_of_its_node_with_it(allocation
     assert conducted.counts(events) == {"worker_death": 2, "restart": 2}
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
     (node,) = {one.node for one in struck}
-    deaths = conducted.ledger(events, "worker_death")
+    deaths = conducted.incidents(events, "worker_death")
     assert all(f"was lost with the process beside it on {node}" in death.detail for death in deaths)
     assert {one.node for one in conducted.of(WorkerStarted, events) if one.incarnation == 2} == {node}
     assert not any(alive(one.pid) for one in struck)
@@ -146,7 +146,7 @@ def test_no_worker_outlives_its_coordinator(allocation, cluster, tmp_path, on_on
     cluster.wait(lambda: not any(map(alive, pids)))
     events = conducted.resume(run, launcher=launcher(("n3", "n1", "n2")))
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
-    assert len(conducted.ledger(events, "moved")) == 6, "every lane is on another node now"
+    assert len(conducted.incidents(events, "moved")) == 6, "every lane is on another node now"
 
 
 @pytest.mark.slow
@@ -166,7 +166,7 @@ def test_a_worker_with_a_wrong_or_an_old_key_gets_nowhere_and_is_followed_by_ano
     made.use(devices())
     events = conducted.run(tmp_path / "run", PLAN, launcher=made)
     assert conducted.counts(events) == {"worker_death": deaths, "restart": deaths}
-    last = conducted.ledger(events, "worker_death")[-1]
+    last = conducted.incidents(events, "worker_death")[-1]
     assert "before it was ready for a run" in last.detail
     assert any("the coordinator has another worker in its place" in line for line in last.last_words), last.last_words
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))

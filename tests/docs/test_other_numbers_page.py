@@ -24,17 +24,17 @@ def test_the_table_can_be_read(tmp_path: Path) -> None:
     assert all(f"`{column}`" in PAGE for column in COLUMNS)
 
 
-def test_the_pictures_numbers_are_those_of_the_exam() -> None:
+def test_the_pictures_numbers_are_those_of_the_screening() -> None:
     examples = Path(__file__).parents[2] / "docs" / "examples"
-    runs = json.loads((examples / "exam-digits" / "verdict.json").read_bytes())["runs"]
-    exam = {(one["run"]["group_id"], str(one["run"]["replicate"])): one["endpoint"] for one in runs}
+    runs = json.loads((examples / "screening-digits" / "verdict.json").read_bytes())["runs"]
+    screening = {(one["run"]["group_id"], str(one["run"]["replicate"])): one["outcome"] for one in runs}
     shown = {(row.group, row.replicate): row.value for row in read_csv(examples / "other-numbers.csv").rows}
     groups = {group for group, _ in shown}
-    assert shown == {key: end for key, end in exam.items() if key[0] in groups and end is not None}
+    assert shown == {key: end for key, end in screening.items() if key[0] in groups and end is not None}
 
 
 def test_the_python_runs(tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     exec(compile(_block("python"), "other-numbers.md", "exec"), {})
-    assert "The next look is after replicate 10" in capsys.readouterr().out
+    assert "The next look is after seed 10" in capsys.readouterr().out
     assert (tmp_path / "plan.json").exists()

@@ -25,7 +25,7 @@ PYTHON: list[tuple[str, str, dict[str, Any]]] = [
 
 
 def orders(folder: Path, name: str, outcome: str, settings: dict[str, Any]) -> RunSpec:
-    spec = trainers.spec(str(EXAMPLES / name), folder, settings, episodes=2, eval_hosts=1)
+    spec = trainers.spec(str(EXAMPLES / name), folder, settings, episodes=2, eval_episodes=1)
     metrics = {"loss": "loss"} if name == "supervised.py" else {}
     order = msgspec.structs.replace(spec.trainer, outcome=outcome, metrics=metrics)
     return msgspec.structs.replace(spec, trainer=order)

@@ -29,7 +29,7 @@ def specs(plan):
 @given(rng_seed=st.integers(0, 2**40), episodes=SIZES, steps=SIZES, replicates=SIZES)
 @settings(max_examples=30)
 def test_no_replicate_can_be_lost_by_the_plan(rng_seed, episodes, steps, replicates):
-    runs = specs(fake_plans.plan(episodes=episodes, steps=steps, replicates=replicates))
+    runs = specs(fake_plans.plan(episodes=episodes, steps=steps, seeds=replicates))
     faults = plan_faults(rng_seed, runs)
     assert max(Counter((fault.run_name, fault.milestone) for fault in faults).values()) <= MOST_AT_ONE_MILESTONE
     assert {fault.kind for fault in faults} == set(KINDS)
@@ -38,14 +38,14 @@ def test_no_replicate_can_be_lost_by_the_plan(rng_seed, episodes, steps, replica
 
 @pytest.mark.parametrize("rng_seed", [7, 8])
 def test_signals_to_workers_change_no_result(rng_seed, tmp_path):
-    plan = fake_plans.plan(episodes=4, replicates=2, steps=1)
+    plan = fake_plans.plan(episodes=4, seeds=2, steps=1)
     calm = conducted.run(tmp_path / "calm", plan)
     chaos = Chaos(plan_faults(rng_seed, specs(plan)))
     workers = LocalLauncher("support.fake_worker:main")
     conducted.run(tmp_path / "stormy", plan, chaos, launcher=workers, limits=LIMITS)
     events = check(tmp_path / "stormy", result_hash(fold(calm)))
     struck = Counter(fault.run_name for fault in chaos.struck)
-    followed = Counter(entry.run_name for entry in conducted.ledger(events, "worker_death", "hung_worker"))
+    followed = Counter(entry.run_name for entry in conducted.incidents(events, "worker_death", "hung_worker"))
     assert struck.total() >= 3
     assert set(followed - struck) <= {""}, "a fake worker may have done all its work as the signal reaches it"
     assert followed.total() >= 2
@@ -55,8 +55,8 @@ def test_signals_to_workers_change_no_result(rng_seed, tmp_path):
 @pytest.mark.timeout(1800)  # seven starts of workers with torch, on a machine that may be crowded
 def test_kills_of_real_workers_change_no_result(tmp_path):
     asked = [
-        "launch", "--groups", "a=shaped,b=random", "--task", "synthetic", "--replicates", "1", "--episodes", "5",
-        "--steps", "6", "--n-envs", "2", "--eval-hosts", "2", "--out", tmp_path, "--quiet",
+        "launch", "--groups", "a=shaped,b=random", "--task", "synthetic", "--seeds", "1", "--episodes", "5",
+        "--steps", "6", "--n-envs", "2", "--eval-episodes", "2", "--out", tmp_path, "--quiet",
     ]  # fmt: skip
     done(*asked, "--name", "calm")
     faults = (

@@ -24,7 +24,7 @@ def finished(tmp_path_factory):
     """An experiment directory whose experiment is finished."""
     experiment_dir = tmp_path_factory.mktemp("whole") / "run"
     experiment_dir.mkdir()
-    experiment_run.run(fake_plans.plan(episodes=2, replicates=2), experiment_dir, LAUNCHER, ())
+    experiment_run.run(fake_plans.plan(episodes=2, seeds=2), experiment_dir, LAUNCHER, ())
     return experiment_dir
 
 

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esper_ab.contracts.errors import DiskFull, JournalError
-from esper_ab.journal.events import Ledger
+from esper_ab.journal.events import Incident
 from esper_ab.journal.file import JOURNAL_NAME, Journal
 
 GIVE_UP = (errno.EIO, errno.ESTALE, errno.EROFS)
@@ -26,7 +26,7 @@ ACTS = ("append", "append", "append", "write", "commit", "commit", "crash")
 
 
 def event(number):
-    return Ledger(category="disk_full", run_name="", episode=number, detail="x" * (7 * number % 50))
+    return Incident(category="disk_full", run_name="", episode=number, detail="x" * (7 * number % 50))
 
 
 class FaultyFiles:

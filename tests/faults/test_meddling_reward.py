@@ -13,15 +13,15 @@ from support.in_process import done, esper_ab
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.errors import WorkerFailed
 from esper_ab.control import experiment_run
-from esper_ab.journal.events import Ledger
+from esper_ab.journal.events import Incident
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.load import load
 from esper_ab.launchers.inline import InlineLauncher
 
 TINY = (
-    "--groups", "a=./mine.py:reward,b=./mine.py:reward", "--task", "synthetic", "--replicates", "2", "--episodes", "1",
-    "--steps", "2", "--n-envs", "1", "--eval-hosts", "1", "--set", "policy.hidden=8", "--set", "ppo.epochs=1", "--set",
-    "ppo.minibatches=1", "--slots", "early", "--devices", "cpu:0,cpu:1", "--launcher", "inline", "--quiet",
+    "--groups", "a=./mine.py:reward,b=./mine.py:reward", "--task", "synthetic", "--seeds", "2", "--episodes", "1",
+    "--steps", "2", "--n-envs", "1", "--eval-episodes", "1", "--set", "policy.hidden=8", "--set", "ppo.epochs=1",
+    "--set", "ppo.minibatches=1", "--slots", "early", "--devices", "cpu:0,cpu:1", "--launcher", "inline", "--quiet",
 )  # fmt: skip
 MADE = ("policies", "checkpoints", "logs", "summary.txt", "verdict.json", "report.html")
 
@@ -85,7 +85,7 @@ def test_what_costs_a_replicate_is_named(file, calm, tmp_path):
     experiment_dir = tmp_path / "tried"
     with suppress(WorkerFailed):  # when the first replicate is lost as well
         tried(calm, tmp_path, file)
-    entries = [event for event in read(experiment_dir / JOURNAL_NAME) if isinstance(event, Ledger)]
+    entries = [event for event in read(experiment_dir / JOURNAL_NAME) if isinstance(event, Incident)]
     given_up = [entry.detail for entry in entries if entry.category == "dropped_pair"]
     assert given_up, entries
     assert all(f"tried/{file}" in detail for detail in given_up)

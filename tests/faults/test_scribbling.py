@@ -14,7 +14,7 @@ from support.in_process import esper_ab
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.errors import JournalError
 from esper_ab.control import experiment_run
-from esper_ab.journal.events import Ledger
+from esper_ab.journal.events import Incident
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.load import load
 from esper_ab.launchers.inline import InlineLauncher
@@ -31,7 +31,7 @@ CHANGES = {
 
 
 def entry(number):
-    return Ledger(category="disk_full", run_name="", episode=number, detail="")
+    return Incident(category="disk_full", run_name="", episode=number, detail="")
 
 
 @pytest.mark.parametrize("change", CHANGES)

@@ -19,7 +19,7 @@ from support.planted_death import Death
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.control import experiment_run
-from esper_ab.journal.events import EpisodeRecorded, Ledger, MilestoneReleased
+from esper_ab.journal.events import EpisodeRecorded, Incident, MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import fold
 from esper_ab.launchers.inline import InlineLauncher
@@ -82,7 +82,7 @@ def test_a_worker_that_hangs_in_the_middle_of_a_checkpoint(how, undisturbed, tmp
     outcome = live(world, CREW, tmp_path / "run", undisturbed)
     assert not outcome.problem, described(outcome)
     assert outcome.planted == [("w01/1", death)]
-    (hung,) = [event for event in read(tmp_path / "run" / JOURNAL_NAME) if isinstance(event, Ledger)][:1]
+    (hung,) = [event for event in read(tmp_path / "run" / JOURNAL_NAME) if isinstance(event, Incident)][:1]
     assert hung.category == "hung_worker"
     stacks = (tmp_path / "run" / "logs" / "w01.log").read_text()
     assert ("in _die" in stacks) is (how != "SIGSTOP"), "a stopped process cannot say where it is"

@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.filterwarnings("default"),
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
 ]
-SMALL = ("--episodes", "2", "--steps", "8", "--n-envs", "4", "--replicates", "2", "--eval-hosts", "4")
+SMALL = ("--episodes", "2", "--steps", "8", "--n-envs", "4", "--seeds", "2", "--eval-episodes", "4")
 SHARED = ("--groups", "shaped,simplified", "--devices", "cuda:0", "--placement", "share")
 two_gpus = pytest.mark.skipif(torch.cuda.device_count() < 2, reason="fewer than two CUDA devices")
 
@@ -74,7 +74,7 @@ def test_evaluate_repeats_the_evaluation_of_a_run(tmp_path: Path) -> None:
     evaluation = history.runs["shaped/0"].evaluation
     assert evaluation is not None
     for row in rows:
-        hosts = [host.outcome.outcome for host in evaluation.hosts if host.actions == row["actions"]]
+        hosts = [played.outcome.outcome for played in evaluation.episodes if played.actions == row["actions"]]
         assert row["held_out_accuracy"] == float(np.mean(hosts))
 
 

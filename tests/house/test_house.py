@@ -238,7 +238,7 @@ READS_ITSELF = {
     "contracts/regular_file.py": "the one place", "health/system_file.py": "the system's files",
     "workers/process/entry.py": "likewise",
     "workers/commands/describe.py": "likewise",
-    "report/page.py": "a part of the package", "query/sql.py": "likewise", "settings/eval_hosts.py": "likewise",
+    "report/page.py": "a part of the package", "query/sql.py": "likewise", "settings/eval_episodes.py": "likewise",
     "contracts/own_packages.py": "likewise", "contracts/installed_code.py": "likewise",
     "workers/datasets/digits.py": "likewise", "commands/_completing.py": "likewise",
     "workers/native/build.py": "the cache of kernels",

@@ -54,7 +54,7 @@ ALLOWED: dict[str, set[str]] = {
 }
 CALLS: dict[str, tuple[str, ...]] = {
     "compare": ("compare", "EXPERIMENT", "COPY"),
-    "design": ("design", "--groups", "a,b", "--replicates", "6", "--margin", "1", "--dry-run"),
+    "design": ("design", "--groups", "a,b", "--seeds", "6", "--margin", "1", "--dry-run"),
     "doctor": ("doctor",),
     "evaluate": ("evaluate", "EXPERIMENT/policies/wait/0.pt"),
     "export": ("export", "EXPERIMENT", "--out", "tables"),

@@ -17,7 +17,7 @@ from esper_ab.api.results import Results
 from esper_ab.commands.power import command as power
 from esper_ab.contracts.errors import ConditionNotMet, UsageError
 from esper_ab.contracts.measures import Measure, TaskMeasures
-from esper_ab.journal.events import AnyEvent, Ledger, RunEvaluated
+from esper_ab.journal.events import AnyEvent, Incident, RunEvaluated
 from esper_ab.journal.fold import fold
 from esper_ab.live.status import status_text
 from esper_ab.plan.estimate import Estimate
@@ -38,7 +38,7 @@ MEASURES = TaskMeasures(
     ),
 )
 GROUPS = {"calm": Shape(accuracy=-80.0), "wild": Shape(accuracy=-70.0, mode="simplified")}
-ESTIMAND = "Mean energy used by the last policy, over replicates."
+ESTIMAND = "Mean energy used by the last policy, over seeds."
 FOREIGN = r"\bpoints|accurac|held.out|\bhosts?\b|fossil|germinat|prune|\bgrown?\b|\bseeds\b|parameters added"
 
 
@@ -57,7 +57,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def foreign(text: str) -> list[str]:
     """Words of growth in a text, but for names of flags."""
-    return re.findall(FOREIGN, text.replace("--eval-hosts", "").replace("checkpoint", ""), flags=re.IGNORECASE)
+    return re.findall(FOREIGN, text.replace("--eval-episodes", "").replace("checkpoint", ""), flags=re.IGNORECASE)
 
 
 def test_the_lower_outcome_wins(folder: Path) -> None:
@@ -99,10 +99,10 @@ def test_the_figures_are_those_of_every_kind_with_label_and_unit_on_their_axes(f
     assert not {"cost", "actions", "lifecycle"} & set(catalogue.names(found))
     sections = ("outcome", "training", "trust")
     drawn = {drawing.name: drawing for section in sections for drawing in catalogue.drawn(section, found)}
-    assert {"effects", "endpoints", "pairs", "curves", "entropy", "heads", "layout"} <= set(drawn)
+    assert {"effects", "outcomes", "pairs", "curves", "entropy", "heads", "layout"} <= set(drawn)
     for drawing in drawn.values():
         assert foreign(drawing.caption + drawing.alt + drawing.title) == []
-    assert drawn["endpoints"].figure.axes[0].get_xlabel() == "energy used, J (lower is better)"
+    assert drawn["outcomes"].figure.axes[0].get_xlabel() == "energy used, J (lower is better)"
     assert drawn["effects"].figure.axes[0].get_xlabel() == "difference in energy used, J (lower is better)"
 
 
@@ -112,13 +112,13 @@ def test_a_failed_run_gets_the_worst_value_in_the_declared_direction() -> None:
         event for event in events
         if not (isinstance(event, RunEvaluated) and event.record.run.replicate == 2)
     ]  # fmt: skip
-    ledger = [
-        Ledger(category="dropped_pair", run_name="calm/2", episode=3, detail="died twice"),
-        Ledger(category="cancelled", run_name="wild/2", episode=3, detail="its block"),
+    incidents = [
+        Incident(category="dropped_pair", run_name="calm/2", episode=3, detail="died twice"),
+        Incident(category="cancelled", run_name="wild/2", episode=3, detail="its block"),
     ]
     plan = msgspec.structs.replace(kept[0].plan, design=msgspec.structs.replace(kept[0].plan.design, worst=-68.0))
     begun = msgspec.structs.replace(kept[0], plan=plan)
-    (comparison,) = content(fold([begun, *kept[1:-1], *ledger, kept[-1]])).comparisons
+    (comparison,) = content(fold([begun, *kept[1:-1], *incidents, kept[-1]])).comparisons
     assert comparison.imputed is not None
     assert comparison.imputed.given_a == -68.0  # of an energy less is better, and none seen was as high
     assert "giving the lost runs of calm -68.00 j" in " ".join(comparison.caveats).lower()
@@ -188,7 +188,7 @@ def test_power_and_plan_speak_of_the_unit(folder: Path, capsys: pytest.CaptureFi
         TASK, kind="pendulum", measures=MEASURES, slots=(), sizes=(0, 0, 0), title="swing up", classes=0,
         step_s=1e-3,
     )
-    asked = experiment(margin=3.0, eval_hosts=8)
+    asked = experiment(margin=3.0, eval_episodes=8)
     plan = planned(asked, machine(tasks=(facts,)))
     estimate = Estimate(duration_s=1.0, start_up_s=1.0, memory_bytes=1, step_s=1.0, basis="measured")
     text = plan_text(plan, estimate, folder)

@@ -29,7 +29,7 @@ def edit(monkeypatch):
 @pytest.fixture
 def stopped(tmp_path):
     """Cut when the second of two replicates had begun."""
-    whole = run(tmp_path / "run", fake_plans.plan(replicates=2))
+    whole = run(tmp_path / "run", fake_plans.plan(seeds=2))
     second = next(n for n, event in enumerate(whole) if isinstance(event, RunStarted) and event.run.replicate == 1)
     return cut(tmp_path / "run", second + 1)
 
@@ -126,7 +126,7 @@ def test_evaluate_says_that_the_code_is_not_that_of_the_policy(tmp_path, edit):
 
 def test_an_extension_by_other_code_is_refused_likewise(tmp_path, edit):
     experiment_dir = tmp_path / "run"
-    run(experiment_dir, fake_plans.plan(replicates=2))
+    run(experiment_dir, fake_plans.plan(seeds=2))
     before = (experiment_dir / JOURNAL_NAME).read_bytes()
     edit()
     for attempt in (

@@ -23,7 +23,7 @@ from esper_ab.journal.events import (
     EpisodeRecorded,
     ExperimentEnded,
     ExperimentStarted,
-    Ledger,
+    Incident,
     LookTaken,
     MilestoneReleased,
     RunEvaluated,
@@ -61,7 +61,7 @@ def test_one_block_from_start_to_end(tmp_path):
         ExperimentStarted: 1, WorkerStarted: 2, RunStarted: 2, RunReady: 2, EpisodeRecorded: 4, RunEvaluated: 2,
         MilestoneReleased: 4, LookTaken: 1, ExperimentEnded: 1,
     }
-    by_run = {name: outcome.endpoint for name, outcome in outcomes(fold(events)).items()}
+    by_run = {name: outcome.outcome for name, outcome in outcomes(fold(events)).items()}
     assert by_run["b/0"] - by_run["a/0"] == pytest.approx(10.0)
 
 
@@ -105,13 +105,13 @@ def test_nobody_is_released_before_that_is_in_the_journal(tmp_path, monkeypatch,
 
 
 def test_several_blocks_on_one_pair_of_lanes_one_after_the_other(tmp_path):
-    history = fold(conduct(tmp_path, fake_plans.plan(replicates=4)))
+    history = fold(conduct(tmp_path, fake_plans.plan(seeds=4)))
     assert {run.state for run in history.runs.values()} == {"finished"}
     assert len(history.workers) == 2
 
 
 def test_several_blocks_at_once_when_lanes_allow(tmp_path):
-    plan = fake_plans.plan(cores=4, replicates=4)
+    plan = fake_plans.plan(cores=4, seeds=4)
     assert len(plan.lanes) == 4
     events = conduct(tmp_path, plan)
     first_done = next(
@@ -141,13 +141,13 @@ def test_a_record_sent_twice_counts_once(tmp_path, monkeypatch):
     monkeypatch.setenv(FAULT_VARIABLE, "twice:a/0:1,twice:b/0:3,twice:a/0:0")
     events = conduct(tmp_path, fake_plans.plan())
     assert (len(of(RunReady, events)), len(of(EpisodeRecorded, events)), len(of(RunEvaluated, events))) == (2, 4, 2)
-    assert of(Ledger, events) == []
+    assert of(Incident, events) == []
 
 
 def test_a_repeat_with_another_result_is_told(tmp_path, monkeypatch):
     monkeypatch.setenv(FAULT_VARIABLE, "altered:a/0:1")
-    (ledger,) = of(Ledger, conduct(tmp_path, fake_plans.plan()))
-    assert (ledger.category, ledger.run_name, ledger.episode) == ("inexact_resume", "a/0", 0)
+    (incidents,) = of(Incident, conduct(tmp_path, fake_plans.plan()))
+    assert (incidents.category, incidents.run_name, incidents.episode) == ("inexact_resume", "a/0", 0)
 
 
 def test_a_record_in_several_chunks_arrives(tmp_path, monkeypatch):
@@ -172,7 +172,7 @@ def test_a_worker_that_no_restart_mends_ends_the_experiment_when_nothing_is_left
     with pytest.raises(WorkerFailed, match=message) as caught:
         conduct(tmp_path, fake_plans.plan())
     assert ended(tmp_path) == "failed"
-    deaths = [event for event in of(Ledger, read(tmp_path / JOURNAL_NAME)) if event.category == "worker_death"]
+    deaths = [event for event in of(Incident, read(tmp_path / JOURNAL_NAME)) if event.category == "worker_death"]
     assert [f"w01/{n} on cpu:1" in death.detail for n, death in enumerate(deaths, 1)] == [True] * 3
     assert str(caught.value).startswith(deaths[-1].detail)
 
@@ -184,7 +184,7 @@ def test_an_error_shows_the_end_of_the_workers_log(tmp_path, monkeypatch):
     _, heading, *log, why = str(caught.value).splitlines()
     assert heading == f"the end of {tmp_path / 'logs' / 'w01.log'}:"
     assert log[-1] == "  RuntimeError: the planted error"
-    assert why == "every replicate was given up: there is nothing to compare"
+    assert why == "every seed was given up: there is nothing to compare"
 
 
 def test_a_hung_worker_is_named_with_its_last_sign_and_its_stacks(tmp_path, monkeypatch):
@@ -201,8 +201,8 @@ def test_a_hung_worker_is_named_with_its_last_sign_and_its_stacks(tmp_path, monk
 
 def test_one_bad_message_is_counted_and_the_run_goes_on(tmp_path, monkeypatch):
     monkeypatch.setenv(FAULT_VARIABLE, "slip:b/0:1")
-    (ledger,) = of(Ledger, conduct(tmp_path, fake_plans.plan()))
-    assert (ledger.category, ledger.run_name) == ("bad_message", "b/0")
+    (incidents,) = of(Incident, conduct(tmp_path, fake_plans.plan()))
+    assert (incidents.category, incidents.run_name) == ("bad_message", "b/0")
 
 
 def test_a_stranger_changes_nothing(tmp_path, monkeypatch):
@@ -224,7 +224,7 @@ def test_a_stranger_changes_nothing(tmp_path, monkeypatch):
 
     events = conduct(tmp_path, fake_plans.plan(episodes=30), Watcher(intrude))
     context.term()
-    assert {event.category for event in of(Ledger, events)} <= {"bad_message"}
+    assert {event.category for event in of(Incident, events)} <= {"bad_message"}
     assert {run.state for run in fold(events).runs.values()} == {"finished"}
 
 
@@ -265,11 +265,11 @@ def press_ctrl_c_at(milestone, times=1):
 def test_ctrl_c_once_finishes_the_barrier_in_progress(tmp_path):
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(Interrupted, match="after the barrier in progress") as caught:
-        conduct(tmp_path, fake_plans.plan(episodes=400, replicates=2), press_ctrl_c_at(1))
+        conduct(tmp_path, fake_plans.plan(episodes=400, seeds=2), press_ctrl_c_at(1))
     assert str(caught.value).splitlines()[-1] == f"to go on: esper-ab resume {tmp_path}"
     events = list(read(tmp_path / JOURNAL_NAME))
     assert ended(tmp_path) == "interrupted"
-    assert [event.category for event in of(Ledger, events)] == ["interrupted"]
+    assert [event.category for event in of(Incident, events)] == ["interrupted"]
     per_run = Counter(event.record.run.name for event in of(EpisodeRecorded, events))
     assert per_run["a/0"] == per_run["b/0"] < 400
     assert signal.getsignal(signal.SIGINT) is before
@@ -295,7 +295,7 @@ class TwoPresses:
 
     def observe(self, event):
         first = isinstance(event, MilestoneReleased) and event.milestone == 1
-        if first or (isinstance(event, Ledger) and event.category == "interrupted"):
+        if first or (isinstance(event, Incident) and event.category == "interrupted"):
             os.kill(os.getpid(), signal.SIGINT)
 
 
@@ -330,7 +330,7 @@ def test_a_second_ctrl_c_that_comes_after_the_barrier_ends_the_workers_and_is_to
     assert "a further Ctrl-C, after that barrier" in said
     assert go_on.startswith("to go on: ")
     *_, last = events = list(read(tmp_path / JOURNAL_NAME))
-    assert [event.category for event in of(Ledger, events)] == ["interrupted"] * 2
+    assert [event.category for event in of(Incident, events)] == ["interrupted"] * 2
     assert last.detail == said
 
 

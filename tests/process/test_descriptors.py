@@ -12,7 +12,7 @@ import sys
 
 import pytest
 from support.children import environment
-from support.conducted import events_of, ledger, records
+from support.conducted import events_of, incidents, records
 
 
 def conducted(experiment_dir, soft, hard, lanes=2, launcher="local", transport="ipc", *more, fault=""):
@@ -59,8 +59,8 @@ def test_a_worker_without_descriptors_is_started_when_there_are_some(tmp_path, u
     assert (done.returncode, done.stdout) == (0, "exhausted\n"), done.stderr
     events = events_of(tmp_path / "run")
     assert records(events) == undisturbed
-    assert [entry.category for entry in ledger(events)] == ["worker_death", "start_delayed", "restart"]
-    (entry,) = ledger(events, "start_delayed")
+    assert [entry.category for entry in incidents(events)] == ["worker_death", "start_delayed", "restart"]
+    (entry,) = incidents(events, "start_delayed")
     assert entry.detail.startswith("worker w00/2 on cpu:0 cannot be started: no file descriptor was free (ulimit -n)")
 
 
@@ -80,7 +80,7 @@ def test_strangers_that_use_up_all_descriptors_end_nothing(tmp_path, undisturbed
     assert (done.returncode, done.stdout) == (0, "exhausted\n"), done.stderr
     events = events_of(tmp_path / "run")
     assert records(events) == undisturbed
-    assert {entry.category for entry in ledger(events)} <= {"worker_death", "start_delayed", "restart"}
+    assert {entry.category for entry in incidents(events)} <= {"worker_death", "start_delayed", "restart"}
 
 
 def test_processes_of_the_same_user_that_connect_end_nothing(tmp_path, undisturbed):
@@ -89,7 +89,7 @@ def test_processes_of_the_same_user_that_connect_end_nothing(tmp_path, undisturb
     assert (done.returncode, done.stderr) == (0, "")
     events = events_of(tmp_path / "run")
     assert records(events) == undisturbed
-    assert [entry.category for entry in ledger(events)] == ["worker_death", "restart"]
+    assert [entry.category for entry in incidents(events)] == ["worker_death", "restart"]
 
 
 @pytest.mark.parametrize("more", [("--dry-run",), ("--detach",), ()])

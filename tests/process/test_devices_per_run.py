@@ -13,7 +13,7 @@ from esper_ab.journal.load import load
 
 ASKED = (
     "--groups", "shaped,random", "--task", "synthetic", "--episodes", "1", "--steps", "3", "--n-envs", "3",
-    "--replicates", "1", "--eval-hosts", "3", "--placement", "sequence", "--quiet",
+    "--seeds", "1", "--eval-episodes", "3", "--placement", "sequence", "--quiet",
     "--launcher", "inline",
 )  # fmt: skip
 
@@ -37,5 +37,5 @@ def test_two_devices_per_run_give_the_outcomes_of_one(tmp_path: Path) -> None:
                 assert a.outcome == pytest.approx(b.outcome, abs=2.0)
         assert spread.evaluation is not None
         assert alone.evaluation is not None
-        for a, b in zip(spread.evaluation.hosts, alone.evaluation.hosts, strict=True):
+        for a, b in zip(spread.evaluation.episodes, alone.evaluation.episodes, strict=True):
             assert a.outcome.outcome == pytest.approx(b.outcome.outcome, abs=2.0)

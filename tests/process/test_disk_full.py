@@ -95,7 +95,7 @@ def plan():
     )
     experiment = ResolvedExperiment(
         name="fake", groups=groups, devices=("cpu:0", "cpu:1"), slots=("early",), n_envs=1, episodes=40, steps=2,
-        replicates=1, eval_hosts=1, margin=2.0,
+        seeds=1, eval_episodes=1, margin=2.0,
     )
     found = msgspec.structs.replace(fake_plans.machine(2), controllers=("ppo", "random"))
     return make_plan(experiment, found, find_bounds)
@@ -153,13 +153,13 @@ def the_journal_keeps_whole_lines(folder):
 def a_run_waits_for_room_and_goes_on(folder):
     neighbour = Neighbour(folder, lambda: make_room(folder))
     experiment_dir = new(folder)
-    experiment_run.run(plan(), experiment_dir, LAUNCHER, (Warnings(ledger=True), neighbour))
+    experiment_run.run(plan(), experiment_dir, LAUNCHER, (Warnings(incidents=True), neighbour))
     assert [notice.partition(" ")[0] for notice in neighbour.notices] == ["no", "there"]
     assert hash_of(experiment_dir) == undisturbed(folder)
     history = load(experiment_dir).history
-    (entry,) = [entry for entry in history.ledger if entry.category == "disk_full"]  # that is all, and no fault
+    (entry,) = [entry for entry in history.incidents if entry.category == "disk_full"]  # that is all, and no fault
     assert re.fullmatch(r"paused for \d+\.\d s: no room on the disk for the journal", entry.detail)
-    assert history.ledger == [entry]
+    assert history.incidents == [entry]
     found = examine(experiment_dir)
     assert (found.notes, [fault for fault in found.faults if "policies" not in fault.file]) == ((entry.detail,), [])
     assert f"  note: {entry.detail}\n" in status_text(experiment_dir)
@@ -192,7 +192,7 @@ def a_checkpoint_waits_for_room(folder):
     experiment_run.run(learning, experiment_dir, LAUNCHER, (neighbour,))
     assert any("for a checkpoint of a/0: waiting" in notice for notice in neighbour.notices)
     assert "no room on the disk for a checkpoint" in {
-        entry.detail.partition(": ")[2] for entry in load(experiment_dir).history.ledger
+        entry.detail.partition(": ")[2] for entry in load(experiment_dir).history.incidents
     }
     assert not list(experiment_dir.rglob(".*.pt.*"))
     fake_worker.save = save

@@ -27,7 +27,7 @@ def rates(what):
 def test_the_first_example_has_two_names_for_one_experiment() -> None:
     what = load_declaration(BLOCKS / "my_experiment.py")
     assert rates(what) == RATES
-    assert what.asked.replicates == 5
+    assert what.asked.seeds == 5
     assert what.asked.name == "my_experiment"
     assert (what.about["description"], what.about["variants"]["variant_b"]["run"]) == (
         "My A/B test experiment", "variant_b",
@@ -38,7 +38,7 @@ def test_a_dry_run_shows_the_configuration_and_makes_nothing(tmp_path: Path) -> 
     shown = done(
         "run", BLOCKS / "my_experiment.py", "--dry-run", "--output-dir", "results/exp1", folder=tmp_path
     )  # fmt: skip
-    assert "2 groups x 5 replicates = 10 runs" in shown
+    assert "2 groups x 5 seeds = 10 runs" in shown
     assert "ppo.lr  0.001      0.0001" in shown
     assert list(tmp_path.iterdir()) == []
 
@@ -56,7 +56,7 @@ def test_the_complete_example_names_its_project_and_tags_its_variants() -> None:
 def test_the_custom_class_is_an_experiment() -> None:
     what = load_declaration(BLOCKS / "custom_class.py")
     assert rates(what) == RATES
-    assert what.asked.replicates == 10
+    assert what.asked.seeds == 10
     sys.path.insert(0, str(BLOCKS))
     try:
         from custom_class import MyCustomExperiment
@@ -65,7 +65,7 @@ def test_the_custom_class_is_an_experiment() -> None:
     changed = MyCustomExperiment()
     changed.runs_per_variant = 3
     changed.variants[0].overrides["ppo__lr"] = 0.01
-    assert parse_experiment(changed).replicates == 3
+    assert parse_experiment(changed).seeds == 3
     assert parse_experiment(changed).groups[0].settings.ppo.lr == 0.01
     assert parse_experiment(MyCustomExperiment()).groups[0].settings.ppo.lr == 0.001
     assert tracking_of(changed).tags == {}
@@ -153,7 +153,7 @@ experiment = (
      "has no counterpart here"),
     ("", "total_timesteps=1_000_000_000", "unknown key 'total_timesteps'; here that is episodes x steps x n_envs"),
     ("", "trainer__num_workers=4", "here that is n_envs and max_parallel"),
-    ("", "trainer__simulation__evaluate_interval=100", "here that is eval_hosts"),
+    ("", "trainer__simulation__evaluate_interval=100", "here that is eval_episodes"),
 ])  # fmt: skip
 def test_the_keys_of_the_blocks_as_they_stand_are_refused_with_the_name_of_ours(tmp_path, of_a, base, said) -> None:
     path = tmp_path / "x.py"

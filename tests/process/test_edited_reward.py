@@ -24,7 +24,7 @@ def test_every_run_has_the_reward_that_was_planned(tmp_path: Path) -> None:
     original = tmp_path / "mine.py"
     original.write_text(REWARD.format(original=str(original)))
     variants = [ABVariant("edited", overrides={"reward": f"{original}:reward"}), ABVariant("b")]
-    base = {"task": "synthetic", "episodes": 1, "n_envs": 2, "steps": 3, "eval_hosts": 2}
+    base = {"task": "synthetic", "episodes": 1, "n_envs": 2, "steps": 3, "eval_episodes": 2}
     experiment = ABExperiment("x", variants=variants, runs_per_variant=2, base_config=base)
     results = run_ab_test(experiment, tmp_path / "runs", launcher="inline")
     assert "the next idea" in original.read_text()

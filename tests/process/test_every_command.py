@@ -31,7 +31,7 @@ NAMES = sorted(TABLE)
 NOT_DATA = {"run", "slurm-script"}  # as the document has it, and a script, which JSON would not help
 CODES = re.compile(r"\x1b")
 _TINY = (
-    "--groups", "wait,random", "--task", "synthetic", "--replicates", "1", "--episodes", "1", "--steps", "4",
+    "--groups", "wait,random", "--task", "synthetic", "--seeds", "1", "--episodes", "1", "--steps", "4",
     "--n-envs", "1", "--placement", "sequence", "--devices", "cpu:0",
 )  # fmt: skip
 COLOURFUL = {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": "60"}
@@ -42,11 +42,11 @@ CALLS: dict[str, tuple[str, ...]] = {
     "attach": ("EXPERIMENT",),
     "calibrate": ("--mode", "wait", "--runs", "4", "--task", "synthetic", "--dry-run"),
     "compare": ("EXPERIMENT", "COPY"),
-    "design": ("--groups", "a,b", "--replicates", "6", "--margin", "1", "--dry-run"),
+    "design": ("--groups", "a,b", "--seeds", "6", "--margin", "1", "--dry-run"),
     "doctor": (),
     "evaluate": ("EXPERIMENT/policies/wait/0.pt",),
     "export": ("EXPERIMENT", "--out", "exported", "--force"),
-    "extend": ("EXPERIMENT", "--replicates", "2", "--dry-run"),
+    "extend": ("EXPERIMENT", "--seeds", "2", "--dry-run"),
     "fetch": ("digits",),
     "fsck": ("EXPERIMENT",),
     "gc": ("COPY", "--dry-run"),
@@ -56,7 +56,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "launch": (*_TINY, "--dry-run"),
     "list": ("experiments",),
     "logs": ("EXPERIMENT",),
-    "power": ("--sd-run", "3", "--margin", "2", "--rho", "0.3", "--replicates", "6"),
+    "power": ("--sd-run", "3", "--margin", "2", "--rho", "0.3", "--seeds", "6"),
     "query": ("EXPERIMENT", "SELECT count(*) AS n FROM runs"),
     "report": ("EXPERIMENT",),
     "resume": ("EXPERIMENT",),
@@ -216,7 +216,7 @@ def test_json_is_all_there_is_on_stdout(name: str, capfd: pytest.CaptureFixture[
 # --- an experiment directory in which something else stands in place of .lock ---
 
 TAKE_THE_LOCK = {
-    "gc": ("EXPERIMENT",), "fsck": ("EXPERIMENT", "--repair"), "extend": ("EXPERIMENT", "--replicates", "2"),
+    "gc": ("EXPERIMENT",), "fsck": ("EXPERIMENT", "--repair"), "extend": ("EXPERIMENT", "--seeds", "2"),
     "resume": ("UNFINISHED",),
 }  # fmt: skip
 LOCK_STANDS_FOR = {

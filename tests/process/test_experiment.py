@@ -16,8 +16,8 @@ from esper_ab.contracts.installed_code import sources
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 
-SMALL = ("--task", "synthetic", "--episodes", "2", "--steps", "6", "--n-envs", "2", "--replicates", "2",
-         "--eval-hosts", "2", "--quiet", "--name", "run")  # fmt: skip
+SMALL = ("--task", "synthetic", "--episodes", "2", "--steps", "6", "--n-envs", "2", "--seeds", "2",
+         "--eval-episodes", "2", "--quiet", "--name", "run")  # fmt: skip
 
 
 def launch(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
@@ -41,7 +41,7 @@ def digests(history: History, group: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def same_twice(tmp_path_factory) -> Path:
-    """a and b are the same condition, each run in a process of its own."""
+    """a and b have the same settings, each run in a process of its own."""
     folder = tmp_path_factory.mktemp("same")
     launch(folder, "--groups", "a=shaped,b=shaped", "--devices", "cpu:0,cpu:1")
     return folder / "run"
@@ -63,7 +63,7 @@ def test_the_verdict_on_the_same_condition_is_identical(same_twice: Path) -> Non
 
 
 def test_renamed_reordered_and_in_other_company_without_telemetry_nothing_changes(same_twice: Path, tmp_path) -> None:
-    """The same condition under another name, third of three, in threads that take turns, its life not recorded."""
+    """The same settings under another name, third of three, in threads that take turns, its life not recorded."""
     done("launch", *SMALL, "--out", str(tmp_path), "--groups", "wait,simplified,other=shaped", "--no-telemetry",
          "--launcher", "inline", "--placement", "sequence", "--devices", "cpu:0")  # fmt: skip
     history = load(tmp_path / "run").history
@@ -75,18 +75,18 @@ def test_renamed_reordered_and_in_other_company_without_telemetry_nothing_change
 def test_by_default_the_plan_chooses_the_hosts_and_a_repetition_has_the_same_plan(tmp_path: Path) -> None:
     """No calibration ships for four steps: 16 hosts, of all runs; the file of settings names the number."""
     small = ("--groups", "wait,shaped", "--task", "synthetic", "--steps", "4", "--episodes", "1", "--n-envs", "3")
-    done("launch", *small, "--replicates", "1", "--quiet", "--name", "run", "--out", str(tmp_path),
+    done("launch", *small, "--seeds", "1", "--quiet", "--name", "run", "--out", str(tmp_path),
          "--launcher", "inline", "--placement", "sequence", "--devices", "cpu:0")  # fmt: skip
     history = load(tmp_path / "run").history
     for run in history.runs.values():
         assert run.evaluation is not None
-        kinds = [host.actions for host in run.evaluation.hosts]
-        assert kinds.count("sampled") == run.spec.eval_hosts == 18
+        kinds = [played.actions for played in run.evaluation.episodes]
+        assert kinds.count("sampled") == run.spec.eval_episodes == 18
         assert kinds.count("greedy") == (3 if run.ref.controller == "ppo" else 0)
-    said = "--eval-hosts auto: 18 episodes of evaluation per run (the default of 16"
+    said = "--eval-episodes auto: 18 episodes of evaluation per run (the default of 16"
     assert any(said in note for note in history.plan.notes)
     config = tmp_path / "run" / "experiment.toml"
-    assert "eval_hosts = 18" in config.read_text()
+    assert "eval_episodes = 18" in config.read_text()
     again = json.loads(done("launch", "--config", str(config), "--out", str(tmp_path / "x"), "--dry-run", "--json"))
     assert again["plan"]["digest"] == history.plan.digest
 
@@ -122,7 +122,7 @@ def test_saved_policies_are_evaluated_later(same_twice: Path, capfd: pytest.Capt
     run = load(same_twice).history.runs["a/0"]
     assert run.evaluation is not None
     for actions, accuracy in rows.items():
-        kept = [host.outcome.outcome for host in run.evaluation.hosts if host.actions == actions]
+        kept = [played.outcome.outcome for played in run.evaluation.episodes if played.actions == actions]
         assert accuracy == pytest.approx(sum(kept) / len(kept))
 
 

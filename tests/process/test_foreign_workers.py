@@ -35,7 +35,7 @@ from esper_ab import create_experiment
 def get_experiment():
     return (
         create_experiment("in_file").add_variant("random").add_variant("wait").set_runs_per_variant(2)
-        .set_base_config(task="synthetic", episodes=1, steps=4, n_envs=2, eval_hosts=2).build()
+        .set_base_config(task="synthetic", episodes=1, steps=4, n_envs=2, eval_episodes=2).build()
     )
 """
 HAS_IMPORTED_IT = """
@@ -55,8 +55,8 @@ except Exception as error:
 results = run_ab_test(get_experiment(), output_dir="experiments", verbose=False)
 print(len(results), workers.OF_THE_USER)
 """
-SMALL = ("--task", "synthetic", "--episodes", "1", "--steps", "4", "--n-envs", "2", "--replicates", "2",
-         "--eval-hosts", "2", "--quiet")  # fmt: skip
+SMALL = ("--task", "synthetic", "--episodes", "1", "--steps", "4", "--n-envs", "2", "--seeds", "2",
+         "--eval-episodes", "2", "--quiet")  # fmt: skip
 LAUNCH = (sys.executable, "-m", "esper_ab.launch")
 INSTALLED = (str(Path(sys.executable).with_name("esper-ab")),)
 

@@ -14,7 +14,7 @@ from support.in_process import esper_ab
 from esper_ab.design.calibration_file import load_calibration
 from esper_ab.journal.load import load
 
-SMALL = ("--margin", "10", "--replicates", "1", "--n-envs", "2", "--steps", "30", "--eval-hosts", "2", "--quiet",
+SMALL = ("--margin", "10", "--seeds", "1", "--n-envs", "2", "--steps", "30", "--eval-episodes", "2", "--quiet",
          "--devices", "cpu:0", "--placement", "alternate")  # fmt: skip
 
 
@@ -49,7 +49,7 @@ def test_deaths_change_no_record_of_an_environment_of_ones_own(tmp_path: Path, r
     with striking(tmp_path / "again", first, second) as chaos:
         assert launch(tmp_path, "again", *how, groups=groups, task=task) == whole
     assert chaos.struck == [first, second]
-    assert "worker_death" in {entry.category for entry in load(tmp_path / "again").history.ledger}
+    assert "worker_death" in {entry.category for entry in load(tmp_path / "again").history.incidents}
 
 
 def test_without_gymnasium_the_remedy_is_one_line(tmp_path: Path, monkeypatch) -> None:

@@ -68,14 +68,14 @@ def test_strangers_at_the_port_get_nothing_and_change_nothing(tmp_path, undistur
     events, launcher = attacked(tmp_path, lambda order: strangers(order, told), "tcp")
     assert launcher.orders[0].endpoint.startswith("tcp://127.0.0.1:")
     assert told == [False] * 11
-    assert conducted.ledger(events) == []
+    assert conducted.incidents(events) == []
     assert result_hash(fold(events)) == undisturbed
 
 
 @pytest.mark.parametrize("transport", ["ipc", "tcp"])
 def test_the_transport_does_not_show_in_the_result(tmp_path, undisturbed, transport):
     events = conducted.run(tmp_path, PLAN, launcher=InlineLauncher("support.fake_worker:main_in_thread", transport))
-    assert conducted.ledger(events) == []
+    assert conducted.incidents(events) == []
     assert result_hash(fold(events)) == undisturbed
 
 
@@ -83,7 +83,7 @@ def test_strangers_of_the_same_user_are_counted(tmp_path, undisturbed):
     """Over ipc this user's other processes can connect: nothing they say is taken for a worker's."""
     found = list(hostile.frames(random.Random(1), 3000))
     events, _ = attacked(tmp_path, lambda order: hostile.send_all(order.endpoint, b"nobody", found[:900]), "ipc")
-    listed = conducted.ledger(events, "bad_message")
+    listed = conducted.incidents(events, "bad_message")
     assert [entry.detail for entry in listed] == [
         "'nobody': not a worker of this experiment",
         "899 more messages were refused; only the first of a kind are listed",
@@ -95,10 +95,10 @@ def test_strangers_of_the_same_user_are_counted(tmp_path, undisturbed):
 def test_a_worker_that_sends_rubbish_is_cut_off_and_replaced(tmp_path, undisturbed, transport):
     found = [frame for frame in hostile.frames(random.Random(2), 900) if not understood(frame)]
     events = conducted.run(tmp_path, PLAN, launcher=hostile.RubbishFirst(found, transport))
-    bad = conducted.ledger(events, "bad_message")
+    bad = conducted.incidents(events, "bad_message")
     assert 1 < len(bad) <= 5
     assert bad[-1].detail.endswith("more messages were refused; only the first of a kind are listed")
-    assert len(conducted.ledger(events, "worker_death")) == 1
+    assert len(conducted.incidents(events, "worker_death")) == 1
     assert result_hash(fold(events)) == undisturbed
 
 

@@ -19,8 +19,8 @@ from esper_ab.journal.lock import Lock
 from esper_ab.verdict.scale import MEAN
 
 LAUNCH = (
-    "launch", "--groups", "wait,random", "--replicates", "1", "--episodes", "1", "--steps", "4", "--n-envs", "1",
-    "--placement", "sequence", "--devices", "cpu:0", "--launcher", "inline", "--eval-hosts", "1",
+    "launch", "--groups", "wait,random", "--seeds", "1", "--episodes", "1", "--steps", "4", "--n-envs", "1",
+    "--placement", "sequence", "--devices", "cpu:0", "--launcher", "inline", "--eval-episodes", "1",
 )  # fmt: skip
 TAKE_ALL = {"report", "resume", "status"}
 
@@ -143,7 +143,7 @@ def test_a_command_takes_all_parts_or_names_them(name: str, capsys: pytest.Captu
     if argument is None or name in TAKE_ALL:
         assert (argument is None) == (name not in TAKE_ALL)
         return
-    more = {"query": ["SELECT 1"], "extend": ["--replicates", "2"]}.get(name, [])
+    more = {"query": ["SELECT 1"], "extend": ["--seeds", "2"]}.get(name, [])
     flag = argument.opts[:1] if isinstance(argument, click.Option) else []
     assert invoke(group, [name, *flag, "experiments/both", *more], "esper-ab") == 2
     error = capsys.readouterr().err

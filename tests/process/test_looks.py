@@ -150,7 +150,7 @@ def test_what_cannot_be_extended_says_why(tmp_path):
 
 
 def test_a_stop_for_futility_is_journalled_like_any_decision_and_ends_what_nobody_needs(tmp_path):
-    plain = {"groups": ("a1", "a2"), "replicates": 10, "looks": (6, 10), "margin": 8.0, "futility": 0.8}
+    plain = {"groups": ("a1", "a2"), "seeds": 10, "looks": (6, 10), "margin": 8.0, "futility": 0.8}
     history = conducted(tmp_path, **plain)
     (look,) = of(LookTaken, tmp_path)
     one = Contrast(a="a1", b="a2")
@@ -164,7 +164,7 @@ def test_a_stop_for_futility_is_journalled_like_any_decision_and_ends_what_nobod
 
 
 def test_what_was_stopped_for_futility_is_what_the_journal_says_and_what_a_reader_finds(tmp_path):
-    groups = {"groups": ("a1", "a2", "a3"), "cores": 3, "replicates": 10, "margin": 6.0, "futility": 0.8}
+    groups = {"groups": ("a1", "a2", "a3"), "cores": 3, "seeds": 10, "margin": 6.0, "futility": 0.8}
     history = conducted(tmp_path, **groups, looks=(6, 8, 10), rng_seed=3)
     courses = followed(history).courses
     stopped = {one: course for one, course in courses.items() if course.decision == "futile"}

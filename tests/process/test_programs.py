@@ -15,7 +15,7 @@ from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 
-SMALL = ("--task", "synthetic", "--steps", "4", "--n-envs", "2", "--eval-hosts", "2", "--quiet", "--name", "x")
+SMALL = ("--task", "synthetic", "--steps", "4", "--n-envs", "2", "--eval-episodes", "2", "--quiet", "--name", "x")
 
 
 def command(*args: str, status: int = 0) -> subprocess.CompletedProcess[str]:
@@ -101,7 +101,7 @@ def test_no_record_depends_on_how_runs_share_the_machine(tmp_path: Path) -> None
     }
     found = {}
     for name, flags in ways.items():
-        command("launch", "--groups", "a=shaped,b=shaped", "--unpaired", "--replicates", "2", "--episodes", "2",
+        command("launch", "--groups", "a=shaped,b=shaped", "--unpaired", "--seeds", "2", "--episodes", "2",
                 *SMALL[:-1], name, "--out", str(tmp_path), *flags)  # fmt: skip
         found[name] = load(tmp_path / name).history
     assert digests(found["fixed"]) == digests(found["shuffled"]) == digests(found["alternating"])

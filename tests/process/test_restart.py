@@ -12,7 +12,7 @@ from support.conducted import (
     conclusions,
     counts,
     events_of,
-    ledger,
+    incidents,
     of,
     records,
     resume,
@@ -26,7 +26,7 @@ from esper_ab.contracts.codec import encode
 from esper_ab.contracts.errors import WorkerFailed
 from esper_ab.control.hub import Hub
 from esper_ab.control.rules.liveness import Limits
-from esper_ab.journal.events import Ledger, MilestoneReleased, RunReady, RunStarted, WorkerStarted
+from esper_ab.journal.events import Incident, MilestoneReleased, RunReady, RunStarted, WorkerStarted
 from esper_ab.launchers.local import LocalLauncher
 from esper_ab.live.on_stderr import Warnings
 
@@ -63,11 +63,11 @@ def test_a_worker_that_fails_once_costs_nothing(tmp_path, monkeypatch, undisturb
     events, _ = disturbed(tmp_path, monkeypatch, faults, episodes=3)
     assert records(events) == records(before)
     assert conclusions(events) == conclusions(before)
-    (death,) = ledger(events, "worker_death")
+    (death,) = incidents(events, "worker_death")
     assert (death.run_name, death.episode) == ("b/0", episode)
     assert said in death.detail
     assert "worker w01/1 on cpu:1" in death.detail
-    (restart,) = ledger(events, "restart")
+    (restart,) = incidents(events, "restart")
     how = f"take up b/0 from milestone {milestone}" if milestone else "begin b/0 anew"
     assert (restart.run_name, restart.detail) == ("b/0", f"worker w01/2 on cpu:1 was started to {how}")
     assert taken_up(events)["b/0"] == ([0] if episode is None and milestone == 0 else [0, milestone])
@@ -78,7 +78,7 @@ def test_a_worker_that_fails_once_costs_nothing(tmp_path, monkeypatch, undisturb
 
 @pytest.mark.parametrize("settings", EVERY_MODE, ids=str)
 def test_the_others_wait_at_the_barrier_and_nothing_is_lost_in_any_mode(tmp_path, monkeypatch, undisturbed, settings):
-    settings = {"episodes": 4, "replicates": 2, "groups": ("a", "b", "c"), "cores": 3} | settings
+    settings = {"episodes": 4, "seeds": 2, "groups": ("a", "b", "c"), "cores": 3} | settings
     before = undisturbed(**settings)
     faults = "raise:a/0:1:1,raise:a/0:3:2,leave:b/0:0:1,raise:b/0:5:2,raise:c/0:2:1,raise:c/1:4:2,raise:a/1:0:3"
     events, _ = disturbed(tmp_path, monkeypatch, faults, **settings)
@@ -101,7 +101,7 @@ def test_a_killed_process_is_started_again_at_every_point_and_none_is_left(tmp_p
     events, _ = disturbed(tmp_path, monkeypatch, faults, replicates=2, launcher=launcher)
     assert records(events) == records(before)
     assert counts(events) == {"worker_death": 6, "restart": 6}
-    assert all("was killed by SIGKILL" in death.detail for death in ledger(events, "worker_death"))
+    assert all("was killed by SIGKILL" in death.detail for death in incidents(events, "worker_death"))
     assert multiprocessing.active_children() == []
 
 
@@ -151,7 +151,7 @@ def test_deaths_with_progress_between_them_never_add_up(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("settings", EVERY_MODE, ids=str)
 def test_three_deaths_at_one_point_give_the_replicate_up_in_every_group(tmp_path, monkeypatch, undisturbed, settings):
-    settings = {"replicates": 3, "groups": ("a", "b", "c"), "cores": 3} | settings
+    settings = {"seeds": 3, "groups": ("a", "b", "c"), "cores": 3} | settings
     before = undisturbed(**settings)
     events, _ = disturbed(tmp_path, monkeypatch, "raise:b/1:2", **settings)
     found = states(events)
@@ -160,14 +160,11 @@ def test_three_deaths_at_one_point_give_the_replicate_up_in_every_group(tmp_path
     if settings.get("sync") != "independent" and settings.get("placement") != "sequence":
         assert [found[f"{group}/1"] for group in "abc"] == ["lost"] * 3
     lost = {name for name, state in found.items() if state == "lost"}
-    given_up = ledger(events, "dropped_pair", "cancelled")
+    given_up = incidents(events, "dropped_pair", "cancelled")
     assert {entry.run_name for entry in given_up} == lost
     assert (given_up[0].category, given_up[0].run_name) == ("dropped_pair", "b/1")
     assert {entry.category for entry in given_up[1:]} <= {"cancelled"}
-    why = (
-        "replicate 1 was given up: b/1 died 3 times after milestone 1: reported an error: "
-        "RuntimeError: the planted error"
-    )
+    why = "seed 1 was given up: b/1 died 3 times after milestone 1: reported an error: RuntimeError: the planted error"
     assert {entry.detail for entry in given_up} == {why}
     assert counts(events)["worker_death"] == counts(events)["restart"] == 3
     kept = {key: event for key, event in records(before).items() if not key[0].endswith("/1")}
@@ -178,8 +175,10 @@ def test_three_deaths_at_one_point_give_the_replicate_up_in_every_group(tmp_path
 def test_a_worker_that_is_cancelled_at_work_does_the_next_replicate(tmp_path, monkeypatch):
     """Of the cancelled runs nothing is recorded any more, however far their workers got."""
     events, _ = disturbed(tmp_path, monkeypatch, "raise:b/0:2", replicates=3, episodes=30, sync="independent")
-    first = next(n for n, event in enumerate(events) if isinstance(event, Ledger) and event.category == "dropped_pair")
-    lost = {entry.run_name for entry in ledger(events, "dropped_pair", "cancelled")}
+    first = next(
+        n for n, event in enumerate(events) if isinstance(event, Incident) and event.category == "dropped_pair"
+    )
+    lost = {entry.run_name for entry in incidents(events, "dropped_pair", "cancelled")}
     assert not [key for key in records(events[first:]) if key[0] in lost]
     assert {state for name, state in states(events).items() if not name.endswith("/0")} == {"finished"}
     assert len(of(WorkerStarted, events)) == 5
@@ -188,7 +187,7 @@ def test_a_worker_that_is_cancelled_at_work_does_the_next_replicate(tmp_path, mo
 def test_a_worker_that_never_gets_to_greet_ends_the_experiment(tmp_path, monkeypatch):
     monkeypatch.setenv(FAULT_VARIABLE, "protocol:w01:0")
     with pytest.raises(WorkerFailed, match="speaks protocol 99") as caught:
-        run(tmp_path, fake_plans.plan(replicates=6))
+        run(tmp_path, fake_plans.plan(seeds=6))
     assert "that was the third time in a row" in str(caught.value)
     assert str(caught.value).splitlines()[-1] == f"to go on: esper-ab resume {tmp_path}"
     assert counts(events_of(tmp_path)) == {"worker_death": 3, "restart": 2}
@@ -198,8 +197,8 @@ def test_a_worker_that_never_gets_to_greet_ends_the_experiment(tmp_path, monkeyp
 def test_one_fault_in_every_replicate_ends_the_experiment_and_what_is_left_can_be_resumed(tmp_path, monkeypatch):
     monkeypatch.setenv(FAULT_VARIABLE, ",".join(f"raise:b/{replicate}:1" for replicate in range(6)))
     with pytest.raises(WorkerFailed, match="the planted error") as caught:
-        run(tmp_path, fake_plans.plan(replicates=6))
-    assert "no replicate was complete before several were given up for the same reason" in str(caught.value)
+        run(tmp_path, fake_plans.plan(seeds=6))
+    assert "no seed was complete before several were given up for the same reason" in str(caught.value)
     assert str(caught.value).splitlines()[-1] == f"to go on: esper-ab resume {tmp_path}"
     found = states(events_of(tmp_path))
     assert [found[f"a/{replicate}"] for replicate in range(6)] == ["lost"] * 3 + ["planned"] * 3
@@ -217,7 +216,7 @@ def test_a_fault_that_comes_after_a_complete_replicate_ends_nothing(tmp_path, mo
 
 def test_deaths_are_told_on_stderr_with_the_end_of_the_log(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv(FAULT_VARIABLE, "raise:b/0:2:1")
-    run(tmp_path, fake_plans.plan(), Warnings(ledger=True))
+    run(tmp_path, fake_plans.plan(), Warnings(incidents=True))
     told = capsys.readouterr().err
     assert "warning: worker w01/1 on cpu:1 reported an error: RuntimeError: the planted error" in told
     assert f"the end of {tmp_path / 'logs' / 'w01.log'}:" in told

@@ -14,7 +14,7 @@ import time
 import pytest
 from support import fake_plans
 from support.being_killed import alive, killed_at, workers_when_recorded
-from support.conducted import conclusions, counts, ledger, of, records, resume, run, states, taken_up
+from support.conducted import conclusions, counts, incidents, of, records, resume, run, states, taken_up
 from support.fake_worker import FAULT_VARIABLE
 from support.in_process import esper_ab
 from support.journals import planted_effect, write
@@ -25,7 +25,7 @@ from esper_ab.journal.events import (
     EpisodeRecorded,
     ExperimentContinued,
     ExperimentEnded,
-    Ledger,
+    Incident,
     LookTaken,
     MilestoneReleased,
     PlanExtended,
@@ -52,7 +52,7 @@ def first(events, kind, condition=lambda event: True):
 
 
 @pytest.mark.parametrize("settings", [
-    {"replicates": 2},
+    {"seeds": 2},
     {"sync": "independent"},
     {"cores": 1, "placement": "alternate", "groups": ("a", "b", "c")},
     pytest.param({"cores": 1, "placement": "sequence"}, marks=pytest.mark.slow),
@@ -68,7 +68,7 @@ def test_a_journal_cut_after_any_line_is_resumed_to_the_same_records(tmp_path, s
         assert len(of(RunStarted, events)) == len(of(RunStarted, whole))
         assert isinstance(events[-1], ExperimentEnded)
         assert events[-1].status == "finished"
-        assert not ledger(events, "inexact_resume", "worker_death")
+        assert not incidents(events, "inexact_resume", "worker_death")
 
 
 def test_a_journal_torn_within_a_line_is_resumed(tmp_path):
@@ -91,10 +91,10 @@ def press_ctrl_c_at(milestone):
 
 
 def test_after_ctrl_c_nothing_is_run_again(tmp_path):
-    whole = run(tmp_path / "whole", fake_plans.plan(episodes=40, replicates=2))
+    whole = run(tmp_path / "whole", fake_plans.plan(episodes=40, seeds=2))
     stopped = tmp_path / "stopped"
     with pytest.raises(Interrupted):
-        run(stopped, fake_plans.plan(episodes=40, replicates=2), press_ctrl_c_at(8))
+        run(stopped, fake_plans.plan(episodes=40, seeds=2), press_ctrl_c_at(8))
     with pytest.raises(Interrupted) as caught:
         resume(stopped, press_ctrl_c_at(20))
     assert str(caught.value).splitlines()[-1] == f"to go on: esper-ab resume {stopped}"
@@ -131,7 +131,7 @@ def test_a_damaged_checkpoint_is_told_and_what_is_done_again_has_to_be_the_same(
     events = resume(experiment_dir)
     assert records(events) == records(whole)
     assert taken_up(events)["b/0"] == [0, milestone - 1]
-    (told,) = ledger(events, "damaged_checkpoint")
+    (told,) = incidents(events, "damaged_checkpoint")
     assert (told.run_name, f"checkpoints/b/0/{milestone}.pt" in told.detail) == ("b/0", True)
     assert counts(events) == {"interrupted": 1, "damaged_checkpoint": 1}
 
@@ -141,7 +141,7 @@ def test_what_is_done_again_with_another_result_is_an_alarm_and_the_first_stays(
     milestone = damage(experiment_dir, "b/0")
     monkeypatch.setenv(FAULT_VARIABLE, f"other:b/0:{milestone}")
     events = resume(experiment_dir)
-    (alarm,) = ledger(events, "inexact_resume")
+    (alarm,) = incidents(events, "inexact_resume")
     assert (alarm.run_name, alarm.episode) == ("b/0", milestone - 1)
     assert alarm.detail == f"milestone {milestone} was done again after a restart and had another result"
     assert records(events) == records(whole)
@@ -157,7 +157,7 @@ def test_a_death_after_a_resume_is_mended_as_before(stopped, monkeypatch):
 
 
 def test_a_look_that_was_due_when_the_coordinator_died_is_taken_before_anything_starts(tmp_path):
-    whole = run(tmp_path / "whole", fake_plans.plan(groups=("a", "b"), replicates=10, looks=(6, 10), **UNPAIRED))
+    whole = run(tmp_path / "whole", fake_plans.plan(groups=("a", "b"), seeds=10, looks=(6, 10), **UNPAIRED))
     look = first(whole, LookTaken)
     for keep in range(look - 2, len(whole)):
         events = resume(cut(tmp_path / "whole", tmp_path / str(keep), keep))
@@ -167,7 +167,7 @@ def test_a_look_that_was_due_when_the_coordinator_died_is_taken_before_anything_
 
 
 def test_an_open_ended_plan_that_died_between_look_and_extension_is_extended(tmp_path):
-    settings = {"groups": ("a1", "a2"), "replicates": 2, "open_ended": True, "rng_seed": 3} | UNPAIRED
+    settings = {"groups": ("a1", "a2"), "seeds": 2, "open_ended": True, "rng_seed": 3} | UNPAIRED
     settings["margin"] = 30.0
     whole = run(tmp_path / "whole", fake_plans.plan(**settings))
     extended = first(whole, PlanExtended)
@@ -181,12 +181,12 @@ def test_an_open_ended_plan_that_died_between_look_and_extension_is_extended(tmp
 
 def test_a_replicate_that_was_half_given_up_is_given_up(tmp_path, monkeypatch):
     monkeypatch.setenv(FAULT_VARIABLE, "raise:b/0:1")
-    whole = run(tmp_path / "whole", fake_plans.plan(replicates=2))
-    dropped = first(whole, Ledger, lambda entry: entry.category == "dropped_pair")
+    whole = run(tmp_path / "whole", fake_plans.plan(seeds=2))
+    dropped = first(whole, Incident, lambda entry: entry.category == "dropped_pair")
     monkeypatch.setenv(FAULT_VARIABLE, "")
     events = resume(cut(tmp_path / "whole", tmp_path / "cut", dropped + 1))
     assert states(events) == states(whole)
-    assert [entry.run_name for entry in ledger(events, "dropped_pair", "cancelled")] == ["b/0", "a/0"]
+    assert [entry.run_name for entry in incidents(events, "dropped_pair", "cancelled")] == ["b/0", "a/0"]
     assert records(events) == records(whole)
 
 
@@ -204,7 +204,7 @@ def test_what_cannot_be_resumed_says_why_and_stays_as_it_is(tmp_path, monkeypatc
     with pytest.raises(Exception, match="nothing to compare") as caught:
         run(tmp_path / "lost", fake_plans.plan())
     assert "esper-ab resume" not in str(caught.value)
-    with pytest.raises(UsageError, match="every replicate was given up"):
+    with pytest.raises(UsageError, match="every seed was given up"):
         resume(tmp_path / "lost")
 
 
@@ -266,7 +266,7 @@ def test_real_training_that_lost_a_worker_and_its_coordinator_ends_as_if_nothing
     def launch(name):
         return [
             sys.executable, "-m", "esper_ab.launch", "--task", "synthetic", "--groups", "shaped,simplified",
-            "--episodes", "6", "--steps", "6", "--n-envs", "2", "--replicates", "1", "--eval-hosts", "2",
+            "--episodes", "6", "--steps", "6", "--n-envs", "2", "--seeds", "1", "--eval-episodes", "2",
             "--devices", "cpu:0,cpu:1", "--quiet", "--json", "--out", str(tmp_path), "--name", name,
         ]  # fmt: skip
 
@@ -287,8 +287,8 @@ def test_real_training_that_lost_a_worker_and_its_coordinator_ends_as_if_nothing
     verdicts = [json.loads((tmp_path / name / "verdict.json").read_text()) for name in ("whole", "run")]
     said = [[(one["verdict"], one["sentence"]) for one in verdict["comparisons"]] for verdict in verdicts]
     assert said[0] == said[1]  # the findings about how it went differ, as they should
-    assert {"worker_death", "restart"} <= {entry.category for entry in again.ledger}
-    assert not [entry for entry in again.ledger if entry.category == "inexact_resume"]
+    assert {"worker_death", "restart"} <= {entry.category for entry in again.incidents}
+    assert not [entry for entry in again.incidents if entry.category == "inexact_resume"]
 
 
 def test_what_is_left_is_not_trained_by_another_kernel(tmp_path):

@@ -13,11 +13,11 @@ import msgspec
 import pytest
 from support.in_process import done, esper_ab
 
-from esper_ab import appraise_rewards, load_experiment
-from esper_ab.analysis.appraisal import findings_of
-from esper_ab.contracts.appraisal import Appraisal
+from esper_ab import audit_rewards, load_experiment
+from esper_ab.analysis.reward_audit import findings_of
 from esper_ab.contracts.errors import UsageError
-from esper_ab.execution.appraisal import load_appraisal
+from esper_ab.contracts.reward_audit import RewardAudit
+from esper_ab.execution.reward_audit import load_reward_audit
 from esper_ab.journal.load import load
 from esper_ab.report.build import build_report
 
@@ -55,11 +55,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def made(folder: Path) -> tuple[str, Appraisal]:
-    """What is printed, and the file, of an appraisal of three rewards."""
+def made(folder: Path) -> tuple[str, RewardAudit]:
+    """What is printed, and the file, of a reward audit of three rewards."""
     rewards = ("mine.py:gain", "mine.py:nothing", "sparse")
     text = done("rewards", *rewards, *TINY, "--search", "3", "--out", "first", folder=folder)
-    return text, load_appraisal(folder / "first")
+    return text, load_reward_audit(folder / "first")
 
 
 def refused(folder: Path, *args: str) -> str:
@@ -70,9 +70,9 @@ def refused(folder: Path, *args: str) -> str:
     return str(json.loads(ended.stdout)["error"])
 
 
-def test_every_reward_scores_the_same_plays(made: tuple[str, Appraisal]) -> None:
-    _, appraisal = made
-    answer = appraisal.answer
+def test_every_reward_scores_the_same_plays(made: tuple[str, RewardAudit]) -> None:
+    _, reward_audit = made
+    answer = reward_audit.answer
     assert [one.kind for one in answer.behaviours].count("random") == 4
     assert [scored.reward.name for scored in answer.scored] == ["mine.py:gain", "mine.py:nothing", "sparse"]
     for scored in answer.scored:
@@ -87,35 +87,35 @@ def test_every_reward_scores_the_same_plays(made: tuple[str, Appraisal]) -> None
     assert not any(value for hosts in nothing.returns for value in hosts)
 
 
-def test_the_text_has_every_table_and_where_the_files_are(made: tuple[str, Appraisal], folder: Path) -> None:
-    text, appraisal = made
+def test_the_text_has_every_table_and_where_the_files_are(made: tuple[str, RewardAudit], folder: Path) -> None:
+    text, reward_audit = made
     for title in (
         "What it costs to choose by each reward", "What a short search for the reward finds", "Reference behaviours",
         "Scale, and when in the episode it pays",
     ):  # fmt: skip
         assert title in text
-    assert "first/appraisal.json" in text
-    page = (folder / "first" / "appraisal.html").read_text()
+    assert "first/reward_audit.json" in text
+    page = (folder / "first" / "reward_audit.html").read_text()
     assert page.count("<svg") == 3
-    assert appraisal.digest in page
+    assert reward_audit.digest in page
 
 
-def test_two_calls_write_equal_files(made: tuple[str, Appraisal], folder: Path) -> None:
+def test_two_calls_write_equal_files(made: tuple[str, RewardAudit], folder: Path) -> None:
     done("rewards", "mine.py:gain", "mine.py:nothing", "sparse", *TINY, "--search", "3", "--out", "again",
          folder=folder)  # fmt: skip
-    for name in ("appraisal.json", "appraisal.html"):
+    for name in ("reward_audit.json", "reward_audit.html"):
         assert (folder / "again" / name).read_bytes() == (folder / "first" / name).read_bytes()
 
 
-def test_other_rewards_change_no_play_and_the_digest(made: tuple[str, Appraisal], folder: Path) -> None:
+def test_other_rewards_change_no_play_and_the_digest(made: tuple[str, RewardAudit], folder: Path) -> None:
     shown = json.loads(done("rewards", "simplified", *TINY, "--search", "0", "--json", folder=folder))
-    other = msgspec.convert(shown, Appraisal)
+    other = msgspec.convert(shown, RewardAudit)
     assert other.answer.behaviours == made[1].answer.behaviours
     assert other.digest != made[1].digest
-    assert (folder / "appraisals" / f"synthetic-{other.digest[:12]}" / "appraisal.json").exists()
+    assert (folder / "reward-audits" / f"synthetic-{other.digest[:12]}" / "reward_audit.json").exists()
 
 
-def test_a_constant_scales_what_it_should(made: tuple[str, Appraisal], folder: Path) -> None:
+def test_a_constant_scales_what_it_should(made: tuple[str, RewardAudit], folder: Path) -> None:
     text = done("rewards", "sparse", *TINY, "--search", "0", "--set", "reward.sparse_reward_scale=2", "--json",
                 folder=folder)  # fmt: skip
     (doubled,) = json.loads(text)["answer"]["scored"]
@@ -148,43 +148,47 @@ def test_what_cannot_be_done_is_one_line_and_status_2(folder: Path, args: tuple[
 
 def test_slots_are_those_asked_for(folder: Path) -> None:
     text = done("rewards", "sparse", *TINY, "--search", "0", "--slots", "late", "--json", folder=folder)
-    answer = msgspec.convert(json.loads(text), Appraisal).answer
+    answer = msgspec.convert(json.loads(text), RewardAudit).answer
     assert answer.slots == ("late",)
     assert {entry.split(":")[2] for one in answer.behaviours for entry in one.schedule} == {"late"}
 
 
-def test_from_python_it_is_the_same_appraisal(made: tuple[str, Appraisal], folder: Path, monkeypatch) -> None:
+def test_from_python_it_is_the_same_reward_audit(made: tuple[str, RewardAudit], folder: Path, monkeypatch) -> None:
     monkeypatch.chdir(folder)
     asked = {"task": "synthetic", "schedules": 4, "hosts": 1, "steps": 6, "searched": 3}
-    found = appraise_rewards("mine.py:gain", "mine.py:nothing", "sparse", output_dir="python", **asked)
-    assert found.appraisal == made[1]
-    assert (folder / "python" / "appraisal.html").read_bytes() == (folder / "first" / "appraisal.html").read_bytes()
+    found = audit_rewards("mine.py:gain", "mine.py:nothing", "sparse", output_dir="python", **asked)
+    assert found.reward_audit == made[1]
+    assert (folder / "python" / "reward_audit.html").read_bytes() == (
+        folder / "first" / "reward_audit.html"
+    ).read_bytes()
     with pytest.raises(UsageError, match="no argument 'schedule'; did you mean schedules"):
-        appraise_rewards("sparse", schedule=4)
+        audit_rewards("sparse", schedule=4)
 
 
-# --- an experiment that includes an appraisal ---
+# --- an experiment that includes a reward audit ---
 
 LAUNCH = (
-    "launch", "--task", "synthetic", "--replicates", "1", "--episodes", "1", "--steps", "6", "--n-envs", "2",
+    "launch", "--task", "synthetic", "--seeds", "1", "--episodes", "1", "--steps", "6", "--n-envs", "2",
     "--placement", "sequence", "--devices", "cpu:0", "--quiet", "--launcher", "inline",
 )  # fmt: skip
 
 
-def test_an_experiment_journals_it_and_its_report_shows_its_rewards(made: tuple[str, Appraisal], folder: Path) -> None:
+def test_an_experiment_journals_it_and_its_report_shows_its_rewards(
+    made: tuple[str, RewardAudit], folder: Path
+) -> None:
     """Launched in a process of its own, because the user's reward refuses this one."""
-    shutil.copy(folder / "first" / "appraisal.json", folder / "gone.json")
-    asked = ("--groups", "sparse,mine=mine.py:gain,shaped", "--appraisal", "gone.json", "--name", "one")
+    shutil.copy(folder / "first" / "reward_audit.json", folder / "gone.json")
+    asked = ("--groups", "sparse,mine=mine.py:gain,shaped", "--reward-audit", "gone.json", "--name", "one")
     command = [sys.executable, "-m", "esper_ab.commands.cli", *LAUNCH, *asked]
     ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=280)
     assert ended.returncode == 0, ended.stderr
     (folder / "gone.json").unlink()  # the report is a function of the journal
     experiment_dir = folder / "experiments" / "one"
-    kept = load(experiment_dir).history.plan.appraisal
+    kept = load(experiment_dir).history.plan.reward_audit
     assert kept is not None
     assert kept.digest == made[1].digest
     assert [scored.reward.name for scored in kept.answer.scored] == ["sparse", "mine.py:gain"]
-    assert "The appraisal of rewards has none for shaped." in ended.stdout
+    assert "The reward audit has none for shaped." in ended.stdout
     first = {name: (experiment_dir / name).read_bytes() for name in ("summary.txt", "report.html")}
     build_report(experiment_dir)
     assert {name: (experiment_dir / name).read_bytes() for name in first} == first
@@ -192,19 +196,20 @@ def test_an_experiment_journals_it_and_its_report_shows_its_rewards(made: tuple[
     assert b"Best of n: what the favourite of each reward is worth" in first["report.html"]
     curve = findings_of(made[1]).rewards[2].curve
     assert f"{curve[-1]:.1f}".encode() in first["summary.txt"]
-    told = json.loads((experiment_dir / "verdict.json").read_bytes())["appraisal"]
+    told = json.loads((experiment_dir / "verdict.json").read_bytes())["reward_audit"]
     assert told["digest"] == made[1].digest
     assert [one["reward"] for one in told["rewards"]] == ["sparse", "mine.py:gain"]
     assert told["rewards"][0]["best_of"]["4"] == pytest.approx(float(curve[-1]))
-    loaded = load_experiment(experiment_dir).appraisal
+    loaded = load_experiment(experiment_dir).reward_audit
     assert loaded is not None
     assert [one.name for one in loaded.rewards] == ["sparse", "mine.py:gain"]
 
 
 @pytest.mark.parametrize(
-    ("file", "words"), [("nowhere.json", "`esper-ab rewards` writes one"), ("mine.py", "no appraisal of this version")]
+    ("file", "words"),
+    [("nowhere.json", "`esper-ab rewards` writes one"), ("mine.py", "no reward audit of this version")],
 )
-def test_what_is_no_appraisal_is_refused_before_anything_else(folder: Path, file: str, words: str) -> None:
-    ended = esper_ab(*LAUNCH, "--groups", "sparse,wait", "--appraisal", file, folder=folder)
+def test_what_is_no_reward_audit_is_refused_before_anything_else(folder: Path, file: str, words: str) -> None:
+    ended = esper_ab(*LAUNCH, "--groups", "sparse,wait", "--reward-audit", file, folder=folder)
     assert ended.returncode == 2
     assert words in ended.stderr

@@ -63,7 +63,7 @@ def test_a_run_that_fails_is_taken_up_again_to_the_same_records(tmp_path: Path) 
     failing = run_ab_test(fragile(tmp_path, 2, 1), tmp_path / "failing")  # two deaths, two retries
     assert all(run.success for results in (calm, failing) for runs in results.values() for run in runs)
     assert digests(failing.path) == digests(calm.path)
-    assert [entry.category for entry in load(failing.path).history.ledger].count("restart") == 2
+    assert [entry.category for entry in load(failing.path).history.incidents].count("restart") == 2
 
 
 def test_without_retries_the_replicate_is_given_up_and_said_to_be(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_without_retries_the_replicate_is_given_up_and_said_to_be(tmp_path: Path
     cancelled = "With them 1 of steady was cancelled or left without a partner."
     assert f"! No run of steady and 1 run of fragile was lost. {cancelled}" in results.verdict.splitlines()
     assert "No run of steady and 1 run of fragile was lost" in (results.path / "summary.txt").read_text()
-    assert (failed.policy, failed.metrics["endpoint"]) == (None, None)
+    assert (failed.policy, failed.metrics["outcome"]) == (None, None)
 
 
 def test_when_everything_fails_there_are_results_that_say_so(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_when_everything_fails_there_are_results_that_say_so(tmp_path: Path) -> 
     said, given_up, see = results.error.split("; ")  # one line, and nothing is left to resume
     assert said.startswith("worker w")
     assert "RuntimeError: the planted failure (fragile.py, line 13), in warm-up of run fragile/" in said
-    assert given_up == "every replicate was given up, as every attempt would end alike: correct it and launch anew"
+    assert given_up == "every seed was given up, as every attempt would end alike: correct it and launch anew"
     *words, experiment_dir, name = shlex.split(see.removeprefix("see `").removesuffix("`"))
     assert (words, experiment_dir) == (["esper-ab", "logs"], str(results.path))
     assert name in sources(results.path, load(results.path).history)
@@ -110,12 +110,12 @@ def test_results_are_by_variant_with_what_is_known_of_each_run(results) -> None:
     run = results["b"][1]
     assert (run.variant, run.replicate, run.success, run.error) == ("b", 1, True, "")
     assert run["metrics"] is run.metrics
-    assert 0.0 <= run.metrics["endpoint"] <= 100.0
+    assert 0.0 <= run.metrics["outcome"] <= 100.0
     assert isinstance(run.metrics["reward.sparse"], float)
     assert run.duration_s > 0.0
     assert run.policy.is_file()
     assert (run.directory / "config.toml").is_file()
-    with pytest.raises(KeyError, match="a run has variant, replicate, success"):
+    with pytest.raises(KeyError, match="a run has variant, seed, success"):
         run["sucess"]
 
 

@@ -29,7 +29,7 @@ print("not the command's output")
 TOML = """
 groups = ["shaped", "wait"]
 task = "synthetic"
-replicates = 2
+seeds = 2
 episodes = 1
 steps = 3
 n_envs = 2
@@ -72,7 +72,7 @@ def test_a_file_is_run_and_every_record_can_be_told(folder: Path) -> None:
 def test_when_too_much_fails_the_report_and_the_reasons_come_before_the_error(folder: Path) -> None:
     done = run(folder, "broken.py", "--no-retry")
     assert done.returncode == 4
-    assert done.stdout.startswith("Which one?\n  a: the usual\nx: 2 groups x 2 replicates")
+    assert done.stdout.startswith("Which one?\n  a: the usual\nx: 2 groups x 2 seeds")
     assert "report: experiments/x/report.html" in done.stdout
     assert "Nothing can be said of a and b: no pair is complete." in done.stdout
     summary = " ".join((folder / "experiments" / "x" / "summary.txt").read_text().split())
@@ -81,7 +81,7 @@ def test_when_too_much_fails_the_report_and_the_reasons_come_before_the_error(fo
     assert "launch --config" in summary
     assert "resume" not in done.stdout + done.stderr + summary  # its copy of the reward would fail again
     assert "RuntimeError: the planted failure (reward.py, line 4), in warm-up of run b/0" in done.stdout
-    assert "every replicate was given up, as every attempt would end alike: correct it and launch anew" in done.stderr
+    assert "every seed was given up, as every attempt would end alike: correct it and launch anew" in done.stderr
 
 
 def test_a_reward_beside_the_file_is_found_from_anywhere_by_worker_processes_too(folder: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_reward_beside_the_file_is_found_from_anywhere_by_worker_processes_too
 def test_a_dry_run_makes_nothing_and_what_a_file_prints_is_not_the_plan(folder: Path, file: str) -> None:
     done = run(folder, file, "--dry-run", "--max-parallel", "2")
     assert done.returncode == 0, done.stderr
-    assert "2 groups x 2 replicates" in done.stdout
+    assert "2 groups x 2 seeds" in done.stdout
     assert ("not the command's output" in done.stderr) == (file == "x.py")
     assert "not the command's output" not in done.stdout
     assert not (folder / "experiments").exists()

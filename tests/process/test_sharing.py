@@ -15,7 +15,7 @@ import sys
 import pytest
 from support import fake_plans
 from support.being_killed import killed_at, workers_when_recorded
-from support.conducted import counts, events_of, ledger, of, records, resume, run, states
+from support.conducted import counts, events_of, incidents, of, records, resume, run, states
 from support.fake_worker import FAULT_VARIABLE, moments
 
 from esper_ab.contracts.records import Moments
@@ -38,7 +38,7 @@ def released(events):
 
 
 def test_every_release_after_an_episode_carries_what_all_learners_have_observed(tmp_path):
-    plan = fake_plans.plan(cores=3, groups=("a", "b", "c"), replicates=2, **SHARED)
+    plan = fake_plans.plan(cores=3, groups=("a", "b", "c"), seeds=2, **SHARED)
     found = released(run(tmp_path / "run", plan))
     for block in plan.blocks:
         assert found[block.replicate, 0] is None
@@ -73,7 +73,7 @@ def test_another_group_changes_the_records_of_the_first_which_is_the_coupling(tm
 
 
 @pytest.mark.parametrize("settings", [
-    pytest.param({"replicates": 2}, marks=pytest.mark.slow), {"cores": 1, "placement": "alternate"},
+    pytest.param({"seeds": 2}, marks=pytest.mark.slow), {"cores": 1, "placement": "alternate"},
 ], ids=str)  # fmt: skip
 def test_a_journal_cut_after_any_line_is_resumed_to_the_same_records_and_releases(tmp_path, settings):
     whole = run(tmp_path / "whole", fake_plans.plan(**settings, **SHARED))
@@ -85,7 +85,7 @@ def test_a_journal_cut_after_any_line_is_resumed_to_the_same_records_and_release
         events = resume(copy)
         assert records(events) == records(whole)
         assert released(events) == released(whole)
-        assert not ledger(events, "inexact_resume", "worker_death")
+        assert not incidents(events, "inexact_resume", "worker_death")
 
 
 @pytest.mark.parametrize("faults", [
@@ -113,17 +113,17 @@ def test_a_run_set_back_by_a_damaged_checkpoint_gets_the_old_release_again(tmp_p
     assert counts(again)["damaged_checkpoint"] > 0
     assert records(again) == records(whole)
     assert released(again) == released(whole)
-    assert not ledger(again, "inexact_resume")
+    assert not incidents(again, "inexact_resume")
 
 
 def test_a_lost_replicate_and_a_group_that_left_do_not_stop_the_others(tmp_path, monkeypatch):
     monkeypatch.setenv(FAULT_VARIABLE, "raise:b/0:1")
-    lost = run(tmp_path / "lost", fake_plans.plan(replicates=2, **SHARED))
+    lost = run(tmp_path / "lost", fake_plans.plan(seeds=2, **SHARED))
     assert states(lost) == {"a/0": "lost", "b/0": "lost", "a/1": "finished", "b/1": "finished"}
     monkeypatch.delenv(FAULT_VARIABLE)
     # With noise of their own, a1 and a2 are an A/A that goes on, and z is decided at the first look.
     plan = fake_plans.plan(
-        cores=3, groups=("a1", "a2", "z"), replicates=10, looks=(6, 10), episodes=1, margin=0.001, unpaired=True,
+        cores=3, groups=("a1", "a2", "z"), seeds=10, looks=(6, 10), episodes=1, margin=0.001, unpaired=True,
         **SHARED,
     )
     events = run(tmp_path / "left", plan)
@@ -150,8 +150,8 @@ def test_real_training_with_a_shared_normaliser_survives_the_death_of_a_worker_a
     def command(name):
         return [
             sys.executable, "-m", "esper_ab.launch", "--task", "synthetic", "--groups", "shaped,simplified",
-            "--share-observation-norm", "--episodes", "5", "--steps", "5", "--n-envs", "2", "--replicates", "1",
-            "--eval-hosts", "2", "--devices", "cpu:0", "--placement", "share", "--quiet", "--json", "--out",
+            "--share-observation-norm", "--episodes", "5", "--steps", "5", "--n-envs", "2", "--seeds", "1",
+            "--eval-episodes", "2", "--devices", "cpu:0", "--placement", "share", "--quiet", "--json", "--out",
             str(tmp_path), "--name", name,
         ]  # fmt: skip
 

@@ -13,7 +13,7 @@ from support.standstill import stood_still
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.journal.fold import fold
 
-PLAN = fake_plans.plan(3, ("a", "b", "c"), replicates=60, episodes=3)
+PLAN = fake_plans.plan(3, ("a", "b", "c"), seeds=60, episodes=3)
 COORDINATOR = """
 import sys
 from pathlib import Path

@@ -12,7 +12,7 @@ from esper_ab.control.rules import waves
 from esper_ab.journal.fold import fold
 from esper_ab.launchers.local import LocalLauncher
 
-PLAN = fake_plans.plan(7, ("a", "b"), replicates=5, episodes=2)
+PLAN = fake_plans.plan(7, ("a", "b"), seeds=5, episodes=2)
 
 
 @pytest.mark.parametrize("transport", ["ipc", "tcp"])

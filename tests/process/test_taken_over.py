@@ -9,7 +9,7 @@ from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.load import load
 
 FLAGS = ("--task", "synthetic", "--groups", "wait,random", "--episodes", "1", "--steps", "2",
-         "--replicates", "1", "--eval-hosts", "1", "--devices", "cpu:0,cpu:1", "--launcher", "inline", "--quiet",
+         "--seeds", "1", "--eval-episodes", "1", "--devices", "cpu:0,cpu:1", "--launcher", "inline", "--quiet",
          "--name", "lab")  # fmt: skip
 
 

@@ -31,7 +31,7 @@ def digests(history: History, group: str) -> list[list[str]]:
 
 def test_a_python_trainer_comes_to_a_verdict_in_its_own_words(tmp_path: Path) -> None:
     history = launched(
-        tmp_path, "own", "--trainer", trainers.python_file(tmp_path), "--outcome", "score", "--replicates", "6",
+        tmp_path, "own", "--trainer", trainers.python_file(tmp_path), "--outcome", "score", "--seeds", "6",
         "--group", "slow:trainer.lr=0.1", "--group", "fast:trainer.lr=0.2", "--episodes", "2",
     )  # fmt: skip
     text = (tmp_path / "runs/own/summary.txt").read_text()
@@ -44,7 +44,7 @@ def test_a_python_trainer_comes_to_a_verdict_in_its_own_words(tmp_path: Path) ->
 
 def test_equal_settings_give_equal_records_and_another_group_changes_none(tmp_path: Path) -> None:
     path = trainers.python_file(tmp_path)
-    common = ("--trainer", path, "--outcome", "score", "--replicates", "1", "--set", "trainer.lr=0.3")
+    common = ("--trainer", path, "--outcome", "score", "--seeds", "1", "--set", "trainer.lr=0.3")
     two = launched(tmp_path, "two", *common, "--groups", "a,b")
     three = launched(tmp_path, "three", *common, "--groups", "renamed,b,c", "--group", "c:trainer.lr=0.9",
                      "--placement", "share")  # fmt: skip
@@ -59,10 +59,10 @@ def test_a_command_comes_to_its_outcomes_and_its_log(tmp_path: Path, monkeypatch
     command = trainers.command(tmp_path)
     monkeypatch.chdir(tmp_path)
     history = launched(
-        tmp_path, "command", "--trainer", command, "--outcome", "json:r.json:return", "--replicates", "2",
+        tmp_path, "command", "--trainer", command, "--outcome", "json:r.json:return", "--seeds", "2",
         "--group", "slow:trainer.lr=1", "--group", "fast:trainer.lr=2",
     )  # fmt: skip
-    found = {name: run.endpoint for name, run in outcomes(history).items()}
+    found = {name: run.outcome for name, run in outcomes(history).items()}
     differences = [found[f"fast/{replicate}"] - found[f"slow/{replicate}"] for replicate in range(2)]
     assert differences == pytest.approx([1.0, 1.0])  # the seeds are the same, and only they are drawn from
     log = (tmp_path / "runs/command/logs/slow-0.log").read_text()
@@ -92,7 +92,7 @@ def test_a_trainer_that_exits_in_training_is_an_error_that_is_told_in_full_once(
     path.write_text(text.replace("run.alive(1)", "run.alive(1)\n        if point == 2: raise SystemExit(0)"))
     ended = esper_ab(
         "launch", "--out", tmp_path / "runs", "--name", "exits", "--launcher", "inline", "--margin", "1", "--groups",
-        "a,b", "--outcome-better", "higher", "--outcome", "score", "--trainer", path, "--replicates", "1", "--episodes",
+        "a,b", "--outcome-better", "higher", "--outcome", "score", "--trainer", path, "--seeds", "1", "--episodes",
         "3",
     )  # fmt: skip
     assert ended.returncode == WorkerFailed.exit_code
@@ -134,11 +134,11 @@ def test_a_worker_that_is_killed_changes_no_record(tmp_path: Path) -> None:
     """The trainer of one run kills its own process, once; a run in the rehearsal has another folder."""
     path, died = tmp_path / "killed.py", tmp_path / "died"
     path.write_text(KILLED)
-    arguments = ("--trainer", str(path), "--groups", "a,b", "--replicates", "1", "--set", f"trainer.died={died}")
+    arguments = ("--trainer", str(path), "--groups", "a,b", "--seeds", "1", "--set", f"trainer.died={died}")
     killed = launched(tmp_path, "killed", *arguments, launcher="local")
     assert died.exists()
     calm = launched(tmp_path, "calm", *arguments)
-    found = [entry.category for entry in killed.ledger]
+    found = [entry.category for entry in killed.incidents]
     assert "restart" in found
     assert "inexact_resume" not in found
     assert [digests(killed, group) for group in "ab"] == [digests(calm, group) for group in "ab"]
@@ -151,7 +151,7 @@ def test_a_trainer_is_calibrated_by_its_settings(tmp_path: Path) -> None:
               tmp_path / "runs", "--name", "x", "--quiet", "--launcher", "inline", "--runs", "4")  # fmt: skip
     refused = esper_ab(*common, "--mode", "shaped")
     assert refused.returncode == UsageError.exit_code
-    assert "--mode shaped: of a trainer the condition is its settings" in refused.stderr
+    assert "--mode shaped: of a trainer the group is its settings" in refused.stderr
     done(*common, "--episodes", "2", "--set", "trainer.lr=0.2")
     found = load_calibration(tmp_path / "runs" / "x")
     assert (found.margin_named, found.spread.runs, found.deterministic) == (False, 4, True)

@@ -16,7 +16,7 @@ from support.journals import Shape, Synthetic, planted_effect, write
 PATIENCE_S = 120.0
 UNDECIDED = Synthetic(groups={"a": Shape(), "b": Shape(accuracy=70.5, mode="simplified")}, replicates=2, episodes=2)
 COMMANDS = {"resume": planted_effect()[:40], "extend": UNDECIDED.events()}
-MORE = {"resume": (), "extend": ("--replicates", "4")}
+MORE = {"resume": (), "extend": ("--seeds", "4")}
 
 
 def listens(pid: int) -> bool:

@@ -37,7 +37,7 @@ def test_numbers_are_judged_and_experiments_are_read(tmp_path: Path) -> None:
     (tmp_path / "results.csv").write_text(csv_text(rows(*drawn(6, 5.0))))
     calls = (
         ("compare", "--csv", "results.csv", "--margin", "1"), ("judge", "plan.json", "results.csv"),
-        ("design", "--groups", "a,b", "--replicates", "6", "--margin", "1", "--out", "made.json"),
+        ("design", "--groups", "a,b", "--seeds", "6", "--margin", "1", "--out", "made.json"),
         ("power", "--experiment", "done"), ("report", "done"), ("status", "done"), ("list", "."),
         ("gc", "done"), ("stop", "done"),
     )  # fmt: skip

@@ -38,7 +38,7 @@ def assert_nobody_left(experiment_dir, workers=2):
 
 
 def test_one_process_per_lane_from_start_to_end(tmp_path):
-    events = conduct(tmp_path, fake_plans.plan(replicates=2))
+    events = conduct(tmp_path, fake_plans.plan(seeds=2))
     assert events[-1] == ExperimentEnded(status="finished", detail="")
     assert len({*worker_pids(tmp_path), os.getpid()}) == 3
     assert_nobody_left(tmp_path)

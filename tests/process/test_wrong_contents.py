@@ -14,7 +14,7 @@ from support.children import environment
 from support.in_process import esper_ab
 from support.journals import planted_effect, write
 
-from esper_ab.journal.events import AnyEvent, Ledger, RunEvaluated
+from esper_ab.journal.events import AnyEvent, Incident, RunEvaluated
 from esper_ab.journal.file import JOURNAL_NAME
 
 READ_IT = (
@@ -24,7 +24,7 @@ READ_IT = (
 # In the first line, or wherever it stands: what no version writes there.
 WRONG = {
     "a digest that is no number": (rb'"digest":"0{64}"', b'"digest":"' + b"x" * 64 + b'"'),
-    "an endpoint that there is not": (rb'"endpoint":"evaluation","test"', b'"endpoint":"happiness","test"'),
+    "an outcome that there is not": (rb'"outcome_over":"evaluation","test"', b'"outcome_over":"happiness","test"'),
     "a comparison with nobody": (rb'"comparisons":\[\{"a":"\w+"', b'"comparisons":[{"a":"nobody"'),
     "a run of nobody": (rb'"runs":\["[^"]*"', b'"runs":["nobody/0"'),
     "a test that there is not": (rb'"test":"t"', b'"test":"z"'),
@@ -41,7 +41,7 @@ WRONG = {
 
 def events_of_all_kinds() -> list[AnyEvent]:
     *before, end = planted_effect()
-    pathology = Ledger(category="ppo_pathology", run_name="shaped/0", episode=3, detail="entropy collapse")
+    pathology = Incident(category="ppo_pathology", run_name="shaped/0", episode=3, detail="entropy collapse")
     return [*before, pathology, end]
 
 

@@ -59,6 +59,6 @@ def _names(param: click.Parameter) -> list[str]:
 
 
 def test_scripts_that_launch_are_found() -> None:
-    assert {"demo", "exam"} <= {path.name for path in SHELL if _commands(path)}
-    assert {"pieces", "validate_training", "eval_hosts"} <= {path.stem for path in LAUNCHING}
+    assert {"demo", "screening"} <= {path.name for path in SHELL if _commands(path)}
+    assert {"pieces", "validate_training", "eval_episodes"} <= {path.stem for path in LAUNCHING}
     assert "--episodes" in set(_written(SCRIPTS / "learning" / "pieces.py"))

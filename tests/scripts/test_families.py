@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from simulation import families, laws
-from support.elsewhere import endpoints
+from support.elsewhere import outcomes
 
 from esper_ab.external.plan import make_external_plan
 from esper_ab.external.scales import scales_of
@@ -23,12 +23,12 @@ def test_the_simulated_decisions_are_those_of_judge():
     seen = set()
     for index, by_task in enumerate(d):
         rows = [
-            {"group": group, "seed": seed, "task": f"task {task}", "endpoint": value}
+            {"group": group, "seed": seed, "task": f"task {task}", "outcome": value}
             for task, unit in ((0, 1.0), (1, -25.0))
             for seed in range(family.replicates)
             for group, value in (("a", 100.0 + unit * by_task[task, seed]), ("b", 100.0))
         ]
-        for place, one in enumerate(judge(plan, endpoints(rows)).comparisons):
+        for place, one in enumerate(judge(plan, outcomes(rows)).comparisons):
             crossed = bool(simulated.crossed[index, place])
             assert (one.comparison.course.decision == "crossed") == crossed
             assert one.comparison.used == simulated.replicates[index, place]

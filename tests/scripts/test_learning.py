@@ -12,7 +12,7 @@ from learning.plans import SLOTS, random_plan
 from learning.table import curves, differences, falls, markdown, pairs_needed, pieces_of, recorded, rows, state
 
 from esper_ab.contracts.settings import DEFAULT_BLUEPRINTS, ControllerSettings, PolicySettings
-from esper_ab.plan.notes import ENOUGH_HOSTS
+from esper_ab.plan.notes import ENOUGH_EPISODES
 from workers.controllers.schedule import make
 
 
@@ -84,7 +84,7 @@ def test_curves_say_when_a_group_came_to_80_percent(accuracy, words):
 def test_a_run_that_ends_below_its_best_is_named_with_what_its_reward_did(end, told):
     curve = [60.0] * 20 + [85.0] * 34 + [end] * 6
     runs = {("sparse", "60x16"): {4: {"curve": curve, "rewards": [0.5] * 20 + [0.88] * 40}}}
-    line = "- `sparse`, 60 x 16, replicate 4: 85.0 % → 82.5 %; its own reward, per episode: 0.880 → 0.880"
+    line = "- `sparse`, 60 x 16, seed 4: 85.0 % → 82.5 %; its own reward, per episode: 0.880 → 0.880"
     assert falls(runs) == (line if told else "None.")
 
 
@@ -101,7 +101,7 @@ def test_the_hosts_that_plans_call_enough_are_the_fewest_with_which_few_pairs_we
         if not any(other in difference for other in ("untrained", "schedule", "search", "start 0")):
             pairs.setdefault(int(episodes) * int(n_envs), []).append(int(pairs_for_the_margin))
     few = 20
-    assert min(hosts for hosts, needed in pairs.items() if max(needed) <= few) == ENOUGH_HOSTS, pairs
+    assert min(hosts for hosts, needed in pairs.items() if max(needed) <= few) == ENOUGH_EPISODES, pairs
 
 
 def test_differences_are_of_the_replicates_that_both_have():

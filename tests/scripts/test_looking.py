@@ -44,5 +44,5 @@ def test_an_outcome_says_every_comparison_and_every_group():
              "comparisons": [{"sentence": "a is BETTER than b"}, {"sentence": "c is WORSE"}],
              "groups": {"a": {"sampled": accuracy, "greedy": accuracy}, "b": {"sampled": accuracy}}}  # fmt: skip
     text = outcome(found)
-    for part in ("a is BETTER than b\n- c is WORSE", "| `a` | 50.0", "| `a`, greedy", "| `b` |", "7, 3 replicates"):
+    for part in ("a is BETTER than b\n- c is WORSE", "| `a` | 50.0", "| `a`, greedy", "| `b` |", "7, 3 seeds"):
         assert part in text

@@ -21,21 +21,21 @@ EQUAL_LAWS = [law for law in laws.LAWS if law.lanes == "none"]
 
 @pytest.mark.parametrize("rho", RHOS)
 @pytest.mark.parametrize("law", EQUAL_LAWS, ids=lambda law: law.name)
-def test_endpoints_have_the_moments_and_the_correlation_that_are_claimed(law, rho):
-    a, b = laws.endpoints(law, rho, Size(4_000, 10), np.random.default_rng(1)).swapaxes(0, 1).reshape(2, -1)
-    spread = math.hypot(laws.ENDPOINT_SD, laws.DEPTH * math.sqrt(0.15 * 0.85)) if law.collapsing == "all" else 3.52
+def test_outcomes_have_the_moments_and_the_correlation_that_are_claimed(law, rho):
+    a, b = laws.outcomes(law, rho, Size(4_000, 10), np.random.default_rng(1)).swapaxes(0, 1).reshape(2, -1)
+    spread = math.hypot(laws.OUTCOME_SD, laws.DEPTH * math.sqrt(0.15 * 0.85)) if law.collapsing == "all" else 3.52
     level = 69.43 - (0.15 * laws.DEPTH if law.collapsing == "all" else 0.0)
     assert (a.mean(), b.mean()) == pytest.approx((level, level), abs=0.15)
     assert (a.std(), b.std()) == pytest.approx((spread, spread * (2 if law.twice else 1)), rel=0.02)
     assert np.corrcoef(a, b)[0, 1] == pytest.approx(rho, abs=0.02)
     if law.skewed:  # -2 of the run effect, diluted by the noise
-        assert stats.skew(a) == pytest.approx(-2.0 * (laws.RUN_SD / laws.ENDPOINT_SD) ** 3, abs=0.15)
+        assert stats.skew(a) == pytest.approx(-2.0 * (laws.RUN_SD / laws.OUTCOME_SD) ** 3, abs=0.15)
 
 
 @pytest.mark.parametrize("law", laws.EVERY, ids=lambda law: law.name)
-def test_endpoints_have_the_law_of_the_mean_of_the_last_tenth_of_curves(law):
+def test_outcomes_have_the_law_of_the_mean_of_the_last_tenth_of_curves(law):
     rng = np.random.default_rng(2)
-    drawn = laws.endpoints(law, 0.3, Size(4_000, 2), rng)
+    drawn = laws.outcomes(law, 0.3, Size(4_000, 2), rng)
     taken = laws.curves(law, 0.3, Size(4_000, 2), rng, laws.TAIL).mean(axis=-1)
     for group in (0, 1):
         assert stats.ks_2samp(drawn[:, group].ravel(), taken[:, group].ravel()).pvalue > 1e-3
@@ -55,9 +55,9 @@ def test_curves_rise_as_claimed_and_are_autocorrelated():
 
 def test_the_device_gives_two_points_to_whoever_stands_in_position_one():
     law, rng = laws.law_named("device"), np.random.default_rng(4)
-    a, b = laws.endpoints(law, 0.6, Size(20_000, 4), rng).mean(axis=0)
+    a, b = laws.outcomes(law, 0.6, Size(20_000, 4), rng).mean(axis=0)
     assert b - a == pytest.approx([2.0, -2.0, 2.0, -2.0], abs=0.15)
-    a, b = laws.endpoints(laws.FIXED_LANES, 0.6, Size(20_000, 4), rng).mean(axis=0)
+    a, b = laws.outcomes(laws.FIXED_LANES, 0.6, Size(20_000, 4), rng).mean(axis=0)
     assert b - a == pytest.approx([2.0] * 4, abs=0.15)
 
 
@@ -70,7 +70,7 @@ def test_the_simulated_procedure_is_the_package_s(rule):
 
 def test_a_procedure_that_differs_is_noticed():
     rule = rules.Rule("10 pairs", 10)
-    values = laws.endpoints(laws.LAWS[0], 0.0, Size(20, 10), np.random.default_rng(6))
+    values = laws.outcomes(laws.LAWS[0], 0.0, Size(20, 10), np.random.default_rng(6))
     values[:, 0] += 4.0
     agreement.compare(rule, values)
     with pytest.raises(AssertionError, match="by esper_ab"):
@@ -113,10 +113,10 @@ def test_a_piece_of_work_is_the_same_again_and_others_differ():
 
 
 @pytest.mark.parametrize("law", laws.SHAPES, ids=lambda law: law.name)
-def test_endpoints_of_other_shapes_have_about_the_spread_and_no_difference(law):
-    a, b = laws.endpoints(law, 0.6, Size(4_000, 10), np.random.default_rng(9)).swapaxes(0, 1).reshape(2, -1)
+def test_outcomes_of_other_shapes_have_about_the_spread_and_no_difference(law):
+    a, b = laws.outcomes(law, 0.6, Size(4_000, 10), np.random.default_rng(9)).swapaxes(0, 1).reshape(2, -1)
     low, high = {"t3": (0.7, 1.5), "ceiling": (0.6, 0.9)}.get(law.shape, (0.9, 1.1))
-    assert low * laws.ENDPOINT_SD < a.std() < high * laws.ENDPOINT_SD
+    assert low * laws.OUTCOME_SD < a.std() < high * laws.OUTCOME_SD
     assert a.mean() - b.mean() == pytest.approx(0.0, abs=0.15)
     if law.shape == "ties":
         assert np.allclose(a * 3.89, np.round(a * 3.89))

@@ -62,7 +62,7 @@ def test_claims_have_a_direction_and_the_power_of_the_plan(rule) -> None:
 def test_the_section_says_what_there_is_and_what_is_broken() -> None:
     text, broken = script.lines([*launches("same", 10, 0.0), *launches("known", 2, 8.0), *launches("treated", 5, 8.0)])
     assert not broken
-    assert text.startswith("Done: 100 of 400 experiments on one condition (`same`), 50 of 200 with a treatment")
+    assert text.startswith("Done: 100 of 400 experiments on one group (`same`), 50 of 200 with a treatment")
     assert "200 other pairs" in text
     text, broken = script.lines(launches("same", 10, 8.0))
     assert "known" not in text

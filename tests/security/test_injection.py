@@ -23,7 +23,7 @@ from esper_ab.contracts.codec import ProtocolError, decode_from_worker, encode
 from esper_ab.contracts.errors import JournalError, UsageError, WorkerFailed
 from esper_ab.contracts.records import Checkpoint
 from esper_ab.control.rules.validation import Rejected, milestone_of
-from esper_ab.journal.events import ExperimentEnded, Ledger
+from esper_ab.journal.events import ExperimentEnded, Incident
 from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.fold import fold
 from esper_ab.live.on_stderr import Warnings
@@ -43,14 +43,14 @@ BAD_NAMES = ("../up", "a/b", "/abs", ".hidden", "a\nb", "a\x1b[2J", "<b>", "a'--
 
 
 def evil_events():
-    """A journal whose free text is all evil: reward mode, notes, versions, commit, ledger, end."""
+    """A journal whose free text is all evil: reward mode, notes, versions, commit, incidents, end."""
     mode = f"{EVIL}.py:reward"
     shapes = {"a": journals.Shape(accuracy=74.0, mode=mode), "b": journals.Shape(mode="simplified")}
     started, *events = journals.Synthetic(groups=shapes).events()
     plan = msgspec.structs.replace(started.plan, notes=(EVIL,))
     code, machine = {"commit": EVIL, "dirty": "yes"}, {"cpu": EVIL}
     started = msgspec.structs.replace(started, plan=plan, code=code, machine=machine, versions={"torch": EVIL})
-    entry = Ledger(category="worker_death", run_name="a/0", episode=1, detail=EVIL)
+    entry = Incident(category="worker_death", run_name="a/0", episode=1, detail=EVIL)
     return [started, *events[:-1], entry, ExperimentEnded(status="failed", detail=EVIL)]
 
 
@@ -129,7 +129,7 @@ def test_sql_takes_everything_for_a_value(experiment_dir, view):
     assert result.exit_code == 0
     rows = json.loads(result.output)
     assert rows
-    if view == "ledger":
+    if view == "incidents":
         assert EVIL in [row["detail"] for row in rows]
 
 
@@ -141,7 +141,7 @@ def test_commands_show_and_do_not_obey(experiment_dir, command):
     assert acts(result.output) == set()
 
 
-@pytest.mark.parametrize("sql", ["SELECT detail FROM ledger", "SELECT 1 AS \"\x1b[2J\""])
+@pytest.mark.parametrize("sql", ["SELECT detail FROM incidents", "SELECT 1 AS \"\x1b[2J\""])
 def test_answers_are_shown_and_not_obeyed(experiment_dir, sql):
     result = CliRunner().invoke(cli.group, ["query", str(experiment_dir), sql])
     assert acts(result.output) == set()
@@ -174,9 +174,9 @@ def test_the_live_view_shows_and_does_not_obey(events, terminal):
 
 
 def test_warnings_and_errors_show_and_do_not_obey(capsys):
-    told = Warnings(ledger=True)
+    told = Warnings(incidents=True)
     told.observe(EVIL)
-    told.observe(Ledger(category="restart", run_name="a/0", episode=None, detail=EVIL))
+    told.observe(Incident(category="restart", run_name="a/0", episode=None, detail=EVIL))
 
     @click.command()
     def command():

@@ -64,7 +64,7 @@ and `tests/simulated/rates.json` ({seconds / 60:.0f} minutes on one core). Rates
 **Groups of one shape**: any false claim of any comparison, that is a difference that is not there, a wrong sign, or a
 difference of the margin or more called small. The worst of correlations -0.5, 0, 0.5 and 0.9 within pairs, of no
 difference, one group a margin up, and groups 0, 1 and 2 margins up in turn, and of the plans: two groups with 6, 10,
-16, 20 and 30 pairs; all pairs of 3 (6, 10, 20 replicates), 4 (30), 6 and 12 (20); 2 (10), 5 and 11 (20) against a
+16, 20 and 30 pairs; all pairs of 3 (6, 10, 20 seeds), 4 (30), 6 and 12 (20); 2 (10), 5 and 11 (20) against a
 control; anytime with 2 and 3 groups. 5,000 to 30,000 experiments a cell, and five times as many, anew, where a rate is
 two standard errors above 5. "Gate": `not-worse-than` holds for a group that is a margin worse. "At once": all
 simultaneous intervals hold.
@@ -124,6 +124,6 @@ Through looks the worst false claims are
 
 {_welch(of["unpaired"])}
 
-**Drift**: each group is a series over replicates. False claims, those that the cap leaves, and how often it caps.
+**Drift**: each group is a series over seeds. False claims, those that the cap leaves, and how often it caps.
 
 {_by(of["drift"], "series", "looks", "false", "with the cap", "capped")}"""

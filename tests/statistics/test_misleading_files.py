@@ -1,4 +1,4 @@
-"""Files whose endpoints once led to a claim that their law makes false in far more than one case of twenty."""
+"""Files whose outcomes once led to a claim that their law makes false in far more than one case of twenty."""
 
 from pathlib import Path
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from esper_ab.analysis.analyse import analyse
-from esper_ab.journal.events import EpisodeRecorded, Ledger
+from esper_ab.journal.events import EpisodeRecorded, Incident
 from esper_ab.journal.fold import fold
 from support.journals import planted_effect
 
@@ -52,4 +52,4 @@ def planned(events, change):
 
 
 def with_entry(category, run="simplified/2", detail="what happened"):
-    return [*planted_effect(), Ledger(category=category, run_name=run, episode=None, detail=detail)]
+    return [*planted_effect(), Incident(category=category, run_name=run, episode=None, detail=detail)]

@@ -1,4 +1,4 @@
-"""Designs with fixed boundaries and the comparison of two lists of endpoints under them."""
+"""Designs with fixed boundaries and the comparison of two lists of outcomes under them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def design(replicates: int, comparisons: int = 1, **changes: object) -> Design:
         if replicates in NOMINAL
     )
     plain = Design(
-        endpoint="evaluation",
+        outcome_over="evaluation",
         test="t",
         alpha=0.05,
         margin=2.0,

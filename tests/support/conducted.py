@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from esper_ab.control import experiment_run
-from esper_ab.journal.events import EpisodeRecorded, Ledger, LookTaken, PlanExtended, RunEvaluated, RunReady
+from esper_ab.journal.events import EpisodeRecorded, Incident, LookTaken, PlanExtended, RunEvaluated, RunReady
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import fold
 from esper_ab.launchers.inline import InlineLauncher
@@ -45,8 +45,8 @@ def of(kind, events):
     return [event for event in events if isinstance(event, kind)]
 
 
-def ledger(events, *categories):
-    return [entry for entry in of(Ledger, events) if not categories or entry.category in categories]
+def incidents(events, *categories):
+    return [entry for entry in of(Incident, events) if not categories or entry.category in categories]
 
 
 def records(events):
@@ -76,4 +76,4 @@ def taken_up(events):
 
 
 def counts(events):
-    return Counter(entry.category for entry in of(Ledger, events))
+    return Counter(entry.category for entry in of(Incident, events))

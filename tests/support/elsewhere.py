@@ -1,4 +1,4 @@
-"""Endpoints as other people's programs leave them."""
+"""Outcomes as other people's programs leave them."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from esper_ab.external.table import observations_of
 from esper_ab.verdict.observations import Observations
 from esper_ab.verdict.scale import Scale
 
-HEADER = ("group", "seed", "run", "endpoint", "task", "cluster")
+HEADER = ("group", "seed", "run", "outcome", "task", "cluster")
 
 
 def rows(a: Sequence[object], b: Sequence[object], *, task: str = "", first: int = 0) -> list[dict[str, object]]:
     """A row per run of the groups new and old, seed by seed."""
     return [
-        {"group": group, "seed": first + place, "endpoint": value} | ({"task": task} if task else {})
+        {"group": group, "seed": first + place, "outcome": value} | ({"task": task} if task else {})
         for place, both in enumerate(zip(a, b, strict=True))
         for group, value in zip(("new", "old"), both, strict=True)
     ]
 
 
-def endpoints(found: Sequence[Mapping[str, object]]) -> Observations:
+def outcomes(found: Sequence[Mapping[str, object]]) -> Observations:
     columns = {name: [row[name] for row in found] for name in HEADER if name in found[0]}
     return observations_of("results.csv", columns, range(2, 2 + len(found)))
 
 
-def csv_text(found: Iterable[Mapping[str, object]], *, header: str = "group,seed,endpoint") -> str:
+def csv_text(found: Iterable[Mapping[str, object]], *, header: str = "group,seed,outcome") -> str:
     lines = (",".join(str(row[name]) for name in header.split(",")) for row in found)
     return "\n".join((header, *lines, ""))
 
@@ -38,7 +38,7 @@ def scales(margin: float = 2.0, tasks: Sequence[str] = ("",), better: str = "hig
 
 
 def drawn(pairs: int, effect: float, *, sd: float = 2.0, rng_seed: int = 1) -> tuple[list[float], list[float]]:
-    """Endpoints of new and old, whose pairs correlate by about a half."""
+    """Outcomes of new and old, whose pairs correlate by about a half."""
     rng = np.random.default_rng(rng_seed)
     common = 70.0 + sd * rng.standard_normal(pairs)
     a, b = (common + sd * rng.standard_normal(pairs) for _ in range(2))

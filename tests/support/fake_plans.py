@@ -30,7 +30,7 @@ def machine(cores: int) -> Machine:
 
 def plan(cores: int = 2, groups: tuple[str, ...] = ("a", "b"), **settings) -> Plan:
     """A plan of a small experiment; `settings` are fields of ResolvedExperiment."""
-    small = {"slots": ("early",), "n_envs": 1, "episodes": 2, "steps": 2, "replicates": 1, "eval_hosts": 1,
+    small = {"slots": ("early",), "n_envs": 1, "episodes": 2, "steps": 2, "seeds": 1, "eval_episodes": 1,
              "margin": 2.0}
     experiment = ResolvedExperiment(
         name="fake", groups=tuple(Group(name=name, settings=GroupSettings()) for name in groups),

@@ -48,7 +48,7 @@ from esper_ab.contracts.messages import (
 from esper_ab.contracts.records import (
     EnvEpisode,
     EpisodeRecord,
-    EvaluatedHost,
+    EvaluatedEpisode,
     EvaluationRecord,
     Moments,
     SeedEvent,
@@ -237,17 +237,17 @@ def episode(spec, index, brought=None):
 
 def evaluation(spec, brought=None):
     episodes = tuple(
-        EvaluatedHost(
+        EvaluatedEpisode(
             episode=index, actions=actions, outcome=_env(spec, spec.episodes + index, env),
             rewards=dict.fromkeys(spec.eval_reward_modes, 1.0),
         )
         for actions in ("sampled", "greedy")
-        for index, size in enumerate(episode_sizes(spec.eval_hosts, spec.n_envs))
+        for index, size in enumerate(episode_sizes(spec.eval_episodes, spec.n_envs))
         if actions == "sampled" or not index
         for env in range(size)
     )
     return EvaluationRecord(
-        run=spec.ref, hosts=episodes, policy_file=spec.policy_file,
+        run=spec.ref, episodes=episodes, policy_file=spec.policy_file,
         policy_sha256=hashlib.sha256(policy(spec)).hexdigest(), timing=TIMING,
         digest=_digest(episodes, brought),
     )
@@ -344,12 +344,12 @@ def _crowd(link, report):
             _crowd_in(Path(endpoint.removeprefix("ipc://")).parent)
         os.waitpid(stranger, 0)
         return report
-    host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
+    played, _, port = endpoint.removeprefix("tcp://").rpartition(":")
     with suppress(OSError):
         while True:
             _CROWD.append(socket.socket())
             _CROWD[-1].setblocking(False)
-            _CROWD[-1].connect_ex((host, int(port)))
+            _CROWD[-1].connect_ex((played, int(port)))
     _CROWD.pop().close()  # the link needs one now and then
     return report
 

@@ -13,7 +13,7 @@ from esper_ab.journal.events import (
     EpisodeRecorded,
     ExperimentEnded,
     ExperimentStarted,
-    Ledger,
+    Incident,
     MilestoneReleased,
     RunEvaluated,
     RunReady,
@@ -32,7 +32,7 @@ def check(experiment_dir: Path, expected_hash: str, undisturbed: Path | None = N
     events = list(read(experiment_dir / JOURNAL_NAME))
     assert events[-1] == ExperimentEnded(status="finished", detail="")
     check_records(events)
-    entries = [event for event in events if isinstance(event, Ledger) and event.category in _FORBIDDEN]
+    entries = [event for event in events if isinstance(event, Incident) and event.category in _FORBIDDEN]
     assert not entries, entries
     assert result_hash(fold(events)) == expected_hash
     check_files(experiment_dir, events)

@@ -37,7 +37,7 @@ class Crew:
 
 def fake(replicates: int, episodes: int) -> Crew:
     """Torch-free workers with real checkpoints."""
-    plan = fake_plans.plan(replicates=replicates, episodes=episodes)
+    plan = fake_plans.plan(seeds=replicates, episodes=episodes)
     return Crew(name="fake", plan=plan, entry="support.planted_death:worker", start_up_s=15.0)
 
 

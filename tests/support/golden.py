@@ -30,7 +30,7 @@ from esper_ab.joint.judged import judge_directory
 from esper_ab.journal.begun import begun
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.load import load
-from esper_ab.journal.outcomes import endpoint_of
+from esper_ab.journal.outcomes import outcome_of
 from esper_ab.report.content import content
 from esper_ab.report.external import external_document
 from esper_ab.report.verdict_json import comparison_json, render_verdict
@@ -46,9 +46,9 @@ from support.golden_json import plain, rounded
 
 SEED = 38  # of every bootstrap
 COLUMNS = ("group", "cell", "pair", "run", "item", "value", "status", "place", "cluster", "came")
-_OURS = {"cell": "task", "value": "endpoint", "came": "order"}  # column here -> column of a table of endpoints
+_OURS = {"cell": "task", "value": "outcome", "came": "order"}  # column here -> column of a table of outcomes
 # Parts of verdict.json that say what came out; the others are costs, addresses and versions.
-_SAID = ("estimand", "rule", "state", "complete", "comparisons", "exam", "cross", "looks", "appraisal")
+_SAID = ("estimand", "rule", "state", "complete", "comparisons", "screening", "cross", "looks", "reward_audit")
 _SEEN_ELSEWHERE = ("pairs", "samples")  # of a comparison: they are among the observations
 
 
@@ -101,14 +101,14 @@ def of_joint(directory: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def of_judged(plan: AnalysisPlan, endpoints: Observations) -> dict[str, Any]:
+def of_judged(plan: AnalysisPlan, outcomes: Observations) -> dict[str, Any]:
     """Golden of a table that is held to a plan."""
     return {
         "kind": "planned table",
-        "plan": _planned(plan, source=endpoints.source, pair_column=endpoints.pair_column),
-        "observations": _table(map(_row, endpoints.rows)),
-        **({"facts": _told_facts(endpoints.facts)} if endpoints.facts is not None else {}),
-        "answer": _external(judge(plan, endpoints, rng_seed=SEED)),
+        "plan": _planned(plan, source=outcomes.source, pair_column=outcomes.pair_column),
+        "observations": _table(map(_row, outcomes.rows)),
+        **({"facts": _told_facts(outcomes.facts)} if outcomes.facts is not None else {}),
+        "answer": _external(judge(plan, outcomes, rng_seed=SEED)),
     }
 
 
@@ -123,23 +123,23 @@ def _told_facts(known: Mapping[str, Facts]) -> dict[str, Any]:
 
 
 def of_explored(
-    endpoints: Observations, scales: Sequence[Scale], rule: Rule, scores: Mapping[str, tuple[float, float]],
+    outcomes: Observations, scales: Sequence[Scale], rule: Rule, scores: Mapping[str, tuple[float, float]],
     **asked: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Golden of a table that nothing was planned for; `asked`: whether runs form pairs, and what rows are."""
     golden = {
         "kind": "table",
         "plan": {
-            "source": endpoints.source, "pair_column": endpoints.pair_column, "scales": msgspec.to_builtins(scales),
+            "source": outcomes.source, "pair_column": outcomes.pair_column, "scales": msgspec.to_builtins(scales),
             "control": rule.control, "alpha": rule.alpha, "scores": dict(scores), **asked,
         },
-        "observations": _table(map(_row, endpoints.rows)),
+        "observations": _table(map(_row, outcomes.rows)),
     }  # fmt: skip
     return golden | {"answer": _explored(golden)}
 
 
 def of_refused(source: str, pair_column: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Golden of a table that is no table of endpoints; `rows`: by the columns of observations."""
+    """Golden of a table that is no table of outcomes; `rows`: by the columns of observations."""
     plan = {"source": source, "pair_column": pair_column}
     golden = {"kind": "refused", "plan": plan, "observations": _table(map(dict, rows))}
     return golden | {"answer": _refused(golden)}
@@ -175,7 +175,7 @@ def promised_and_seen(golden: Mapping[str, Any]) -> tuple[AnalysisPlan, Observat
     """The plan and the observations of an experiment, a joint one or a table that is held to a plan."""
     plan = golden["plan"]
     if golden["kind"] == "planned table" and "facts" not in golden:
-        return _plan_of(plan), _endpoints_of(golden)
+        return _plan_of(plan), _outcomes_of(golden)
     if golden["kind"] != "experiment":
         facts = {name: _facts(told) for name, told in golden["facts"].items()}
         seen = Observations(source=plan["source"], pair_column="replicate", rows=_observed(golden), facts=facts)
@@ -216,7 +216,7 @@ def _explored(golden: Mapping[str, Any]) -> dict[str, Any]:
     rule = Rule(control=plan["control"], alpha=plan["alpha"])
     try:
         found = explore(
-            _endpoints_of(golden), scales, rule, paired=plan.get("paired"), rows=plan.get("rows"), rng_seed=SEED
+            _outcomes_of(golden), scales, rule, paired=plan.get("paired"), rows=plan.get("rows"), rng_seed=SEED
         )
     except EsperError as error:
         return {"refused": str(error)}
@@ -225,7 +225,7 @@ def _explored(golden: Mapping[str, Any]) -> dict[str, Any]:
 
 def _refused(golden: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        _endpoints_of(golden)
+        _outcomes_of(golden)
     except EsperError as error:
         return {"refused": str(error)}
     return {"refused": ""}
@@ -237,7 +237,7 @@ def _plan_of(plan: Mapping[str, Any]) -> AnalysisPlan:
     )
 
 
-def _endpoints_of(golden: Mapping[str, Any]) -> Observations:
+def _outcomes_of(golden: Mapping[str, Any]) -> Observations:
     """As from a data frame."""
     plan, rows = golden["plan"], _rows(golden)
     used = [name for name in COLUMNS if any(row[name] is not None for row in rows) and name not in ("item", "status")]
@@ -258,7 +258,7 @@ def _runs(history: History) -> Iterator[dict[str, Any]]:
             if run in ended:
                 yield {
                     "group": spec.ref.group_id, "pair": str(block.replicate), "place": place, "status": _status(run),
-                    "value": endpoint_of(run, history.design.endpoint),
+                    "value": outcome_of(run, history.design.outcome_over),
                 }  # fmt: skip
 
 

@@ -132,7 +132,7 @@ def gym_spec(task: str, **changes: Any) -> RunSpec:
     n_envs = changes.pop("n_envs", 3)
     fields: dict[str, Any] = {
         "ref": ref, "experiment_digest": "", "rng_seed": 5, "rng_label": "", "task": task, "data_dir": "", "slots": (),
-        "n_envs": n_envs, "episodes": 3, "steps": 20, "eval_hosts": n_envs, "eval_reward_modes": ("env",),
+        "n_envs": n_envs, "episodes": 3, "steps": 20, "eval_episodes": n_envs, "eval_reward_modes": ("env",),
         "env_devices": ("cpu:0",) * n_envs, "settings": settings, "arithmetic": Arithmetic(), "telemetry": True,
         "policy_file": f"policies/{group}/0.pt", "log_file": f"logs/{group}-0.log",
     }  # fmt: skip

@@ -18,7 +18,7 @@ from esper_ab.contracts.messages import Lane, RunSpec
 from esper_ab.contracts.records import (
     EnvEpisode,
     EpisodeRecord,
-    EvaluatedHost,
+    EvaluatedEpisode,
     EvaluationRecord,
     HeadUse,
     PPOUpdate,
@@ -36,7 +36,7 @@ from esper_ab.journal.events import (
     EpisodeRecorded,
     ExperimentEnded,
     ExperimentStarted,
-    Ledger,
+    Incident,
     MilestoneReleased,
     PlanExtended,
     RunEvaluated,
@@ -80,9 +80,9 @@ class Synthetic:
     episodes: int = 8
     n_envs: int = 4
     steps: int = 25
-    eval_hosts: int = 8
+    eval_episodes: int = 8
     rng_seed: int = 11
-    endpoint: Literal["evaluation", "last-tenth", "curve-mean"] = "evaluation"
+    outcome_over: Literal["evaluation", "last-tenth", "curve-mean"] = "evaluation"
     more: int = 0  # replicates that the plan was extended by
     kind: str = "growth"
     measures: TaskMeasures = MEASURES
@@ -103,8 +103,8 @@ class Synthetic:
         experiment = msgspec.structs.replace(
             ResolvedExperiment(
                 name="synthetic", groups=groups, slots=("early", "mid", "late"), n_envs=self.n_envs,
-                episodes=self.episodes, steps=self.steps, replicates=self.replicates, eval_hosts=self.eval_hosts,
-                rng_seed=self.rng_seed, endpoint=self.endpoint, devices=tuple(lane.name for lane in lanes),
+                episodes=self.episodes, steps=self.steps, seeds=self.replicates, eval_episodes=self.eval_episodes,
+                rng_seed=self.rng_seed, outcome_over=self.outcome_over, devices=tuple(lane.name for lane in lanes),
                 margin=self.measures.margin or 2.0,
             ),
             **self.settings,
@@ -123,8 +123,8 @@ class Synthetic:
                 measures=self.measures,
             ),
             kind=self.kind,
-            estimand="Mean held-out accuracy of hosts grown by the last policy, over rng seeds, on digits.",
-            notes=("No GPU: CPU lanes, one thread each.",),
+            estimand="Mean held-out accuracy of episodes grown by the last policy, over rng seeds, on digits.",
+            notes=("No GPU: CPU cores, one thread each.",),
         )
 
     def _runs(self, groups: tuple[Group, ...], replicate: int) -> tuple[RunSpec, ...]:
@@ -142,7 +142,7 @@ class Synthetic:
             ),
             experiment_digest="0" * 64, rng_seed=self.rng_seed, rng_label="", task="digits",
             data_dir="", slots=("early", "mid", "late"), n_envs=self.n_envs, episodes=self.episodes,
-            steps=self.steps, eval_hosts=self.eval_hosts, eval_reward_modes=MODES,
+            steps=self.steps, eval_episodes=self.eval_episodes, eval_reward_modes=MODES,
             env_devices=(lane,) * self.n_envs, settings=group.settings, arithmetic=Arithmetic(), telemetry=True,
             policy_file=f"policies/{run}.pt", log_file=f"logs/{group.name}-{replicate}.log",
         )
@@ -246,18 +246,18 @@ class Synthetic:
         shape, rng = self.groups[spec.ref.group_id], self._generator(spec, -1)
         level = shape.accuracy + rng.normal(0, 1.5)
         episodes = tuple(
-            EvaluatedHost(
+            EvaluatedEpisode(
                 episode=episode, actions=actions,
                 outcome=self._env(spec, env, level + (shape.greedy if actions == "greedy" else 0.0), rng),
                 rewards={mode: float(level / (2 + 5 * i) + rng.normal()) for i, mode in enumerate(MODES)},
             )
             for actions in ("sampled", "greedy")
-            for episode, size in enumerate(episode_sizes(self.eval_hosts, self.n_envs))
+            for episode, size in enumerate(episode_sizes(self.eval_episodes, self.n_envs))
             if actions == "sampled" or not episode
             for env in range(size)
         )
         return EvaluationRecord(
-            run=spec.ref, hosts=episodes, policy_file=spec.policy_file, policy_sha256="f" * 64, timing=TIMING,
+            run=spec.ref, episodes=episodes, policy_file=spec.policy_file, policy_sha256="f" * 64, timing=TIMING,
             digest=f"{shape.stream or spec.ref.group_id}-{spec.ref.replicate}",
         )
 
@@ -275,7 +275,7 @@ def planted_effect() -> list[AnyEvent]:
 
 
 def same_twice(replicates: int = 6) -> list[AnyEvent]:
-    """An A/A: two names for one condition."""
+    """An A/A: two names for one group."""
     groups = {"a": Shape(stream="one"), "b": Shape(stream="one")}
     return Synthetic(groups=groups, replicates=replicates).events()
 
@@ -301,22 +301,23 @@ def failed_run(kept: int = 3) -> list[AnyEvent]:
                      if isinstance(events[i], EpisodeRecorded) and events[i].record.episode == 1
                      and events[i].record.run.replicate == kept)
     last = next(events[i] for i in (first, second) if events[i].record.run.group_id == "shaped")
-    ledger = Ledger(category="worker_death", run_name=f"simplified/{kept}", episode=1, detail="exit code -9")
+    incidents = Incident(category="worker_death", run_name=f"simplified/{kept}", episode=1, detail="exit code -9")
     ended = ExperimentEnded(status="failed", detail=f"worker w1 died in simplified/{kept}")
-    return [*events[:first], last, ledger, ended]
+    return [*events[:first], last, incidents, ended]
 
 
 def given_up(events: list[AnyEvent], category: Literal["dropped_pair", "cancelled"] = "dropped_pair") -> list[AnyEvent]:
     """The same journal, its last run given up when all its training was recorded: no evaluation of it."""
     last = max(i for i, event in enumerate(events) if isinstance(event, RunEvaluated))
-    entry = Ledger(category=category, run_name=events[last].record.run.name, episode=None, detail="killed by signal 9")
+    entry = Incident(category=category, run_name=events[last].record.run.name, episode=None,
+        detail="killed by signal 9")
     return [*events[:last], entry, *events[last + 1 :]]
 
 
 def without_evaluations(events: list[AnyEvent]) -> list[AnyEvent]:
     """The same journal, every evaluation empty: no sampled episode at all."""
     return [
-        RunEvaluated(record=msgspec.structs.replace(event.record, hosts=()))
+        RunEvaluated(record=msgspec.structs.replace(event.record, episodes=()))
         if isinstance(event, RunEvaluated) else event
         for event in events
     ]

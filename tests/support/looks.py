@@ -25,7 +25,7 @@ def design(comparisons=(AB,), **changes):
         Boundary(open=n, alpha=0.05 / n, nominal_p=nominal[n]) for n in range(len(comparisons), 0, -1)
     )
     known = Design(
-        endpoint="evaluation",
+        outcome_over="evaluation",
         test="t",
         alpha=0.05,
         margin=2.0,

@@ -137,7 +137,7 @@ class World:
         elif isinstance(message, Assign):
             run = self.recorded.runs[message.spec.ref.name]
             assert run.started
-            assert run.expected, "it has its endpoint, or will have none"
+            assert run.expected, "it has its outcome, or will have none"
             assert message.milestone == max(0, run.recorded)
         elif isinstance(message, Cancel):
             assert not self.recorded.runs[message.run_name].expected

@@ -1,4 +1,4 @@
-"""Paired endpoints for Hypothesis: percentages to three decimals, two to twelve pairs."""
+"""Paired outcomes for Hypothesis: percentages to three decimals, two to twelve pairs."""
 
 from __future__ import annotations
 

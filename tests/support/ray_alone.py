@@ -12,7 +12,7 @@ from support.children import environment
 
 MARK = "RAY_ALONE_MARK"  # in the environment of everything that is started
 FLAGS = (
-    "--task", "synthetic", "--groups", "shaped,wait", "--replicates", "3", "--looks", "3", "--n-envs", "2", "--steps",
+    "--task", "synthetic", "--groups", "shaped,wait", "--seeds", "3", "--looks", "3", "--n-envs", "2", "--steps",
     "4", "--launcher", "ray", "--quiet", "--devices", "cpu:0", "cpu:1",
 )  # fmt: skip
 

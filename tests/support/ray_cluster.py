@@ -59,7 +59,7 @@ class RayNodes:
         raise AssertionError("one of the tries has returned or raised")
 
     def lose(self, number: str) -> None:
-        """End the raylet of the node that Ray has numbered so, which its nannies see at once."""
+        """End the raylet of the node that Ray has numbered so, which its supervisors see at once."""
         (node,) = (node for node in self.nodes if node.node_id == number)
         self.nodes.remove(node)
         node.kill_raylet()

@@ -55,7 +55,7 @@ from esper_ab.joint.directory import Joint, JointPart, write_joint
 from esper_ab.journal.events import RunEvaluated
 from esper_ab.journal.fold import fold
 from support import asking, journals
-from support.appraised import make_appraisal, make_scored
+from support.audited_rewards import make_reward_audit, make_scored
 from support.in_process import esper_ab
 from support.refusal_sites import Site, reached, sites
 
@@ -63,7 +63,7 @@ TABLES = Path(__file__).parents[1] / "golden" / "refusals"
 UNREACHED = TABLES / "unreached.toml"  # site -> why no input reaches it
 EXPERIMENTS: dict[str, Callable[[], list[Any]]] = {
     "finished": journals.planted_effect, "three groups": journals.three_groups, "failed": journals.failed_run,
-    "one replicate": journals.one_replicate, "stopped": lambda: _stopped(), "no event": lambda: [],
+    "one seed": journals.one_replicate, "stopped": lambda: _stopped(), "no event": lambda: [],
 }  # fmt: skip
 
 
@@ -73,9 +73,9 @@ def _calibration() -> bytes:
     return msgspec.json.encode(calibration_of(history, 10, deterministic=True, named=True))
 
 
-def _appraisal() -> bytes:
+def _reward_audit() -> bytes:
     outcomes = [1.0, 2.0, 3.0]
-    found = make_appraisal(outcomes, [make_scored("sparse", outcomes)])
+    found = make_reward_audit(outcomes, [make_scored("sparse", outcomes)])
     question = msgspec.structs.replace(found.question, task="digits", schedules=2)
     return msgspec.json.encode(msgspec.structs.replace(found, question=question))
 
@@ -104,7 +104,7 @@ def _joint(folder: Path) -> Path:
 
 
 MADE: dict[str, Callable[[], bytes]] = {
-    "calibration": cache(_calibration), "appraisal": cache(_appraisal), "plan": _plan,
+    "calibration": cache(_calibration), "reward_audit": cache(_reward_audit), "plan": _plan,
     "plan of tasks": lambda: _plan("digits", "mixture"), "plan with cells": lambda: _plan(cells=("slow", "fast")),
 }  # fmt: skip
 _FOLDER = "FOLDER"

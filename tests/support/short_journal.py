@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from esper_ab.journal.events import Ledger, MilestoneReleased
+from esper_ab.journal.events import Incident, MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal
 
 EVENTS = [
     MilestoneReleased(replicate=0, milestone=0, runs=("a/0", "b/0")),
-    Ledger(category="bad_message", run_name="", episode=None, detail='quotes " and ünïcode, and\na newline'),
+    Incident(category="bad_message", run_name="", episode=None, detail='quotes " and ünïcode, and\na newline'),
     MilestoneReleased(replicate=0, milestone=1, runs=("a/0", "b/0")),
 ]
 

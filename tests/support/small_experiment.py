@@ -14,7 +14,7 @@ def small_plan(replicates: int, episodes: int) -> Plan:
     """Two groups that learn by different rewards on digits, two environments each, a lane for each."""
     asked = AskedExperiment(
         name="small", groups=(_group("a", "shaped"), _group("b", "simplified")), devices=("cpu:0", "cpu:1"),
-        replicates=replicates, episodes=episodes, steps=3, n_envs=2, eval_hosts=2,
+        seeds=replicates, episodes=episodes, steps=3, n_envs=2, eval_episodes=2,
     )  # fmt: skip
     return plan_on(describe(collect_questions(asked)), asked, asked.name)
 

@@ -34,6 +34,6 @@ def stood_still(coordinator: subprocess.Popen[bytes], run: Path) -> list[object]
     assert coordinator.wait(PATIENCE_S) == 0
     events = conducted.events_of(run)
     assert len(events) > recorded
-    assert not conducted.ledger(events)
+    assert not conducted.incidents(events)
     assert {one.incarnation for one in conducted.of(WorkerStarted, events)} == {1}
     return events

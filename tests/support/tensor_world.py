@@ -109,7 +109,7 @@ def make_session(**changes: Any) -> Session:
         "n_envs": n_envs,
         "episodes": 2,
         "steps": 8,
-        "eval_hosts": n_envs,
+        "eval_episodes": n_envs,
         "eval_reward_modes": ("shaped", "simplified", "sparse", "minimal"),
         "env_devices": ("cpu:0",) * n_envs,
         "settings": settings,

@@ -9,7 +9,7 @@ import sys
 from support import journals, tracked
 
 PATIENCE_S = 600.0  # libraries that load in seconds take minutes on a machine that is fifteen times overloaded
-SMALL = journals.Synthetic(replicates=2, episodes=3, n_envs=2, steps=10, eval_hosts=2)
+SMALL = journals.Synthetic(replicates=2, episodes=3, n_envs=2, steps=10, eval_episodes=2)
 
 
 def track(experiment_dir, *flags):

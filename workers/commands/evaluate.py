@@ -15,7 +15,7 @@ import torch
 from esper_ab.contracts import catalog
 from esper_ab.contracts.kinds import ENV_REWARD, GYM_PREFIX, GYMNASIUM, kind_of_task
 from esper_ab.contracts.messages import RunSpec
-from esper_ab.contracts.records import EnvEpisode, EvaluatedHost
+from esper_ab.contracts.records import EnvEpisode, EvaluatedEpisode
 from esper_ab.contracts.settings import Arithmetic, GroupSettings, RewardSettings
 from esper_ab.contracts.visible import visible_line
 from workers.datasets.task import Task
@@ -30,17 +30,17 @@ from workers.run.session import Session, evaluate_policy
 
 
 def evaluate_file(
-    path: Path, hosts: int | None, rng_seed: int | None, device: str, importable: Collection[str] = ()
-) -> tuple[EvaluatedHost, ...]:
+    path: Path, eval_episodes: int | None, rng_seed: int | None, device: str, importable: Collection[str] = ()
+) -> tuple[EvaluatedEpisode, ...]:
     """Evaluate one saved policy; ValueError or FileNotFoundError name the fault and the remedy.
 
-    With the run's own number of hosts and rng seed this repeats the run's evaluation; to the bit where its
-    arithmetic is pinned and the hosts are on the same kind of device, as many of them side by side. `importable`:
+    With the run's own number of episodes and rng seed this repeats the run's evaluation; to the bit where its
+    arithmetic is pinned and the episodes are on the same kind of device, as many of them side by side. `importable`:
     modules that the policy's task may import.
     """
     policy = policy_file.load(path)
     spec = msgspec.structs.replace(
-        policy.spec, eval_hosts=hosts or policy.spec.eval_hosts,
+        policy.spec, eval_episodes=eval_episodes or policy.spec.eval_episodes,
         rng_seed=policy.spec.rng_seed if rng_seed is None else rng_seed, env_devices=(device,) * policy.spec.n_envs,
         eval_reward_modes=tuple(mode for mode in policy.spec.eval_reward_modes if not _is_code(mode)),
         settings=_without_code(policy.spec.settings, gymnasium=kind_of_task(policy.spec.task) == GYMNASIUM),
@@ -73,7 +73,9 @@ def _gym_world(path: Path, spec: RunSpec, importable: Collection[str]) -> World:
 
 
 def _possible(planned: Arithmetic, path: Path, device: str) -> Arithmetic:
-    """Return the arithmetic of a run as far as hosts can have it here; a line on stderr names a kernel that cannot."""
+    """Return the arithmetic of a run as far as episodes can have it here; a line on stderr names a kernel that
+    cannot.
+    """
     problem = f"hosts are on {device}" if device != "cpu" and planned.kernel != "torch" else ""
     try:
         library.check(planned)
@@ -81,7 +83,7 @@ def _possible(planned: Arithmetic, path: Path, device: str) -> Arithmetic:
         problem = problem or str(error)
     if not problem:
         return planned
-    told = f"torch trains the hosts in place of {planned.kernel}, so numbers differ from those of the run"
+    told = f"torch trains the episodes in place of {planned.kernel}, so numbers differ from those of the run"
     click.echo(f"warning: {path}: {told}: {visible_line(problem)}", err=True)
     return msgspec.structs.replace(planned, kernel="torch", kernel_build="")
 
@@ -107,20 +109,20 @@ def torch_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def summary(path: Path, hosts: tuple[EvaluatedHost, ...]) -> list[dict[str, object]]:
+def summary(path: Path, eval_episodes: tuple[EvaluatedEpisode, ...]) -> list[dict[str, object]]:
     """Return means over environments and episodes, one row per kind of action."""
     rows: list[dict[str, object]] = []
-    for actions in dict.fromkeys(host.actions for host in hosts):
-        chosen = [host for host in hosts if host.actions == actions]
+    for actions in dict.fromkeys(played.actions for played in eval_episodes):
+        chosen = [played for played in eval_episodes if played.actions == actions]
         if "params_added" not in chosen[0].outcome.measures:
-            rows.append(_of_episodes(path, actions, [host.outcome for host in chosen]))
+            rows.append(_of_episodes(path, actions, [played.outcome for played in chosen]))
             continue
         means = ("params_added", "fossilized", "pruned")
         rows.append({
-            "policy": str(path), "actions": actions, "hosts": len(chosen),
-            "held_out_accuracy": float(np.mean([host.outcome.outcome for host in chosen])),
-            **{name: float(np.mean([host.outcome.measures[name] for host in chosen])) for name in means},
-            "diverged": sum(host.outcome.failed for host in chosen),
+            "policy": str(path), "actions": actions, "episodes": len(chosen),
+            "held_out_accuracy": float(np.mean([played.outcome.outcome for played in chosen])),
+            **{name: float(np.mean([played.outcome.measures[name] for played in chosen])) for name in means},
+            "diverged": sum(played.outcome.failed for played in chosen),
         })
     return rows
 
@@ -130,15 +132,15 @@ def _of_episodes(path: Path, actions: str, episodes: Sequence[EnvEpisode]) -> di
     known = {name: [one.measures[name] for one in episodes] for name in episodes[0].measures}
     means = {name: float(np.mean([v for v in values if v is not None] or [np.nan])) for name, values in known.items()}
     outcome = float(np.mean([one.outcome for one in episodes]))
-    return {"policy": str(path), "actions": actions, "hosts": len(episodes), "outcome": outcome, "measures": means}
+    return {"policy": str(path), "actions": actions, "episodes": len(episodes), "outcome": outcome, "measures": means}
 
 
 def _line(row: dict[str, Any]) -> str:
     if "measures" in row:
         means = ", ".join(f"{name} {mean:.2f}" for name, mean in row["measures"].items())
-        return f"{row['policy']} ({row['actions']}, {row['hosts']} episodes): outcome {row['outcome']:.2f}, {means}"
+        return f"{row['policy']} ({row['actions']}, {row['episodes']} episodes): outcome {row['outcome']:.2f}, {means}"
     return (
-        f"{row['policy']} ({row['actions']}, {row['hosts']} hosts): held-out accuracy "
+        f"{row['policy']} ({row['actions']}, {row['episodes']} episodes): held-out accuracy "
         f"{row['held_out_accuracy']:.2f} %, {row['params_added']:.0f} parameters added, "
         f"{row['fossilized']:.1f} fossilised, {row['pruned']:.1f} pruned, {row['diverged']} diverged"
     )
@@ -146,21 +148,23 @@ def _line(row: dict[str, Any]) -> str:
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.argument("policies", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--hosts", type=click.IntRange(min=1), help="Hosts to grow. [default: as in the run]")
-@click.option("--rng-seed", type=click.IntRange(min=0), help="Other hosts and other draws. [default: the run's own, "
+@click.option("--episodes", "eval_episodes", type=click.IntRange(min=1), help="Episodes to play. [default: as in the "
+                                                                              "run]")
+@click.option("--rng-seed", type=click.IntRange(min=0), help="Other draws. [default: the run's own, "
               "which repeats its evaluation on the same kind of device]")
-@click.option("--device", default="cpu", show_default=True, help="For the hosts: cpu, or a GPU as plans name it.")
+@click.option("--device", default="cpu", show_default=True,
+    help="For the environments: cpu, or a GPU as plans name it.")
 @click.option("--import", "importable", multiple=True, help="Module that a policy's task may import.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON array instead of lines.")
 def main(
-    policies: tuple[Path, ...], hosts: int | None, rng_seed: int | None, device: str, importable: tuple[str, ...],
-    as_json: bool,
+    policies: tuple[Path, ...], eval_episodes: int | None, rng_seed: int | None, device: str, importable: tuple[str,
+    ...], as_json: bool,
 ) -> None:  # fmt: skip
     """Evaluate saved POLICIES (policies/<group>/<replicate>.pt), frozen with their normalisers."""
     rows: list[dict[str, object]] = []
     for path in policies:
         arithmetic.pin(policy_file.load(path).spec.arithmetic)
-        rows += summary(path, evaluate_file(path, hosts, rng_seed, device, importable))
+        rows += summary(path, evaluate_file(path, eval_episodes, rng_seed, device, importable))
     if as_json:
         click.echo(msgspec.json.encode(rows).decode())
         return

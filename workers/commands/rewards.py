@@ -1,6 +1,6 @@
 """`python -m workers.commands.rewards`: rewards scored on behaviours, before anything is trained.
 
-The question, one JSON line on stdin, and the answer are the structs of esper_ab.contracts.appraisal. Errors: exit
+The question, one JSON line on stdin, and the answer are the structs of esper_ab.contracts.reward_audit. Errors: exit
 status 2 and one line.
 """
 
@@ -11,27 +11,27 @@ import sys
 import msgspec
 
 from esper_ab.contracts import catalog
-from esper_ab.contracts.appraisal import AppraisalAnswer, AppraisalQuestion
 from esper_ab.contracts.own_packages import take_output
-from workers.appraisal.appraise import appraise, choose_arithmetic
+from esper_ab.contracts.reward_audit import RewardAuditAnswer, RewardAuditQuestion
 from workers.commands.evaluate import torch_device
 from workers.datasets.task import Task
 from workers.growth.environment import DeviceData
 from workers.native import library
 from workers.native.build import Unusable
 from workers.process import arithmetic
+from workers.reward_audit.scoring import audit, choose_arithmetic
 
-_decode = msgspec.json.Decoder(AppraisalQuestion).decode
+_decode = msgspec.json.Decoder(RewardAuditQuestion).decode
 
 
-def answer(question: AppraisalQuestion) -> AppraisalAnswer:
+def answer(question: RewardAuditQuestion) -> RewardAuditAnswer:
     """Play and score; ValueError, KeyError, OSError or Unusable (of a kernel) name what cannot be done."""
     chosen = question.arithmetic or choose_arithmetic(question.growth, question.device)
     library.check(chosen)
     arithmetic.pin(chosen)
     task: Task = catalog.entry("workers.tasks", question.task, "TASK")
     data = DeviceData.of(task.load(question.data_dir), torch_device(question.device))
-    return appraise(question, chosen, data, task)
+    return audit(question, chosen, data, task)
 
 
 def main() -> int:

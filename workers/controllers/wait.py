@@ -1,4 +1,4 @@
-"""Controller that never grows: the floor, which shows the accuracy of the bare host."""
+"""Controller that never grows: the baseline, which shows the accuracy of the bare host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixed ways to grow a host, by which rewards are appraised: those that a task names, and random schedules."""
+"""Fixed ways to grow a host, by which rewards are audited: those that a task names, and random schedules."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Behaviour:
 
 @dataclass(frozen=True, kw_only=True)
 class Behaviours:
-    """What a task offers for an appraisal of rewards."""
+    """What a task offers for a reward audit."""
 
     reference: tuple[Behaviour, ...]
     draw: Callable[[str, np.random.Generator], Behaviour]  # (name, generator) -> a random one

@@ -75,6 +75,6 @@ class Task:
     image: tuple[int, int, int]  # C, H, W
     sizes: tuple[int, int, int]  # samples in train, validation, test; in a family, of each context
     load: Callable[[str], Splits]  # data_dir ("": default folder) -> splits; FileNotFoundError names the remedy
-    behaviours: Callable[[tuple[str, ...]], Behaviours] | None = None  # slots -> what rewards are appraised by
+    behaviours: Callable[[tuple[str, ...]], Behaviours] | None = None  # slots -> what rewards are audited by
     archive: Archive | None = None  # what `esper-ab fetch` downloads; None: nothing to fetch
     contexts: tuple[Context, ...] = ()  # of a family; (): all hosts are given everything

@@ -13,12 +13,12 @@ from typing import Any, Literal
 import msgspec
 import torch
 
-from esper_ab.contracts.evaluation import episode_sizes, greedy_hosts
+from esper_ab.contracts.evaluation import episode_sizes, greedy_episodes
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import (
     EnvEpisode,
     EpisodeRecord,
-    EvaluatedHost,
+    EvaluatedEpisode,
     EvaluationRecord,
     Moments,
     PPOUpdate,
@@ -138,26 +138,29 @@ class Session:
         self.agent = agent
 
     def evaluate(self, experiment_dir: Path, on_step: OnStep) -> EvaluationRecord:
-        """Save the last policy, freeze it with its normaliser, and grow fresh hosts on rng paths that all groups share.
+        """Save the last policy, freeze it with its normaliser, and grow fresh episodes on rng paths that all groups
+        share.
 
         When the policy cannot be saved, OSError is raised before anything else is done, and the call may be repeated.
         """
         self._stopwatch.lap()
         sha256 = policy_file.save(experiment_dir, self.spec, self.agent)
-        hosts = evaluate_policy(self, policy_file.SavedPolicy(self.spec, self.agent), on_step)
+        eval_episodes = evaluate_policy(self, policy_file.SavedPolicy(self.spec, self.agent), on_step)
         return EvaluationRecord(
-            run=self.spec.ref, hosts=hosts, policy_file=self.spec.policy_file, policy_sha256=sha256,
+            run=self.spec.ref, episodes=eval_episodes, policy_file=self.spec.policy_file, policy_sha256=sha256,
             timing=self._stopwatch.lap(),
-            digest=_digest(tuple(host.outcome for host in hosts), None, self._policy_bytes()),
+            digest=_digest(tuple(played.outcome for played in eval_episodes), None, self._policy_bytes()),
         )
 
     def evaluation_episode(
-        self, episode: int, hosts: int, decider: Controller[Any], on_step: OnStep
+        self, episode: int, eval_episodes: int, decider: Controller[Any], on_step: OnStep
     ) -> EpisodeResult:
-        """Grow the first `hosts` hosts of an evaluation episode, with every reward mode at its default constants."""
+        """Grow the first `eval_episodes` episodes of an evaluation episode, with every reward mode at its default
+        constants.
+        """
         steps = self._world.evaluation_steps
-        env = self._world.environments(RewardSettings(), steps, hosts, self._stopwatch, whole=True)
-        paths = paths_below(self._path / "evaluate" / episode, hosts)
+        env = self._world.environments(RewardSettings(), steps, eval_episodes, self._stopwatch, whole=True)
+        paths = paths_below(self._path / "evaluate" / episode, eval_episodes)
         return play(env, paths, decider, self._eval_rewards, self._stopwatch, on_step)
 
     def _fresh_agent(self) -> PPOAgent:
@@ -180,24 +183,24 @@ class Session:
         return weights.numpy().tobytes()
 
 
-def evaluate_policy(session: Session, policy: policy_file.SavedPolicy, on_step: OnStep) -> tuple[EvaluatedHost, ...]:
-    """Grow the evaluation's hosts by a frozen policy's sampled actions, and the first episode's by greedy ones, too.
+def evaluate_policy(session: Session, policy: policy_file.SavedPolicy, on_step: OnStep) -> tuple[EvaluatedEpisode, ...]:
+    """Grow the evaluation's episodes by a frozen policy's sampled actions, and the first episode's by greedy ones, too.
 
     A policy without probabilities has no greedy actions.
     """
-    spec, hosts = session.spec, list[EvaluatedHost]()
+    spec, eval_episodes = session.spec, list[EvaluatedEpisode]()
     kinds: list[tuple[Literal["sampled", "greedy"], tuple[int, ...]]]
-    kinds = [("sampled", episode_sizes(spec.eval_hosts, spec.n_envs))]
+    kinds = [("sampled", episode_sizes(spec.eval_episodes, spec.n_envs))]
     if policy.agent:
-        kinds.append(("greedy", (greedy_hosts(spec.eval_hosts, spec.n_envs),)))
+        kinds.append(("greedy", (greedy_episodes(spec.eval_episodes, spec.n_envs),)))
     for kind, sizes in kinds:
         decider = policy.decider(greedy=kind == "greedy")
         for episode, size in enumerate(sizes):
             result = session.evaluation_episode(episode, size, decider, on_step)
             for i, env in enumerate(result.envs):
                 rewards = {mode: finite(float(values[i])) for mode, values in result.rewards.items()}
-                hosts.append(EvaluatedHost(episode=episode, actions=kind, outcome=env, rewards=rewards))
-    return tuple(hosts)
+                eval_episodes.append(EvaluatedEpisode(episode=episode, actions=kind, outcome=env, rewards=rewards))
+    return tuple(eval_episodes)
 
 
 def _digest(envs: tuple[EnvEpisode, ...], ppo: PPOUpdate | None, policy: bytes, shared: Moments | None = None) -> str:

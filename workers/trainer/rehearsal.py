@@ -139,7 +139,7 @@ def _of_python(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
     )
     if question.evaluations and len(whole.outcomes) != question.evaluations:
         found = len(whole.outcomes)
-        raise ValueError(f"evaluate returned {found} outcomes; --eval-hosts asks for {question.evaluations}")
+        raise ValueError(f"evaluate returned {found} outcomes; --eval-episodes asks for {question.evaluations}")
     repeats, resumption = behaviour(whole, again, resumed, alone)
     return TrainerFacts(
         settings=settings, root=str(code.root), files=code.files, sha256=code.sha256,

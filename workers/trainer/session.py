@@ -17,7 +17,7 @@ from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import (
     EnvEpisode,
     EpisodeRecord,
-    EvaluatedHost,
+    EvaluatedEpisode,
     EvaluationRecord,
     Moments,
     Timing,
@@ -66,7 +66,7 @@ class TrainerSession(ABC):
         return EvaluationRecord(
             run=self.spec.ref, policy_file=self.spec.policy_file, policy_sha256=sha256, timing=_timing(began),
             digest=_digest(ends),
-            hosts=tuple(EvaluatedHost(episode=episode, actions="sampled", outcome=end, rewards={})
+            episodes=tuple(EvaluatedEpisode(episode=episode, actions="sampled", outcome=end, rewards={})
                         for episode, end in enumerate(ends)),
         )  # fmt: skip
 
@@ -149,7 +149,7 @@ class PythonSession(TrainerSession):
     def _new_run(self, point: int, given: State | None) -> Run:
         return Run(
             settings=self._trainer.settings(self.spec.settings.trainer), points=self.spec.episodes, rng=self.path,
-            device=self._device, folder=self.root / self.order.out, eval_episodes=self.spec.eval_hosts,
+            device=self._device, folder=self.root / self.order.out, eval_episodes=self.spec.eval_episodes,
             on_step=lambda step: None, point=point, given=given,
         )  # fmt: skip
 
@@ -185,8 +185,8 @@ class PythonSession(TrainerSession):
         """Call the trainer's `evaluate` with a copy of the last state."""
         self._run.on_step = on_step
         outcomes = module.outcomes_of(self._trainer.evaluate(self._run, module.restored(done)), self.order.outcome)
-        if len(outcomes) != self.spec.eval_hosts:
-            raise ValueError(f"evaluate returned {len(outcomes)} outcomes, where {self.spec.eval_hosts} are planned")
+        if len(outcomes) != self.spec.eval_episodes:
+            raise ValueError(f"evaluate returned {len(outcomes)} outcomes, where {self.spec.eval_episodes} are planned")
         return outcomes
 
 

@@ -1,1 +1,1 @@
-"""What only growth has in an analysis: the exam, floors, what parameters are worth. Pure."""
+"""What only growth has in an analysis: the screening, baselines, what parameters are worth. Pure."""

@@ -13,19 +13,19 @@ def gains_per_kparam(history: History, outcomes: Mapping[str, RunOutcome]) -> di
 
     None without a group that waits, and where nothing was added.
     """
-    floors = {
-        run.ref.replicate: outcomes[name].outcome
+    baselines = {
+        run.ref.replicate: outcomes[name].evaluated
         for name, run in history.runs.items()
-        if run.spec.settings.controller.name == "wait" and outcomes[name].outcome is not None
+        if run.spec.settings.controller.name == "wait" and outcomes[name].evaluated is not None
     }
-    return {name: _gain(one, floors.get(one.run.replicate)) for name, one in outcomes.items()}
+    return {name: _gain(one, baselines.get(one.run.replicate)) for name, one in outcomes.items()}
 
 
-def _gain(one: RunOutcome, floor: float | None) -> float | None:
+def _gain(one: RunOutcome, baseline: float | None) -> float | None:
     added = one.measures["params_added"]
-    if one.outcome is None or floor is None or not added:
+    if one.evaluated is None or baseline is None or not added:
         return None
-    return (one.outcome - floor) / (added / 1000)
+    return (one.evaluated - baseline) / (added / 1000)
 
 
 def kept_share(one: RunOutcome) -> float | None:

@@ -29,7 +29,7 @@ class AnalysisKind:
     findings: Callable[[History, Pairs], Iterable[Finding]] = lambda *_: ()
     budget: Callable[[ResolvedExperiment], str] = episodes_said  # what every verdict is conditional on
     scope: Callable[[History], str] = lambda _: ""  # what a verdict is conditional on besides task, budget and PPO
-    exam: Callable[[History, Mapping[str, RunOutcome], Sequence[Comparison]], Any] = lambda *_: None  # encodable
+    screening: Callable[[History, Mapping[str, RunOutcome], Sequence[Comparison]], Any] = lambda *_: None  # encodable
 
 
 def kind_of(history: History) -> AnalysisKind:

@@ -1,12 +1,12 @@
-"""Growth: floors of what learns nothing, equal bare hosts, and the exam."""
+"""Growth: baselines of what learns nothing, equal bare hosts, and the screening."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from esper_ab.analysis.conduct import evaluated_envs
-from esper_ab.analysis.growth import floor
-from esper_ab.analysis.growth.exam import exam
+from esper_ab.analysis.growth import baseline
+from esper_ab.analysis.growth.screening import screening
 from esper_ab.analysis.kinds import AnalysisKind
 from esper_ab.analysis.observe import Pairs
 from esper_ab.journal.fold import History
@@ -17,7 +17,7 @@ _SIZE = "host_params"
 
 
 def _findings(history: History, pairs: Pairs) -> Iterator[Finding]:
-    yield from floor.findings(history, pairs)
+    yield from baseline.findings(history, pairs)
     runs = history.runs.values()
     trained = {size for run in runs for size in run.columns.measure(_SIZE) if size == size}  # false for NaN
     sizes = trained | {env.measures[_SIZE] for run in runs for env in evaluated_envs(run)}
@@ -36,4 +36,4 @@ def _scope(history: History) -> str:
     return f"start {'by group' if len(begin) > 1 else next(iter(begin), '')}"
 
 
-KIND = AnalysisKind(findings=_findings, scope=_scope, exam=exam)
+KIND = AnalysisKind(findings=_findings, scope=_scope, screening=screening)

@@ -10,7 +10,7 @@ from esper_ab.journal.events import LookTaken, PlanExtended
 from esper_ab.journal.fold import History
 from esper_ab.plan.blocks import Block, extend
 from esper_ab.stats.least_pairs import LEAST_PAIRS
-from esper_ab.stats.pair import alike, endpoints
+from esper_ab.stats.pair import alike, outcomes
 from esper_ab.verdict.follow import Courses
 
 
@@ -32,7 +32,7 @@ def due(history: History) -> tuple[LookTaken | PlanExtended, ...]:
     # From the end, where runs are that were not started: all of them at every look would be quadratic.
     to_start = any(run.expected and not run.started for run in reversed(history.runs.values()))
     if history.plan.experiment.open_ended and not to_start and not all_settled(history):
-        batch = history.plan.experiment.replicates
+        batch = history.plan.experiment.seeds
         found.append(PlanExtended(extension=extend(history.plan, history.design, history.replicates, batch)))
     return tuple(found)
 
@@ -96,7 +96,7 @@ def all_settled(history: History) -> bool:
     now = followed(history)
     for contrast, course in now.courses.items():
         data = now.pairings[contrast].pairs
-        constant = len(data) >= LEAST_PAIRS and alike(*endpoints(data)) == len(data)
+        constant = len(data) >= LEAST_PAIRS and alike(*outcomes(data)) == len(data)
         if course.decision == "open" and not constant:
             return False
     return True

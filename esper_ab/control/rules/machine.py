@@ -13,7 +13,7 @@ import math
 from esper_ab.contracts import messages
 from esper_ab.contracts.errors import EsperError, Interrupted, WorkerFailed, WorkerHung
 from esper_ab.contracts.visible import visible_line
-from esper_ab.control.rules import commands, ledger_entries, looks, pooling, runs
+from esper_ab.control.rules import commands, incidents, looks, pooling, runs
 from esper_ab.control.rules.blocks import BlocksInProgress
 from esper_ab.control.rules.commands import Command
 from esper_ab.control.rules.liveness import ASSIGNED, START_UP, Limits, Liveness, Sign
@@ -30,7 +30,7 @@ CTRL_C = "Ctrl-C"
 LAST_WORDS_S = 0.5  # a worker that has ended may have said why; the message can come after the end
 _SUMMARY_CHARS = 1000  # of an error that a worker reports
 _SAY_AGAIN_S = 60.0
-_NOTHING_LEFT = "every replicate was given up: there is nothing to compare"
+_NOTHING_LEFT = "every seed was given up: there is nothing to compare"
 
 
 class ExperimentMachine:
@@ -58,7 +58,7 @@ class ExperimentMachine:
     def error_at_end(self) -> EsperError | None:
         """Return why the experiment is not complete although nothing is in progress."""
         if self._stopped_by:
-            return ledger_entries.stopped(self._stopped_by)
+            return incidents.stopped(self._stopped_by)
         if nothing_left(self._history):
             return WorkerFailed(_NOTHING_LEFT)
         return None
@@ -74,13 +74,13 @@ class ExperimentMachine:
         worker = self._workers.ordered(order, tried=True)
         self._liveness.sign(worker.identity, Sign(phase=START_UP), now)
         if worker.again:
-            self._out.record(ledger_entries.restart(worker, self._run_of(worker)))
+            self._out.record(incidents.restart(worker, self._run_of(worker)))
         return self._out.taken()
 
     def start_delayed(self, order: messages.WorkerOrder, lack: str) -> tuple[Command, ...]:
         """A worker could not be started, for want of something that may be there later: it owes nothing until then."""
         worker = self._workers.ordered(order, tried=True)
-        self._out.record(ledger_entries.start_delayed(worker, lack, self._limits.start_up_s))
+        self._out.record(incidents.start_delayed(worker, lack, self._limits.start_up_s))
         return self._out.taken()
 
     def take_over(self) -> tuple[Command, ...]:
@@ -91,7 +91,7 @@ class ExperimentMachine:
             if kept:
                 self._blocks.restore(block, kept, history.plan)
             elif runs.given_up(history, block):
-                self._give_up(block, "the rest of a replicate that was being given up")
+                self._give_up(block, "the rest of a seed that was being given up")
             for run in kept:
                 if run.evaluation is None:
                     self._workers.on_lane(run.ref.lane).run = run.spec
@@ -131,7 +131,7 @@ class ExperimentMachine:
             return ()
         if new:
             name = worker.run.ref.name if worker and worker.run else ""
-            self._out.record(ledger_entries.bad_message(name, f"{identity!r}: {reason}"))
+            self._out.record(incidents.bad_message(name, f"{identity!r}: {reason}"))
         if worker and cut_off:
             worker.fault = f"keeps sending what is no message ({reason})"
         return self._out.taken()
@@ -146,7 +146,7 @@ class ExperimentMachine:
         if not self._stopped_by:
             self._stopped_by = by
             self._say_at = now + self._limits.say_s
-            self._out.record(ledger_entries.stop_begins(by))
+            self._out.record(incidents.stop_begins(by))
         elif by == CTRL_C:
             self._out.do(commands.Fail(Interrupted("stopped at once by a second Ctrl-C; what was recorded is kept")))
         return self._out.taken()
@@ -184,12 +184,12 @@ class ExperimentMachine:
         """
         run = self._run_of(worker := self._workers.on_lane(lane))
         stands = self._blocks.stands(run) if run else runs.NOWHERE
-        where = ledger_entries.whereabouts(worker, run, stands, self._liveness.last(worker.identity))
+        where = incidents.whereabouts(worker, run, stands, self._liveness.last(worker.identity))
         if self._stopped_by and self._limits.ended_together:  # who has stopped it does not wait: no failure of a run
-            self._out.do(commands.Fail(ledger_entries.ended_together(self._stopped_by, worker, where)))
+            self._out.do(commands.Fail(incidents.ended_together(self._stopped_by, worker, where)))
             return self._out.taken()
         line, log = f"{worker.title} {how}, {where}", log or worker.traceback
-        self._out.record(ledger_entries.death(worker, run, line, log, hung=hung))
+        self._out.record(incidents.death(worker, run, line, log, hung=hung))
         account = f"{line}\n{log}" if log and not worker.told else line
         told_before = run is not None and self._deaths.alike(run.ref.name, f"{how}\n{worker.traceback or log}")
         ends = worker.hopeless and run is not None and run.expected and not any_complete(self._history)
@@ -232,10 +232,10 @@ class ExperimentMachine:
             return
         worker.greeted = True
         self._liveness.rest(worker.identity, now)
-        if moved := ledger_entries.moved(hello, worker, self._history):
+        if moved := incidents.moved(hello, worker, self._history):
             self._out.record(moved)
-        self._out.record(ledger_entries.worker_started(hello, worker.order))
-        if warning := ledger_entries.other_code(hello, worker.lane, self._history):
+        self._out.record(incidents.worker_started(hello, worker.order))
+        if warning := incidents.other_code(hello, worker.lane, self._history):
             self._out.do(commands.Warn(warning))
         if worker.run is not None and not self._stopped_by:
             self._assign(worker, worker.run, now)
@@ -260,17 +260,17 @@ class ExperimentMachine:
             return self._take_repeat(worker, run, milestone, report)
         self._deaths.got_on(worker.lane)
         if heard == "new" or isinstance(report, messages.Ready):
-            for event in ledger_entries.reported(report, run):
+            for event in incidents.reported(report, run):
                 self._out.record(event)
         elif not runs.same_record(run, milestone, report):
-            self._out.record(ledger_entries.inexact(run, milestone, "done again after a restart and had"))
+            self._out.record(incidents.inexact(run, milestone, "done again after a restart and had"))
         self._liveness.rest(worker.identity, now)
         self._blocks.arrived(run, milestone)
 
     def _take_repeat(self, worker: WorkerState, run: RunHistory, milestone: int, report: Report) -> None:
         """Nothing new; a worker that has missed its release gets it again. One that is due comes in this round."""
         if not runs.same_record(run, milestone, report):
-            self._out.record(ledger_entries.inexact(run, milestone, "reported again with"))
+            self._out.record(incidents.inexact(run, milestone, "reported again with"))
         if self._blocks.may_pass(run, milestone):
             self._out.send(worker, self._release(run, milestone))
 
@@ -333,7 +333,7 @@ class ExperimentMachine:
         """Have the worker begin the run, or take it up where its records end."""
         run = self._history.runs[spec.ref.name]
         if not run.started:
-            self._out.record(ledger_entries.run_started(worker, spec))
+            self._out.record(incidents.run_started(worker, spec))
         self._out.send(worker, runs.assignment(run))
         self._liveness.sign(worker.identity, Sign(phase=ASSIGNED, run_name=spec.ref.name), now)
 
@@ -341,11 +341,11 @@ class ExperimentMachine:
         """Give up the replicate of a run that keeps dying; return why the experiment ends, if it does."""
         hopeless = self._workers.on_lane(run.ref.lane).hopeless
         block = next(block for block in self._history.blocks if block.replicate == run.ref.replicate)
-        died = ledger_entries.died(run, 1 if hopeless else self._limits.deaths)
+        died = incidents.died(run, 1 if hopeless else self._limits.deaths)
         self._give_up(block, f"{died}: {what}", failed=run.ref.name)
         self._out.do(commands.Sync())
         if self._deaths.gave_up(what) and not any_complete(self._history):
-            return type(error)(f"{error}\nno replicate was complete before several were given up for the same reason")
+            return type(error)(f"{error}\nno seed was complete before several were given up for the same reason")
         if nothing_left(self._history):
             return type(error)(f"{error}\n{_NOTHING_LEFT}")
         if not self._stopped_by:
@@ -357,16 +357,16 @@ class ExperimentMachine:
         for block in self._history.blocks:
             self._give_up(block, f"{run.ref.name} failed, as every attempt would", failed=run.ref.name)
         self._out.do(commands.Sync())
-        return f"{account}\nevery replicate was given up, as every attempt would end alike: correct it and launch anew"
+        return f"{account}\nevery seed was given up, as every attempt would end alike: correct it and launch anew"
 
     def _give_up(self, block: Block, why: str, failed: str = "") -> None:
-        """The block's runs that have no endpoint get none, and all of its workers are free again, those that have
+        """The block's runs that have no outcome get none, and all of its workers are free again, those that have
         done their runs and wait for the others among them. `failed`: the run to blame."""
         self._blocks.remove(block.replicate)
-        reason = f"replicate {block.replicate} was given up: {why}"
+        reason = f"seed {block.replicate} was given up: {why}"
         for spec in sorted(block.runs, key=lambda spec: spec.ref.name != failed):  # the one to blame is on record first
             if self._history.runs[spec.ref.name].expected:
-                self._out.record(ledger_entries.run_given_up(spec, reason, failed=spec.ref.name == failed))
+                self._out.record(incidents.run_given_up(spec, reason, failed=spec.ref.name == failed))
             worker = self._workers.on_lane(spec.ref.lane)
             if worker.run == spec:
                 worker.run = None
@@ -381,7 +381,7 @@ class ExperimentMachine:
         for run in (self._history.runs[name] for name in self._blocks.at_work()):
             worker = self._workers.on_lane(run.ref.lane)
             silence = self._liveness.silence(worker.identity, now)
-            self._out.do(commands.Warn(ledger_entries.stop_waits(worker, run, self._blocks.stands(run), silence)))
+            self._out.do(commands.Warn(incidents.stop_waits(worker, run, self._blocks.stands(run), silence)))
 
     def _run_of(self, worker: WorkerState) -> RunHistory | None:
         return self._history.runs[worker.run.ref.name] if worker.run else None

@@ -62,7 +62,7 @@ def _without_numbers(text: str) -> str:
 
 
 def any_complete(history: History) -> bool:
-    """Whether some replicate has the endpoints of all its runs that were not left out."""
+    """Whether some replicate has the outcomes of all its runs that were not left out."""
     for block in history.blocks:
         runs = [history.runs[spec.ref.name] for spec in block.runs]
         begun = [run for run in runs if not run.left_out]

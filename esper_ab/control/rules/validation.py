@@ -83,7 +83,7 @@ def _check_measures(report: EpisodeFinished | Evaluated, declared: TaskMeasures)
     A training rollout in which none of its episodes ended has no outcome.
     """
     record = report.record
-    envs = record.envs if isinstance(record, records.EpisodeRecord) else [host.outcome for host in record.hosts]
+    envs = record.envs if isinstance(record, records.EpisodeRecord) else [played.outcome for played in record.episodes]
     for env in envs:
         if tuple(env.measures) != declared.names:
             raise Rejected(f"measured {', '.join(env.measures) or 'nothing'} instead of {', '.join(declared.names)}")
@@ -96,14 +96,14 @@ def _check_measures(report: EpisodeFinished | Evaluated, declared: TaskMeasures)
 
 
 def _check_evaluation(record: records.EvaluationRecord, spec: RunSpec) -> None:
-    """It has the planned hosts, each once: an endpoint over other hosts would be of another variance."""
-    sizes = episode_sizes(spec.eval_hosts, spec.n_envs)
+    """It has the planned episodes, each once: an outcome over other episodes would be of another variance."""
+    sizes = episode_sizes(spec.eval_episodes, spec.n_envs)
     planned = [(episode, env) for episode, size in enumerate(sizes) for env in range(size)]
-    found = {kind: [(host.episode, host.outcome.env) for host in record.hosts if host.actions == kind]
+    found = {kind: [(played.episode, played.outcome.env) for played in record.episodes if played.actions == kind]
              for kind in ("sampled", "greedy")}  # fmt: skip
     greedy = set(found["greedy"])
     if sorted(found["sampled"]) != planned or not greedy <= set(planned) or len(greedy) < len(found["greedy"]):
-        raise Rejected(f"evaluated other hosts than the {spec.eval_hosts} planned ones, each once")
+        raise Rejected(f"evaluated other episodes than the {spec.eval_episodes} planned ones, each once")
 
 
 def _check_checkpoint(checkpoint: records.Checkpoint | None, run: records.RunRef, milestone: int) -> None:
@@ -147,9 +147,9 @@ def all_finite(record: records.EpisodeRecord | records.EvaluationRecord) -> bool
     """
     parts: list[Iterable[tuple[float | None, ...]]] = [[_OF_TIMING(record.timing)]]
     if isinstance(record, records.EvaluationRecord):
-        parts.append(_OF_ENV(host.outcome) for host in record.hosts)
-        parts.append(tuple(host.outcome.measures.values()) for host in record.hosts)
-        parts.append(tuple(host.rewards.values()) for host in record.hosts)
+        parts.append(_OF_ENV(played.outcome) for played in record.episodes)
+        parts.append(tuple(played.outcome.measures.values()) for played in record.episodes)
+        parts.append(tuple(played.rewards.values()) for played in record.episodes)
     else:
         parts.append(map(_OF_ENV, record.envs))
         parts.append(tuple(env.measures.values()) for env in record.envs)

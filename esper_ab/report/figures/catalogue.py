@@ -9,25 +9,25 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from esper_ab.report.content import Content
-from esper_ab.report.figures import appraisal as figures_appraisal
 from esper_ab.report.figures import curves as figures_curves
 from esper_ab.report.figures import effects as figures_effects
 from esper_ab.report.figures import outcome as figures_outcome
 from esper_ab.report.figures import plan as figures_plan
+from esper_ab.report.figures import reward_audit as figures_reward_audit
 from esper_ab.report.figures import style
 from esper_ab.report.figures.drawing import Drawing
 from esper_ab.report.figures.kinds import Draw, FiguresOfKind, figures_of
 
 _BY_SECTION: FiguresOfKind = {
     "outcome": {
-        "effects": figures_effects.effects, "endpoints": figures_outcome.endpoints, "pairs": figures_outcome.pairs,
+        "effects": figures_effects.effects, "outcomes": figures_outcome.outcomes, "pairs": figures_outcome.pairs,
     },
     "training": {
         "curves": figures_curves.outcome, "entropy": figures_curves.entropy, "heads": figures_curves.heads,
     },
     "rewards": {
-        "best-of-n": figures_appraisal.best_of_n, "returns": figures_appraisal.returns,
-        "when-paid": figures_appraisal.when_paid,
+        "best-of-n": figures_reward_audit.best_of_n, "returns": figures_reward_audit.returns,
+        "when-paid": figures_reward_audit.when_paid,
     },
     "trust": {"layout": figures_plan.layout},
 }

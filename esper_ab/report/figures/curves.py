@@ -48,13 +48,13 @@ class Words:
 
 def outcome(content: Content) -> Drawing | None:
     """Plot the outcome of every training episode. None where no run has two."""
-    evaluated, measured = content.history.design.endpoint == "evaluation", content.history.outcome
+    evaluated, measured = content.history.design.outcome_over == "evaluation", content.history.outcome
     words = Words(
         name="curves", title="Learning curves",
         label=f"{measured.title} (lower is better)" if measured.sign < 0.0 else measured.title,
         caption="Mean over environments in each training episode. Thin: single runs. Thick: mean of the group's "
         "runs. Band: the middle half of the runs, from four runs on."
-        + (" Not the endpoint: the policy still changes and explores." if evaluated else ""),
+        + (" Not the outcome: the policy still changes and explores." if evaluated else ""),
     )
     return _curves(content, words, lambda columns: columns.of("outcome"))
 

@@ -87,36 +87,36 @@ def not_drawn(content: Content) -> str:
     every, drawn = len({block.replicate for block in content.history.blocks}), len(drawn_singly(content))
     if drawn == every:
         return ""
-    return f" Drawn one by one: {drawn} of {every} replicates, evenly spaced. All else is of every run."
+    return f" Drawn one by one: {drawn} of {every} seeds, evenly spaced. All else is of every run."
 
 
 def tips_of_runs(content: Content) -> dict[str, str]:
-    """Return what to say of every run that has an endpoint: group, replicate, endpoint."""
+    """Return what to say of every run that has an outcome: group, replicate, outcome."""
     design = content.history.design
     return {
-        of_run(place, run.run.replicate): f"{group}, replicate {run.run.replicate}: {design.value(run.endpoint)}"
-        for place, group in enumerate(content.groups) for run in content.of_group(group) if run.endpoint is not None
+        of_run(place, run.run.replicate): f"{group}, seed {run.run.replicate}: {design.value(run.outcome)}"
+        for place, group in enumerate(content.groups) for run in content.of_group(group) if run.outcome is not None
     }
 
 
 def tips_of_pairs(content: Content) -> dict[str, str]:
-    """Return what to say of every pair: its difference and its endpoints."""
+    """Return what to say of every pair: its difference and its outcomes."""
     places, design = {group: place for place, group in enumerate(content.groups)}, content.history.design
     return {
         of_pair(places[item.question.a], places[item.question.b], pair.replicate):
-        f"replicate {pair.replicate}: {item.question.a} {design.value(pair.a)}, {item.question.b} "
+        f"seed {pair.replicate}: {item.question.a} {design.value(pair.a)}, {item.question.b} "
         f"{design.value(pair.b)}, difference {design.difference(pair.a - pair.b)}"
         for item in content.comparisons for pair in item.pairs
     }  # fmt: skip
 
 
-_ENDPOINTS = {"evaluation": "", "last-tenth": " (last tenth of training)", "curve-mean": " (mean of training)"}
+_OUTCOMES = {"evaluation": "", "last-tenth": " (last tenth of training)", "curve-mean": " (mean of training)"}
 
 
-def endpoint_label(design: Design, unit: str) -> str:
-    """Return the axis label of the design's endpoint or, by `unit`, of its difference."""
+def outcome_label(design: Design, unit: str) -> str:
+    """Return the axis label of the design's outcome or, by `unit`, of its difference."""
     lower = " (lower is better)" if design.outcome.sign < 0.0 else ""
-    return f"{design.outcome.label}{_ENDPOINTS[design.endpoint]}{f', {unit}' if unit else ''}{lower}"
+    return f"{design.outcome.label}{_OUTCOMES[design.outcome_over]}{f', {unit}' if unit else ''}{lower}"
 
 
 def shortened(name: str, most: int = 28) -> str:

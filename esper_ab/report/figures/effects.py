@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
-from esper_ab.report.figures.drawing import NARROW, Drawing, Picture, endpoint_label, of_pair, shortened, tips_of_pairs
+from esper_ab.report.figures.drawing import NARROW, Drawing, Picture, of_pair, outcome_label, shortened, tips_of_pairs
 from esper_ab.report.figures.intervals import axis_limits, interval_bar
 from esper_ab.stats.text import signed
 from esper_ab.verdict.comparison import Comparison
@@ -27,7 +27,7 @@ def effects(content: Content) -> Drawing | None:
     margin = content.history.design.margin_words
     return Drawing(
         name="effects", title="Effects, with their intervals",
-        caption="Dot: effect, adjusted for lane and order where the plan does so. Thick: repeated interval, valid "
+        caption="Dot: effect, adjusted for device and order where the plan does so. Thick: repeated interval, valid "
         "over all interim looks (before the first look an uncorrected one). Thin, below: the plain t interval of "
         "a single look. Arrowhead: continues beyond the figure. "
         f"Ticks: the pairs used. Shaded between broken lines: within the margin of {margin}.",
@@ -79,7 +79,7 @@ def _all_rows(figure: Figure, content: Content, shown: Sequence[Comparison]) -> 
         _ticks(axes, row, item, content.groups if sum(one.used for one in shown) <= _MOST_MARKED else ())
     axes.grid(visible=False, axis="y")
     axes.spines["left"].set_visible(False)
-    axes.set_xlabel(f"difference in {endpoint_label(content.history.design, content.history.outcome.apart)}")
+    axes.set_xlabel(f"difference in {outcome_label(content.history.design, content.history.outcome.apart)}")
     return axes
 
 

@@ -1,4 +1,4 @@
-"""Figure of endpoints from elsewhere: comparisons in units of their margins and, with scores, performance profiles."""
+"""Figure of outcomes from elsewhere: comparisons in units of their margins and, with scores, performance profiles."""
 
 from __future__ import annotations
 

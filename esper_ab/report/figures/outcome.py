@@ -1,4 +1,4 @@
-"""Figures of the endpoints: every run as a point, by group and by pair."""
+"""Figures of the outcomes: every run as a point, by group and by pair."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from esper_ab.design.endpoint_words import of_training
+from esper_ab.design.outcome_words import of_training
 from esper_ab.journal.outcomes import RunOutcome
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
@@ -17,11 +17,11 @@ from esper_ab.report.figures.drawing import (
     Drawing,
     Picture,
     drawn_singly,
-    endpoint_label,
     grid,
     not_drawn,
     of_pair,
     of_run,
+    outcome_label,
     shortened,
     tips_of_pairs,
     tips_of_runs,
@@ -32,15 +32,15 @@ from esper_ab.stats.text import counted
 _MOST_PANELS = 9  # one per comparison; the tables show all
 
 
-def endpoints(content: Content) -> Drawing | None:
-    """Plot one row per group, every run a point, a bar at the mean. None without an endpoint."""
-    ends = {group: _endpoints(content.of_group(group)) for group in content.groups}
+def outcomes(content: Content) -> Drawing | None:
+    """Plot one row per group, every run a point, a bar at the mean. None without an outcome."""
+    ends = {group: _outcomes(content.of_group(group)) for group in content.groups}
     if not any(ends.values()):
         return None
     design, values = content.history.design, {group: list(found.values()) for group, found in ends.items()}
     digits = design.digits - (design.margin >= 1.0)
     episodes = "training episodes"
-    part = of_training(design.endpoint, kind_of(content).words.get(episodes, episodes))
+    part = of_training(design.outcome_over, kind_of(content).words.get(episodes, episodes))
     one = f"the mean of {part}" if part else "one trained policy"
     words = (
         f"{group} {design.outcome.value(f'{sum(found) / len(found):.{digits}f}')} ({min(found):.{digits}f} to "
@@ -49,15 +49,15 @@ def endpoints(content: Content) -> Drawing | None:
         if found
     )
     return Drawing(
-        name="endpoints", title="Every run's endpoint",
+        name="outcomes", title="Every run's outcome",
         caption=f"One point per run: {one}. Bar: mean of the group." + not_drawn(content),
-        alt="Mean and range: " + "; ".join(words) + ".", figure=_endpoint_rows(content, ends, 9.4, 28),
-        narrow=_endpoint_rows(content, ends, NARROW, 12), wide=True, tips=tips_of_runs(content),
+        alt="Mean and range: " + "; ".join(words) + ".", figure=_outcome_rows(content, ends, 9.4, 28),
+        narrow=_outcome_rows(content, ends, NARROW, 12), wide=True, tips=tips_of_runs(content),
     )
 
 
-def _endpoint_rows(content: Content, values: Mapping[str, Mapping[int, float]], inches: float, most: int) -> Figure:
-    """Plot the endpoints in rows; `most`: characters of a group's name."""
+def _outcome_rows(content: Content, values: Mapping[str, Mapping[int, float]], inches: float, most: int) -> Figure:
+    """Plot the outcomes in rows; `most`: characters of a group's name."""
     figure = Picture(figsize=(inches, 0.75 + 0.5 * len(values)))
     axes = figure.subplots()
     everything = [value for found in values.values() for value in found.values()]
@@ -77,13 +77,13 @@ def _endpoint_rows(content: Content, values: Mapping[str, Mapping[int, float]], 
             )  # fmt: skip
             style.mark(point, of_run(row, replicate))
     _name_rows(axes, [shortened(group, most) for group in values])
-    axes.set_xlabel(endpoint_label(content.history.design, content.history.outcome.unit))
+    axes.set_xlabel(outcome_label(content.history.design, content.history.outcome.unit))
     return figure
 
 
-def _endpoints(runs: Sequence[RunOutcome]) -> dict[int, float]:
-    """Return endpoints by replicate."""
-    return {run.run.replicate: run.endpoint for run in runs if run.endpoint is not None}
+def _outcomes(runs: Sequence[RunOutcome]) -> dict[int, float]:
+    """Return outcomes by replicate."""
+    return {run.run.replicate: run.outcome for run in runs if run.outcome is not None}
 
 
 def _name_rows(axes: Axes, names: Sequence[str]) -> None:
@@ -135,7 +135,7 @@ def pairs(content: Content) -> Drawing | None:
         axes.tick_params(axis="x", length=0, labelcolor=style.INK, labelsize=9)
         axes.set_xlim(-0.35, 1.35)
         axes.grid(visible=False, axis="x")
-    label = endpoint_label(content.history.design, content.history.outcome.unit)
+    label = outcome_label(content.history.design, content.history.outcome.unit)
     figure.supylabel(label, x=0.004, fontsize=9, color=style.MUTED)
     words = (
         f"{item.question.a} is above {item.question.b} in {sum(pair.a > pair.b for pair in item.pairs)} of "
@@ -147,6 +147,6 @@ def pairs(content: Content) -> Drawing | None:
         caption=f"Each line is one replicate: {shared}. Solid: the right end is at least as high. Broken: it falls."
         + (" Each panel has its own scale." if len(shown) > 1 else "")
         + (f" {left_out} more comparisons are in the tables." if left_out > 0 else "") + not_drawn(content),
-        alt="Pairs: " + "; ".join(words) + ". Values in the table Endpoints by replicate.", figure=figure,
+        alt="Pairs: " + "; ".join(words) + ". Values in the table Outcomes by seed.", figure=figure,
         wide=len(shown) > 1, tips=tips_of_runs(content) | tips_of_pairs(content),
     )

@@ -1,4 +1,4 @@
-"""Figure of the plan: the group on each lane in each block, and which runs have their endpoint."""
+"""Figure of the plan: the group on each lane in each block, and which runs have their outcome."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from esper_ab.report.figures.drawing import Drawing, Picture, group_legend, shor
 _MOST_BLOCKS = 60  # columns that remain legible; the table of lanes counts all
 
 _ORDERS = {
-    "balanced": " The order is a Williams sequence: every group on every lane equally often, as far as the number of "
+    "balanced": " The order is a Williams sequence: every group on every device equally often, as far as the number of "
     "blocks allows.",
-    "fixed": " The order is the same in every block: lanes cannot be told from groups.",
+    "fixed": " The order is the same in every block: devices cannot be told from groups.",
     "shuffled": " The order is drawn afresh for every block.",
 }
 
@@ -31,7 +31,7 @@ def layout(content: Content) -> Drawing | None:
     axes = figure.subplots()
     for run in runs:
         index = content.groups.index(run.ref.group_id)
-        state = content.outcomes[run.ref.name].endpoint is not None
+        state = content.outcomes[run.ref.name].outcome is not None
         axes.plot(
             [column[run.ref.replicate]], [lanes.index(run.ref.lane)], style.marker(index), markersize=size,
             color=style.colour(index), markerfacecolor=style.colour(index) if state else style.CARD,
@@ -49,10 +49,11 @@ def layout(content: Content) -> Drawing | None:
     group_legend(figure, list(enumerate(content.groups)), markers=True)
     return Drawing(
         name="layout", title="Who ran where",
-        caption="Lanes from top to bottom in start order, blocks from left to right. Filled: the run has its endpoint. "
+        caption="Devices from top to bottom in start order, blocks from left to right. Filled: the run has its "
+                "outcome. "
         "Hollow: not yet, not needed, or lost." + _ORDERS[history.plan.experiment.order]
         + (f" The first {_MOST_BLOCKS} blocks." if len(history.plan.blocks) > _MOST_BLOCKS else ""),
-        alt="Runs per lane: " + "; ".join(_on_lanes(group, lanes, runs) for group in content.groups) + ".",
+        alt="Runs per device: " + "; ".join(_on_lanes(group, lanes, runs) for group in content.groups) + ".",
         figure=figure, wide=True,
     )
 

@@ -28,7 +28,7 @@ def declared_rows(content: Content) -> tuple[Row, ...]:
 
 def episodes_said(experiment: ResolvedExperiment) -> dict[str, str]:
     """Return how much a run trained and was evaluated, where that was by episodes."""
-    steps, evaluated = counted(experiment.steps, "step"), counted(experiment.eval_hosts, "episode")
+    steps, evaluated = counted(experiment.steps, "step"), counted(experiment.eval_episodes, "episode")
     return {
         "episodes": f"{experiment.episodes} of {steps}, {counted(experiment.n_envs, 'environment')}",
         "evaluation": f"{evaluated} per run, sampled actions; the first of each environment also greedy",

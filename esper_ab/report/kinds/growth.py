@@ -1,8 +1,8 @@
-"""Tables of growth: what was grown and what it was worth, prunes and fossils in training, the exam."""
+"""Tables of growth: what was grown and what it was worth, prunes and fossils in training, the screening."""
 
 from __future__ import annotations
 
-from esper_ab.analysis.growth.exam import Exam
+from esper_ab.analysis.growth.screening import Screening
 from esper_ab.analysis.growth.worth import gains_per_kparam, kept_share
 from esper_ab.analysis.learning import Learning
 from esper_ab.journal.outcomes import RunOutcome
@@ -35,35 +35,36 @@ def _over_training(label: str, name: str) -> LearningRow:
 
 
 def _judgement(content: Content) -> tuple[Table, ...]:
-    exam = content.analysis.exam
-    return () if exam is None else (_exam_outcomes(exam), _exam_criteria(exam))
+    screening = content.analysis.screening
+    return () if screening is None else (_screening_decisions(screening), _screening_criteria(screening))
 
 
-def _exam_outcomes(exam: Exam) -> Table:
-    """Build the exam's outcomes (continue, revise or stop) with reasons."""
+def _screening_decisions(screening: Screening) -> Table:
+    """Build the screening's decisions (continue, revise or stop) with reasons."""
     return Table(
-        title=f"Exam: is the reward worth going on with? Against {exam.control}",
-        columns=("group", "outcome", "reason"),
-        rows=tuple((item.group, item.outcome.upper(), item.reason) for item in exam.judgements), words=3, wide=True,
+        title=f"Screening: is the reward worth going on with? Against {screening.control}",
+        columns=("group", "decision", "reason"),
+        rows=tuple((item.group, item.decision.upper(), item.reason) for item in screening.judgements), words=3,
+        wide=True,
     )
 
 
-def _exam_criteria(exam: Exam) -> Table:
+def _screening_criteria(screening: Screening) -> Table:
     """Build the criteria of every learning group; empty without one."""
-    if not exam.judgements:
-        return Table(title="Exam", columns=(), rows=())
+    if not screening.judgements:
+        return Table(title="Screening", columns=(), rows=())
     rows = tuple(
         (
             judgement.group, criterion.name, yes(criterion.passed), _change(criterion.mean),
             NONE if criterion.low is None else f"{_change(criterion.low)} to {_change(criterion.high)}",
             str(criterion.runs),
         )
-        for judgement in exam.judgements
+        for judgement in screening.judgements
         for criterion in judgement.criteria
     )
-    asked = "; ".join(f"{item.name}: {item.question.removesuffix('?')}" for item in exam.judgements[0].criteria)
+    asked = "; ".join(f"{item.name}: {item.question.removesuffix('?')}" for item in screening.judgements[0].criteria)
     return Table(
-        title="Criteria of the exam", columns=("group", "criterion", "passed", "mean", "interval", "n"), rows=rows,
+        title="Criteria of the screening", columns=("group", "criterion", "passed", "mean", "interval", "n"), rows=rows,
         note=f"Asked: {asked}. The first is the comparison of the plan, with its error rate. The others are paired "
         "95 % t intervals that share no error rate: they can send a reward back, never pass one.",
         words=3, wide=True,
@@ -76,6 +77,6 @@ def _change(value: float | None) -> str:
 
 KIND = TableKind(
     rows=_rows, judgement=_judgement,
-    note="Points per 1,000 parameters: above the never-grown host of the same replicate (needs a group wait).",
+    note="Points per 1,000 parameters: above the never-grown host of the same seed (needs a group wait).",
     learning=(_over_training("prunes", "op_prune"), _over_training("fossils", "op_fossilize")),
 )

@@ -9,7 +9,7 @@ from esper_ab.settings.experiment import ResolvedExperiment
 def _conditions(experiment: ResolvedExperiment) -> dict[str, str]:
     return {
         "trainer": experiment.trainer, "points": str(experiment.episodes),
-        "evaluation": f"{experiment.eval_hosts} outcome{'' if experiment.eval_hosts == 1 else 's'} per run",
+        "evaluation": f"{experiment.eval_episodes} outcome{'' if experiment.eval_episodes == 1 else 's'} per run",
     }
 
 

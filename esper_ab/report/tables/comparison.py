@@ -1,4 +1,4 @@
-"""Tables of comparisons: every statistic, the interim looks, the endpoints."""
+"""Tables of comparisons: every statistic, the interim looks, the outcomes."""
 
 from __future__ import annotations
 
@@ -223,9 +223,9 @@ def _decided(look: Look) -> str:
     return "crossed" if look.crossed else "equivalent" if look.equivalent else "open"
 
 
-def endpoints_table(content: Content) -> Table:
-    """Build the table of endpoints by replicate; for a single comparison with the differences."""
-    ends = {group: {one.run.replicate: one.endpoint for one in content.of_group(group)} for group in content.groups}
+def outcomes_table(content: Content) -> Table:
+    """Build the table of outcomes by replicate; for a single comparison with the differences."""
+    ends = {group: {one.run.replicate: one.outcome for one in content.of_group(group)} for group in content.groups}
     only = content.comparisons[0].question if len(content.comparisons) == 1 else None
     design, rows = content.history.design, []
     for replicate in sorted({replicate for found in ends.values() for replicate in found}):
@@ -238,10 +238,10 @@ def endpoints_table(content: Content) -> Table:
             cells.append(signed(None if a is None or b is None else a - b, design.digits))
         rows.append(tuple(cells))
     unpaired = content.history.plan.experiment.unpaired
-    shared = "Every run has its own randomness." if unpaired else "A replicate's runs share their randomness."
+    shared = "Every run has its own randomness." if unpaired else "A seed's runs share their randomness."
     return Table(
-        title="Endpoints by replicate",
+        title="Outcomes by seed",
         columns=("replicate", *content.groups, *((f"{only.a} - {only.b}",) if only is not None else ())),
         rows=tuple(rows), wide=len(content.groups) > 2,
-        note=f"Endpoints: {design.outcome.title}. {shared}" if rows else "No run has its endpoint yet.",
+        note=f"Outcomes: {design.outcome.title}. {shared}" if rows else "No run has its outcome yet.",
     )

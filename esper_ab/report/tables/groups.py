@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esper_ab.analysis.cross import CrossEvaluation
-from esper_ab.design.endpoint_words import of_training
+from esper_ab.design.outcome_words import of_training
 from esper_ab.journal.columns import Columns
 from esper_ab.journal.fold import RunHistory
 from esper_ab.journal.outcomes import mean_known
@@ -27,9 +27,9 @@ def _rows(content: Content) -> Iterator[Row]:
     """Yield the rows of the groups' measures: those of every kind of task around those of this one."""
     design = content.history.design
     outcome, unit = design.outcome, f", {design.outcome.unit}" if design.outcome.unit else ""
-    if design.endpoint != "evaluation":  # else it is the next row
-        yield f"endpoint{unit}", lambda run: run.endpoint, design.digits
-    yield outcome.title, lambda run: run.outcome, design.digits
+    if design.outcome_over != "evaluation":  # else it is the next row
+        yield f"outcome{unit}", lambda run: run.outcome, design.digits
+    yield outcome.title, lambda run: run.evaluated, design.digits
     yield f"{outcome.label}{unit}, greedy", lambda run: run.greedy, design.digits
     yield f"{outcome.label}{unit}, mean of training", lambda run: run.training_area, design.digits
     yield from kind_of(content).rows(content)
@@ -40,9 +40,9 @@ def _rows(content: Content) -> Iterator[Row]:
 def groups_table(content: Content) -> Table:
     """Build one column per group: mean over its runs, SD in brackets. Measures that no group has are left out."""
     design, kind = content.history.design, kind_of(content)
-    evaluated = (sum(run.endpoint is not None for run in content.of_group(group)) for group in content.groups)
+    evaluated = (sum(run.outcome is not None for run in content.of_group(group)) for group in content.groups)
     planned = (len(content.of_group(group)) for group in content.groups)
-    rows = [("runs with an endpoint", *(f"{n} of {of}" for n, of in zip(evaluated, planned, strict=True)))]
+    rows = [("runs with an outcome", *(f"{n} of {of}" for n, of in zip(evaluated, planned, strict=True)))]
     for label, measure, digits in _rows(content):
         found = [[measure(run) for run in content.of_group(group)] for group in content.groups]
         sizes = [abs(value) for values in found for value in values if value]
@@ -51,12 +51,12 @@ def groups_table(content: Content) -> Table:
         if any(cell != NONE for cell in cells):
             rows.append((kind.words.get(label, label), *cells))
     episodes = "training episodes"
-    part = of_training(design.endpoint, kind.words.get(episodes, episodes))
-    endpoint = f"{design.outcome.label}, mean of {part}" if part else f"{design.outcome.label} of the evaluation"
+    part = of_training(design.outcome_over, kind.words.get(episodes, episodes))
+    outcome = f"{design.outcome.label}, mean of {part}" if part else f"{design.outcome.label} of the evaluation"
     lower = "; lower is better" if design.outcome.sign < 0.0 else ""
     return Table(
         title="Measures by group", columns=("mean over runs (SD)", *content.groups), rows=tuple(rows),
-        note=f"Endpoint: {endpoint}{lower}. Measures are of the "
+        note=f"Outcome: {outcome}{lower}. Measures are of the "
         f"evaluation: {kind.evaluated}. {kind.note}{' ' if kind.note else ''}{kind.changes}".rstrip(),
         wide=True,
     )

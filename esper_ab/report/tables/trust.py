@@ -1,4 +1,4 @@
-"""Tables on whether the numbers can be trusted: audit, conduct of the runs, ledger, lanes, conditions."""
+"""Tables on whether the numbers can be trusted: audit, conduct of the runs, incidents, lanes, conditions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from esper_ab.analysis.conduct import FAULTS, Conduct
-from esper_ab.design.hosts_text import next_text, share_text
+from esper_ab.design.episodes_text import next_text, share_text
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import mean
 from esper_ab.report.content import Content
@@ -71,10 +71,10 @@ def noise_table(content: Content) -> Table:
         return Table(title="Evaluation noise", columns=(), rows=())
     found = noise.components
     rows = (
-        ("episodes that give an endpoint", f"{found.hosts}"),
+        ("episodes that give an outcome", f"{found.eval_episodes}"),
         ("share in the variance of the differences", f"{share_text(noise)}, from {found.runs} pairs"),
         ("share in the time of a run", f"{100 * noise.cost_share:.0f} %"),
-        ("SD of an episode within its run's difference", design.size(math.sqrt(found.host))),
+        ("SD of an episode within its run's difference", design.size(math.sqrt(found.episode))),
         ("for the next plan", next_text(noise)),
     )
     return Table(
@@ -97,23 +97,23 @@ def layout_table(content: Content) -> Table:
         (group, *(str(sum(run.ref.lane == lane for run in content.history.of_group(group))) for lane in lanes))
         for group in content.groups
     )
-    note = "The deciding analysis is not adjusted for lane and start order; the plan moves the groups between them."
+    note = "The deciding analysis is not adjusted for device and start order; the plan moves the groups between them."
     if not content.history.design.positions_matter:
-        note = "No record can depend on lane and start order here; the deciding analysis does not adjust for them."
+        note = "No record can depend on device and start order here; the deciding analysis does not adjust for them."
     elif content.history.design.adjusted:
-        note = "The deciding analysis estimates and removes the effects of lane and start order."
+        note = "The deciding analysis estimates and removes the effects of device and start order."
     columns = ("group", *(f"runs on {lane}" for lane in lanes))
     return Table(title="Where the runs were", columns=columns, rows=rows, note=note)
 
 
-def ledger_table(history: History) -> Table:
+def incidents_table(history: History) -> Table:
     """Build the table of everything that could confound the comparison."""
     rows = tuple(
         (one.category, one.run_name or "experiment", NONE if one.episode is None else str(one.episode), one.detail)
-        for one in history.ledger
+        for one in history.incidents
     )
     return Table(
-        title="Ledger of confounders", columns=("what", "run", "episode", "detail"), rows=rows,
+        title="List of incidents", columns=("what", "run", "episode", "detail"), rows=rows,
         note="" if rows else "Empty: no restart, no death, no non-finite value, no dropped pair was recorded.", words=4,
         wide=True,
     )
@@ -123,7 +123,7 @@ def last_words_table(history: History) -> Table:
     """Build the last log lines of workers that died or hung, with the stack of a hung one."""
     rows = tuple(
         (entry.run_name if n == 0 else "", line.rstrip())
-        for entry in history.ledger
+        for entry in history.incidents
         for n, line in enumerate(entry.last_words)
     )
     columns = "run", "end of its log"

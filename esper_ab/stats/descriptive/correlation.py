@@ -23,7 +23,7 @@ LEVEL = 0.95
 
 
 class PairCorrelation(msgspec.Struct, frozen=True, kw_only=True):
-    """Correlation r of the endpoints of a pair, and its 95 % interval, which assumes joint normality."""
+    """Correlation r of the outcomes of a pair, and its 95 % interval, which assumes joint normality."""
 
     r: float
     low: float | None  # None with fewer than 4 pairs, or when r is 1 or -1

@@ -25,7 +25,7 @@ def create_curriculum_comparison_experiment():
             task="synthetic",
             episodes=1, steps=3,
             n_envs=2,
-            eval_hosts=2
+            eval_episodes=2
         )
         .set_wandb_config(
             entity="metta-research"

@@ -20,12 +20,12 @@ from esper_ab.report.figures.drawing import (
     Drawing,
     Picture,
     drawn_singly,
-    endpoint_label,
     grid,
     group_legend,
     not_drawn,
     of_group,
     of_run,
+    outcome_label,
     shortened,
     tips_of_runs,
 )
@@ -155,14 +155,14 @@ def actions(content: Content) -> Drawing | None:
 
 
 def cost(content: Content) -> Drawing | None:
-    """Plot added parameters against accuracy: a point per run, a large one per group. None without an endpoint."""
+    """Plot added parameters against accuracy: a point per run, a large one per group. None without an outcome."""
     shown: list[tuple[int, str]] = []
     words, singly = [], drawn_singly(content)
     wide = len(content.comparisons) > 1  # same width as the figure of pairs before it
     figure = Picture(figsize=(9.4 if wide else 4.6, 3.3))
     axes = figure.subplots()
     for index, group in enumerate(content.groups):
-        found = [(run.measures["params_added"], run.endpoint, run.run.replicate) for run in content.of_group(group)]
+        found = [(run.measures["params_added"], run.outcome, run.run.replicate) for run in content.of_group(group)]
         runs = [(x, y, replicate) for x, y, replicate in found if x is not None and y is not None]
         if not runs:
             continue
@@ -181,7 +181,7 @@ def cost(content: Content) -> Drawing | None:
     axes.set_xlim(0, 1.1 * max(axes.dataLim.xmax, 1.0))
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     axes.set_xlabel("parameters added per host")
-    axes.set_ylabel(endpoint_label(content.history.design, content.history.outcome.unit))
+    axes.set_ylabel(outcome_label(content.history.design, content.history.outcome.unit))
     group_legend(figure, shown, markers=True)
     return Drawing(
         name="cost", title="Cost against accuracy",

@@ -15,7 +15,7 @@ from support.journals import Shape, Synthetic, one_replicate, planted_effect, sa
 from esper_ab.analysis.analyse import analyse
 from esper_ab.analysis.audit import Place, told_apart
 from esper_ab.design.counterbalance import estimable_orders, order
-from esper_ab.journal.events import Ledger, RunEvaluated, RunStarted
+from esper_ab.journal.events import Incident, RunEvaluated, RunStarted
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content
 from esper_ab.report.verdict_json import render_verdict
@@ -75,7 +75,7 @@ def as_fixed(plan):
 def test_groups_that_keep_their_lane_cannot_be_told_from_it():
     (key, sentence) = only(planned(planted_effect(), as_fixed))
     assert key == ("aliased", "blocks", ("shaped", "simplified"))
-    assert "6 analysed replicates" in sentence
+    assert "6 analysed seeds" in sentence
 
 
 def test_more_replicates_are_no_remedy_where_the_order_is_fixed():
@@ -83,7 +83,7 @@ def test_more_replicates_are_no_remedy_where_the_order_is_fixed():
         return replace(as_fixed(plan), experiment=replace(plan.experiment, order="fixed"))
 
     (_, sentence) = only(planned(planted_effect(), in_fixed_order))
-    assert sentence.endswith("An experiment with `--order balanced` would tell them apart; more replicates would not.")
+    assert sentence.endswith("An experiment with `--order balanced` would tell them apart; more seeds would not.")
 
 
 @pytest.mark.parametrize("replicates", [2, 5])
@@ -108,14 +108,14 @@ def test_without_adjustment_unbalanced_positions_are_noted():
         return replace(plan, design=replace(plan.design, adjusted=False))
 
     assert found(planned(planted_effect(), unadjusted)) == {}
-    lost = Ledger(category="dropped_pair", run_name="shaped/0", episode=None, detail="given up")
+    lost = Incident(category="dropped_pair", run_name="shaped/0", episode=None, detail="given up")
     sentence = found([*planned(planted_effect(), unadjusted), lost])["positions", "notes", ("shaped", "simplified")]
     assert "-1 at 1, +1 at 2" in sentence
 
 
 @given(st.integers(2, 4).flatmap(lambda n: st.lists(st.permutations(range(n)), min_size=1, max_size=7)))
 def test_all_groups_are_estimable_exactly_when_every_pair_is(orders):
-    """Against the exact rank over all groups, where lane and order are one."""
+    """Against the exact rank over all groups, where device and order are one."""
     n = len(orders[0])
 
     def places(a, b):
@@ -201,7 +201,7 @@ def test_unequal_work_blocks_and_a_failed_environment_does_not():
 
 def test_unequal_evaluation_blocks():
     events = [
-        RunEvaluated(record=replace(event.record, hosts=event.record.hosts[1:]))
+        RunEvaluated(record=replace(event.record, episodes=event.record.episodes[1:]))
         if isinstance(event, RunEvaluated) and event.record.run.name == "shaped/3"
         else event
         for event in planted_effect()
@@ -217,7 +217,7 @@ def test_where_positions_cannot_matter_an_aliased_one_confounds_nothing_and_that
     (key, sentence) = only(planned(planted_effect(), lambda plan: as_fixed(free(plan))))
     assert key == ("aliased", "notes", ("shaped", "simplified"))
     assert "as no record can depend on them, nothing is confounded" in sentence
-    lost = Ledger(category="dropped_pair", run_name="shaped/0", episode=None, detail="given up")
+    lost = Incident(category="dropped_pair", run_name="shaped/0", episode=None, detail="given up")
     assert not any(kind == "positions" for kind, _, _ in found([*planned(planted_effect(), free), lost]))
 
 
@@ -225,7 +225,7 @@ def one_sided(replicates, *, until):
     """Replicates of even number only, up to `until`: the others were given up."""
     events = Synthetic(replicates=replicates, episodes=1, n_envs=1).events()
     gone = [
-        Ledger(category="dropped_pair", run_name=f"shaped/{r}", episode=None, detail="given up")
+        Incident(category="dropped_pair", run_name=f"shaped/{r}", episode=None, detail="given up")
         for r in range(1, until, 2)
     ]
     first = next(index for index, event in enumerate(events) if isinstance(event, RunStarted))
@@ -240,24 +240,24 @@ def replicate_of(event):
 
 def test_lost_replicates_that_alias_positions_block_nothing_while_others_can_still_tell():
     said = found(one_sided(20, until=14))["aliased", "notes", ("shaped", "simplified")]
-    assert "In the 7 analysed replicates" in said
-    assert "No look decides before further replicates have told them apart." in said
+    assert "In the 7 analysed seeds" in said
+    assert "No look decides before further seeds have told them apart." in said
 
 
 def test_at_the_end_they_block_with_the_remedy():
     said = found(one_sided(14, until=14))["aliased", "blocks", ("shaped", "simplified")]
-    assert said.endswith("16 replicates would tell them apart: `esper-ab extend` adds those that are missing.")
+    assert said.endswith("16 seeds would tell them apart: `esper-ab extend` adds those that are missing.")
 
 
 def evaluated(events, change):
-    """The journal with the accuracy of every evaluation host replaced by `change(run, accuracy)`."""
+    """The journal with the accuracy of every evaluation episode replaced by `change(run, accuracy)`."""
 
-    def changed(run, host):
-        accuracy = change(run, host.outcome.outcome)
-        return replace(host, outcome=replace(host.outcome, outcome=accuracy))
+    def changed(run, played):
+        accuracy = change(run, played.outcome.outcome)
+        return replace(played, outcome=replace(played.outcome, outcome=accuracy))
 
     def of(record):
-        return replace(record, hosts=tuple(changed(record.run, host) for host in record.hosts))
+        return replace(record, episodes=tuple(changed(record.run, played) for played in record.episodes))
 
     return [
         RunEvaluated(record=of(event.record)) if isinstance(event, RunEvaluated) else event for event in events
@@ -265,15 +265,15 @@ def evaluated(events, change):
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_an_endpoint_that_is_no_number_is_a_finding_and_no_error(value):
+def test_an_outcome_that_is_no_number_is_a_finding_and_no_error(value):
     events = evaluated(planted_effect(), lambda run, seen: value if run.name == "shaped/3" else seen)
-    sentence = found(events)["endpoint", "blocks", ("shaped",)]
-    assert sentence == "The endpoint of shaped/3 is no finite number: the record is damaged or foreign."
+    sentence = found(events)["outcome", "blocks", ("shaped",)]
+    assert sentence == "The outcome of shaped/3 is no finite number: the record is damaged or foreign."
     history = fold(events)
     (result,) = analyse(history).comparisons
     assert (result.verdict, len(result.pairs)) == (Verdict.BLOCKED, 5)
     verdict = msgspec.json.decode(render_verdict(content(history)))
-    assert [run["run"]["name"] for run in verdict["runs"] if run["endpoint"] is None] == ["shaped/3"]
+    assert [run["run"]["name"] for run in verdict["runs"] if run["outcome"] is None] == ["shaped/3"]
 
 
 def test_a_group_that_gets_better_with_every_replicate_is_not_called_better():

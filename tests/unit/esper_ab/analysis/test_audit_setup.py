@@ -18,7 +18,7 @@ from esper_ab.journal.events import (
     EpisodeRecorded,
     ExperimentContinued,
     ExperimentStarted,
-    Ledger,
+    Incident,
     RunReady,
     RunStarted,
     WorkerStarted,
@@ -177,8 +177,8 @@ def test_runs_that_were_ordered_otherwise_block():
 
 def test_hosts_of_another_size_are_another_task():
     def other(record):
-        hosts = (replace(env, measures=env.measures | {"host_params": 99.0}) for env in record.envs)
-        return replace(record, envs=tuple(hosts))
+        eval_episodes = (replace(env, measures=env.measures | {"host_params": 99.0}) for env in record.envs)
+        return replace(record, envs=tuple(eval_episodes))
 
     (key, sentence) = only(episodes(planted_effect(), other))
     assert key == ("data", "blocks", ())
@@ -195,7 +195,7 @@ def test_different_hardware_is_noted_when_balanced_and_caps_when_not():
     (key, sentence) = only(events)
     assert key == ("hardware", "notes", ())
     assert "CPU core, NVIDIA H200" in sentence
-    lost = Ledger(category="dropped_pair", run_name="simplified/0", episode=None, detail="given up")
+    lost = Incident(category="dropped_pair", run_name="simplified/0", episode=None, detail="given up")
     sentence = found([*events, lost])["hardware", "caps", ("shaped", "simplified")]
     assert "+1 on CPU core, -1 on NVIDIA H200" in sentence
 

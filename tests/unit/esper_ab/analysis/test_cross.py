@@ -11,7 +11,7 @@ from scipy import stats
 from support.journals import MODES, planted_effect, three_groups, without_evaluations
 
 from esper_ab.analysis.cross import cross_evaluation
-from esper_ab.journal.events import Ledger, RunEvaluated
+from esper_ab.journal.events import Incident, RunEvaluated
 from esper_ab.journal.fold import fold
 from esper_ab.stats.correlation import correlation
 
@@ -23,7 +23,7 @@ def changed(events, change):
     return [
         RunEvaluated(
             record=msgspec.structs.replace(
-                event.record, hosts=tuple(change(event.record, host) for host in event.record.hosts)
+                event.record, episodes=tuple(change(event.record, played) for played in event.record.episodes)
             )
         )
         if isinstance(event, RunEvaluated)
@@ -67,7 +67,7 @@ def test_the_matrix_holds_means_over_runs_of_sampled_episodes():
     assert [row.group for row in found.rows] == list(history.groups)
     for row in found.rows:
         per_run = [
-            np.mean([host.rewards["sparse"] for host in run.evaluation.hosts if host.actions == "sampled"])
+            np.mean([played.rewards["sparse"] for played in run.evaluation.episodes if played.actions == "sampled"])
             for run in history.of_group(row.group)
         ]
         assert row.runs == len(per_run) == 6
@@ -111,7 +111,7 @@ def test_a_reward_that_only_one_group_computes_and_one_that_is_never_finite():
 
 
 def test_runs_that_were_given_up_do_not_count():
-    lost = Ledger(category="dropped_pair", run_name="shaped/0", episode=None, detail="given up")
+    lost = Incident(category="dropped_pair", run_name="shaped/0", episode=None, detail="given up")
     found = cross_evaluation(fold([*planted_effect(), lost]))
     assert [row.runs for row in found.rows] == [5, 6]
 

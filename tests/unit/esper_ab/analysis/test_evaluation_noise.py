@@ -10,7 +10,7 @@ import pytest
 from support.journals import Shape, Synthetic, without_evaluations
 
 from esper_ab.analysis.evaluation_noise import noise_of_pairs, noise_of_runs
-from esper_ab.design.hosts_text import next_text
+from esper_ab.design.episodes_text import next_text
 from esper_ab.journal.events import RunEvaluated
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content
@@ -22,14 +22,16 @@ def found(pairs=None, **changes):
     return (pairs or noise_of_pairs)(fold(Synthetic(**changes).events()))
 
 
-def test_components_are_those_of_the_endpoints():
-    """A journal's runs differ by 1.5 points, its hosts by 2, without pairing: differences by 4.5 and 8 in squares."""
-    one = found(replicates=200, eval_hosts=8).components
-    assert one.host == pytest.approx(2 * 4.0, rel=0.1)
+def test_components_are_those_of_the_outcomes():
+    """A journal's runs differ by 1.5 points, its episodes by 2, without pairing: differences by 4.5 and 8 in
+    squares.
+    """
+    one = found(replicates=200, eval_episodes=8).components
+    assert one.episode == pytest.approx(2 * 4.0, rel=0.1)
     assert one.policy == pytest.approx(2 * 2.25, rel=0.35)
-    runs = found(noise_of_runs, replicates=100, eval_hosts=8).components
-    assert (runs.runs, runs.hosts) == (200, 8)
-    assert runs.host == pytest.approx(4.0, rel=0.1)
+    runs = found(noise_of_runs, replicates=100, eval_episodes=8).components
+    assert (runs.runs, runs.eval_episodes) == (200, 8)
+    assert runs.episode == pytest.approx(4.0, rel=0.1)
     assert runs.policy == pytest.approx(2.25, rel=0.5)
 
 
@@ -40,12 +42,12 @@ def test_greedy_hosts_do_not_count():
 
 
 def test_costs_are_per_host():
-    """A record's time is shared by its hosts: 4 of a training episode, 8 and 4 greedy ones of an evaluation."""
-    one = found(eval_hosts=8)
-    assert one.training_host_s / one.evaluation_host_s == pytest.approx(12 / 4)
+    """A record's time is shared by its episodes: 4 of a training episode, 8 and 4 greedy ones of an evaluation."""
+    one = found(eval_episodes=8)
+    assert one.training_episode_s / one.evaluation_episode_s == pytest.approx(12 / 4)
 
 
-@pytest.mark.parametrize("changes", [{"endpoint": "last-tenth"}, {"replicates": 2}, {"eval_hosts": 1}])
+@pytest.mark.parametrize("changes", [{"outcome_over": "last-tenth"}, {"replicates": 2}, {"eval_episodes": 1}])
 def test_nothing_is_told_where_nothing_is_known(changes):
     assert found(**changes) is None
 
@@ -55,11 +57,11 @@ def test_no_evaluation_no_estimate():
 
 
 def test_a_run_with_other_hosts_than_planned_is_left_out():
-    """A foreign journal may hold one: its endpoint has another variance."""
+    """A foreign journal may hold one: its outcome has another variance."""
     events = Synthetic(replicates=6).events()
     at = next(i for i, event in enumerate(events) if isinstance(event, RunEvaluated))
     record = events[at].record
-    events[at] = RunEvaluated(record=msgspec.structs.replace(record, hosts=record.hosts[1:]))
+    events[at] = RunEvaluated(record=msgspec.structs.replace(record, episodes=record.episodes[1:]))
     assert noise_of_pairs(fold(events)).components.runs == 5
 
 
@@ -71,10 +73,10 @@ def test_report_and_verdict_show_the_same_estimate():
     assert next_text(noise).partition(":")[0] in text
     assert f"{100 * noise.components.share:.0f} % (80 % limits" in text
     assert told["share"] == noise.components.share
-    assert told["next_hosts"] == noise.next_hosts
-    assert told["next_variance"] == pytest.approx(noise.variance_times(noise.next_hosts))
+    assert told["next_eval_episodes"] == noise.next_eval_episodes
+    assert told["next_variance"] == pytest.approx(noise.variance_times(noise.next_eval_episodes))
     differences = np.array([pair.a - pair.b for pair in shown.comparisons[0].pairs])
-    assert told["host"] / told["hosts"] / told["share"] == pytest.approx(differences.var(ddof=1))
+    assert told["episode"] / told["eval_episodes"] / told["share"] == pytest.approx(differences.var(ddof=1))
 
 
 def test_an_experiment_without_an_estimate_has_no_table():

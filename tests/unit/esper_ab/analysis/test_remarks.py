@@ -66,7 +66,7 @@ def test_a_fixed_plan_is_spoken_of_from_the_margin_on():
     groups = {"a": Shape(accuracy=60.0), "plan": Shape(accuracy=61.0, controller="schedule")}
     events = Synthetic(groups=groups).events()
     found = outcomes(fold(events))
-    means = [mean(one.endpoint for one in found.values() if one.run.group_id == group) for group in groups]
+    means = [mean(one.outcome for one in found.values() if one.run.group_id == group) for group in groups]
     ahead = means[1] - means[0]
     assert ahead > 0.0
     for margin, told in ((1.01 * ahead, 0), (ahead, 1), (0.5 * ahead, 1)):

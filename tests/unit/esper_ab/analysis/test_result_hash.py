@@ -8,7 +8,7 @@ from support.journals import planted_effect
 
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.contracts.records import Timing
-from esper_ab.journal.events import EpisodeRecorded, Ledger, RunEvaluated, WorkerStarted
+from esper_ab.journal.events import EpisodeRecorded, Incident, RunEvaluated, WorkerStarted
 from esper_ab.journal.fold import fold
 
 
@@ -31,12 +31,12 @@ def altered(kind, **changes):
         altered(RunEvaluated, digest="other"),
         altered(RunEvaluated, policy_sha256="0" * 64),
         [event for event in planted_effect() if not (isinstance(event, EpisodeRecorded) and event.record.episode == 7)],
-        [*planted_effect(), Ledger(category="dropped_pair", run_name="shaped/0", episode=None, detail="")],
+        [*planted_effect(), Incident(category="dropped_pair", run_name="shaped/0", episode=None, detail="")],
     ],
 )
 def test_every_record_counts(events):
     # A run that is lost after its evaluation keeps it: it is not in the comparison as lost.
-    lost_after_all = isinstance(events[-1], Ledger)
+    lost_after_all = isinstance(events[-1], Incident)
     assert (of(events) == of(planted_effect())) is lost_after_all
 
 
@@ -50,8 +50,8 @@ def test_deaths_times_and_the_order_of_arrival_do_not():
     swapped[episodes[0]], swapped[episodes[1]] = swapped[episodes[1]], swapped[episodes[0]]
     again = next(event for event in events if isinstance(event, WorkerStarted))
     died = [
-        *events[:40], Ledger(category="worker_death", run_name="shaped/0", episode=3, detail="killed"),
-        Ledger(category="restart", run_name="shaped/0", episode=3, detail="again"),
+        *events[:40], Incident(category="worker_death", run_name="shaped/0", episode=3, detail="killed"),
+        Incident(category="restart", run_name="shaped/0", episode=3, detail="again"),
         msgspec.structs.replace(again, incarnation=2), *events[40:],
     ]
     assert {of(slower), of(swapped), of(died)} == {of(events)}
@@ -59,7 +59,7 @@ def test_deaths_times_and_the_order_of_arrival_do_not():
 
 def test_a_lost_run_counts_by_name_whatever_it_had_recorded():
     events = [event for event in planted_effect() if not isinstance(event, RunEvaluated)]
-    lost = Ledger(category="dropped_pair", run_name="shaped/0", episode=None, detail="")
+    lost = Incident(category="dropped_pair", run_name="shaped/0", episode=None, detail="")
     last = next(
         i for i, event in reversed(list(enumerate(events)))
         if isinstance(event, EpisodeRecorded) and event.record.run.name == "shaped/0"

@@ -51,7 +51,7 @@ def test_what_is_exported_is_there():
 def test_a_variant_is_a_group_and_runs_are_replicates():
     made = RATES.set_runs_per_variant(7).set_base_config(episodes=2, n_envs=3, task="synthetic").build()
     asked = parse_experiment(made)
-    assert (asked.name, asked.replicates, asked.episodes, asked.n_envs, asked.task) == ("rates", 7, 2, 3, "synthetic")
+    assert (asked.name, asked.seeds, asked.episodes, asked.n_envs, asked.task) == ("rates", 7, 2, 3, "synthetic")
     assert [(group.name, group.settings.ppo.lr) for group in asked.groups] == [("slow", 1e-4), ("fast", 1e-3)]
 
 
@@ -99,7 +99,7 @@ def test_numbers_of_numpy_are_numbers():
     )  # fmt: skip
     asked = parse_experiment(made)
     assert [group.settings.ppo.lr for group in asked.groups] == list(rates)
-    assert (asked.replicates, asked.episodes, asked.looks) == (3, 2, (3,))
+    assert (asked.seeds, asked.episodes, asked.looks) == (3, 2, (3,))
     msgspec.json.encode(asked)  # they are Python's own from here on
     with pytest.raises(UsageError, match=r"expected int, not 2\.0"):
         RATES.set_base_config(episodes=np.float32(2)).build()
@@ -167,7 +167,7 @@ def test_an_abexperiment_can_be_changed_and_shares_nothing_with_another():
     one, other = Mine(), ABExperiment("other")
     one.variants.append(ABVariant("b", overrides={"reward": "sparse"}))
     one.base_config = {"episodes": 4}
-    assert (parse_experiment(one).episodes, parse_experiment(one).replicates) == (4, 3)
+    assert (parse_experiment(one).episodes, parse_experiment(one).seeds) == (4, 3)
     assert other.variants == []
     assert dict(other.base_config) == {}
 
@@ -232,7 +232,7 @@ def test_tracking_changes_nothing_that_is_asked_for():
     (lambda: RATES.add_variant("sparse", reward="shaped").build(), "would use reward 'shaped'"),
     (lambda: RATES.set_base_config(name="other").build(), "name is set twice"),
     (lambda: RATES.set_base_config(episode=3).build(), "did you mean episodes"),
-    (lambda: RATES.set_base_config(replicates=3).set_runs_per_variant(4).build(), "replicates is set twice"),
+    (lambda: RATES.set_base_config(seeds=3).set_runs_per_variant(4).build(), "seeds is set twice"),
     (lambda: RATES.set_runs_per_variant("5").build(), "runs per variant: expected int, not '5'"),
     (lambda: RATES.set_runs_per_variant(0).build(), "runs per variant: expected int >= 1, not 0"),
     (lambda: RATES.set_tracking(wandbb="online"), "set_tracking: no 'wandbb'; did you mean wandb"),

@@ -15,13 +15,13 @@ def _plan(**options):
 
 
 def test_scores_give_profiles_of_what_is_compared_and_of_what_is_judged():
-    judged = esper_ab.judge_endpoints(_plan(), RUNS, scores="0..100")
-    compared = esper_ab.compare_endpoints(RUNS, margin=2.0, scores="0..100")
+    judged = esper_ab.judge_outcomes(_plan(), RUNS, scores="0..100")
+    compared = esper_ab.compare_outcomes(RUNS, margin=2.0, scores="0..100")
     assert judged.profiles == compared.profiles != ()
     assert "Scores over all tasks" in str(judged)
     found = [*rows(A, B, task="far"), *rows(A, B, task="time")]
     data = read_data({name: [row[name] for row in found] for name in found[0]})
-    several = esper_ab.judge_endpoints(_plan(tasks=["far", "time"]), data, scores={"far": "0..100", "time": "100..0"})
+    several = esper_ab.judge_outcomes(_plan(tasks=["far", "time"]), data, scores={"far": "0..100", "time": "100..0"})
     assert [one.group for one in several.profiles] == ["new", "old"]
 
 
@@ -65,44 +65,44 @@ def test_numbers_and_lists_of_numpy_are_as_good_as_others():
 @pytest.mark.parametrize("data", ["nope.csv", ".", {"A": "nope/dir"}, {"": "nope/dir"}, {"a": 3, "b": 4}, 3, None, {}])
 def test_data_that_cannot_be_read_are_refused_in_one_line(tmp_path, monkeypatch, data):
     monkeypatch.chdir(tmp_path)
-    assert _refused(lambda: esper_ab.compare_endpoints(data, margin=2.0))
-    assert "is no number" not in _refused(lambda: esper_ab.judge_endpoints(_plan(), data))
+    assert _refused(lambda: esper_ab.compare_outcomes(data, margin=2.0))
+    assert "is no number" not in _refused(lambda: esper_ab.judge_outcomes(_plan(), data))
 
 
 def test_files_that_cannot_be_read_or_written_are_named(tmp_path):
-    assert "nope.json" in _refused(lambda: esper_ab.judge_endpoints(tmp_path / "nope.json", RUNS))
+    assert "nope.json" in _refused(lambda: esper_ab.judge_outcomes(tmp_path / "nope.json", RUNS))
     assert str(tmp_path / "nope") in _refused(lambda: _plan(output_path=tmp_path / "nope" / "plan.json"))
 
 
 def test_columns_are_a_mapping_and_go_with_a_table(tmp_path):
-    assert "columns: a mapping" in _refused(lambda: esper_ab.compare_endpoints(RUNS, margin=2.0, columns="group=a"))
+    assert "columns: a mapping" in _refused(lambda: esper_ab.compare_outcomes(RUNS, margin=2.0, columns="group=a"))
     assert "columns are those of a table" in _refused(
-        lambda: esper_ab.judge_endpoints(_plan(), tmp_path, columns={"group": "a"})
+        lambda: esper_ab.judge_outcomes(_plan(), tmp_path, columns={"group": "a"})
     )
 
 
 def test_rows_and_pairs_are_told_as_the_command_is(tmp_path):
     many = {"new": [71.0 + place % 5 for place in range(40)], "old": [70.0 + place % 7 for place in range(31)]}
-    said = _refused(lambda: esper_ab.compare_endpoints(many, margin=2.0))
+    said = _refused(lambda: esper_ab.compare_outcomes(many, margin=2.0))
     assert "paired=True leaves them out, paired=False compares" in said
     assert "say rows=runs; one row per item" in _refused(
-        lambda: esper_ab.compare_endpoints(many, margin=2.0, paired=False)
+        lambda: esper_ab.compare_outcomes(many, margin=2.0, paired=False)
     )
-    assert "40 and 31 runs" in str(esper_ab.compare_endpoints(many, margin=2.0, paired=False, rows="runs"))
-    assert "31 pairs" in str(esper_ab.compare_endpoints(many, margin=2.0, paired=True, rows="runs"))
-    assert "paired='yes'" in _refused(lambda: esper_ab.compare_endpoints(RUNS, margin=2.0, paired="yes"))
-    assert "rows='items'" in _refused(lambda: esper_ab.compare_endpoints(RUNS, margin=2.0, rows="items"))
+    assert "40 and 31 runs" in str(esper_ab.compare_outcomes(many, margin=2.0, paired=False, rows="runs"))
+    assert "31 pairs" in str(esper_ab.compare_outcomes(many, margin=2.0, paired=True, rows="runs"))
+    assert "paired='yes'" in _refused(lambda: esper_ab.compare_outcomes(RUNS, margin=2.0, paired="yes"))
+    assert "rows='items'" in _refused(lambda: esper_ab.compare_outcomes(RUNS, margin=2.0, rows="items"))
 
 
 def test_a_plan_pairs_by_seed_and_not_by_run():
-    runs = {"group": ["new", "old"], "run": ["0", "0"], "endpoint": [1.0, 2.0]}
-    assert "a plan pairs runs by seed" in _refused(lambda: esper_ab.judge_endpoints(_plan(), runs))
+    runs = {"group": ["new", "old"], "run": ["0", "0"], "outcome": [1.0, 2.0]}
+    assert "a plan pairs runs by seed" in _refused(lambda: esper_ab.judge_outcomes(_plan(), runs))
 
 
 def test_what_forms_no_pairs_and_what_is_0_or_1_is_in_the_document():
-    runs = {"group": ["new"] * 8 + ["old"] * 7, "run": list(range(15)), "endpoint": [1.0] * 7 + [0.0] * 8}
-    (one,) = esper_ab.compare_endpoints(runs, margin=0.1).as_dict()["comparisons"]
+    runs = {"group": ["new"] * 8 + ["old"] * 7, "run": list(range(15)), "outcome": [1.0] * 7 + [0.0] * 8}
+    (one,) = esper_ab.compare_outcomes(runs, margin=0.1).as_dict()["comparisons"]
     assert (one["pairs"], one["samples"]) == ([], {"a": [1.0] * 7 + [0.0], "b": [0.0] * 7})
     assert (one["test"], one["effect"]["ones_a"], one["effect"]["runs_b"]) == ("Fisher's exact test", 7, 7)
     assert (one["sign_flip"], one["plain"], one["rank"]) == (None, None, None)
-    assert esper_ab.compare_endpoints(runs, margin=0.1).figure is not None
+    assert esper_ab.compare_outcomes(runs, margin=0.1).figure is not None

@@ -36,7 +36,7 @@ def test_every_table_in_every_kind_has_the_same_rows(run, table):
     assert run.frame(table, "pyarrow").column_names == columns
     lengths = {len(run.frame(table, kind)) for kind in ("pandas", "polars")}
     assert lengths == {len(rows)} == {run.frame(table, "pyarrow").num_rows}
-    assert bool(rows) == (table != "ledger")
+    assert bool(rows) == (table != "incidents")
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -94,12 +94,12 @@ def test_verdicts_sentences_and_comparisons(run):
     assert rows == [(c.question.a, c.question.b, str(c.verdict), c.estimate, c.sentence) for c in run.comparisons]
 
 
-def test_pairs_are_the_differences_of_the_endpoints(run):
-    endpoints = {row[0]: row[1] for row in run.query("SELECT run, endpoint FROM runs", "duckdb").fetchall()}
+def test_pairs_are_the_differences_of_the_outcomes(run):
+    outcomes = {row[0]: row[1] for row in run.query("SELECT run, outcome FROM runs", "duckdb").fetchall()}
     pairs = run.frame("pairs", "polars")
     assert pairs.height == 3 * 6
     for row in pairs.iter_rows(named=True):
-        a, b = endpoints[f"{row['a']}/{row['replicate']}"], endpoints[f"{row['b']}/{row['replicate']}"]
+        a, b = outcomes[f"{row['a']}/{row['replicate']}"], outcomes[f"{row['b']}/{row['replicate']}"]
         assert row["difference"] == pytest.approx(a - b)
 
 
@@ -182,7 +182,7 @@ def test_policies_that_cannot_be_had(tmp_path):
     run = load_experiment(write(tmp_path / "failed", failed_run()))
     for (group, replicate), words in {
         ("shape", 0): "no group 'shape' in .*; did you mean shaped",
-        ("shaped", 6): "no replicate 6 of shaped in .*; there is 0 to 5",
+        ("shaped", 6): "no seed 6 of shaped in .*; there is 0 to 5",
         ("shaped", 3): "shaped/3 has no policy in .*: it is training, not finished",
         ("shaped", 0): r"policies/shaped/0.pt: No such file or directory; the journal names it",
     }.items():

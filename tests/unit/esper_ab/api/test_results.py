@@ -8,14 +8,14 @@ from support.journals import planted_effect
 
 from esper_ab.api.results import early_end
 from esper_ab.contracts.errors import WorkerFailed
-from esper_ab.journal.events import Ledger
+from esper_ab.journal.events import Incident
 from esper_ab.journal.fold import fold
 
 ERROR = WorkerFailed(
     "worker w00/3 on cpu:0 crashed, training shaped/1\nthe end of logs/shaped-1.log:\n  Traceback\n  ValueError\n"
     "that was the third time in a row\nto go on: esper-ab resume 'my runs/one' --launcher ray"
 )
-DEATH = Ledger(category="worker_death", run_name="shaped/1", episode=None, detail="crashed")
+DEATH = Incident(category="worker_death", run_name="shaped/1", episode=None, detail="crashed")
 
 
 def test_it_is_one_line_with_what_where_and_what_now():

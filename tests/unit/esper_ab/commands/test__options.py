@@ -28,15 +28,15 @@ def test_a_setting_out_of_its_bounds_is_refused(key):
 
 
 @pytest.mark.parametrize("flags", [
-    *(("calibrate", "--dry-run", "--replicates", value) for value in ("0", "-5", HUGE)),
+    *(("calibrate", "--dry-run", "--seeds", value) for value in ("0", "-5", HUGE)),
     ("calibrate", "--dry-run", "--runs", "2"), ("calibrate", "--dry-run", "--runs", "5"),
-    ("design", "--groups", "a,b", "--margin", "1", "--replicates", "0"),
-    ("design", "--groups", "a,b", "--margin", "1", "--replicates", HUGE),
-    ("design", "--groups", "a,b", "--margin", "1", "--replicates", "6", "--choose", HUGE),
+    ("design", "--groups", "a,b", "--margin", "1", "--seeds", "0"),
+    ("design", "--groups", "a,b", "--margin", "1", "--seeds", HUGE),
+    ("design", "--groups", "a,b", "--margin", "1", "--seeds", "6", "--choose", HUGE),
     ("evaluate", "policy.pt", "--rng-seed", "-1"),
-    ("launch", "--dry-run", "--replicates", "auto", "--max", "0"),
+    ("launch", "--dry-run", "--seeds", "auto", "--max", "0"),
     *(("power", "--sd-run", "3", "--margin", "2", flag, value)
-      for flag in ("--replicates", "--comparisons") for value in ("0", HUGE)),
+      for flag in ("--seeds", "--comparisons") for value in ("0", HUGE)),
 ])  # fmt: skip
 def test_a_number_out_of_its_bounds_is_refused_in_a_line_that_names_its_flag(flags, capsys):
     assert invoke(group, flags, "esper-ab") == 2

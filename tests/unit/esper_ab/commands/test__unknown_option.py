@@ -12,10 +12,9 @@ from esper_ab.commands.launch import command
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ("--seeds", "no option --seeds; here that is --replicates"),
+        ("--repeats", "no option --repeats; here that is --seeds"),
         ("--total-timesteps", "no option --total-timesteps; here that is --episodes and --steps and --n-envs"),
         ("--learning-rate", "no option --learning-rate; here that is --set ppo.lr=..."),
-        ("--replicate", "no option --replicate; did you mean --replicates or --devices?"),
         ("--xyzzy", "no option --xyzzy"),
     ],
 )

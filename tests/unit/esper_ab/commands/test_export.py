@@ -66,7 +66,7 @@ def test_what_is_there_is_replaced_by_force_only(experiment_dir, tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["pairs.csv"]
     assert (tmp_path / "pairs.csv").read_text() == "mine"
     exported(experiment_dir, tmp_path, "--force")
-    assert (tmp_path / "pairs.csv").read_text().startswith("a,b,replicate,endpoint_a")
+    assert (tmp_path / "pairs.csv").read_text().startswith("a,b,replicate,outcome_a")
     with pytest.raises(UsageError, match=r"runs.csv exists, and 8 more; --force"):
         program.export(experiment_dir, tmp_path, "csv", records.TABLES, force=False)
 
@@ -85,7 +85,7 @@ def test_the_default_folder_and_what_is_printed(tmp_path):
 def test_a_stopped_run_gives_what_is_recorded(tmp_path):
     experiment_dir = write(tmp_path / "run", failed_run())
     lines = exported(experiment_dir, tmp_path / "out").splitlines()
-    assert any(line.startswith(f"{tmp_path / 'out' / 'ledger.csv'}: 1 row, ") for line in lines)
+    assert any(line.startswith(f"{tmp_path / 'out' / 'incidents.csv'}: 1 row, ") for line in lines)
     assert len((tmp_path / "out" / "pairs.csv").read_text().splitlines()) == 1 + 3
 
 

@@ -71,7 +71,7 @@ def test_every_comment_of_the_python_file_is_a_key_with_its_default(tmp_path: Pa
     text = _OFF.sub(r"\1", python_file("some").replace('#.add_variant("fast"', '# .add_variant("fast"'))
     assert unnamed(of_python(text, tmp_path)) == _DEFAULTS
     told = {key.replace("__", ".") for key in re.findall(r"^        ([a-z_]+)=", text, flags=re.MULTILINE)}
-    assert told | {"name", "replicates"} == {*EXPERIMENT_KEYS, *GROUP_KEYS}
+    assert told | {"name", "seeds"} == {*EXPERIMENT_KEYS, *GROUP_KEYS}
 
 
 def test_the_example_variant_of_the_python_file_is_a_variant(tmp_path: Path) -> None:
@@ -135,5 +135,5 @@ def test_a_dry_run_of_what_is_written(tmp_path: Path, name: str, module: str, ho
         timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "2 groups x 6 replicates = 12 runs" in done.stdout
+    assert "2 groups x 6 seeds = 12 runs" in done.stdout
     assert "comparisons: shaped - simplified;" in done.stdout

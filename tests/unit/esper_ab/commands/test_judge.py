@@ -5,7 +5,7 @@ import pytest
 from support.elsewhere import csv_text, drawn, rows, scales
 from support.journals import Shape, Synthetic, write
 
-from esper_ab import judge_endpoints
+from esper_ab import judge_outcomes
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group
 from esper_ab.contracts.errors import UsageError
@@ -17,10 +17,10 @@ from esper_ab.verdict.analysis_plan import Rule
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """A plan for ten seeds, and endpoints of all of them in which new is better."""
+    """A plan for ten seeds, and outcomes of all of them in which new is better."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results.csv").write_text(csv_text(rows(*drawn(10, 8.0))))
-    assert invoke(group, ["design", "--groups", "new,old", "--replicates", "10", "--margin", "2"], "esper-ab") == 0
+    assert invoke(group, ["design", "--groups", "new,old", "--seeds", "10", "--margin", "2"], "esper-ab") == 0
     return tmp_path
 
 
@@ -60,17 +60,17 @@ def test_seeds_are_run_in_the_order_told(files, capsys):
     ("compare", "somewhere", "--csv", "results.csv", "--margin", "1"), ("compare", "a", "b", "--margin", "1"),
     ("compare", "--csv", "none.csv", "--margin", "1"), ("compare", "--csv", ".", "--margin", "1"),
     ("compare", "--csv", "results.csv", "--margin", "1", "--columns", "group"),
-    ("compare", "--csv", "results.csv", "--margin", "1", "--columns", "endpoint=x,endpoint=endpoint"),
+    ("compare", "--csv", "results.csv", "--margin", "1", "--columns", "outcome=x,outcome_over=outcome"),
     ("compare", "--csv", "results.csv", "--margin", "1", "--control", "nobody"),
     ("compare", "--csv", "results.csv", "--margin", "1", "--alpha", "0.7"),
     ("compare", "--csv", "plan.json", "--margin", "1"),
-    ("design", "--groups", "a,b", "--margin", "1"), ("design", "--groups", "a,b", "--replicates", "6"),
-    ("design", "--groups", "a,b", "--replicates", "6", "--margin", "1", "--tasks", "A,A", "--dry-run"),
-    ("design", "--groups", "a,b", "--replicates", "6", "--margin", "1", "--tasks", "A,", "--dry-run"),
-    ("design", "--groups", "a,b", "--replicates", "6", "--margin", "1", "--seeds", "0..6"),
+    ("design", "--groups", "a,b", "--margin", "1"), ("design", "--groups", "a,b", "--seeds", "6"),
+    ("design", "--groups", "a,b", "--seeds", "6", "--margin", "1", "--tasks", "A,A", "--dry-run"),
+    ("design", "--groups", "a,b", "--seeds", "6", "--margin", "1", "--tasks", "A,", "--dry-run"),
+    ("design", "--groups", "a,b", "--seeds", "6", "--margin", "1", "--seeds", "0..6"),
     ("design", "--groups", "a,b", "--seeds", "9..0", "--margin", "1"),
-    ("design", "--groups", "a,b", "--replicates", "10", "--margin", "1", "--looks", "6,x"),
-    ("design", "--groups", "a,b", "--replicates", "10", "--margin", "1", "--looks", "1" * 5000),
+    ("design", "--groups", "a,b", "--seeds", "10", "--margin", "1", "--looks", "6,x"),
+    ("design", "--groups", "a,b", "--seeds", "10", "--margin", "1", "--looks", "1" * 5000),
     ("design", "--groups", "a,b", "--seeds", f"0..{'1' * 5000}", "--margin", "1"),
     ("judge", "results.csv", "results.csv"), ("judge", "plan.json", "plan.json"), ("judge", "none.json", "results.csv"),
 ])  # fmt: skip
@@ -82,27 +82,27 @@ def test_what_cannot_be_done_is_one_line(files, capsys, args):
 
 
 def test_scores_wait_until_every_task_has_a_run(files, capsys):
-    design = ("design", "--groups", "new,old", "--replicates", "10", "--tasks", "A,B", "--margin", "2")
+    design = ("design", "--groups", "new,old", "--seeds", "10", "--tasks", "A,B", "--margin", "2")
     assert _run(capsys, *design, "--out", "p.json")[0] == 0
     found = rows(*drawn(10, 8.0), task="A")
-    (files / "one.csv").write_text(csv_text(found, header="group,seed,endpoint,task"))
+    (files / "one.csv").write_text(csv_text(found, header="group,seed,outcome,task"))
     status, out, _ = _run(capsys, "judge", "p.json", "one.csv", "--scores", "0..100")
-    assert (status, "The next look is after replicate" in out, "Scores over all tasks" in out) == (0, True, False)
+    assert (status, "The next look is after seed" in out, "Scores over all tasks" in out) == (0, True, False)
     both = [*found, *rows(*drawn(10, 8.0), task="B")]
-    (files / "both.csv").write_text(csv_text(both, header="group,seed,endpoint,task"))
+    (files / "both.csv").write_text(csv_text(both, header="group,seed,outcome,task"))
     status, out, _ = _run(capsys, "judge", "p.json", "both.csv", "--scores", "0..100")
     assert (status, "Scores over all tasks" in out) == (0, True)
 
 
 def test_scores_wait_for_the_cells_to_be_chosen(files, capsys):
-    design = ("design", "--groups", "new,old", "--replicates", "8", "--cells", "p,q", "--choose", "2", "--margin", "2")
+    design = ("design", "--groups", "new,old", "--seeds", "8", "--cells", "p,q", "--choose", "2", "--margin", "2")
     assert _run(capsys, *design, "--out", "p.json")[0] == 0
-    (files / "one.csv").write_text(csv_text(rows(*drawn(2, 8.0), task="p"), header="group,seed,endpoint,task"))
+    (files / "one.csv").write_text(csv_text(rows(*drawn(2, 8.0), task="p"), header="group,seed,outcome,task"))
     status, out, _ = _run(capsys, "judge", "p.json", "one.csv", "--scores", "0..100")
     assert (status, "cells are chosen" in out) == (0, True)
 
 
-def test_endpoints_without_a_plan_are_compared_and_called_exploratory(files, capsys):
+def test_outcomes_without_a_plan_are_compared_and_called_exploratory(files, capsys):
     status, out, _ = _run(capsys, "compare", "--csv", "results.csv", "--margin", "2", "--unit", "%")
     assert status == 0
     assert out.startswith("EXPLORATORY.")
@@ -124,5 +124,5 @@ def test_of_a_joint_experiment_the_parts_are_named_as_they_can_be_judged(tmp_pat
     status, out, err = _run(capsys, "judge", "both/plan.json", *named)
     assert status == 0, err
     assert "new is better than old" in out
-    with pytest.raises(UsageError, match="judge_endpoints takes them by name"):
-        judge_endpoints(plan, "both")
+    with pytest.raises(UsageError, match="judge_outcomes takes them by name"):
+        judge_outcomes(plan, "both")

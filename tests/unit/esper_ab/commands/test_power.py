@@ -52,8 +52,8 @@ def test_words_say_what_the_tables_say() -> None:
     text = power_text(found)
     needed = found.tables[0].needed
     assert "Pair correlation 0.3 (known):" in text
-    assert f"need about {needed.replicates} replicates (80 % range {needed.low} to {needed.high})" in text
-    assert "16 replicates (looks at 12, 16) find a difference of" in text
+    assert f"need about {needed.replicates} seeds (80 % range {needed.low} to {needed.high})" in text
+    assert "16 seeds (looks at 12, 16) find a difference of" in text
     assert "cannot carry a verdict" in power_text(table(Known(source="given", sd=3.5), 4))
     assert "EQUIVALENT takes 15 pairs." in power_text(table(Known(source="given", sd=3.5), 10))
     assert "EQUIVALENT" not in power_text(table(Known(source="given", sd=3.5), 16))
@@ -79,7 +79,7 @@ def test_an_earlier_run_gives_its_spread_within_groups_and_that_of_its_pairs() -
         runs = history.of_group(group)
         assert all(run.evaluation for run in runs)
         samples.append(np.array([
-            np.mean([host.outcome.outcome for host in run.evaluation.hosts if host.actions == "sampled"])
+            np.mean([played.outcome.outcome for played in run.evaluation.episodes if played.actions == "sampled"])
             for run in runs
         ]))  # fmt: skip
     assert 10 <= known.df <= 14  # 14 if the groups shared nothing
@@ -123,26 +123,26 @@ def test_a_correlation_that_is_given_takes_the_place_of_the_pairs(tmp_path: Path
 
 
 def test_the_best_number_of_hosts_needs_fewer_pairs_where_hosts_are_few(tmp_path: Path) -> None:
-    """With two hosts noise is much of the variance; the words are the numbers'."""
-    run = write(tmp_path / "run", Synthetic(replicates=12, eval_hosts=2, n_envs=2).events())
+    """With two episodes noise is much of the variance; the words are the numbers'."""
+    run = write(tmp_path / "run", Synthetic(replicates=12, eval_episodes=2, n_envs=2).events())
     found = json.loads(CliRunner().invoke(command, ["--experiment", str(run), "--json", "--margin", "1"]).output)
-    hosts, table = found["hosts"], found["tables"][0]
-    assert hosts["hosts"] == 2 < hosts["best"]
-    assert hosts["sd"] < table["sd"]
-    assert hosts["needed"]["replicates"] < table["needed"]["replicates"]
-    assert hosts["cost_times"] > 1.0
+    eval_episodes, table = found["eval_episodes"], found["tables"][0]
+    assert eval_episodes["eval_episodes"] == 2 < eval_episodes["best"]
+    assert eval_episodes["sd"] < table["sd"]
+    assert eval_episodes["needed"]["replicates"] < table["needed"]["replicates"]
+    assert eval_episodes["cost_times"] > 1.0
     said = " ".join(CliRunner().invoke(command, ["--experiment", str(run), "--margin", "1"]).output.split())
-    assert f"With --eval-hosts {hosts['best']} the SD of differences is" in said
-    assert f"{hosts['needed']['replicates']} replicates" in said
+    assert f"With --eval-episodes {eval_episodes['best']} the SD of differences is" in said
+    assert f"{eval_episodes['needed']['replicates']} seeds" in said
     assert f"in the place of {table['needed']['replicates']}, " in said
 
 
 def test_a_spread_that_is_given_says_nothing_of_hosts() -> None:
-    assert table(Known(source="given", sd=3.0), 6).hosts is None
+    assert table(Known(source="given", sd=3.0), 6).eval_episodes is None
 
 
 def test_one_pair_has_no_spread() -> None:
-    with pytest.raises(UsageError, match="two finished replicates"):
+    with pytest.raises(UsageError, match="two finished seeds"):
         known_from_pairs(fold(Synthetic(replicates=1).events()), "EXPERIMENT")
 
 
@@ -168,7 +168,7 @@ def test_what_cannot_be_planned_is_refused_in_one_line(args: tuple[str, ...], wo
 
 def test_json_is_one_object(tmp_path: Path) -> None:
     run = write(tmp_path / "run", Synthetic().events())
-    done = CliRunner().invoke(command, ["--experiment", str(run), "--json", "--margin", "5", "--replicates", "6"])
+    done = CliRunner().invoke(command, ["--experiment", str(run), "--json", "--margin", "5", "--seeds", "6"])
     assert done.exit_code == 0, done.output
     found = json.loads(done.output)
     assert found["tables"][0]["sd"] == found["known"]["sd_pairs"]

@@ -103,8 +103,8 @@ def test_a_job_that_is_resumed_has_every_flag_that_it_was_launched_with(flag, va
 
 
 def test_what_an_experiment_keeps_is_not_said_again_to_resume_it():
-    words = words_of(printed(*ONE, "--replicates", "8", "--fail-unless", VERDICT), "resume")
-    assert "--replicates" not in words
+    words = words_of(printed(*ONE, "--seeds", "8", "--fail-unless", VERDICT), "resume")
+    assert "--seeds" not in words
     assert "--groups" not in words
 
 
@@ -113,11 +113,11 @@ def test_what_an_experiment_keeps_is_not_said_again_to_resume_it():
     (("--fail-unless", "shaped beats sparse"), "two groups with one of"),
     (("--control", "shaped", "--group", "fast:ppo.lr=1e-3", "--fail-unless", "sparse worse-than fast"), "not compared"),
     (("--control", "nope"), "no such group"),
-    (("--replicates", "10", "--looks", "4,10"), "the first look needs"),
+    (("--seeds", "10", "--looks", "4,10"), "the first look needs"),
     (("--track", "paper"), "no such tracker"),
     (("--wandb-project", "lab"), "goes with --track wandb"),
     (("--calibration", "nope.json"), "nope.json"),
-    (("--appraisal", "nope.json"), "nope.json"),
+    (("--reward-audit", "nope.json"), "nope.json"),
     ((*GRID[2:], "--fail-unless", "shaped better-than nope"), "no group 'nope'"),
     ((*GRID[2:], "--calibration", "nope.json"), "it is of one task"),
 ])  # fmt: skip

@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esper_ab.contracts.evaluation import episode_sizes, greedy_hosts
+from esper_ab.contracts.evaluation import episode_sizes, greedy_episodes
 
 
 @given(st.integers(1, 500), st.integers(1, 64))
-def test_every_host_is_in_one_episode_and_only_the_last_is_ragged(hosts, n_envs):
-    sizes = episode_sizes(hosts, n_envs)
-    assert sum(sizes) == hosts
+def test_every_host_is_in_one_episode_and_only_the_last_is_ragged(eval_episodes, n_envs):
+    sizes = episode_sizes(eval_episodes, n_envs)
+    assert sum(sizes) == eval_episodes
     assert set(sizes[:-1]) <= {n_envs}
     assert 1 <= sizes[-1] <= n_envs
-    assert greedy_hosts(hosts, n_envs) == sizes[0]
+    assert greedy_episodes(eval_episodes, n_envs) == sizes[0]

@@ -14,7 +14,10 @@ def test_the_kind_is_in_the_name() -> None:
     ("readers", "keys"),
     [
         ((), ("ppo.lr", "reward.mode", "policy.memory", "policy.hidden", "controller.name", "n_envs", "steps", "task")),
-        ((GROWTH,), ("growth.host_lr", "reward.rent_weight", "policy.bias_wait", "slots", "exam", "arithmetic.kernel")),
+        (
+            (GROWTH,),
+            ("growth.host_lr", "reward.rent_weight", "policy.bias_wait", "slots", "screening", "arithmetic.kernel"),
+        ),
         ((GYMNASIUM,), ("gym.rollout", "reward.params.weight")),
         ((GYMNASIUM, TRAINER), ("outcome", "outcome_better", "outcome_range")),
         ((TRAINER,), ("outcome_unit", "rehearsal", "trainer_folder")),

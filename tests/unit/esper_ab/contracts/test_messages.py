@@ -73,7 +73,7 @@ EXAMPLES = (
     Chunk(seq=1, index=0, count=2, data=b"\x00\xff"),
     Assign(spec=SPEC, milestone=2, checkpoints=(CHECKPOINT,)),
     Release(run_name="a/0", milestone=1, observations=MOMENTS),
-    Cancel(run_name="a/0", reason="its replicate cannot be completed"),
+    Cancel(run_name="a/0", reason="its seed cannot be completed"),
     Ping(),
     Pong(),
     Stop(reason="the experiment is finished"),

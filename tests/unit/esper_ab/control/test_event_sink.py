@@ -12,12 +12,12 @@ from esper_ab.contracts.errors import JournalError
 from esper_ab.contracts.messages import Progress
 from esper_ab.control.disk import PHASE
 from esper_ab.control.event_sink import EventSink
-from esper_ab.journal.events import ExperimentEnded, Ledger, RunEvaluated
+from esper_ab.journal.events import ExperimentEnded, Incident, RunEvaluated
 from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import begin
 
 PATIENCE_S = 60.0  # with another thread
-ENTRY = Ledger(category="restart", run_name="", episode=None, detail="w0 was started")
+ENTRY = Incident(category="restart", run_name="", episode=None, detail="w0 was started")
 
 
 @pytest.fixture

@@ -60,7 +60,7 @@ def test_nobody_waits_for_workers_that_are_to_end(tmp_path, obeys):
     launcher = StuckWorkers(obeys)
     with closing(Hub()) as hub:
         fleet = Fleet(tmp_path, hub)
-        fleet.start(fake_plans.plan(cores=2, replicates=1), launcher, {})
+        fleet.start(fake_plans.plan(cores=2, seeds=1), launcher, {})
         handles, now = list(fleet), time.monotonic()
         for handle in handles:
             fleet.end(handle, GRACE_S)
@@ -79,7 +79,7 @@ def test_a_worker_that_leaves_by_itself_is_told_of_at_once(tmp_path):
     launcher = StuckWorkers(obey=True)
     with closing(Hub()) as hub:
         fleet = Fleet(tmp_path, hub)
-        fleet.start(fake_plans.plan(cores=2, replicates=1), launcher, {})
+        fleet.start(fake_plans.plan(cores=2, seeds=1), launcher, {})
         first, second = fleet
         for handle in (first, second):
             fleet.end(handle, GRACE_S)

@@ -14,7 +14,7 @@ from esper_ab.plan.experiment_directory import run_toml
 from esper_ab.settings.parse import Catalogue, Request, parse, read_toml
 
 CATALOGUE = Catalogue(rewards=("shaped",), controllers=("wait",))
-PLAN = fake_plans.plan(replicates=2, looks=(2,), control="b", early_stop=False)
+PLAN = fake_plans.plan(seeds=2, looks=(2,), control="b", early_stop=False)
 
 
 def started(spec) -> RunStarted:

@@ -159,7 +159,7 @@ def test_a_rule_without_looks_never_claims_and_short_curves_have_no_episodes_to_
     assert not any("one run each" in claims.rule for claims in found)
 
 
-def test_without_an_outcome_in_training_only_the_rules_of_endpoints_are_tried() -> None:
+def test_without_an_outcome_in_training_only_the_rules_of_outcomes_are_tried() -> None:
     found = false_claims(np.empty((10, 0)), np.arange(10.0), 5, (), rng(), splits=20)
     assert [claims.rule.partition(" ")[0] for claims in found] == ["percentile", "this"]
 

@@ -61,7 +61,7 @@ def test_same_journal_same_bytes(found: Calibration) -> None:
 
 
 def test_it_belongs_to_an_experiment_with_its_condition(found: Calibration) -> None:
-    assert check_belongs(found, experiment(replicates=20, rng_seed=5, name="other"), CODE) == ()
+    assert check_belongs(found, experiment(seeds=20, rng_seed=5, name="other"), CODE) == ()
     (remark,) = check_belongs(found, experiment(), {"sources": "elsewhere"})
     assert "another state of the code" in remark
 
@@ -71,7 +71,7 @@ def test_it_belongs_to_an_experiment_with_its_condition(found: Calibration) -> N
     [
         ({"episodes": 9}, "episodes was 8, is 9"),
         ({"task": "synthetic"}, 'task was "digits", is "synthetic"'),
-        ({"endpoint": "curve-mean"}, "endpoint was"),
+        ({"outcome_over": "curve-mean"}, "outcome was"),
     ],
 )
 def test_it_belongs_to_no_other(found: Calibration, changes: dict[str, object], words: str) -> None:
@@ -108,6 +108,6 @@ def test_where_no_margin_was_named_there_is_one_to_start_from() -> None:
         Known(source="", sd=found.spread.sd), (0.0,), (10,), PowerQuestion(margin=found.margin)
     )[0].rows
     assert row.power == pytest.approx(0.8, abs=0.02)
-    hint = f"No margin was named. 10 replicates find a difference of {found.outcome.difference(f'{found.margin:g}')}"
+    hint = f"No margin was named. 10 seeds find a difference of {found.outcome.difference(f'{found.margin:g}')}"
     assert hint in " ".join(calibration_text(found).split())
     assert "No margin" not in calibration_text(calibration_of(history, 10, deterministic=True, named=True))

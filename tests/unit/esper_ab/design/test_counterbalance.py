@@ -76,7 +76,7 @@ def by_rank(blocks) -> bool:
 
 @st.composite
 def blocks_of_places(draw):
-    """Up to 5 groups, in blocks on one of two sets of lanes; lane and start order drawn apart."""
+    """Up to 5 groups, in blocks on one of two sets of lanes; device and start order drawn apart."""
     n = draw(st.integers(2, 5))
     order = st.permutations(range(n))
     drawn = draw(st.lists(st.tuples(order, order, st.integers(0, 1)), min_size=1, max_size=8))

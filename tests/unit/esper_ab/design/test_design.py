@@ -12,7 +12,7 @@ from esper_ab.contracts.settings import Arithmetic
 from esper_ab.design.design import Contrast, default_looks, extended, rule
 from esper_ab.plan.blocks import extend
 
-LOOSE = Arithmetic(deterministic=False)  # with it lane and start order could matter on cores, too
+LOOSE = Arithmetic(deterministic=False)  # with it device and start order could matter on cores, too
 
 
 @pytest.mark.parametrize(
@@ -32,41 +32,41 @@ def test_default_looks_ascend_from_six_to_the_end(replicates):
 
 
 def test_all_pairs_without_a_control():
-    design = fake_plans.plan(groups=("a", "b", "c"), cores=3, replicates=6).design
+    design = fake_plans.plan(groups=("a", "b", "c"), cores=3, seeds=6).design
     assert design.comparisons == (Contrast(a="a", b="b"), Contrast(a="a", b="c"), Contrast(a="b", b="c"))
     assert [boundary.open for boundary in design.boundaries] == [3, 2, 1]
     assert [boundary.alpha for boundary in design.boundaries] == pytest.approx([0.05 / 3, 0.025, 0.05])
 
 
 def test_a_control_is_what_the_others_are_compared_with():
-    design = fake_plans.plan(groups=("a", "b", "c", "d"), cores=4, replicates=6, control="c", untested=("d",)).design
+    design = fake_plans.plan(groups=("a", "b", "c", "d"), cores=4, seeds=6, control="c", untested=("d",)).design
     assert design.comparisons == (Contrast(a="a", b="c"), Contrast(a="b", b="c"))
 
 
 def test_one_look_gets_the_whole_share():
-    (boundary,) = fake_plans.plan(replicates=6).design.boundaries
+    (boundary,) = fake_plans.plan(seeds=6).design.boundaries
     assert boundary.nominal_p == (0.05,)
 
 
 def test_two_groups_are_adjusted_for_sides_and_many_groups_on_few_pairs_are_not():
     three = {"groups": ("a", "b", "c"), "cores": 3, "arithmetic": LOOSE}
-    assert fake_plans.plan(replicates=6, arithmetic=LOOSE).design.adjusted
-    assert not fake_plans.plan(**three, replicates=6).design.adjusted
-    assert fake_plans.plan(**three, replicates=12, looks=(12,)).design.adjusted
+    assert fake_plans.plan(seeds=6, arithmetic=LOOSE).design.adjusted
+    assert not fake_plans.plan(**three, seeds=6).design.adjusted
+    assert fake_plans.plan(**three, seeds=12, looks=(12,)).design.adjusted
 
 
 def test_where_positions_cannot_matter_nothing_is_adjusted_for_and_the_rule_says_so():
-    free = fake_plans.plan(replicates=16).design
+    free = fake_plans.plan(seeds=16).design
     assert (free.adjusted, free.positions_matter) == (False, False)
     assert rule(free).startswith("paired t, not adjusted for positions, which cannot matter here; looks after")
-    held = fake_plans.plan(replicates=16, arithmetic=LOOSE).design
-    assert rule(held).startswith("paired t, adjusted for 2 positions; looks after replicates")
+    held = fake_plans.plan(seeds=16, arithmetic=LOOSE).design
+    assert rule(held).startswith("paired t, adjusted for 2 positions; looks after seeds")
     assert free.boundaries != held.boundaries
     assert free.boundaries[0].nominal_p == pytest.approx(held.boundaries[0].nominal_p, rel=0.02)
 
 
 def test_stops_for_futility_change_no_other_bound_and_are_in_the_rule():
-    plain, stops = (fake_plans.plan(replicates=20, **more).design for more in ({}, {"futility": 0.8}))
+    plain, stops = (fake_plans.plan(seeds=20, **more).design for more in ({}, {"futility": 0.8}))
     assert plain.futility is None
     assert "futility" not in rule(plain)
     assert stops.boundaries == plain.boundaries
@@ -81,9 +81,9 @@ def test_stops_for_futility_change_no_other_bound_and_are_in_the_rule():
 
 
 def test_fewer_than_six_replicates_have_no_boundary():
-    design = fake_plans.plan(replicates=5).design
+    design = fake_plans.plan(seeds=5).design
     assert design.boundaries == ()
-    assert rule(design) == "none: a verdict needs at least 6 replicates"
+    assert rule(design) == "none: a verdict needs at least 6 seeds"
 
 
 @pytest.mark.parametrize(
@@ -93,12 +93,12 @@ def test_fewer_than_six_replicates_have_no_boundary():
         ({"untested": ("x",)}, "--untested x: no such group"),
         ({"control": "a", "untested": ("a",)}, "--untested a: it is the control"),
         ({"untested": ("a",)}, "--untested leaves no two groups to compare"),
-        ({"looks": (6, 8)}, "ascending and ending at the 10 replicates, as in --looks 10"),
+        ({"looks": (6, 8)}, "ascending and ending at the 10 seeds, as in --looks 10"),
         ({"looks": (8, 6, 10)}, "ascending"),
         ({"looks": (4, 10)}, "--looks 4: the first look needs 6"),
         ({"looks": (6, 10), "open_ended": True}, "without a maximum there is an interim look after every pair"),
         ({"futility": 0.3}, "--futility 0.3: the power to keep at the margin, from 0.5 to below 1; 0 for no such stop"),
-        ({"futility": 0.8, "replicates": 6}, ": a plan of 6 replicates has one look, and so none that could stop"),
+        ({"futility": 0.8, "replicates": 6}, ": a plan of 6 seeds has one look, and so none that could stop"),
         ({"futility": 0.8, "early_stop": False, "replicates": 20}, "--futility 0.8 stops comparisons early"),
         ({"futility": 0.8, "open_ended": True}, "without a maximum there is no planned look"),
     ],
@@ -110,14 +110,14 @@ def test_what_cannot_be_honoured_is_refused(settings, words):
 
 
 def test_an_open_ended_plan_is_decided_by_evidence_after_every_pair():
-    design = fake_plans.plan(replicates=6, open_ended=True).design
+    design = fake_plans.plan(seeds=6, open_ended=True).design
     assert (design.looks, design.boundaries) == ((), ())
     assert (design.anytime_after, design.evidence) == (0, pytest.approx(20.0))
     assert "anytime-valid t after every pair from the 6th on, decided at an e-value of 20" in rule(design)
 
 
 def test_an_extension_is_stricter_once_and_only_once():
-    design = fake_plans.plan(replicates=6).design
+    design = fake_plans.plan(seeds=6).design
     longer = extended(design, 6)
     assert (longer.anytime_after, longer.evidence) == (6, pytest.approx(100.0))
     assert longer.boundaries == design.boundaries
@@ -125,7 +125,7 @@ def test_an_extension_is_stricter_once_and_only_once():
 
 
 def test_extending_a_plan_gives_the_blocks_that_a_longer_plan_has():
-    short, long = (fake_plans.plan(cores=4, replicates=n, looks=(n,)) for n in (8, 14))
+    short, long = (fake_plans.plan(cores=4, seeds=n, looks=(n,)) for n in (8, 14))
     added = extend(short, short.design, 8, 6)
     relabelled = [block.runs for block in long.blocks[8:]]
     assert [[run.ref for run in block.runs] for block in added.blocks] == [[run.ref for run in r] for r in relabelled]

@@ -112,7 +112,7 @@ def test_power_is_what_experiments_find():
     """Pairs drawn, decided by `follow`, against the simulation of the t alone."""
     groups = tuple(Group(name=name, settings=GroupSettings()) for name in "ab")
     experiment = ResolvedExperiment(
-        name="x", groups=groups, slots=("early",), devices=("cpu:0",), replicates=10, margin=0.5, eval_hosts=1
+        name="x", groups=groups, slots=("early",), devices=("cpu:0",), seeds=10, margin=0.5, eval_episodes=1
     )
     orders = [tuple("ab"[group] for group in order(2, block)) for block in range(10)]
     design = make_design(experiment, orders, find_bounds, measures=MEASURES)

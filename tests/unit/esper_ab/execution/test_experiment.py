@@ -18,7 +18,7 @@ from esper_ab.settings.experiment import AskedExperiment, Group
 
 MACHINE = fake_plans.machine(2)
 SETTINGS = GroupSettings(growth=GrowthSettings(blueprints=("norm",)))
-ASKED = AskedExperiment(groups=tuple(Group(name=name, settings=SETTINGS) for name in "ab"), replicates=1)
+ASKED = AskedExperiment(groups=tuple(Group(name=name, settings=SETTINGS) for name in "ab"), seeds=1)
 
 
 def ready(experiment_dir, generated="synthetic-1"):

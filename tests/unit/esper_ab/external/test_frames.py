@@ -3,7 +3,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from support.elsewhere import drawn, endpoints, rows
+from support.elsewhere import drawn, outcomes, rows
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.external.frames import read_data
@@ -16,8 +16,8 @@ FOUND = rows(*drawn(7, 1.0))
 ], ids=["pandas", "polars", "pyarrow", "columns"])  # fmt: skip
 def test_every_kind_of_data_frame_is_one(make):
     read = read_data(make(pd.DataFrame(FOUND)))
-    assert [row.value for row in read.rows] == [row["endpoint"] for row in FOUND]
-    assert read.rng_seed == endpoints(FOUND).rng_seed
+    assert [row.value for row in read.rows] == [row["outcome"] for row in FOUND]
+    assert read.rng_seed == outcomes(FOUND).rng_seed
 
 
 def test_arrays_by_group_are_paired_by_place():
@@ -28,7 +28,7 @@ def test_arrays_by_group_are_paired_by_place():
 
 @pytest.mark.parametrize("data", [
     3, [1.0, 2.0], {"a": np.ones((2, 2)), "b": np.ones((2, 2))},
-    {"group": ["a"], "seed": [0, 1], "endpoint": [1.0, 2.0]}, {}, {"a": ["x"], "b": [1.0]}, {"a": 3, "b": 4},
+    {"group": ["a"], "seed": [0, 1], "outcome": [1.0, 2.0]}, {}, {"a": ["x"], "b": [1.0]}, {"a": 3, "b": 4},
     {"a": "12", "b": "34"},
 ])  # fmt: skip
 def test_anything_else_is_refused(data):

@@ -81,7 +81,7 @@ def test_what_cannot_be_planned_is_refused_in_one_line(how):
 def test_the_longest_names_that_a_table_may_have_can_be_planned():
     group, task = "g" * LONGEST_NAME, "t" * LONGEST_NAME
     plan = _plan((group, "old"), tasks=(task, "other"))
-    columns = {"group": [group, "old"], "seed": ["0", "0"], "task": [task, task], "endpoint": ["1", "2"]}
+    columns = {"group": [group, "old"], "seed": ["0", "0"], "task": [task, task], "outcome": ["1", "2"]}
     assert observations_of("f", columns, (2, 3)).groups == plan.groups
 
 

@@ -1,6 +1,6 @@
 import pandas as pd
 import pytest
-from support.elsewhere import endpoints, rows
+from support.elsewhere import outcomes, rows
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.external.table import observations_of
@@ -15,14 +15,14 @@ def _refused(**columns):
     return message
 
 
-TWO = {"group": ["a", "b"], "seed": ["0", "0"], "endpoint": ["1", "2"]}
+TWO = {"group": ["a", "b"], "seed": ["0", "0"], "outcome": ["1", "2"]}
 
 
 @pytest.mark.parametrize(("change", "said"), [
-    ({"endpoint": ["1", "x"]}, "row 3, column endpoint: 'x' is no number"),
-    ({"endpoint": ["1", "inf"]}, "row 3, column endpoint: inf is not finite"),
-    ({"endpoint": ["1", "-1e200"]}, "row 3, column endpoint: -1e200 is beyond 1e+40"),
-    ({"endpoint": ["1", "1,5"]}, "row 3, column endpoint: '1,5' is no number"),
+    ({"outcome": ["1", "x"]}, "row 3, column outcome: 'x' is no number"),
+    ({"outcome": ["1", "inf"]}, "row 3, column outcome: inf is not finite"),
+    ({"outcome": ["1", "-1e200"]}, "row 3, column outcome: -1e200 is beyond 1e+40"),
+    ({"outcome": ["1", "1,5"]}, "row 3, column outcome: '1,5' is no number"),
     ({"group": ["a", ""]}, "row 3, column group: it is empty"),
     ({"group": ["a", "b\x1b[2J"]}, "row 3, column group"),
     ({"group": ["a", "b" * 61]}, "row 3, column group"),
@@ -41,7 +41,7 @@ def test_what_is_wrong_is_told_with_its_row_and_column(change, said):
     assert said in _refused(**TWO | change)
 
 
-@pytest.mark.parametrize("column", ["group", "seed", "endpoint"])
+@pytest.mark.parametrize("column", ["group", "seed", "outcome"])
 def test_a_missing_column_is_named_with_those_that_are_there(column):
     said = _refused(**{name: cells for name, cells in TWO.items() if name != column} | {"score": ["1", "2"]})
     assert column in said
@@ -50,8 +50,8 @@ def test_a_missing_column_is_named_with_those_that_are_there(column):
 
 
 @pytest.mark.parametrize("cell", ["", " ", "nan", "NaN", "NA", "<NA>", "null", None, float("nan"), pd.NA])
-def test_a_run_without_an_endpoint_is_lost(cell):
-    found = observations_of("f", TWO | {"endpoint": ["1", cell]}, (2, 3))
+def test_a_run_without_an_outcome_is_lost(cell):
+    found = observations_of("f", TWO | {"outcome": ["1", cell]}, (2, 3))
     assert [row.value for row in found.rows] == [1.0, None]
 
 
@@ -69,10 +69,10 @@ def test_a_name_that_a_data_frame_lacks_is_empty_and_none_is_a_name(column):
 
 def test_columns_may_have_other_names():
     theirs = {"Algorithm": ["a", "b"], "run": ["0", "0"], "return": ["1", "2"], "note": ["", ""]}
-    found = observations_of("f", theirs, (2, 3), {"group": "Algorithm", "seed": "run", "endpoint": "return"})
+    found = observations_of("f", theirs, (2, 3), {"group": "Algorithm", "seed": "run", "outcome": "return"})
     assert (found.groups, found.pair_column) == (("a", "b"), "seed")
     with pytest.raises(UsageError, match="no column 'runs'"):
-        observations_of("f", theirs, (2, 3), {"group": "Algorithm", "seed": "runs", "endpoint": "return"})
+        observations_of("f", theirs, (2, 3), {"group": "Algorithm", "seed": "runs", "outcome": "return"})
     with pytest.raises(UsageError, match="the columns are group"):
         observations_of("f", theirs, (2, 3), {"grop": "Algorithm"})
 
@@ -94,20 +94,20 @@ def test_two_columns_of_one_meaning_are_refused_and_one_is_named(more):
 
 
 def test_seeds_stand_in_their_order_and_a_data_frames_floats_are_integers():
-    found = observations_of("f", {"group": ["a"] * 3, "seed": [10.0, 9.0, 2.0], "endpoint": [1.0, 2.0, 3.0]}, range(3))
+    found = observations_of("f", {"group": ["a"] * 3, "seed": [10.0, 9.0, 2.0], "outcome": [1.0, 2.0, 3.0]}, range(3))
     assert found.replicates == ("2", "9", "10")
-    named = observations_of("f", {"group": ["a"] * 2, "pair": ["z", "b"], "endpoint": [1.0, 2.0]}, range(2))
+    named = observations_of("f", {"group": ["a"] * 2, "pair": ["z", "b"], "outcome": [1.0, 2.0]}, range(2))
     assert named.replicates == ("z", "b")
 
 
-def test_the_bootstraps_seed_knows_the_endpoints_and_not_their_order():
+def test_the_bootstraps_seed_knows_the_outcomes_and_not_their_order():
     found = rows([1.0, 2.0], [3.0, 4.0])
-    assert endpoints(found).rng_seed == endpoints(found[::-1]).rng_seed
-    assert endpoints(found).rng_seed != endpoints([found[0] | {"endpoint": 1.5}, *found[1:]]).rng_seed
+    assert outcomes(found).rng_seed == outcomes(found[::-1]).rng_seed
+    assert outcomes(found).rng_seed != outcomes([found[0] | {"outcome": 1.5}, *found[1:]]).rng_seed
 
 
 def test_a_run_has_a_name_and_an_order_and_pairs_nothing():
-    named = {"group": ["a", "b"], "run": ["0", "0"], "endpoint": ["1", "2"], "order": ["-1", ""]}
+    named = {"group": ["a", "b"], "run": ["0", "0"], "outcome": ["1", "2"], "order": ["-1", ""]}
     found = observations_of("f", named, (2, 3))
     assert found.pair_column == ""
     assert [(row.run, row.order) for row in found.rows] == [("0", -1), ("0", None)]

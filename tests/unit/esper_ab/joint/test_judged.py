@@ -9,7 +9,7 @@ from support.journals import Shape, Synthetic, write
 from esper_ab.external.plan import make_external_plan
 from esper_ab.joint.directory import Joint, JointPart
 from esper_ab.joint.judged import judge_directory
-from esper_ab.journal.events import ExperimentContinued, Ledger, RunEvaluated, RunStarted
+from esper_ab.journal.events import ExperimentContinued, Incident, RunEvaluated, RunStarted
 from esper_ab.report.joint import render_joint, render_joint_brief, render_joint_json, render_joint_page
 from esper_ab.settings.parts import share_of
 from esper_ab.stats.pair import Pair
@@ -67,18 +67,18 @@ def test_what_a_part_has_beyond_the_plan_is_not_counted(directory, tmp_path):
     result = judge_directory(tmp_path, JOINT, PLAN)
     assert [(now.runs, now.of_runs) for now in result.parts] == [(12, 12)] * 2
     assert result.complete
-    assert any("replicate 6 and 7" in said or "6, 7" in said for said in result.judged.departures)
+    assert any("seed 6 and 7" in said or "6, 7" in said for said in result.judged.departures)
 
 
 def test_a_replicate_that_was_given_up_is_said_and_not_waited_for(directory, tmp_path):
     (tmp_path / "digits").symlink_to(directory / "digits")
     *events, end = Synthetic(groups=GROUPS, replicates=6).events()
     of_last = [event for event in events if isinstance(event, RunEvaluated)][-2:]
-    lost = [Ledger(category="dropped_pair", run_name=one.record.run.name, episode=None, detail="") for one in of_last]
+    lost = [Incident(category="dropped_pair", run_name=one.record.run.name, episode=None, detail="") for one in of_last]
     write(tmp_path / "mixture", [*(event for event in events if event not in of_last), *lost, end])
     result = judge_directory(tmp_path, JOINT, PLAN)
     assert not result.complete
-    assert "INCOMPLETE. 22 of 24 runs are evaluated; the replicates of the others were given up." in " ".join(
+    assert "INCOMPLETE. 22 of 24 runs are evaluated; the seeds of the others were given up." in " ".join(
         render_joint(result).split()
     )
 

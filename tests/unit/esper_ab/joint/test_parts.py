@@ -9,7 +9,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.design.design import Contrast
 from esper_ab.external.plan import make_external_plan
 from esper_ab.joint.parts import read_experiments
-from esper_ab.journal.events import Ledger, RunEvaluated
+from esper_ab.journal.events import Incident, RunEvaluated
 from esper_ab.journal.load import load
 from esper_ab.report.content import content
 from esper_ab.verdict.analysis_plan import Rule
@@ -27,7 +27,7 @@ def folders(tmp_path_factory):
     return [(task, place / task) for task in TASKS]
 
 
-def test_endpoints_are_those_of_the_experiments_pairs(folders):
+def test_outcomes_are_those_of_the_experiments_pairs(folders):
     found = read_experiments(folders, scales(tasks=TASKS))
     history = load(folders[0][1]).history
     pairs = pairs_of(history, Contrast(a="shaped", b="simplified"))
@@ -67,7 +67,7 @@ def test_runs_that_were_cancelled_with_a_failed_one_are_no_failures_of_their_gro
     lost = {f"{group}/{replicate}": group for group in twins for replicate in (3, 7)}
     kept = [event for event in events if not (isinstance(event, RunEvaluated) and event.record.run.name in lost)]
     kept[-1:-1] = [
-        Ledger(
+        Incident(
             category="dropped_pair" if group == "left" else "cancelled", run_name=name, episode=1, detail="exit code 1"
         )
         for name, group in lost.items()

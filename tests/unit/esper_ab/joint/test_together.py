@@ -1,4 +1,4 @@
-"""Several experiment directories: what can be compared, what is one condition, and that all of it is exploratory."""
+"""Several experiment directories: what can be compared, what is one group, and that all of it is exploratory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from esper_ab.commands.compare import command
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import RewardCode
 from esper_ab.joint.together import Source, incomparable, observe_together
-from esper_ab.journal.events import ExperimentContinued, Ledger, RunEvaluated, RunReady
+from esper_ab.journal.events import ExperimentContinued, Incident, RunEvaluated, RunReady
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
 
@@ -50,8 +50,8 @@ def test_what_must_agree_agrees():
         ({"slots": ("early",)}, ['slots: ["early","mid","late"] in a; ["early"] in b']),
         ({"n_envs": 8, "steps": 9}, ["n_envs: 4 in a; 8 in b", "steps: 25 in a; 9 in b"]),
         ({"episodes": 9}, ["episodes: 8 in a; 9 in b"]),
-        ({"eval_hosts": 4}, ["eval_hosts: 8 in a; 4 in b"]),
-        ({"endpoint": "last-tenth"}, ["endpoint: evaluation in a; last-tenth in b"]),
+        ({"eval_episodes": 4}, ["eval_episodes: 8 in a; 4 in b"]),
+        ({"outcome_over": "last-tenth"}, ["outcome: evaluation in a; last-tenth in b"]),
         (
             {"arithmetic": msgspec.structs.replace(A.history.plan.experiment.arithmetic, threads=2)},
             ["arithmetic.threads: 1 in a; 2 in b"],
@@ -126,8 +126,8 @@ def test_equal_settings_with_equal_records_are_one_condition():
     assert {row.replicate for row in found.rows if row.group == "shaped"} == set("01234567")  # two more in b
     a, b = (outcomes(item.history) for item in (A, B))
     ends = {(row.group, row.replicate): row.value for row in found.rows}
-    assert ends["wait", "3"] == a["wait/3"].endpoint
-    assert ends["simplified", "7"] == b["simplified/7"].endpoint
+    assert ends["wait", "3"] == a["wait/3"].outcome
+    assert ends["simplified", "7"] == b["simplified/7"].outcome
     assert (scale.margin, scale.outcome) == (A.history.design.margin, A.history.outcome)
 
 
@@ -153,7 +153,7 @@ def broken(replicate):
 
 
 def test_equal_settings_with_other_records_are_refused():
-    with pytest.raises(UsageError, match=r"shaped in a and base in b have equal settings.* replicate 2, evaluation"):
+    with pytest.raises(UsageError, match=r"shaped in a and base in b have equal settings.* seed 2, evaluation"):
         observe_together([A, source("b", OTHER, events=broken(2))])
 
 
@@ -161,7 +161,7 @@ def test_a_run_that_one_directory_lost_counts_where_another_made_it():
     lost = {"shaped/3": "dropped_pair", "simplified/3": "cancelled"}
     kept = [event for event in planted_effect()
             if not (isinstance(event, RunEvaluated) and event.record.run.name in lost)]  # fmt: skip
-    kept[-1:-1] = [Ledger(category=why, run_name=name, episode=1, detail="died") for name, why in lost.items()]
+    kept[-1:-1] = [Incident(category=why, run_name=name, episode=1, detail="died") for name, why in lost.items()]
     one, other = (Source(name=name, history=fold(events)) for name, events in (("f", kept), ("w", planted_effect())))
     (alone, _), (both, _) = observe_together([one]), observe_together([one, other])
     assert {row.run for row in alone.rows if row.value is None} == set(lost)
@@ -186,7 +186,7 @@ def test_the_command_says_all_of_it(folders):
         assert words in text
 
 
-def test_json_is_that_of_endpoints_and_exploratory(folders):
+def test_json_is_that_of_outcomes_and_exploratory(folders):
     args = ["a", "b", "--control", "shaped", "--json"]
     document = json.loads(CliRunner().invoke(command, args, catch_exceptions=False).output)
     assert (document["exploratory"], document["plan"]) == (True, None)

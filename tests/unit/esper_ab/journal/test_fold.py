@@ -19,7 +19,7 @@ from support.journals import (
 from esper_ab.journal.events import (
     EpisodeRecorded,
     ExperimentEnded,
-    Ledger,
+    Incident,
     LookTaken,
     MilestoneReleased,
     PlanExtended,
@@ -27,7 +27,7 @@ from esper_ab.journal.events import (
     RunStarted,
 )
 from esper_ab.journal.fold import Inconsistent, begin, fold
-from esper_ab.journal.outcomes import endpoint_of, mean, mean_outcome, outcomes
+from esper_ab.journal.outcomes import mean, mean_outcome, outcome_of, outcomes
 from esper_ab.plan.blocks import extend
 
 
@@ -59,7 +59,7 @@ def test_folding_in_pieces_is_folding():
         history.add(event)
     assert history == whole
     assert [run.state for run in whole.of_group("simplified")] == ["finished"] * 3 + ["training"] + ["planned"] * 2
-    assert whole.ledger[0].category == "worker_death"
+    assert whole.incidents[0].category == "worker_death"
 
 
 def test_numbers_alone_are_enough_for_states_and_outcomes():
@@ -98,20 +98,20 @@ def test_a_journal_begins_with_its_plan():
 def test_an_evaluation_has_an_outcome_of_every_environment():
     events = planted_effect()
     place = next(n for n, event in enumerate(events) if isinstance(event, RunEvaluated))
-    first, *others = events[place].record.hosts
+    first, *others = events[place].record.episodes
     without = msgspec.structs.replace(first, outcome=msgspec.structs.replace(first.outcome, outcome=None))
-    record = msgspec.structs.replace(events[place].record, hosts=(without, *others))
+    record = msgspec.structs.replace(events[place].record, episodes=(without, *others))
     with pytest.raises(Inconsistent, match="has an environment without an outcome"):
         fold([*events[:place], RunEvaluated(record=record)])
 
 
-def test_endpoint_is_the_mean_over_sampled_evaluation_episodes():
+def test_outcome_is_the_mean_over_sampled_evaluation_episodes():
     record = next(event.record for event in planted_effect() if isinstance(event, RunEvaluated))
-    sampled = [host.outcome.outcome for host in record.hosts if host.actions == "sampled"]
+    sampled = [played.outcome.outcome for played in record.episodes if played.actions == "sampled"]
     assert len(sampled) == 8
     assert mean_outcome(record) == math.fsum(sampled) / 8
-    greedy = tuple(host for host in record.hosts if host.actions == "greedy")
-    assert mean_outcome(msgspec.structs.replace(record, hosts=greedy)) is None
+    greedy = tuple(played for played in record.episodes if played.actions == "greedy")
+    assert mean_outcome(msgspec.structs.replace(record, episodes=greedy)) is None
     assert mean_outcome(None) is None
 
 
@@ -129,7 +129,7 @@ def test_training_area_is_the_mean_of_the_curve():
 
 def test_empty_evaluations_leave_everything_open():
     found = outcomes(fold(without_evaluations(planted_effect())))["shaped/0"]
-    assert (found.endpoint, found.greedy, {*found.measures.values()}, found.rewards) == (None, None, {None}, {})
+    assert (found.outcome, found.greedy, {*found.measures.values()}, found.rewards) == (None, None, {None}, {})
     assert found.training_area is not None
 
 
@@ -139,29 +139,29 @@ def test_mean_skips_what_is_not_there():
     assert mean([]) is None
 
 
-def test_declared_endpoints_are_means_of_the_curve_or_of_its_end():
+def test_declared_outcomes_are_means_of_the_curve_or_of_its_end():
     run = fold(planted_effect()).runs["shaped/0"]
     curve = [mean_outcome(record) for record in run.curve()]
-    assert endpoint_of(run, "curve-mean") == pytest.approx(math.fsum(curve) / 8)
-    assert endpoint_of(run, "last-tenth") == curve[-1]
-    assert endpoint_of(run, "evaluation") == mean_outcome(run.evaluation)
+    assert outcome_of(run, "curve-mean") == pytest.approx(math.fsum(curve) / 8)
+    assert outcome_of(run, "last-tenth") == curve[-1]
+    assert outcome_of(run, "evaluation") == mean_outcome(run.evaluation)
     last = next(i for i, e in enumerate(planted_effect()) if isinstance(e, EpisodeRecorded) and e.record.episode == 7)
     run = fold(planted_effect()[:last]).runs["shaped/0"]
-    assert endpoint_of(run, "curve-mean") is None
-    assert endpoint_of(run, "last-tenth") is None
+    assert outcome_of(run, "curve-mean") is None
+    assert outcome_of(run, "last-tenth") is None
 
 
-@pytest.mark.parametrize("endpoint", ["curve-mean", "last-tenth"])
+@pytest.mark.parametrize("outcome", ["curve-mean", "last-tenth"])
 @pytest.mark.parametrize("category", ["dropped_pair", "cancelled"])
-def test_a_run_that_was_given_up_has_no_endpoint_although_its_curve_is_whole(endpoint, category):
-    whole = Synthetic(endpoint=endpoint).events()
+def test_a_run_that_was_given_up_has_no_outcome_although_its_curve_is_whole(outcome, category):
+    whole = Synthetic(outcome_over=outcome).events()
     history = fold(given_up(whole, category))
     (lost,) = (run for run in history.runs.values() if run.lost)
     found = outcomes(history)
-    assert found[lost.ref.name].endpoint is None
-    assert outcomes(fold(whole))[lost.ref.name].endpoint is not None
-    assert {name: one.endpoint for name, one in found.items()} == {
-        name: endpoint_of(run, endpoint) for name, run in history.runs.items()
+    assert found[lost.ref.name].outcome is None
+    assert outcomes(fold(whole))[lost.ref.name].outcome is not None
+    assert {name: one.outcome for name, one in found.items()} == {
+        name: outcome_of(run, outcome) for name, run in history.runs.items()
     }
 
 
@@ -186,5 +186,7 @@ def test_an_extension_adds_runs_and_replaces_the_rule_and_those_who_left_stay_aw
 
 def test_a_dropped_pair_is_lost_and_no_longer_expected():
     history = begin(planted_effect()[0])
-    history.add(Ledger(category="dropped_pair", run_name="shaped/2", episode=None, detail="three deaths at episode 1"))
+    history.add(
+        Incident(category="dropped_pair", run_name="shaped/2", episode=None, detail="three deaths at episode 1")
+    )
     assert (history.runs["shaped/2"].state, history.runs["shaped/2"].expected) == ("lost", False)

@@ -1,4 +1,6 @@
-"""Workers beside nannies of whole nodes, on this machine without Slurm: one descriptor for many, ends, lost nannies."""
+"""Workers beside supervisors of whole nodes, on this machine without Slurm: one descriptor for many, ends, lost
+supervisors.
+"""
 
 from __future__ import annotations
 
@@ -22,24 +24,24 @@ from esper_ab.contracts.settings import Arithmetic
 from esper_ab.journal.events import EpisodeRecorded, WorkerStarted
 from esper_ab.journal.fold import fold
 from esper_ab.launchers import Node
-from esper_ab.launchers._nanny import _REST_S
-from esper_ab.launchers._node_worker import DESCRIPTORS, NodeNanny
+from esper_ab.launchers._node_worker import DESCRIPTORS, NodeSupervisor
 from esper_ab.launchers._places import LanePlaces
+from esper_ab.launchers._supervisor import _REST_S
 
 ASKED = """
 import sys
-from esper_ab.launchers._node_nanny import Standstill
+from esper_ab.launchers._node_supervisor import Standstill
 here = Standstill(tick_s=0.05, gap_s=1.0)
 for _ in sys.stdin:
     print(here.is_over_just_now(), flush=True)
 """
-PLAN = fake_plans.plan(6, ("a", "b", "c"), replicates=4, episodes=3)
+PLAN = fake_plans.plan(6, ("a", "b", "c"), seeds=4, episodes=3)
 NODES = ("n0", "n1")
 PATIENCE_S = 60.0
 
 
 class Beside(LanePlaces):
-    """Three workers beside each of two nannies, which are processes of this machine."""
+    """Three workers beside each of two supervisors, which are processes of this machine."""
 
     name, transport, child_processes, processes, descriptors = "beside", "tcp", False, 0, 1
     nodes = tuple(Node(name=name, cores=3) for name in NODES)
@@ -47,22 +49,22 @@ class Beside(LanePlaces):
 
     def __init__(self, entry="support.fake_worker:main"):
         super().__init__()
-        self._command = child_command("esper_ab.launchers._node_nanny", entry, outlives=True)
-        self.nannies, self.before = {}, []
+        self._command = child_command("esper_ab.launchers._node_supervisor", entry, outlives=True)
+        self.supervisors, self.before = {}, []
 
     def start(self, order):
         node = NODES[int(order.worker.removeprefix("w")) % 2]
-        there = self.nannies.get(node)
+        there = self.supervisors.get(node)
         if there is None or not there.is_reliable:
             self.before += [] if there is None else [there]
-            self.nannies[node] = NodeNanny(node, self._command)
-        return self.nannies[node].start(order)
+            self.supervisors[node] = NodeSupervisor(node, self._command)
+        return self.supervisors[node].start(order)
 
     def release(self):
-        for nanny in (*self.nannies.values(), *self.before):
-            nanny.dismiss()
-            nanny.leave()
-        self.nannies, self.before = {}, []
+        for supervisor in (*self.supervisors.values(), *self.before):
+            supervisor.dismiss()
+            supervisor.leave()
+        self.supervisors, self.before = {}, []
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -78,86 +80,88 @@ def on_threads(tmp_path_factory):
 
 
 class Striking(conducted.Watcher):
-    """Kills the worker of run c/0 or its nanny, once, when the run has recorded its second episode."""
+    """Kills the worker of run c/0 or its supervisor, once, when the run has recorded its second episode."""
 
-    def __init__(self, *, nanny):
+    def __init__(self, *, supervisor):
         super().__init__(self._look)
-        self._nanny, self.pid = nanny, 0
+        self._supervisor, self.pid = supervisor, 0
 
     def _look(self, event):
         if not self.pid and isinstance(event, EpisodeRecorded) and event.record.run.name == "c/0":
             lane = event.record.run.lane
             self.pid = next(one.pid for one in self.seen if isinstance(one, WorkerStarted) and one.lane == lane)
             stat = Path(f"/proc/{self.pid}/stat").read_text()
-            os.kill(int(stat.rpartition(")")[2].split()[1]) if self._nanny else self.pid, signal.SIGKILL)
+            os.kill(int(stat.rpartition(")")[2].split()[1]) if self._supervisor else self.pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize(("nanny", "deaths"), [(False, 1), (True, 3)])
-def test_a_worker_alone_or_all_of_a_nanny_are_followed_by_others(tmp_path, on_threads, nanny, deaths):
-    watcher = Striking(nanny=nanny)
+@pytest.mark.parametrize(("supervisor", "deaths"), [(False, 1), (True, 3)])
+def test_a_worker_alone_or_all_of_a_supervisor_are_followed_by_others(tmp_path, on_threads, supervisor, deaths):
+    watcher = Striking(supervisor=supervisor)
     events = conducted.run(tmp_path / "run", PLAN, watcher, launcher=Beside())
     assert conducted.counts(events) == {"worker_death": deaths, "restart": deaths}
     assert result_hash(fold(events)) == on_threads
     assert not alive(watcher.pid)
-    said = conducted.ledger(events, "worker_death")
-    assert {"was lost with the process beside it on n" in one.detail for one in said} == {nanny}
+    said = conducted.incidents(events, "worker_death")
+    assert {"was lost with the process beside it on n" in one.detail for one in said} == {supervisor}
 
 
 def test_without_faults_nothing_is_noted(tmp_path, on_threads):
     events = conducted.run(tmp_path / "run", PLAN, launcher=Beside())
-    assert not conducted.ledger(events)
+    assert not conducted.incidents(events)
     assert result_hash(fold(events)) == on_threads
 
 
-def test_of_a_process_that_is_no_nanny_nothing_is_believed(tmp_path):
+def test_of_a_process_that_is_no_supervisor_nothing_is_believed(tmp_path):
     """It says bytes that are no text; its workers are lost, and say so."""
-    nanny = NodeNanny("n9", [sys.executable, "-c", "import os, time; os.write(1, b'\\xff{}\\n'); time.sleep(600)"])
-    worker = nanny.start(fake_order(tmp_path))
+    supervisor = NodeSupervisor(
+        "n9", [sys.executable, "-c", "import os, time; os.write(1, b'\\xff{}\\n'); time.sleep(600)"]
+    )
+    worker = supervisor.start(fake_order(tmp_path))
     assert worker.join(PATIENCE_S)
     assert worker.exitcode == -signal.SIGKILL
     assert worker.ended_how == "was lost with the process beside it on n9"
-    assert not nanny.is_reliable
-    nanny.dismiss()
-    nanny.leave()
+    assert not supervisor.is_reliable
+    supervisor.dismiss()
+    supervisor.leave()
 
 
-def test_a_nanny_that_does_not_end_a_worker_is_not_relied_on(tmp_path):
-    """It stands still: whoever is told to end there counts as there, until the nanny is given up."""
-    nanny = NodeNanny("n9", [sys.executable, "-c", "import time; time.sleep(600)"])
-    worker = nanny.start(fake_order(tmp_path))
-    assert nanny.is_reliable
+def test_a_supervisor_that_does_not_end_a_worker_is_not_relied_on(tmp_path):
+    """It stands still: whoever is told to end there counts as there, until the supervisor is given up."""
+    supervisor = NodeSupervisor("n9", [sys.executable, "-c", "import time; time.sleep(600)"])
+    worker = supervisor.start(fake_order(tmp_path))
+    assert supervisor.is_reliable
     worker.kill()
     assert not worker.join(0.0)
-    assert not nanny.is_reliable
-    nanny.give_up()
+    assert not supervisor.is_reliable
+    supervisor.give_up()
     assert worker.join(PATIENCE_S)
     assert worker.ended_how.startswith("was lost with the process beside it on n9")
-    nanny.dismiss()
-    nanny.leave()
+    supervisor.dismiss()
+    supervisor.leave()
 
 
-def test_nobody_waits_for_the_last_words_of_a_lost_nanny(tmp_path):
+def test_nobody_waits_for_the_last_words_of_a_lost_supervisor(tmp_path):
     """A child of it keeps its standard error open. The coordinator, which has one thread, goes on meanwhile."""
     count = 16
     script = f"for i in $(seq {count}); do read -r order; done; sleep 600 >&- & echo no more room >&2"
-    nanny = NodeNanny("n9", ["sh", "-c", script])
+    supervisor = NodeSupervisor("n9", ["sh", "-c", script])
     try:
-        workers = [nanny.start(fake_order(tmp_path, f"w{number:02}")) for number in range(count)]
+        workers = [supervisor.start(fake_order(tmp_path, f"w{number:02}")) for number in range(count)]
         waited_s = []
         while workers[0].exitcode is None:
             took_s = -time.monotonic()
             workers[0].join(0.01)
             waited_s.append(took_s + time.monotonic())
         took_s = -time.monotonic()
-        workers.append(nanny.start(fake_order(tmp_path, "w99")))
+        workers.append(supervisor.start(fake_order(tmp_path, "w99")))
         waited_s.append(took_s + time.monotonic())
         assert max(waited_s) < 0.8 * _REST_S
         assert {worker.exitcode for worker in workers} == {-signal.SIGKILL}
         assert {worker.ended_how for worker in workers} == {"was lost with the process beside it on n9: no more room"}
     finally:
-        os.killpg(nanny.pid, signal.SIGKILL)
-        nanny.dismiss()
-        nanny.leave()
+        os.killpg(supervisor.pid, signal.SIGKILL)
+        supervisor.dismiss()
+        supervisor.leave()
 
 
 def fake_order(folder, worker="w00"):
@@ -167,27 +171,29 @@ def fake_order(folder, worker="w00"):
     )  # fmt: skip
 
 
-def test_a_nanny_that_was_stopped_knows_it_and_forgets_it():
+def test_a_supervisor_that_was_stopped_knows_it_and_forgets_it():
     """Who stood still finds orders that are older than its standstill."""
-    nanny = subprocess.Popen([sys.executable, "-c", ASKED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    supervisor = subprocess.Popen(
+        [sys.executable, "-c", ASKED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
 
     def said():
-        nanny.stdin.write("?\n")
-        nanny.stdin.flush()
-        return nanny.stdout.readline().strip()
+        supervisor.stdin.write("?\n")
+        supervisor.stdin.flush()
+        return supervisor.stdout.readline().strip()
 
     def goes_on_without(limit_s=PATIENCE_S):
         began = time.monotonic()
         while said() == "True":
             assert time.monotonic() - began < limit_s
 
-    with nanny:
+    with supervisor:
         goes_on_without()
-        nanny.send_signal(signal.SIGSTOP)
+        supervisor.send_signal(signal.SIGSTOP)
         threading.Event().wait(1.5)
-        nanny.stdin.write("?\n")  # comes while it stands still
-        nanny.stdin.flush()
-        nanny.send_signal(signal.SIGCONT)
-        assert nanny.stdout.readline().strip() == "True"
+        supervisor.stdin.write("?\n")  # comes while it stands still
+        supervisor.stdin.flush()
+        supervisor.send_signal(signal.SIGCONT)
+        assert supervisor.stdout.readline().strip() == "True"
         goes_on_without()
-        nanny.stdin.close()
+        supervisor.stdin.close()

@@ -25,7 +25,7 @@ from support.journals import (
 from esper_ab.analysis.observe import pairs_of
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Progress
-from esper_ab.journal.events import EpisodeRecorded, Ledger, LookTaken, MilestoneReleased, RunEvaluated
+from esper_ab.journal.events import EpisodeRecorded, Incident, LookTaken, MilestoneReleased, RunEvaluated
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
 from esper_ab.journal.lock import Lock
@@ -51,8 +51,8 @@ def test_a_pipe_gets_a_line_per_barrier():
     text = show(planted_effect())
     barriers = 6 * (Synthetic().episodes + 2)
     assert len(text.splitlines()) == barriers
-    assert "replicate 2 episode 4 of 8 | shaped 56.3 %; simplified 53.7 % | shaped - simplified +6.88 points" in text
-    assert "endpoint so far; only a look decides" in text
+    assert "seed 2 episode 4 of 8 | shaped 56.3 %; simplified 53.7 % | shaped - simplified +6.88 points" in text
+    assert "outcome so far; only a look decides" in text
     assert text.splitlines()[-1].split(" | ")[-1].startswith("100 %")
     assert "\x1b" not in text
 
@@ -96,11 +96,11 @@ def test_a_viewers_last_words_are_the_verdict(tmp_path):
 
 def pathology(run, finding, detail):
     text = f"{finding}: {detail}"
-    return Ledger(category="ppo_pathology", run_name=run, episode=0, detail=text, confounder=finding)
+    return Incident(category="ppo_pathology", run_name=run, episode=0, detail=text, confounder=finding)
 
 
 def with_pathology(group, runs):
-    """A ledger entry for the first `runs` of a group, each behind its first episode."""
+    """An incident for the first `runs` of a group, each behind its first episode."""
     events = []
     for event in planted_effect():
         events.append(event)
@@ -127,7 +127,7 @@ def test_a_pathology_is_told_once_per_group_and_then_counted(terminal):
 
 def test_a_view_that_comes_later_counts_what_was_there_and_tells_it_no_more():
     events = with_pathology("shaped", 3)
-    second = [n for n, event in enumerate(events) if isinstance(event, Ledger)][1]
+    second = [n for n, event in enumerate(events) if isinstance(event, Incident)][1]
     out = io.StringIO()
     with LiveView(events[0].plan, Console(file=out, width=130), history=fold(events[:second])) as view:
         for event in events[second:]:
@@ -192,14 +192,14 @@ def test_signs_of_life_move_the_bar():
 
 def test_without_numbers_nothing_breaks():
     unmeasured = without_evaluations(same_twice())
-    assert show(unmeasured).startswith("replicate 0 warm | a -; b - | 0 %\n")
+    assert show(unmeasured).startswith("seed 0 warm | a -; b - | 0 %\n")
     assert "a - b" not in show(unmeasured, terminal=True)
-    assert "a - b 0.00 points, 6 pairs\n(endpoint so far" in show(same_twice(), terminal=True)
+    assert "a - b 0.00 points, 6 pairs\n(outcome so far" in show(same_twice(), terminal=True)
     assert show(planted_effect()[:1]) == ""
     assert "starting the workers" in show(planted_effect()[:1], terminal=True)
 
 
-def test_the_difference_is_that_of_the_endpoints_of_complete_pairs():
+def test_the_difference_is_that_of_the_outcomes_of_complete_pairs():
     history = fold(failed_run())
     found, pairs = differences_now(history)[0], pairs_of(history, history.design.comparisons[0])
     assert found.pairs == len(pairs) == 3
@@ -221,7 +221,7 @@ def test_status_says_how_far_it_is(tmp_path, events, state):
 
 @pytest.mark.parametrize("events", [planted_effect, failed_run, lambda: planted_effect()[:50]])
 def test_commands_can_be_pasted(tmp_path, events):
-    entry = Ledger(category="bad_message", run_name="", episode=None, detail="x")
+    entry = Incident(category="bad_message", run_name="", episode=None, detail="x")
     there = write(tmp_path / "a folder", [*events()[:1], entry, *events()[1:]])
     text = status_text(there)
     found = [shlex.split(command) for command in re.findall("`(esper-ab .*?)`", text)]
@@ -251,7 +251,7 @@ def test_status_json_and_torn_tail(tmp_path):
     with (experiment_dir / JOURNAL_NAME).open("ab") as file:
         file.write(b'{"n":1')
     document = json.loads(status_json(experiment_dir))
-    assert (document["state"], document["torn_bytes"], document["ledger"]) == ("failed", 6, 1)
+    assert (document["state"], document["torn_bytes"], document["incidents"]) == ("failed", 6, 1)
     assert "6 bytes of an unfinished last line do not count" in status_text(experiment_dir)
     assert document["runs"][6] == {
         "name": "simplified/3", "state": "stopped", "lane": "cpu:0", "episodes": 1, "of_episodes": 8,

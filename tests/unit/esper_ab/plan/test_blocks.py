@@ -21,13 +21,13 @@ from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.design.counterbalance import estimable_orders, identified
 from esper_ab.plan.blocks import Plan, make_plan
 from esper_ab.plan.estimate import estimate
-from esper_ab.plan.notes import ENOUGH_HOSTS
+from esper_ab.plan.notes import ENOUGH_EPISODES
 from esper_ab.settings.experiment import AskedArithmetic, AskedExperiment, ResolvedExperiment
 from esper_ab.settings.resolve import resolve
 
 # --- lanes and blocks -----------------------------------------------------------------------------------------------
 
-LOOSE = AskedArithmetic(deterministic=False)  # with it lane and start order could matter on cores, too
+LOOSE = AskedArithmetic(deterministic=False)  # with it device and start order could matter on cores, too
 shapes = st.tuples(
     st.integers(2, 5),  # groups
     st.integers(1, 12),  # replicates
@@ -41,7 +41,7 @@ shapes = st.tuples(
 def test_every_plan_is_whole_and_balanced(shape: tuple[int, int, int, int, str]) -> None:
     n, replicates, gpus, per_run, placement = shape
     names = tuple("abcde"[:n])
-    asked = experiment(names, replicates=replicates, devices_per_run=per_run, placement=placement)
+    asked = experiment(names, seeds=replicates, devices_per_run=per_run, placement=placement)
     there = machine(gpus=gpus)
     if gpus < per_run * (n if placement == "spread" else 1):
         with pytest.raises(UsageError):
@@ -78,7 +78,7 @@ def test_every_plan_is_whole_and_balanced(shape: tuple[int, int, int, int, str])
 @pytest.mark.parametrize("sets", [1, 2])
 def test_more_groups_than_a_look_has_pairs_stand_where_the_lot_puts_them(n: int, replicates: int, sets: int) -> None:
     names = tuple(f"g{i}" for i in range(n))
-    asked = experiment(names, replicates=replicates, control="g0")
+    asked = experiment(names, seeds=replicates, control="g0")
     plan, other = (planned(msgspec.structs.replace(asked, rng_seed=seed), machine(gpus=sets * n)) for seed in (1, 2))
     assert plan.design.positions_drawn
     assert any("are drawn by lot" in note for note in plan.notes)
@@ -95,7 +95,7 @@ def test_more_groups_than_a_look_has_pairs_stand_where_the_lot_puts_them(n: int,
 def test_every_comparison_is_told_from_lanes_at_every_look(n: int, replicates: int, gpus: int, placement: str) -> None:
     """On several sets of lanes, too: with six groups on twelve devices two sets had three blocks each."""
     assume(placement == "share" or gpus >= n)
-    plan = planned(experiment(tuple("abcdef"[:n]), replicates=replicates, placement=placement), machine(gpus=gpus))
+    plan = planned(experiment(tuple("abcdef"[:n]), seeds=replicates, placement=placement), machine(gpus=gpus))
     for look in plan.design.looks:
         for one in plan.design.comparisons:
             places = [
@@ -108,17 +108,17 @@ def test_every_comparison_is_told_from_lanes_at_every_look(n: int, replicates: i
 def test_a_draw_that_could_only_be_blocked_is_refused_with_what_would_do() -> None:
     refused = []
     for rng_seed in range(60):
-        asked = experiment(tuple("abcde"), replicates=6, order="shuffled", rng_seed=rng_seed, arithmetic=LOOSE)
+        asked = experiment(tuple("abcde"), seeds=6, order="shuffled", rng_seed=rng_seed, arithmetic=LOOSE)
         try:
             planned(asked, machine(5))
         except UsageError as error:
             refused.append(str(error))
     assert 0 < len(refused) < 60
-    assert re.search(r"cannot be told from lane and start order at 6 replicates; the first look needs \d+", refused[0])
+    assert re.search(r"cannot be told from device and start order at 6 seeds; the first look needs \d+", refused[0])
 
 
 def test_start_order_turns_with_the_lanes() -> None:
-    plan = planned(experiment(replicates=2), machine())
+    plan = planned(experiment(seeds=2), machine())
     assert [[(run.ref.group_id, run.ref.lane) for run in block.runs] for block in plan.blocks] == [
         [("a", "cpu:0"), ("b", "cpu:1")],
         [("b", "cpu:0"), ("a", "cpu:1")],
@@ -126,7 +126,7 @@ def test_start_order_turns_with_the_lanes() -> None:
 
 
 def test_fixed_order_aliases_group_and_lane_and_is_not_adjusted_for() -> None:
-    plan = planned(experiment(replicates=6, order="fixed", arithmetic=LOOSE), machine())
+    plan = planned(experiment(seeds=6, order="fixed", arithmetic=LOOSE), machine())
     assert {tuple(run.ref.group_id for run in block.runs) for block in plan.blocks} == {("a", "b")}
     assert not plan.design.adjusted
     assert plan.design.positions_matter
@@ -135,7 +135,7 @@ def test_fixed_order_aliases_group_and_lane_and_is_not_adjusted_for() -> None:
 
 def test_shuffled_order_is_drawn_from_the_rng_seed_and_has_no_favourite() -> None:
     def firsts(rng_seed: int) -> str:
-        plan = planned(experiment(replicates=200, order="shuffled", rng_seed=rng_seed, looks=(200,)), machine())
+        plan = planned(experiment(seeds=200, order="shuffled", rng_seed=rng_seed, looks=(200,)), machine())
         return "".join(block.runs[0].ref.group_id for block in plan.blocks)
 
     assert firsts(1).startswith("ababbabbabbaabaababa")
@@ -145,7 +145,7 @@ def test_shuffled_order_is_drawn_from_the_rng_seed_and_has_no_favourite() -> Non
 
 
 def test_several_blocks_at_once_and_the_rest_idle() -> None:
-    plan = planned(experiment(replicates=6), machine(gpus=7))
+    plan = planned(experiment(seeds=6), machine(gpus=7))
     assert [{run.ref.lane for run in block.runs} for block in plan.blocks[:3]] == [
         {"cuda:0", "cuda:1"}, {"cuda:2", "cuda:3"}, {"cuda:4", "cuda:5"}]
     assert plan.idle_devices == ("cuda:6",)
@@ -154,7 +154,7 @@ def test_several_blocks_at_once_and_the_rest_idle() -> None:
 
 
 def test_share_puts_a_block_on_one_device() -> None:
-    plan = planned(experiment(replicates=2, placement="share"), machine(gpus=1))
+    plan = planned(experiment(seeds=2, placement="share"), machine(gpus=1))
     assert [lane.name for lane in plan.lanes] == ["cuda:0/0", "cuda:0/1"]
     assert {device for run in plan.blocks[0].runs for device in run.env_devices} == {"cuda:0"}
 
@@ -171,7 +171,7 @@ def test_environments_go_round_the_devices_of_a_run() -> None:
 ])  # fmt: skip
 def test_no_more_runs_train_at_the_same_time_than_allowed(most: int, placement: str, lanes: int) -> None:
     """Where runs take turns only one of a block's lanes is at work."""
-    plan = planned(experiment(replicates=40, max_parallel=most, placement=placement), machine(0, gpus=8))
+    plan = planned(experiment(seeds=40, max_parallel=most, placement=placement), machine(0, gpus=8))
     assert len(plan.lanes) == lanes
     busy = len(plan.lanes) // (2 if placement in ("sequence", "alternate") else 1)
     assert not most or busy <= most
@@ -204,7 +204,7 @@ def test_more_cpu_lanes_than_cores_are_time_sliced_aloud() -> None:
     plan = planned(experiment(("a", "b", "c")), machine(cores=2))
     assert [lane.name for lane in plan.lanes] == ["cpu:0", "cpu:1", "cpu:2"]
     assert any("3 threads share 2 cores" in note for note in plan.notes)
-    assert any(note.startswith("No GPU: 3 CPU lanes, 1 thread each") for note in plan.notes)
+    assert any(note.startswith("No GPU: 3 CPU cores, 1 thread each") for note in plan.notes)
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ def test_reordering_or_adding_groups_changes_nothing_of_the_others(names: list[s
     there = machine(cores=3)
 
     def plan_of(*chosen: str) -> Plan:
-        return planned(experiment(chosen, replicates=replicates, devices=("cpu:0", "cpu:1", "cpu:2")), there)
+        return planned(experiment(chosen, seeds=replicates, devices=("cpu:0", "cpu:1", "cpu:2")), there)
 
     plain, reordered, added = plan_of("a", "b"), plan_of(*names), plan_of("a", "b", "d")
     for name in ("a", "b"):
@@ -341,12 +341,12 @@ def test_differences_and_notes() -> None:
         group("two", reward=RewardSettings(mode="sparse"), ppo=PPOSettings(lr=0.5)),
         group("wait", controller=ControllerSettings(name="wait"), reward=RewardSettings(mode="sparse")),
     )
-    plan = planned(experiment(groups=groups, replicates=3, arithmetic=LOOSE), machine(cores=4))
+    plan = planned(experiment(groups=groups, seeds=3, arithmetic=LOOSE), machine(cores=4))
     assert plan.chance == 10.0
     assert {one.key: one.values["two"] for one in plan.differences} == {
         "controller.name": "ppo", "ppo.lr": "0.5", "reward.mode": "sparse"}
     text = "\n".join(plan.notes)
-    assert "3 replicates cannot carry a verdict: at least 6" in text
+    assert "3 seeds cannot carry a verdict: at least 6" in text
     assert "shaped and same do not differ" in text
     assert "two and each of shaped, same differ in 2 settings (ppo.lr, reward.mode)" in text
     assert "shaped and wait" not in text
@@ -357,8 +357,8 @@ def test_differences_and_notes() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"replicates": 6}, True), ({"replicates": 14}, True), ({"replicates": 15}, False), ({"replicates": 5}, False),
-        ({"replicates": 6, "open_ended": True}, False),
+        ({"seeds": 6}, True), ({"seeds": 14}, True), ({"seeds": 15}, False), ({"seeds": 5}, False),
+        ({"seeds": 6, "open_ended": True}, False),
     ],
 )  # fmt: skip
 def test_a_plan_too_short_for_an_equivalence_says_so(changes: dict[str, object], said: bool) -> None:
@@ -371,7 +371,7 @@ ZEROS = {name: 0.0 for name in PolicySettings.__struct_fields__ if name.startswi
 
 @pytest.mark.parametrize(
     ("episodes", "controllers", "said"),
-    [(1, ("ppo", "ppo"), True), (ENOUGH_HOSTS // 4, ("ppo", "ppo"), False), (1, ("ppo", "wait"), False)],
+    [(1, ("ppo", "ppo"), True), (ENOUGH_EPISODES // 4, ("ppo", "ppo"), False), (1, ("ppo", "wait"), False)],
 )
 def test_learners_that_train_on_few_hosts_are_told_of_it(
     episodes: int, controllers: tuple[str, ...], said: bool
@@ -395,6 +395,6 @@ def test_the_start_of_the_policies_is_said_and_can_be_the_treatment() -> None:
 
 def test_one_replicate_and_unequal_discounts_are_said() -> None:
     groups = (group("a"), group("b", ppo=PPOSettings(gamma=0.9)))
-    text = "\n".join(planned(experiment(groups=groups, replicates=1), machine()).notes)
+    text = "\n".join(planned(experiment(groups=groups, seeds=1), machine()).notes)
     assert "nothing will follow about the groups" in text
     assert "b: ppo.gamma=0.9 is not reward.gamma=0.995" in text

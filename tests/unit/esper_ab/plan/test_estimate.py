@@ -58,17 +58,17 @@ def test_it_grows_with_what_is_asked() -> None:
         there = machine(cores=12, tasks=(facts("digits", 1024, 384),))
         return cost_of(planned(experiment(**changes), there), there).duration_s
 
-    once = duration(eval_hosts=8, episodes=2, steps=10, replicates=6, n_envs=8)
-    assert duration(eval_hosts=24, episodes=4, steps=10, replicates=6, n_envs=8) == pytest.approx(2 * once)
-    assert duration(eval_hosts=8, episodes=2, steps=20, replicates=6, n_envs=8) == pytest.approx(2 * once)
-    assert duration(eval_hosts=16, episodes=2, steps=10, replicates=6, n_envs=16) > 1.5 * once
+    once = duration(eval_episodes=8, episodes=2, steps=10, seeds=6, n_envs=8)
+    assert duration(eval_episodes=24, episodes=4, steps=10, seeds=6, n_envs=8) == pytest.approx(2 * once)
+    assert duration(eval_episodes=8, episodes=2, steps=20, seeds=6, n_envs=8) == pytest.approx(2 * once)
+    assert duration(eval_episodes=16, episodes=2, steps=10, seeds=6, n_envs=16) > 1.5 * once
 
 
 def test_several_devices_of_a_run_are_not_said_to_save_time() -> None:
     """One interpreter launches the kernels of all GPUs; on a CPU they take turns."""
     def slower_by(there: Machine) -> float:
         one, two = (
-            cost_of(planned(experiment(devices_per_run=k, n_envs=64, replicates=1), there), there).duration_s
+            cost_of(planned(experiment(devices_per_run=k, n_envs=64, seeds=1), there), there).duration_s
             for k in (1, 2)
         )
         return two / one

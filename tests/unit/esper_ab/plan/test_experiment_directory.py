@@ -130,10 +130,10 @@ def test_names_that_are_no_folders_are_refused(name: str) -> None:
 
 
 def test_plan_text_says_what_will_happen() -> None:
-    plan = planned("shaped", "wait", replicates=20, sets=("ppo.lr=0.5",))
+    plan = planned("shaped", "wait", seeds=20, sets=("ppo.lr=0.5",))
     text = plan_text(plan, cost_of(plan, MACHINE), Path("runs/x"))
     for words in (
-        "2 groups x 20 replicates = 40 runs", "controller.name  ppo     wait", "0: shaped on cpu:0, wait on cpu:1",
+        "2 groups x 20 seeds = 40 runs", "controller.name  ppo     wait", "0: shaped on cpu:0, wait on cpu:1",
         "… and 8 more", "cpu:1: 4 on cpu:1", "estimate: about", "estimand: Mean over", "note: No GPU",
     ):
         assert words in text
@@ -148,7 +148,7 @@ def test_the_plan_of_a_command_says_nothing_of_environments() -> None:
 
 @pytest.mark.parametrize("width", [48, 60, 100])
 def test_plan_text_fits_a_terminal_but_for_columns(width: int) -> None:
-    plan = planned("shaped", "wait", replicates=20)
+    plan = planned("shaped", "wait", seeds=20)
     text = plan_text(plan, cost_of(plan, MACHINE), Path("runs/x"), width)
     assert max(map(len, text.splitlines())) <= width
     wide = plan_text(plan, cost_of(plan, MACHINE), Path("runs/x"))

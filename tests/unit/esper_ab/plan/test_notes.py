@@ -8,15 +8,15 @@ from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.settings import ControllerSettings, PPOSettings, RewardSettings
 
 
-@pytest.mark.parametrize(("endpoint", "words"), [
+@pytest.mark.parametrize(("outcome", "words"), [
     ("evaluation", "the evaluated policy's held-out accuracy in one group minus"),
     ("last-tenth", "the mean held-out accuracy of the last tenth of the training episodes in one group minus"),
     ("curve-mean", "the mean held-out accuracy of all training episodes in one group minus"),
 ])  # fmt: skip
-def test_the_estimand_is_that_of_the_endpoint(endpoint: str, words: str) -> None:
-    estimand = planned(experiment(endpoint=endpoint), machine()).estimand
+def test_the_estimand_is_that_of_the_outcome(outcome: str, words: str) -> None:
+    estimand = planned(experiment(outcome_over=outcome), machine()).estimand
     assert words in estimand
-    assert ("evaluated" in estimand) == (endpoint == "evaluation")
+    assert ("evaluated" in estimand) == (outcome == "evaluation")
 
 
 GYM = "gym:Reach-v0"

@@ -1,4 +1,4 @@
-"""Lane and start order can matter unless records are a function of rng paths; the plan follows from that."""
+"""Device and start order can matter unless records are a function of rng paths; the plan follows from that."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ UNEQUAL = msgspec.structs.replace(
     ],
 )  # fmt: skip
 def test_what_can_make_a_record_depend_on_its_place(changes, there, because):
-    asked = experiment(**{"replicates": 10} | changes)
+    asked = experiment(**{"seeds": 10} | changes)
     assert positions_could_matter_by(resolve(asked, there, "x"), there) == because
     plan = planned(asked, there)
     assert plan.design.positions_matter is bool(because)
     assert plan.design.adjusted is bool(because)
-    assert any("Lane and start order cannot matter here" in note for note in plan.notes) is not bool(because)
+    assert any("Device and start order cannot matter here" in note for note in plan.notes) is not bool(because)
 
 
 def test_where_no_position_can_matter_none_is_refused_nor_called_unbalanced():
     """Every draw of orders will do, and as many sets of lanes as there are."""
     for rng_seed in range(12):
-        shuffled = experiment(tuple("abcde"), replicates=6, order="shuffled", rng_seed=rng_seed)
+        shuffled = experiment(tuple("abcde"), seeds=6, order="shuffled", rng_seed=rng_seed)
         assert not planned(shuffled, machine(5)).design.adjusted
-    fixed = planned(experiment(replicates=6, order="fixed"), machine())
+    fixed = planned(experiment(seeds=6, order="fixed"), machine())
     assert not any("no verdict can follow" in note for note in fixed.notes)
     assert any("that the order is fixed confounds nothing" in note for note in fixed.notes)
     loose = AskedArithmetic(deterministic=False)
-    six = {"names": tuple("abcdef"), "replicates": 6}
+    six = {"names": tuple("abcdef"), "seeds": 6}
     assert len(planned(experiment(**six, arithmetic=loose), machine(12)).lanes) == 6
     assert len(planned(experiment(**six), machine(12)).lanes) == 12
-    odd = planned(experiment(replicates=7), machine())
+    odd = planned(experiment(seeds=7), machine())
     assert not any("not a multiple" in note for note in odd.notes)

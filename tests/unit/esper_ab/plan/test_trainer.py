@@ -41,7 +41,12 @@ def plan(facts: Machine | None = None, **changes: object) -> Plan:
 def test_a_run_has_its_trainer_and_the_settings_as_the_preflight_typed_them() -> None:
     specs = {spec.ref.name: spec for block in plan().blocks for spec in block.runs}
     spec = specs["fast/1"]
-    assert (spec.settings.trainer, spec.eval_hosts, spec.episodes, spec.n_envs) == ({"lr": 0.2, "deep": True}, 4, 3, 1)
+    assert (spec.settings.trainer, spec.eval_episodes, spec.episodes, spec.n_envs) == (
+        {"lr": 0.2, "deep": True},
+        4,
+        3,
+        1,
+    )
     assert spec.trainer is not None
     assert (spec.trainer.out, spec.trainer.folder) == ("runs/fast-1/out", f"trainer/{'a' * 12}")
     assert spec.trainer.worst == 9.0
@@ -61,12 +66,12 @@ def test_another_trainer_is_another_experiment() -> None:
     assert len({plan(there(sha256=letter * 64)).digest for letter in "aba"}) == 2
 
 
-@pytest.mark.parametrize(("endpoint", "words"), [
+@pytest.mark.parametrize(("outcome", "words"), [
     ("evaluation", "of error in one group minus"), ("curve-mean", "of the mean error of all points in one group minus"),
     ("last-tenth", "of the mean error of the last tenth of the points in one group minus"),
 ])  # fmt: skip
-def test_the_plan_says_what_is_compared_by_its_endpoint(endpoint: str, words: str) -> None:
-    assert words in plan(endpoint=endpoint).estimand
+def test_the_plan_says_what_is_compared_by_its_outcome(outcome: str, words: str) -> None:
+    assert words in plan(outcome_over=outcome).estimand
 
 
 def test_the_plan_says_what_is_compared_in_words_of_its_own() -> None:

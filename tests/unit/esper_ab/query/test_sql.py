@@ -15,7 +15,7 @@ from esper_ab.analysis.analyse import analyse
 from esper_ab.api.loaded import load_experiment
 from esper_ab.commands.export import export
 from esper_ab.contracts.errors import JournalError, UsageError
-from esper_ab.journal.events import EpisodeRecorded, Ledger, RunEvaluated, RunReady
+from esper_ab.journal.events import EpisodeRecorded, Incident, RunEvaluated, RunReady
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
@@ -42,7 +42,7 @@ def test_the_question_everybody_asks(experiment_dir):
         assert accuracy == pytest.approx(sum(areas) / len(areas))
 
 
-@pytest.mark.parametrize("view", [view for view in VIEWS if view != "ledger"])
+@pytest.mark.parametrize("view", [view for view in VIEWS if view != "incidents"])
 def test_no_column_is_always_null(experiment_dir, view):
     answer = query(experiment_dir, f"SELECT * FROM {view}")
     assert answer.rows
@@ -56,9 +56,9 @@ def test_one_select_at_a_time(experiment_dir):
     assert query(experiment_dir, "CREATE TEMP TABLE t AS SELECT 1 AS x; SELECT x FROM t").rows == ((1,),)
 
 
-def test_the_ledger_is_empty_or_complete(experiment_dir, failed_dir):
-    assert query(experiment_dir, "SELECT * FROM ledger").rows == ()
-    answer = query(failed_dir, "SELECT category, run, episode, detail FROM ledger")
+def test_the_incidents_is_empty_or_complete(experiment_dir, failed_dir):
+    assert query(experiment_dir, "SELECT * FROM incidents").rows == ()
+    answer = query(failed_dir, "SELECT category, run, episode, detail FROM incidents")
     assert answer.rows == (("worker_death", "simplified/3", 1, "exit code -9"),)
 
 
@@ -71,55 +71,55 @@ def test_every_column_is_documented(experiment_dir, view):
 
 def test_views_agree_with_the_fold(failed_dir):
     found = outcomes(fold(failed_run()))
-    for run, endpoint, greedy, recorded in query(
-        failed_dir, "SELECT run, endpoint, greedy, recorded_episodes FROM runs"
+    for run, outcome, greedy, recorded in query(
+        failed_dir, "SELECT run, outcome, greedy, recorded_episodes FROM runs"
     ).rows:
-        assert endpoint == (None if found[run].endpoint is None else pytest.approx(found[run].endpoint))
-        assert greedy == (None if endpoint is None else pytest.approx(found[run].greedy))
+        assert outcome == (None if found[run].outcome is None else pytest.approx(found[run].outcome))
+        assert greedy == (None if outcome is None else pytest.approx(found[run].greedy))
         assert recorded == len(fold(failed_run()).runs[run].episodes)
 
 
-@pytest.mark.parametrize("endpoint", ["evaluation", "last-tenth", "curve-mean"])
-def test_runs_has_every_replicate_and_the_endpoint_that_the_plan_declares(tmp_path, endpoint):
-    events = Synthetic(endpoint=endpoint, episodes=11, more=2).events()
-    rows = query(write(tmp_path / "run", events), "SELECT run, endpoint, outcome FROM runs").rows
+@pytest.mark.parametrize("outcome", ["evaluation", "last-tenth", "curve-mean"])
+def test_runs_has_every_replicate_and_the_outcome_that_the_plan_declares(tmp_path, outcome):
+    events = Synthetic(outcome_over=outcome, episodes=11, more=2).events()
+    rows = query(write(tmp_path / "run", events), "SELECT run, outcome, evaluated FROM runs").rows
     found = outcomes(fold(events))
     assert {row[0] for row in rows} == set(found)
     assert len(rows) == 2 * (6 + 2)
     for run, value, accuracy in rows:
-        assert value == pytest.approx(found[run].endpoint)
-        assert accuracy == pytest.approx(found[run].outcome)
+        assert value == pytest.approx(found[run].outcome)
+        assert accuracy == pytest.approx(found[run].evaluated)
 
 
-def test_an_endpoint_of_the_curve_waits_for_the_whole_curve(tmp_path):
-    whole = Synthetic(endpoint="last-tenth").events()
+def test_an_outcome_of_the_curve_waits_for_the_whole_curve(tmp_path):
+    whole = Synthetic(outcome_over="last-tenth").events()
     last = max(n for n, event in enumerate(whole) if isinstance(event, EpisodeRecorded))
     cut = whole[:last]
     run = whole[last].record.run.name
     known = outcomes(fold(cut))
-    rows = dict(query(write(tmp_path / "run", cut), "SELECT run, endpoint FROM runs").rows)
+    rows = dict(query(write(tmp_path / "run", cut), "SELECT run, outcome FROM runs").rows)
     assert rows[run] is None
-    assert known[run].endpoint is None
-    assert sum(value is None for value in rows.values()) == sum(one.endpoint is None for one in known.values())
+    assert known[run].outcome is None
+    assert sum(value is None for value in rows.values()) == sum(one.outcome is None for one in known.values())
 
 
-@pytest.mark.parametrize("endpoint", ["evaluation", "last-tenth", "curve-mean"])
+@pytest.mark.parametrize("outcome", ["evaluation", "last-tenth", "curve-mean"])
 @pytest.mark.parametrize("cut", ["cut", "dropped_pair", "cancelled", "evaluated"])
-def test_a_run_that_no_comparison_counts_has_no_endpoint(tmp_path, endpoint, cut):
-    events = Synthetic(endpoint=endpoint).events()
+def test_a_run_that_no_comparison_counts_has_no_outcome(tmp_path, outcome, cut):
+    events = Synthetic(outcome_over=outcome).events()
     last = max(n for n, event in enumerate(events) if isinstance(event, RunEvaluated))
     run = events[last].record.run.name
     if cut == "cut":
         events = events[:last]
     elif cut == "evaluated":
-        entry = Ledger(category="cancelled", run_name=run, episode=None, detail="replicate 5 was given up")
+        entry = Incident(category="cancelled", run_name=run, episode=None, detail="seed 5 was given up")
         events = [*events[: last + 1], entry]
     else:
         events = given_up(events, cut)
     history = fold(events)
-    rows = dict(query(write(tmp_path / "run", events), "SELECT run, endpoint FROM runs").rows)
+    rows = dict(query(write(tmp_path / "run", events), "SELECT run, outcome FROM runs").rows)
     assert [name for name, value in rows.items() if value is None] == [run]
-    assert {name for name, one in outcomes(history).items() if one.endpoint is None} == {run}
+    assert {name for name, one in outcomes(history).items() if one.outcome is None} == {run}
     assert sum(len(one.pairs) for one in analyse(history).comparisons) == 5
 
 
@@ -153,7 +153,7 @@ def test_seed_events_are_rows(experiment_dir):
 def test_empty_evaluations_are_no_rows(tmp_path):
     experiment_dir = write(tmp_path / "run", without_evaluations(planted_effect()))
     assert query(experiment_dir, "SELECT count(*) FROM evaluations").rows == ((0,),)
-    assert query(experiment_dir, "SELECT count(endpoint) FROM runs").rows == ((0,),)
+    assert query(experiment_dir, "SELECT count(outcome) FROM runs").rows == ((0,),)
 
 
 def test_a_torn_tail_does_not_break_queries(tmp_path):
@@ -237,16 +237,16 @@ def test_what_is_written_later_does_not_count(tmp_path):
 
 
 def test_output_as_table_json_and_csv(failed_dir):
-    sql = "SELECT run, endpoint, recorded_episodes FROM runs WHERE replicate IN (0, 4) ORDER BY run"
+    sql = "SELECT run, outcome, recorded_episodes FROM runs WHERE replicate IN (0, 4) ORDER BY run"
     text = query_text(failed_dir, sql).splitlines()
-    assert text[0].split() == ["run", "endpoint", "recorded_episodes"]
+    assert text[0].split() == ["run", "outcome", "recorded_episodes"]
     assert text[3].split() == ["shaped/4", "NULL", "0"]
     assert text[-1] == "(4 rows)"
     rows = json.loads(query_json(failed_dir, sql))
-    assert rows[1] == {"run": "shaped/4", "endpoint": None, "recorded_episodes": 0}
+    assert rows[1] == {"run": "shaped/4", "outcome": None, "recorded_episodes": 0}
     table = list(csv.DictReader(query_csv(failed_dir, sql).splitlines()))
-    assert [float(row["endpoint"]) for row in table[:1]] == [rows[0]["endpoint"]]
-    assert table[1]["endpoint"] == ""
+    assert [float(row["outcome"]) for row in table[:1]] == [rows[0]["outcome"]]
+    assert table[1]["outcome"] == ""
 
 
 def test_long_results_are_cut_for_the_terminal_only(experiment_dir):

@@ -27,7 +27,7 @@ def open_ones():
 
 
 JOURNALS = {
-    "better": planted_effect, "identical": same_twice, "one replicate": one_replicate, "three groups": three_groups,
+    "better": planted_effect, "identical": same_twice, "one seed": one_replicate, "three groups": three_groups,
     "failed": failed_run, "running": lambda: planted_effect()[:9], "open": open_ones,
 }
 
@@ -41,7 +41,7 @@ def found(name: str) -> Content:
     [
         ("better", f"{ANEW} --rng-seed 12 --name synthetic-again"),
         ("identical", ""),
-        ("one replicate", f"{ANEW} --replicates 12 --name synthetic-larger"),
+        ("one seed", f"{ANEW} --seeds 12 --name synthetic-larger"),
         ("failed", "esper-ab resume 'a folder/x'"),
         ("running", "esper-ab attach 'a folder/x'"),
     ],
@@ -54,7 +54,7 @@ def test_an_open_comparison_says_how_many_pairs_would_decide_it():
     shown = found("open")
     (needed,) = [item.pairs_needed for item in shown.comparisons]
     said = " ".join(step.sentence + step.command for step in next_steps(shown))
-    assert f"--replicates {needed.pairs}" in said or "More than" in said
+    assert f"--seeds {needed.pairs}" in said or "More than" in said
 
 
 def test_where_most_pairs_came_out_alike_another_question_is_proposed_and_not_more_pairs():
@@ -64,11 +64,11 @@ def test_where_most_pairs_came_out_alike_another_question_is_proposed_and_not_mo
     altered = replace(item, effect=alike, pairs_needed=None, pairs_anew=None)
     (step,) = next_steps(replace(shown, analysis=replace(shown.analysis, comparisons=(altered,))))
     assert "on a harder task" in step.sentence
-    assert step.command == f"{ANEW} --endpoint curve-mean --name synthetic-training"
+    assert step.command == f"{ANEW} --outcome-over curve-mean --name synthetic-training"
 
 
 def test_a_run_of_one_episode_is_not_told_to_compare_its_training():
-    """As of a command, of which `--endpoint curve-mean` and `--episodes` are refused."""
+    """As of a command, of which `--outcome-over curve-mean` and `--episodes` are refused."""
     shown = found("open")
     (item,) = shown.comparisons
     altered = replace(item, effect=msgspec.structs.replace(item.effect, se=None, t=None, p=None), pairs_needed=None)
@@ -140,7 +140,7 @@ def test_what_is_proposed_is_accepted(name, rng_seed, tmp_path):
     """`extend` by the rule of the experiment, `launch` with the settings of its file and the flags beside it."""
     names = ("left", "right", "third")[: 3 if name == "three groups" else 2]
     made = Synthetic(
-        groups={one: Shape() for one in names}, replicates=20, episodes=2, n_envs=2, eval_hosts=2, rng_seed=rng_seed,
+        groups={one: Shape() for one in names}, replicates=20, episodes=2, n_envs=2, eval_episodes=2, rng_seed=rng_seed,
         settings=RULES[name],
     )
     history = fold(made.events())
@@ -163,7 +163,7 @@ def test_what_is_proposed_is_accepted(name, rng_seed, tmp_path):
 
 def test_what_a_look_stopped_for_futility_is_not_extended_and_no_smaller_plan_is_proposed():
     made = Synthetic(
-        groups={"left": Shape(), "right": Shape()}, replicates=20, episodes=2, n_envs=2, eval_hosts=2, rng_seed=5,
+        groups={"left": Shape(), "right": Shape()}, replicates=20, episodes=2, n_envs=2, eval_episodes=2, rng_seed=5,
         settings=RULES["futility"],
     )
     for rng_seed in range(1, 40):
@@ -171,7 +171,7 @@ def test_what_a_look_stopped_for_futility_is_not_extended_and_no_smaller_plan_is
         if shown.comparisons[0].inconclusive == "futile":
             break
     (step,) = next_steps(shown)
-    assert step.command == f"{ANEW} --replicates 20 --futility 0 --name synthetic-whole"
+    assert step.command == f"{ANEW} --seeds 20 --futility 0 --name synthetic-whole"
 
 
 @pytest.mark.parametrize("name", JOURNALS)

@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from support.elsewhere import drawn, endpoints, rows, scales
+from support.elsewhere import drawn, outcomes, rows, scales
 
 from esper_ab.external.plan import make_external_plan
 from esper_ab.report.external import external_json, render_external, render_plan
@@ -14,21 +14,21 @@ PLAN = make_external_plan(("new", "old"), tuple(map(str, range(10))), scales(), 
 
 @pytest.mark.parametrize("effect", [-5.0, 0.0, 5.0])
 def test_what_was_not_declared_says_so_at_every_verdict(effect):
-    text = render_external(explore(endpoints(rows(*drawn(20, effect))), scales(), Rule()))
+    text = render_external(explore(outcomes(rows(*drawn(20, effect))), scales(), Rule()))
     assert text.startswith("EXPLORATORY.")
     assert "    exploratory " in text
     assert "declared before the first run" not in text
 
 
 def test_what_was_planned_shows_the_looks_and_what_was_not_followed():
-    text = render_external(judge(PLAN, endpoints(rows(*drawn(12, 0.5)))))
+    text = render_external(judge(PLAN, outcomes(rows(*drawn(12, 0.5)))))
     assert "EXPLORATORY" not in text
     assert "NOT AS PLANNED\n  ! Not in the plan, and left out: seed 10, 11 (4 rows)." in text
     assert "\nLooks\n" in text
 
 
 def test_json_says_the_same():
-    these = endpoints(rows(*drawn(9, 1.0)))
+    these = outcomes(rows(*drawn(9, 1.0)))
     for found in (explore(these, scales(), Rule()), judge(PLAN, these)):
         said = json.loads(external_json(found))
         assert (said["exploratory"], said["plan"]) == (found.exploratory, found.plan or None)
@@ -41,7 +41,7 @@ def test_json_says_the_same():
 def test_names_cannot_steer_a_terminal_and_lines_fit():
     tasks = ("one", "two")
     found = [row for task in tasks for row in rows(*drawn(20, 2.0), task=task)]
-    text = render_external(explore(endpoints(found), scales(tasks=tasks), Rule()))
+    text = render_external(explore(outcomes(found), scales(tasks=tasks), Rule()))
     assert max(map(len, text.splitlines())) <= 100
     assert max(map(len, render_plan(PLAN, "plan.json").splitlines())) <= 100
 

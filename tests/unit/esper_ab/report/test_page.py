@@ -31,7 +31,7 @@ def test_every_point_of_a_figure_names_its_run():
     text = render_page(found)
     for place, group in enumerate(found.groups):
         for run in found.of_group(group):
-            assert f'data-mark="{place}-{run.run.replicate}"><title>{group}, replicate {run.run.replicate}: ' in text
+            assert f'data-mark="{place}-{run.run.replicate}"><title>{group}, seed {run.run.replicate}: ' in text
 
 
 def _properties(body: str) -> set[str]:
@@ -67,4 +67,4 @@ def test_what_scrolls_and_can_be_reached_by_keys_has_a_role_and_a_name():
     text = render_page(content(fold(planted_effect())))
     scrolling = re.findall(r'<div [^>]*tabindex="0"[^>]*>', text)
     assert all(re.search(r'role="(region|img)" aria-label="[^"]+"', one) for one in scrolling)
-    assert '<div class="scroll" tabindex="0" role="region" aria-label="Endpoints by replicate">' in scrolling
+    assert '<div class="scroll" tabindex="0" role="region" aria-label="Outcomes by seed">' in scrolling

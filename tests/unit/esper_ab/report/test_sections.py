@@ -24,7 +24,7 @@ from support.journals import (
 
 from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.design.design import make_design
-from esper_ab.journal.events import Ledger, LookTaken, MilestoneReleased, RunEvaluated, RunReady, RunStarted
+from esper_ab.journal.events import Incident, LookTaken, MilestoneReleased, RunEvaluated, RunReady, RunStarted
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import Content, content
 from esper_ab.report.figures.catalogue import drawn
@@ -73,8 +73,8 @@ def planned_anew(events, **settings):
     return [msgspec.structs.replace(first, plan=plan), *events[1:]]
 
 
-def exam():
-    events = planned_anew(three_groups(), exam=True, control="wait")
+def screening():
+    events = planned_anew(three_groups(), screening=True, control="wait")
     return events
 
 
@@ -115,7 +115,8 @@ def lost_run():
         event for event in Synthetic(replicates=10).events()
         if not (isinstance(event, RunEvaluated) and event.record.run.name in lost)
     ]
-    entries = [Ledger(category="dropped_pair", run_name=run, episode=None, detail="worker died twice") for run in lost]
+    entries = [Incident(category="dropped_pair", run_name=run, episode=None,
+        detail="worker died twice") for run in lost]
     return [*events[:-1], *entries, events[-1]]
 
 
@@ -132,23 +133,23 @@ def left_out():
 JOURNALS = {
     "planted effect": planted_effect,
     "a/a": same_twice,
-    "one replicate": one_replicate,
+    "one seed": one_replicate,
     "three groups": three_groups,
     "failed run": failed_run,
     "no evaluation": lambda: without_evaluations(planted_effect()),
     "only the plan": lambda: planted_effect()[:1],
     "first episodes": lambda: planted_effect()[:9],
     "one group": one_group,
-    "three groups, twenty replicates": lambda: planned_anew(
+    "three groups, twenty seeds": lambda: planned_anew(
         Synthetic(groups={"a": Shape(), "b": Shape(mode="sparse"), "c": Shape(accuracy=60.0)}, replicates=20,
                   episodes=3, n_envs=1).events(), control="a"),
     "six groups": lambda: six_groups(replicates=6, episodes=4),
     "lost runs": lost_run,
     "left out": left_out,
-    "exam": exam,
+    "screening": screening,
     "no maximum": lambda: planned_anew(planted_effect(), open_ended=True),
     "last tenth, unpaired": lambda: planned_anew(
-        planted_effect(), endpoint="last-tenth", unpaired=True, order="shuffled"
+        planted_effect(), outcome_over="last-tenth", unpaired=True, order="shuffled"
     ),
 }
 
@@ -231,10 +232,10 @@ def test_every_journal_makes_a_whole_page_without_anything_from_outside(name):
     assert all(labels)
 
 
-def test_effects_and_endpoints_are_there_for_a_narrow_screen_too():
+def test_effects_and_outcomes_are_there_for_a_narrow_screen_too():
     found = contents("planted effect")
     drawn_twice = {one.name for key in ("outcome", "statistics") for one in drawn(key, found) if one.narrow_svg}
-    assert drawn_twice == {"effects", "endpoints"}
+    assert drawn_twice == {"effects", "outcomes"}
     classes = [attrs.get("class") for _, attrs in made_page("planted effect").tags]
     assert classes.count("slim") == classes.count("broad") == 2
 
@@ -296,7 +297,7 @@ def test_names_cannot_inject_markdown():
     assert "@" not in text
     assert "://" not in text
     for line in text.splitlines():
-        if line.startswith("| replicate |"):
+        if line.startswith("| seed |"):
             assert len(re.split(r"(?<!\\)\|", line)) == 6
 
 
@@ -319,7 +320,7 @@ def test_of_very_many_runs_some_are_drawn_one_by_one_and_captions_say_so():
         shapes = {"a": Shape(accuracy=60.0), "b": Shape(accuracy=61.0)}
         made = Synthetic(groups=shapes, replicates=replicates, episodes=1, n_envs=1).events()
         text = render_page(content(fold(made)))
-        return len(set(re.findall(r'data-mark="0-\d+"', text))), "Drawn one by one: 100 of 130 replicates" in text
+        return len(set(re.findall(r'data-mark="0-\d+"', text))), "Drawn one by one: 100 of 130 seeds" in text
 
     assert marked(20) == (20, False)
     assert marked(130) == (100, True)
@@ -355,13 +356,13 @@ def test_a_stop_before_the_end_is_complete_and_says_what_was_not_needed():
     assert "runs left out after a decision" in render_text(found)
 
 
-def test_the_exam_has_an_outcome_and_a_reason_for_every_learner():
-    found = contents("exam")
+def test_the_screening_has_a_decision_and_a_reason_for_every_learner():
+    found = contents("screening")
     text = " ".join(render_text(found).split())
-    assert found.analysis.exam is not None
-    for judgement in found.analysis.exam.judgements:
-        assert judgement.outcome.upper() in text
-    judgements = json.loads(render_verdict(found))["exam"]["judgements"]
+    assert found.analysis.screening is not None
+    for judgement in found.analysis.screening.judgements:
+        assert judgement.decision.upper() in text
+    judgements = json.loads(render_verdict(found))["screening"]["judgements"]
     assert [item["group"] for item in judgements] == ["shaped", "simplified"]
 
 
@@ -383,10 +384,10 @@ def test_the_commands_name_the_commit_and_the_settings():
 def test_every_key_of_the_verdict_is_documented():
     page = (Path(__file__).resolve().parents[4] / "docs" / "verdict.md").read_text(encoding="utf-8")
     documented = set(re.findall(r"`([a-z_0-9]+)`", page))
-    document = json.loads(render_verdict(contents("exam")))
+    document = json.loads(render_verdict(contents("screening")))
     assert set(document) <= documented
     one_of = (document[key][0] for key in ("comparisons", "runs", "conduct"))
-    for item in (*one_of, document["exam"], document["design"]):
+    for item in (*one_of, document["screening"], document["design"]):
         assert set(item) <= documented
 
 

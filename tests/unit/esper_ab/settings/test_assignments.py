@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from esper_ab import ABExperiment, ABVariant, design_comparison
-from esper_ab.api.appraising import appraise_rewards
+from esper_ab.api.auditing_rewards import audit_rewards
 from esper_ab.api.running import run_ab_test
 from esper_ab.contracts.errors import UsageError
 from esper_ab.design.design import Contrast
-from esper_ab.settings.appraisal import make_question
 from esper_ab.settings.assignments import did_you_mean, read_assignment
 from esper_ab.settings.flags import parse_flags
+from esper_ab.settings.reward_audit import make_question
 from esper_ab.verdict.requirement import parse_requirement
 
 EXPERIMENT = ABExperiment("x", variants=[ABVariant("a"), ABVariant("b")])
@@ -36,7 +36,7 @@ def test_settings_are_described_elsewhere(ask) -> None:
 @pytest.mark.parametrize(("ask", "listed"), [
     (lambda: run_ab_test(EXPERIMENT, zzz=1), ("output_dir", "max_parallel_runs", "verbose", "launcher", "ray_wait")),
     (lambda: design_comparison(["a", "b"], 6, margin=1, zzz=1), ("looks", "futility")),
-    (lambda: appraise_rewards("sparse", zzz=1), ("hosts", "schedules")),
+    (lambda: audit_rewards("sparse", zzz=1), ("hosts", "schedules")),
     (lambda: parse_requirement("zzz better-than g1", MANY, [Contrast(a="g1", b="g2")]), MANY),
 ])  # fmt: skip
 def test_what_is_no_setting_is_not_looked_for_where_settings_are(ask, listed) -> None:

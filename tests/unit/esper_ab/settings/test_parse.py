@@ -36,7 +36,7 @@ def test_a_number_of_thousands_of_digits_is_refused_on_the_command_line(key: str
         asked("mine=x.py:reward", sets=(f"{key}={number}",))
 
 
-@pytest.mark.parametrize("flag", ["replicates", "looks", "eval_hosts"])
+@pytest.mark.parametrize("flag", ["seeds", "looks", "eval_episodes"])
 def test_a_flag_of_thousands_of_digits_is_refused(flag: str) -> None:
     with pytest.raises(UsageError, match=f"--{flag.replace('_', '-')}: expected a whole number"):
         read_flags({flag: "1" * 5000})
@@ -146,7 +146,7 @@ def test_a_name_that_nobody_has_is_refused_wherever_it_is_given(how: dict[str, t
     ("trainer.num_workers", "here that is n_envs and max_parallel"),
     ("defaults", "Hydra's defaults list has no counterpart"),
     ("trainer.curriculum", "there is no curriculum here; what hosts learn is the experiment's task"),
-    ("trainer.simulation.evaluate_interval", "here that is eval_hosts"),
+    ("trainer.simulation.evaluate_interval", "here that is eval_episodes"),
     ("trainer.lr", "settings of a trainer of your own go with --trainer"),
 ])  # fmt: skip
 def test_keys_of_other_trainers_are_refused_with_the_name_of_ours(key: str, ours: str) -> None:
@@ -213,9 +213,9 @@ def test_default_settings_are_those_of_the_contract() -> None:
         ({"sets": ("reward=sparse",), "groups": ("shaped", "simplified")}, "has no effect"),
         ({"sets": ("episodes=3",), "episodes": 4}, "episodes is set twice"),
         ({"episodes": 0}, "--episodes: expected int >= 1, not 0"),
-        ({"exam": True}, "--exam judges against the --control, which is a group that does not learn (wait)"),
-        ({"exam": True, "control": "shaped"}, "which is a group that does not learn (wait)"),
-        ({"exam": True, "groups": ("shaped", "sparse")}, "that does not learn (none is there: add random)"),
+        ({"screening": True}, "--screening judges against the --control, which is a group that does not learn (wait)"),
+        ({"screening": True, "control": "shaped"}, "which is a group that does not learn (wait)"),
+        ({"screening": True, "groups": ("shaped", "sparse")}, "that does not learn (none is there: add random)"),
         ({"placement": "sprad"}, "did you mean spread"),
     ],
 )

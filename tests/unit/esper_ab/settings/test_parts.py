@@ -20,7 +20,7 @@ def test_one_task_without_a_grid_is_no_question_over_parts(tmp_path):
 
 def test_every_task_is_a_part_at_its_share_of_alpha_with_one_look(tmp_path):
     found = _asked(tmp_path, task="digits,gym:CartPole-v1", group=("a:ppo.lr=1e-3", "b:ppo.lr=1e-4"),
-                   margin="gym:CartPole-v1=20, digits = 1", replicates="12", alpha=0.06)  # fmt: skip
+                   margin="gym:CartPole-v1=20, digits = 1", seeds="12", alpha=0.06)  # fmt: skip
     assert found.alpha == 0.06
     assert [part.name for part in found.parts] == ["digits", "gym:CartPole-v1"]
     assert [part.asked.task for part in found.parts] == ["digits", "gym:CartPole-v1"]
@@ -33,10 +33,10 @@ def test_every_task_is_a_part_at_its_share_of_alpha_with_one_look(tmp_path):
 def test_a_file_may_say_what_holds_for_one_task_only(tmp_path):
     found = _asked(
         tmp_path,
-        'episodes = 5\nreplicates = 7\n[tasks.digits]\nmargin = 3.0\n[tasks."gym:CartPole-v1"]\nmargin = 20.0\n'
+        'episodes = 5\nseeds = 7\n[tasks.digits]\nmargin = 3.0\n[tasks."gym:CartPole-v1"]\nmargin = 20.0\n'
         "episodes = 9\n[group.a]\n[group.b.ppo]\nlr = 1e-3\n",
     )
-    assert [(part.name, part.asked.episodes, part.asked.margin, part.asked.replicates) for part in found.parts] == [
+    assert [(part.name, part.asked.episodes, part.asked.margin, part.asked.seeds) for part in found.parts] == [
         ("digits", 5, 3.0, 7), ("gym:CartPole-v1", 9, 20.0, 7),
     ]  # fmt: skip
 
@@ -79,8 +79,8 @@ def test_a_grid_over_several_tasks_has_every_cell_of_every_task(tmp_path):
         ({"task": "digits", "margin": "digits=2"}, "with one task it is a size alone"),
         ({"task": "digits", "scores": "0..1"}, "--scores describes several tasks"),
         ({"task": "digits,mixture", "looks": "6,10"}, "--looks: all parts are looked at once"),
-        ({"task": "digits,mixture", "replicates": "auto"}, "--replicates auto: all parts are looked at once"),
-        ({"task": "digits,mixture", "exam": True}, "--exam"),
+        ({"task": "digits,mixture", "seeds": "auto"}, "--seeds auto: all parts are looked at once"),
+        ({"task": "digits,mixture", "screening": True}, "--screening"),
         ({"task": "digits,mixture", "unpaired": True}, "--unpaired"),
         ({"task": "digits,mixture", "no_early_stop": True}, "--no-early-stop"),
         ({"task": "digits,mixture", "groups": "shaped"}, "digits: --groups: one group"),

@@ -42,7 +42,7 @@ def test_gpus_that_were_tried_in_vain_are_named_and_those_that_stay_unused_are_m
     told = "GPUs requested: 3, usable: 2; not cuda:2 (CUDA error: uncorrectable ECC error)"
     there = machine(gpus=2, unusable_gpus=told)
     assert f"{told}." in planned(experiment(), there).notes
-    assert "GPUs stay unused: 2 CPU lanes, 1 thread each." in planned(experiment(devices=("cpu",)), there).notes
+    assert "GPUs stay unused: 2 CPU cores, 1 thread each." in planned(experiment(devices=("cpu",)), there).notes
     with pytest.raises(UsageError) as caught:
         resolve(experiment(devices=("cuda:0", "cuda:2")), there, "x")
     assert str(caught.value).endswith(f"({told})")

@@ -37,7 +37,7 @@ def test_a_group_of_a_trainer_needs_no_settings_and_no_name_of_the_catalogue() -
 
 def test_a_command_has_one_point_and_one_outcome_and_runs_where_it_was_typed() -> None:
     experiment = asked(group=GROUPS, trainer=COMMAND, **SAID)
-    assert (experiment.episodes, experiment.eval_hosts, experiment.task) == (1, 1, "trainer:train")
+    assert (experiment.episodes, experiment.eval_episodes, experiment.task) == (1, 1, "trainer:train")
     assert (experiment.trainer, experiment.trainer_folder) == (COMMAND, str(Path.cwd()))
 
 
@@ -96,8 +96,8 @@ def test_what_does_not_go_together_with_a_trainer_is_refused(changes: dict[str, 
     ({"group": ("slow:lr=1", "fast:lr=2")}, "unknown key 'lr'; a setting of the trainer's own is trainer.lr"),
     ({"sets": ("learning_rate=1",)}, "unknown key 'learning_rate'; a setting of the trainer's own is trainer.l"),
     ({"episodes": 3}, "--episodes: a command has one point"),
-    ({"eval_hosts": 4}, "--eval-hosts: a command has one point"),
-    ({"endpoint": "last-tenth"}, "--endpoint: a command has one point"),
+    ({"eval_episodes": 4}, "--eval-episodes: a command has one point"),
+    ({"outcome_over": "last-tenth"}, "--outcome-over: a command has one point"),
 ])  # fmt: skip
 def test_a_command_that_would_not_do_what_was_asked_is_refused(changes: dict[str, object], words: str) -> None:
     with pytest.raises(UsageError) as refused:

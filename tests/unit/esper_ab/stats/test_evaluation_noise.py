@@ -1,4 +1,4 @@
-"""The number of hosts with the least variance x cost."""
+"""The number of episodes with the least variance x cost."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esper_ab.stats.evaluation_noise import best_hosts, most_hosts, variance_times_cost
+from esper_ab.stats.evaluation_noise import best_eval_episodes, most_eval_episodes, variance_times_cost
 
 ratios = st.one_of(st.just(0.0), st.floats(-0.5, 0.0), st.floats(1e-6, 1e3))
 trainings = st.floats(1.0, 1e6)
@@ -17,20 +17,20 @@ steps = st.integers(1, 64)
 
 @given(ratios, trainings, steps, st.lists(st.integers(1, 10_000), min_size=1, max_size=40))
 def test_no_other_number_of_whole_episodes_is_better(ratio, training, step, grid):
-    hosts, most = best_hosts(ratio, training, step), most_hosts(training, step)
-    assert hosts % step == 0
-    assert step <= hosts <= most
-    least = variance_times_cost(hosts, ratio, training)
+    eval_episodes, most = best_eval_episodes(ratio, training, step), most_eval_episodes(training, step)
+    assert eval_episodes % step == 0
+    assert step <= eval_episodes <= most
+    least = variance_times_cost(eval_episodes, ratio, training)
     for other in (step, most, *(min(step * times, most) for times in grid)):
         assert least <= variance_times_cost(other, ratio, training) * (1 + 1e-12)
 
 
 @given(trainings)
 def test_without_policy_variance_the_most_hosts_come_within_a_quarter_of_infinitely_many(training):
-    """The product falls towards 1, of which a limit in hosts keeps it away by a quarter, and by the rounding."""
-    hosts = best_hosts(0.0, training, 1)
-    assert hosts == most_hosts(training, 1)
-    assert variance_times_cost(hosts, 0.0, training) <= 1.25 + 1 / hosts
+    """The product falls towards 1, of which a limit in episodes keeps it away by a quarter, and by the rounding."""
+    eval_episodes = best_eval_episodes(0.0, training, 1)
+    assert eval_episodes == most_eval_episodes(training, 1)
+    assert variance_times_cost(eval_episodes, 0.0, training) <= 1.25 + 1 / eval_episodes
 
 
 @given(st.floats(0.05, 1e3), st.floats(10.0, 1e6), st.floats(0.5, 2.0))
@@ -42,11 +42,11 @@ def test_half_or_twice_the_best_number_costs_an_eighth_more_at_most(ratio, train
 
 @given(trainings, steps, st.floats(1e-6, 1e3), st.floats(1.0, 1e3))
 def test_the_more_policies_differ_the_fewer_hosts(training, step, ratio, times):
-    assert best_hosts(times * ratio, training, step) <= best_hosts(ratio, training, step)
+    assert best_eval_episodes(times * ratio, training, step) <= best_eval_episodes(ratio, training, step)
 
 
 def test_the_formula():
-    """96 training hosts and policies that vary an eighth as much as hosts: sqrt(96 * 8) = 27.7."""
-    assert best_hosts(1 / 8, 96.0, 1) == 28
-    assert best_hosts(1 / 8, 96.0, 8) in (24, 32)
+    """96 training episodes and policies that vary an eighth as much as episodes: sqrt(96 * 8) = 27.7."""
+    assert best_eval_episodes(1 / 8, 96.0, 1) == 28
+    assert best_eval_episodes(1 / 8, 96.0, 8) in (24, 32)
     assert variance_times_cost(28, 1 / 8, 96.0) == pytest.approx((1 / 8 + 1 / 28) * 124)

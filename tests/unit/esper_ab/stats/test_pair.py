@@ -35,6 +35,6 @@ def test_rounding_is_no_spread(scale, shift):
     assert adjusted_difference(a, b, [(0, 1)] * 7, 1).sd == 0.0
 
 
-def test_endpoints_of_zero_are_one():
+def test_outcomes_of_zero_are_one():
     assert resolution([0.0, 0.0], [0.0, 0.0]) == 0.0
     assert alike([0.0, 0.0], [0.0, 0.0]) == 2

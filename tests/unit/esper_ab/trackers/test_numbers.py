@@ -15,7 +15,7 @@ from support.journals import Synthetic, three_groups
 from esper_ab.commands.launch import tracking_of
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.records import PPOUpdate
-from esper_ab.journal.events import EpisodeRecorded, ExperimentStarted, Ledger, RunEvaluated, RunStarted
+from esper_ab.journal.events import EpisodeRecorded, ExperimentStarted, Incident, RunEvaluated, RunStarted
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
 from esper_ab.trackers.fold import Fold
@@ -25,7 +25,7 @@ from esper_ab.trackers.subject import COMPARISON, NAMES
 
 FIRST = "2026-01-31T23:30:00.000+00:00"
 FLAGS = {"track": None, "wandb_mode": None, "wandb_entity": None, "wandb_project": None}
-SMALL = Synthetic(replicates=2, episodes=2, n_envs=2, steps=10, eval_hosts=2)
+SMALL = Synthetic(replicates=2, episodes=2, n_envs=2, steps=10, eval_episodes=2)
 
 
 class Listener:
@@ -85,7 +85,7 @@ def test_an_evaluation_is_what_the_report_says_of_the_run():
     history = fold(three_groups())
     for name, outcome in outcomes(history).items():
         numbers = evaluation_numbers(history, name)
-        assert numbers["evaluation/endpoint"] == outcome.endpoint
+        assert numbers["evaluation/outcome"] == outcome.outcome
         assert numbers["evaluation/reward/sparse"] == outcome.rewards["sparse"]
         assert numbers["evaluation/measure/pruned"] == outcome.measures["pruned"]
 
@@ -113,7 +113,7 @@ def test_a_number_that_does_not_exist_is_left_out():
 def test_a_lost_run_is_told_as_failed_and_an_unfinished_experiment_has_no_comparison():
     events = [event for event in SMALL.events() if not isinstance(event, RunEvaluated)][:-1]
     lost = next(event.run.name for event in events if isinstance(event, RunStarted))
-    tracker = listened([*events, Ledger(category="dropped_pair", run_name=lost, episode=1, detail="its worker died")])
+    tracker = listened([*events, Incident(category="dropped_pair", run_name=lost, episode=1, detail="its worker died")])
     assert tracker.concluded[lost].state == "failed"
     assert tracker.concluded[lost].words == {"lost": "its worker died"}
     assert set(tracker.concluded) == {lost}

@@ -52,7 +52,7 @@ def test_a_crossing_at_an_early_look_is_said_with_its_repeated_interval():
     result = compared(design(10), pairs_of(BETTER_A, BETTER_B))
     assert result.verdict is Verdict.BETTER
     assert "95 % repeated interval +3.25 to +5.72" in result.sentence
-    assert "(0.0076 asked for), decided after replicate 6 (look 1 of 2)" in result.sentence
+    assert "(0.0076 asked for), decided after seed 6 (look 1 of 2)" in result.sentence
     assert "these numbers" not in result.sentence
     assert any("overestimated" in caveat for caveat in result.caveats)
 
@@ -123,7 +123,7 @@ def test_between_looks_there_is_no_verdict_and_the_next_look_is_named():
     result = compared(design(10), pairs_of(BETTER_A[:5], BETTER_B[:5]))
     assert result.verdict is Verdict.NO_INFERENCE
     assert result.sentence.startswith("NO INFERENCE so far (5 of 10 pairs)")
-    assert "It can be decided after replicate 6 (look 1 of 2), not before" in result.sentence
+    assert "It can be decided after seed 6 (look 1 of 2), not before" in result.sentence
     assert "not corrected for looking early" in str(result.level)
     assert "5 of 10 planned pairs" in result.caveats[0]
 
@@ -133,8 +133,8 @@ def test_without_early_stops_it_is_said_of_which_look_the_numbers_are():
     rule = design(10, early_stop=False)
     early, late = (compared(rule, pairs_of(a[:n], b[:n])) for n in (6, 10))
     assert early.course.decided_at == late.course.decided_at == 6
-    assert ", decided after replicate 6 (look 1 of 2)." in early.sentence
-    said = ", decided after replicate 6 (look 1 of 2); these numbers and their bound are those after replicate 10 "
+    assert ", decided after seed 6 (look 1 of 2)." in early.sentence
+    said = ", decided after seed 6 (look 1 of 2); these numbers and their bound are those after seed 10 "
     assert f"{said}(look 2 of 2)." in late.sentence
     assert f"({late.last_look.bound_p:.2g} asked for), decided" in late.sentence
 
@@ -146,13 +146,13 @@ def test_after_a_look_the_numbers_are_those_of_the_look():
     assert (result.used, len(result.pairs)) == (6, 7)
     assert result.estimate == pytest.approx(np.mean(np.subtract(a, b)[:6]))
     assert "At the last look, with 6 pairs: " in result.sentence
-    assert "after replicate 10 (look 2 of 2)" in result.sentence
+    assert "after seed 10 (look 2 of 2)" in result.sentence
 
 
 def test_without_a_maximum_the_evidence_decides_and_nothing_is_beyond_the_budget():
     there = compared(open_ended(), pairs_of(BETTER_A, BETTER_B))
     assert there.verdict is Verdict.BETTER
-    assert "(20 asked for), decided after replicate 6" in there.sentence
+    assert "(20 asked for), decided after seed 6" in there.sentence
     assert "anytime-valid interval" in str(there.level)
     assert there.equivalence is None
     d = np.array([6.0, -5.0, 4.0, -6.0, 5.0, -3.0])
@@ -191,7 +191,7 @@ def test_an_equivalence_that_later_pairs_do_not_show_is_none():
     rule = extended(design(16, early_stop=False), 16)
     result = compared(rule, pairs_of(70.0 + d, np.full(20, 70.0)))
     assert (result.course.decision, result.verdict) == ("equivalent", Verdict.INCONCLUSIVE)
-    assert "Equivalence was shown after replicate 16 (look 1 of 1), but the last look does not show" in result.sentence
+    assert "Equivalence was shown after seed 16 (look 1 of 1), but the last look does not show" in result.sentence
     assert result.headline.endswith("but what an earlier look decided the last one does not show.")
 
 
@@ -202,7 +202,7 @@ def test_a_crossing_that_later_pairs_reverse_is_none():
     assert compared(going_on((6, 10)), pairs[:6]).verdict is Verdict.BETTER
     result = compared(going_on((6, 10)), pairs)
     assert (result.course.decision, result.course.direction, result.verdict) == ("crossed", 1, Verdict.INCONCLUSIVE)
-    assert "The boundary was crossed after replicate 6 (look 1 of 2), but the last look" in result.sentence
+    assert "The boundary was crossed after seed 6 (look 1 of 2), but the last look" in result.sentence
     assert "better than simplified by" not in result.headline
 
 
@@ -232,7 +232,7 @@ def test_what_was_declared_unusual_is_said():
     a, b = [*BETTER_A, 72.0, 70.0, 71.0, 70.5], [*BETTER_B, 72.5, 73.0, 71.2, 71.0]
     result = compared(design(10, early_stop=False), pairs_of(a, b), paired=False)
     assert result.verdict is Verdict.BETTER
-    assert "decided after replicate 6 (look 1 of 2)" in result.sentence
+    assert "decided after seed 6 (look 1 of 2)" in result.sentence
     assert result.used == 10
     said = " ".join(result.caveats)
     assert "No early stop" in said
@@ -304,7 +304,7 @@ def test_what_was_stopped_for_futility_says_so_everywhere_and_claims_nothing():
     assert -2.0 < low < high < 2.0
     assert str(level) == "80.4 % futility interval"
     assert result.low < low < high < result.high
-    said = "Stopped for futility after replicate 6 (look 1 of 2): the 80.4 % futility interval"
+    said = "Stopped for futility after seed 6 (look 1 of 2): the 80.4 % futility interval"
     assert said in result.sentence
     assert "lies inside +-2 points, so that a difference that large is unlikely; this is no claim" in result.sentence
     assert "more pairs" not in result.sentence

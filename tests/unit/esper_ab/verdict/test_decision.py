@@ -14,12 +14,12 @@ from esper_ab.verdict.question import HalfPair, Lost
 from esper_ab.verdict.word import Verdict
 
 CLAIMS = (Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN, Verdict.EQUIVALENT)
-endpoints = st.floats(40.0, 90.0).map(lambda x: round(x, 1))
+outcomes = st.floats(40.0, 90.0).map(lambda x: round(x, 1))
 noise = st.floats(-3.0, 3.0).map(lambda x: round(x, 1))
 rows = st.builds(
     lambda shift, items: [(x, round(x - shift - e, 1)) for x, e in items],
     st.sampled_from((-6.0, -1.0, 0.0, 0.5, 5.0)),
-    st.lists(st.tuples(endpoints, noise), min_size=1, max_size=10),
+    st.lists(st.tuples(outcomes, noise), min_size=1, max_size=10),
 )
 rules = st.builds(
     lambda replicates, adjusted, early_stop, margin: design(
@@ -42,7 +42,7 @@ def swapped(pair: Pair | HalfPair) -> Pair | HalfPair:
 
 
 @settings(max_examples=60)
-@given(rows, st.one_of(rules, st.just(open_ended())), st.one_of(st.none(), endpoints))
+@given(rows, st.one_of(rules, st.just(open_ended())), st.one_of(st.none(), outcomes))
 def test_swapping_the_groups_flips_every_sign_and_verdict(found, rule, survivor):
     pairs = pairs_of([a for a, _ in found], [b for _, b in found])
     gone = lost() if survivor is None else lost((len(pairs), None, survivor))
@@ -129,16 +129,16 @@ def test_equal_records_are_identical_without_a_test(same_settings):
 
 
 @pytest.mark.parametrize(
-    ("endpoints", "said"),
+    ("outcomes", "said"),
     [
-        (BETTER_A, "shaped and simplified have equal endpoints in every pair, though their records differ"),
-        ((25.39,) * 6, "Every endpoint of shaped and simplified is 25.39 %, though their records differ"),
-        ((25.39,) * 2, "Every endpoint of shaped and simplified is 25.39 %, though their records differ"),
+        (BETTER_A, "shaped and simplified have equal outcomes in every pair, though their records differ"),
+        ((25.39,) * 6, "Every outcome of shaped and simplified is 25.39 %, though their records differ"),
+        ((25.39,) * 2, "Every outcome of shaped and simplified is 25.39 %, though their records differ"),
     ],
 )
-def test_equal_endpoints_of_differing_records_show_no_equality(endpoints, said):
-    result = compared(design(len(endpoints)), pairs_of(endpoints, endpoints))
-    few = len(endpoints) < 6
+def test_equal_outcomes_of_differing_records_show_no_equality(outcomes, said):
+    result = compared(design(len(outcomes)), pairs_of(outcomes, outcomes))
+    few = len(outcomes) < 6
     assert result.verdict is (Verdict.NO_INFERENCE if few else Verdict.INCONCLUSIVE)
     assert any(said in caveat and "coarse or saturated" in caveat for caveat in result.caveats)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.elsewhere import drawn, endpoints, rows, scales
+from support.elsewhere import drawn, outcomes, rows, scales
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.external.scales import scales_of
@@ -15,7 +15,7 @@ from esper_ab.verdict.scale import MEAN
 
 
 def _found(rows_, these=None, *, paired=None, named="runs", **rule):
-    return explore(endpoints(rows_), these or scales(), Rule(**rule), paired=paired, rows=named)
+    return explore(outcomes(rows_), these or scales(), Rule(**rule), paired=paired, rows=named)
 
 
 def _refused(*args, **asked):
@@ -33,7 +33,7 @@ def _said(result):
 def unpaired(a, b):
     """Rows of runs that have names, and no seeds."""
     return [
-        {"group": group, "run": f"{group}{place}", "endpoint": value}
+        {"group": group, "run": f"{group}{place}", "outcome": value}
         for group, values in (("new", a), ("old", b)) for place, value in enumerate(values)
     ]
 
@@ -123,7 +123,7 @@ def test_no_sentence_speaks_of_records_or_of_an_extension():
     for found in (rows([1.0] * 9, [1.0] * 9), rows(*drawn(7, 0.1)), rows([1.0], [2.0])):
         one = _found(found).comparisons[0].comparison
         said = " ".join((one.headline, one.sentence, one.rule, *one.caveats))
-        assert not [word for word in ("records", "extend", "--replicates", "audit", "lane") if word in said], said
+        assert not [word for word in ("records", "extend", "--seeds", "audit", "lane") if word in said], said
 
 
 def test_only_pairs_that_exist_are_counted_on():
@@ -231,7 +231,7 @@ def test_runs_that_are_0_or_1_get_an_interval_and_an_exact_test(a, b, word, pair
     assert one.low < one.estimate < one.high
     assert ("exact McNemar test" if paired else "Fisher's exact test") in one.sentence
     assert "an exact test and Newcombe's interval decide" in _said(result)
-    percent = _found([row | {"endpoint": 100 * row["endpoint"]} for row in found], scales_of(("",), 10.0, unit="%"),
+    percent = _found([row | {"outcome": 100 * row["outcome"]} for row in found], scales_of(("",), 10.0, unit="%"),
                      paired=paired)  # fmt: skip
     assert _words(percent) == [(word, "")]
     assert percent.comparisons[0].comparison.low == pytest.approx(100.0 * one.low)
@@ -243,7 +243,7 @@ def test_ties_are_counted_in_words():
 
 
 def test_many_groups_are_compared_with_one_of_them_only():
-    many = [{"group": f"g{number}", "seed": 0, "endpoint": 1.0} for number in range(101)]
+    many = [{"group": f"g{number}", "seed": 0, "outcome": 1.0} for number in range(101)]
     assert "101 groups are too many to compare each with each" in (said := _refused(many))
     assert said.endswith("--control GROUP")
     assert len(_found(many, control="g0").comparisons) == 100

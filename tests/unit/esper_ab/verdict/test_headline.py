@@ -87,13 +87,13 @@ def test_a_number_has_the_digits_that_keep_it_on_its_side(d, said):
     assert said in compared(design(20), pairs_of(70.0 + d, np.full(20, 70.0))).headline
 
 
-ENDPOINTS = st.lists(st.tuples(st.floats(20, 100), st.floats(20, 100)), min_size=0, max_size=8)
+OUTCOMES = st.lists(st.tuples(st.floats(20, 100), st.floats(20, 100)), min_size=0, max_size=8)
 
 
 @settings(max_examples=60, deadline=None)
-@given(ENDPOINTS)
-def test_it_claims_what_the_verdict_claims_and_is_turned_around_from_the_other_side(endpoints):
-    a, b = [one[0] for one in endpoints], [one[1] for one in endpoints]
+@given(OUTCOMES)
+def test_it_claims_what_the_verdict_claims_and_is_turned_around_from_the_other_side(outcomes):
+    a, b = [one[0] for one in outcomes], [one[1] for one in outcomes]
     there = compared(design(6), pairs_of(a, b), complete=6)
     decided = there.verdict in (
         Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN

@@ -18,7 +18,7 @@ from workers.growth.measures import MEASURES
 
 
 def half(replicate, a, b, failed="ab"):
-    """A replicate that was given up; the runs without endpoint failed, if `failed` names them."""
+    """A replicate that was given up; the runs without outcome failed, if `failed` names them."""
     return HalfPair(
         replicate=replicate,
         a=a,
@@ -48,13 +48,13 @@ def test_what_failed_gets_the_declared_worst_or_the_best_seen_and_what_was_cance
     ]  # a third group's failure, replicate 5, says nothing about these two
     full, _, _ = completed(rule, pairs, halves, against_a=False)
     assert [(pair.a, pair.b) for pair in full[2:]] == [(80.0, 80.0), (60.0, 10.0), (80.0, 72.0)]
-    with pytest.raises(ValueError, match="no endpoint"):
+    with pytest.raises(ValueError, match="no outcome"):
         completed(rule, (), (half(0, None, None),), against_a=True)
     with pytest.raises(ValueError, match="no worst outcome is declared"):
         completed(design(6), pairs, halves, against_a=True)
 
 
-def test_a_worse_endpoint_than_the_declared_worst_takes_its_place():
+def test_a_worse_outcome_than_the_declared_worst_takes_its_place():
     seen = pairs_of([70.0, 5.0], [66.0, 70.0])
     assert completed(design(6, worst=10.0), seen, (), against_a=True)[1] == 5.0
 

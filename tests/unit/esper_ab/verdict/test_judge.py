@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.elsewhere import drawn, endpoints, rows, scales
+from support.elsewhere import drawn, outcomes, rows, scales
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.external.plan import make_external_plan
@@ -24,14 +24,14 @@ def _one(result):
 
 
 def _judged(found, plan=PLAN):
-    return judge(plan, endpoints(found))
+    return judge(plan, outcomes(found))
 
 
 def test_a_look_is_taken_as_soon_as_its_runs_are_there():
     a, b = drawn(10, 1.5)
     taken = [len(_one(_judged(rows(a[:n], b[:n]))).course.looks) for n in range(1, 11)]
     assert taken == [0, 0, 0, 0, 0, 1, 1, 1, 1, 2]
-    assert _judged(rows(a[:7], b[:7])).next_step == "The next look is after replicate 10: 6, 7, 8, 9 of new, old."
+    assert _judged(rows(a[:7], b[:7])).next_step == "The next look is after seed 10: 6, 7, 8, 9 of new, old."
     assert _judged(rows(a, b)).next_step == ""
     assert _judged(rows(a, b)).departures == ()
 
@@ -53,7 +53,7 @@ def test_what_lies_behind_a_gap_is_told_and_does_not_count():
     result = _judged(found)
     assert result.departures == (
         "Out of order: old has no run of seed 3, but later ones. Nothing after a gap counts; a run that failed is a "
-        "row with an empty endpoint.",
+        "row with an empty outcome.",
     )
     assert len(_one(result).pairs) == 3
     assert str(_one(result).verdict) == "NO INFERENCE"
@@ -69,7 +69,7 @@ def test_a_lost_run_closes_the_gap_and_counts_against_the_claim():
 
 def test_rows_that_the_plan_does_not_know_are_left_out_and_told():
     a, b = drawn(12, 0.0)
-    found = [*rows(a, b), {"group": "third", "seed": 0, "endpoint": 99.0}]
+    found = [*rows(a, b), {"group": "third", "seed": 0, "outcome": 99.0}]
     result = _judged(found)
     assert len(result.departures) == 2
     assert "group third (1 row)" in result.departures[0]
@@ -80,7 +80,7 @@ def test_rows_that_the_plan_does_not_know_are_left_out_and_told():
 def test_rows_that_the_plan_does_not_know_are_described_nowhere():
     a, b = drawn(10, 0.0)
     known = rows(a, b)
-    unknown = [*rows([900.0], [-900.0], first=10), {"group": "third", "seed": 0, "endpoint": 900.0}]
+    unknown = [*rows([900.0], [-900.0], first=10), {"group": "third", "seed": 0, "outcome": 900.0}]
     assert _judged([*known, *unknown]).observations == _judged(known).observations
     plan = _plan(tasks=("far", "time"))
     both = [*rows(a, b, task="far"), *rows(a, b, task="time")]
@@ -92,7 +92,7 @@ def test_runs_made_after_the_decision_are_told_and_change_nothing():
     early, late = _judged(rows(a[:6], b[:6])), _judged(rows(a, [*b[:6], 500.0, 500.0, 500.0, 500.0]))
     assert _one(early).course == _one(late).course
     assert [said.split(",")[0] for said in late.departures] == [
-        "Not used: new went on after replicate 6", "Not used: old went on after replicate 6",
+        "Not used: new went on after seed 6", "Not used: old went on after seed 6",
     ]  # fmt: skip
 
 
@@ -100,13 +100,13 @@ def test_a_group_goes_on_while_another_comparison_needs_it():
     plan = _plan(("new", "old", "base"), control="base")
     a, b = drawn(10, 0.2)
     base = [
-        {"group": "base", "seed": seed, "endpoint": value - (30.0 if seed < 6 else 0.0)} for seed, value in enumerate(b)
+        {"group": "base", "seed": seed, "outcome": value - (30.0 if seed < 6 else 0.0)} for seed, value in enumerate(b)
     ]
     both = rows(a[:6], [x - 30.0 for x in b[:6]])
     first = _judged([*both, *base[:6]], plan)
     assert [one.comparison.course.decision for one in first.comparisons] == ["crossed", "open"]
     assert first.next_step.endswith("of old, base.")
-    later = [{"group": "old", "seed": seed, "endpoint": b[seed]} for seed in range(6, 10)]
+    later = [{"group": "old", "seed": seed, "outcome": b[seed]} for seed in range(6, 10)]
     last = _judged([*both, *later, *base], plan)
     assert last.departures == ()
     assert all(one.comparison.course.finished for one in last.comparisons)
@@ -125,13 +125,13 @@ def test_a_family_of_tasks_is_judged_in_its_order():
     result = _judged(found, plan)
     assert [one.task for one in result.comparisons] == ["far", "time", MEAN]
     assert [one.comparison.course.decision for one in result.comparisons] == ["crossed", "open", "crossed"]
-    assert result.next_step == "The next look is after replicate 10: 6, 7, 8, 9 of new, old in time."
+    assert result.next_step == "The next look is after seed 10: 6, 7, 8, 9 of new, old in time."
 
 
 @pytest.mark.parametrize("found", [
-    rows([1.0], [2.0], first=50), rows([1.0], [2.0], task="t"), [{"group": "x", "seed": 0, "endpoint": 1.0}],
+    rows([1.0], [2.0], first=50), rows([1.0], [2.0], task="t"), [{"group": "x", "seed": 0, "outcome": 1.0}],
 ])  # fmt: skip
-def test_endpoints_of_something_else_are_refused(found):
+def test_outcomes_of_something_else_are_refused(found):
     with pytest.raises(UsageError, match="no run is of the plan"):
         _judged(found)
 
@@ -151,7 +151,7 @@ def test_runs_after_the_deciding_look_take_nothing_back():
 def test_who_gives_the_seed_of_the_bootstraps_need_not_have_the_plans_digest():
     found, other = rows(*drawn(10, 1.5)), _plan(alpha=0.04)
     told = [
-        _one(judge(plan, endpoints(found), rng_seed=seed)).descriptive
+        _one(judge(plan, outcomes(found), rng_seed=seed)).descriptive
         for plan, seed in ((PLAN, None), (other, None), (PLAN, 7), (other, 7))
     ]
     assert told[0] != told[1]

@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.elsewhere import endpoints, rows, scales
+from support.elsewhere import outcomes, rows, scales
 
 from esper_ab.design.design import Contrast
 from esper_ab.verdict.pairing import cells_of, pair_up
@@ -11,7 +11,7 @@ NEW_OLD = Contrast(a="new", b="old")
 
 
 def _paired(found, contrast=NEW_OLD, these=None):
-    read = endpoints(found)
+    read = outcomes(found)
     return pair_up(cells_of(read), contrast, these or scales(), read.replicates)
 
 
@@ -20,7 +20,7 @@ def _in(found, *clusters):
     return [row | {"cluster": cluster} for row, cluster in zip(found, clusters, strict=True)]
 
 
-def test_a_run_without_an_endpoint_is_lost_and_one_that_is_not_there_leaves_its_partner_single():
+def test_a_run_without_an_outcome_is_lost_and_one_that_is_not_there_leaves_its_partner_single():
     found = [row for row in rows([1.0, "", 3.0, 4.0], [5.0, 6.0, 7.0, ""]) if (row["group"], row["seed"]) != ("old", 2)]
     one = _paired(found)
     assert [(pair.replicate, pair.a, pair.b) for pair in one.pairs] == [(0, 1.0, 5.0)]

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from support.elsewhere import drawn, endpoints, rows
+from support.elsewhere import drawn, outcomes, rows
 
 from esper_ab.verdict.profiles import interquartile_mean, optimality_gap, profiles_of
 
@@ -13,7 +13,7 @@ def test_the_aggregates_by_hand():
 
 def test_a_profile_is_the_share_of_runs_above_and_tasks_weigh_alike():
     found = [*rows([0.0, 1.0], [1.0, 1.0], task="few"), *rows([10.0] * 8, [20.0] * 8, task="many")]
-    new, old = profiles_of(endpoints(found), ("new", "old"), {"few": (0.0, 2.0), "many": (0.0, 20.0)})
+    new, old = profiles_of(outcomes(found), ("new", "old"), {"few": (0.0, 2.0), "many": (0.0, 20.0)})
     shares = dict(zip(new.thresholds, new.above, strict=True))
     assert shares[0.0] == pytest.approx((1 / 2 + 1.0) / 2.0)
     assert shares[0.5] == 0.0  # above, not at
@@ -24,15 +24,15 @@ def test_a_profile_is_the_share_of_runs_above_and_tasks_weigh_alike():
 
 def test_lower_may_be_better_and_lost_runs_have_no_score():
     found = rows([10.0, "", 0.0], [20.0, 20.0, 20.0])
-    new, old = profiles_of(endpoints(found), ("new", "old"), {"": (20.0, 0.0)})
+    new, old = profiles_of(outcomes(found), ("new", "old"), {"": (20.0, 0.0)})
     assert (new.interquartile_mean.value, old.optimality_gap.value, new.runs) == (0.75, 1.0, 2)
 
 
-def test_equal_endpoints_give_equal_bytes_whatever_the_order_of_rows():
+def test_equal_outcomes_give_equal_bytes_whatever_the_order_of_rows():
     found = [*rows(*drawn(12, 1.0), task="one"), *rows(*drawn(12, 2.0, rng_seed=2), task="two")]
     ranges = {"one": (0.0, 100.0), "two": (0.0, 100.0)}
-    assert len({repr(profiles_of(endpoints(found), ("new", "old"), ranges)) for _ in range(2)}) == 1
+    assert len({repr(profiles_of(outcomes(found), ("new", "old"), ranges)) for _ in range(2)}) == 1
 
 
 def test_while_a_task_has_no_score_there_is_no_profile():
-    assert profiles_of(endpoints(rows([1.0], [2.0])), ("new", "old"), {"other": (0.0, 1.0)}) == ()
+    assert profiles_of(outcomes(rows([1.0], [2.0])), ("new", "old"), {"other": (0.0, 1.0)}) == ()

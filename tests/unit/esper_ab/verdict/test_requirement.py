@@ -108,9 +108,9 @@ def test_not_worse_of_an_open_comparison_is_non_inferiority_at_the_margin(compar
 
 def test_not_worse_needs_a_look_no_cap_and_limits_that_hold_whatever_was_lost(comparison):
     good = with_look(comparison, low=1.0, high=9.0)
-    floor = Finding(kind="floor", weight="caps equivalence", groups=(), sentence="Both are at chance.")
+    baseline = Finding(kind="baseline", weight="caps equivalence", groups=(), sentence="Both are at chance.")
     assert supported(good) == {"not-worse-than"}
-    assert supported(replace(good, findings=(floor,))) == set()
+    assert supported(replace(good, findings=(baseline,))) == set()
     assert supported(replace(good, capped_by=("Because.",))) == set()
     assert supported(replace(good, limits_with_losses=(None, None))) == set()
     assert supported(replace(good, limits_with_losses=(-2.1, 9.0))) == set()
@@ -191,14 +191,14 @@ def test_formats(tmp_path, capsys):
     assert sorted(path.name for path in run.iterdir() if path.suffix in (".md", ".txt")) == ["summary.txt"]
 
 
-@pytest.mark.parametrize(("count", "floor"), [(6, False), (16, True)])
-def test_a_stop_for_futility_supports_nothing_but_what_its_interval_shows(count, floor):
+@pytest.mark.parametrize(("count", "baseline"), [(6, False), (16, True)])
+def test_a_stop_for_futility_supports_nothing_but_what_its_interval_shows(count, baseline):
     """Of 6 pairs nothing; from 15 on non-inferiority, where the repeated interval lies above the margin."""
     stops = Futility(power=0.8, nominal_p=(0.09, 0.0))
     rule = design(20, looks=(count, 20), boundaries=TWO_LOOKS, futility=stops, margin=0.65)
     found = compared(rule, pairs_of(70.3 + SMALL[:count], [70.0] * count))
     assert found.inconclusive == "futile"
     held = {one for one in RELATIONS if holds(Requirement(left=A, relation=one, right=B), found)}
-    assert held == ({"not-worse-than"} if floor else set())
+    assert held == ({"not-worse-than"} if baseline else set())
     with pytest.raises(ConditionNotMet, match="shaped against simplified is INCONCLUSIVE, stopped for futility"):
         require([Requirement(left=A, relation="better-than", right=B)], [found])

@@ -22,7 +22,7 @@ DOWN = (Verdict.WORSE, Verdict.WORSE_BELOW_MARGIN)
 SMALL = (Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN, Verdict.EQUIVALENT)
 NOMINAL = {(6, 10): (0.0076, 0.0455), (6, 10, 16, 20): (0.0001, 0.003, 0.013, 0.0435), (20,): (0.05,), (8,): (0.05,)}
 STOPS = {(6, 10): (0.1, 0.0), (6, 10, 16, 20): (0.02, 0.07, 0.14, 0.0)}
-FLOOR = Finding(kind="floor", weight="caps equivalence", groups=(), sentence="Both are at chance.")
+BASELINE = Finding(kind="baseline", weight="caps equivalence", groups=(), sentence="Both are at chance.")
 
 
 @st.composite
@@ -55,12 +55,12 @@ def differences(draw):
     return np.round(d / grain) * grain if grain else d
 
 
-def judged(rule, d, gone, floored):
+def judged(rule, d, gone, near_baseline):
     missing = {r for r in gone if r < len(d)}
     kept = [r for r in range(len(d)) if r not in missing]
     halves = lost(*((r, None, 60.0) if r % 3 else (r, 60.0 + float(d[r]), None) for r in sorted(missing)))
     pairs = pairs_of([60.0 + d[r] for r in kept], [60.0] * len(kept), kept)
-    return compared(rule, pairs, lost=halves, complete=len(d), findings=(FLOOR,) if floored else ())
+    return compared(rule, pairs, lost=halves, complete=len(d), findings=(BASELINE,) if near_baseline else ())
 
 
 def printed(text):
@@ -78,12 +78,12 @@ REVERSED = np.array([8.0, 8.5, 7.5, 8.2, 7.8, 8.1, -24.0, -26.0, -25.0, -23.0])
 @example(design(20), np.linspace(-1.9, 3.0, 20), set(), False)
 @example(design(10, futility=Futility(power=0.8, nominal_p=(0.1, 0.0))), np.linspace(-1.0, 1.0, 10), set(), False)
 @example(design(20), np.linspace(-1.0, 1.0, 20), set(), True)
-def test_nothing_that_is_said_contradicts_another(rule, d, gone, floored):
-    result = judged(rule, d, gone, floored)
+def test_nothing_that_is_said_contradicts_another(rule, d, gone, near_baseline):
+    result = judged(rule, d, gone, near_baseline)
     numbers_agree(result)
     if result.verdict in SMALL:
         assert abs(result.plain.mean) < rule.margin or rule.adjusted
-        assert not floored
+        assert not near_baseline
 
 
 @st.composite
@@ -99,13 +99,13 @@ def successes(draw):
 
 @settings(max_examples=120, deadline=None)
 @given(designs(), successes(), st.booleans())
-def test_neither_does_what_is_said_of_runs_that_are_0_or_1(rule, ends, floored):
+def test_neither_does_what_is_said_of_runs_that_are_0_or_1(rule, ends, near_baseline):
     one = ends.max() or 1.0
     unit = msgspec.structs.replace(rule.outcome, unit="%" if one == 100.0 else "", low=None, high=None)
     rule = msgspec.structs.replace(
         rule, margin=rule.margin * one / 8.0, measures=msgspec.structs.replace(rule.measures, outcome=unit)
     )
-    result = compared(rule, pairs_of(*ends), findings=(FLOOR,) if floored else ())
+    result = compared(rule, pairs_of(*ends), findings=(BASELINE,) if near_baseline else ())
     assert result.proportions is not None
     numbers_agree(result)
     if result.verdict in UP + DOWN and result.last_look.bound_p is not None:
@@ -119,12 +119,13 @@ def test_neither_does_what_is_said_of_runs_that_are_0_or_1(rule, ends, floored):
 
 @settings(max_examples=80, deadline=None)
 @given(differences(), st.integers(1, 26), st.booleans())
-def test_neither_does_what_is_said_of_runs_that_form_no_pairs(d, other, floored):
+def test_neither_does_what_is_said_of_runs_that_form_no_pairs(d, other, near_baseline):
     b = 60.0 + np.random.default_rng(other).standard_normal(other)
     rule = msgspec.structs.replace(
         design(20, test="welch", positions=1), looks=(26,)
     )
-    result = compared(rule, Samples(a=tuple(60.0 + d), b=tuple(b)), complete=26, findings=(FLOOR,) if floored else ())
+    result = compared(rule, Samples(a=tuple(60.0 + d), b=tuple(b)), complete=26,
+        findings=(BASELINE,) if near_baseline else ())
     numbers_agree(result)
     said = " ".join((result.headline, result.sentence, result.rule, *result.caveats))
     assert not re.search(r"\bpairs?\b", said)

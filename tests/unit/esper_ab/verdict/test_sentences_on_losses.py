@@ -61,7 +61,7 @@ def test_as_many_lost_runs_in_both_groups_are_imputed_as_well():
     assert any("1 run of shaped and 1 run of simplified were lost." in caveat for caveat in result.caveats)
 
 
-def test_what_a_worse_group_lost_gets_the_best_endpoint_and_not_the_worst():
+def test_what_a_worse_group_lost_gets_the_best_outcome_and_not_the_worst():
     """Its largest runs may have died of memory: 63.95 % in their place would favour the claim that it is worse."""
     gone = lost((6, 70.2, None), (7, 70.4, None))
     result = compared(design(8), pairs_of(BETTER_A, BETTER_B), lost=gone)

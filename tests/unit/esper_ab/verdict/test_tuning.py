@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.elsewhere import drawn, endpoints, scales
+from support.elsewhere import drawn, outcomes, scales
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.external.plan import make_external_plan
@@ -18,7 +18,7 @@ PLAN = make_external_plan(
 
 def _rows(cell, new, old, first=0):
     return [
-        {"group": group, "seed": first + place, "endpoint": value, "task": cell}
+        {"group": group, "seed": first + place, "outcome": value, "task": cell}
         for group, values in (("new", new), ("old", old)) for place, value in enumerate(values)
     ]  # fmt: skip
 
@@ -27,33 +27,33 @@ CHOOSE = [*_rows("slow", [70.0, 72.0], [60.0, 61.0]), *_rows("fast", [71.0, 70.0
 
 
 def test_every_group_is_given_the_cell_that_is_best_for_it():
-    found = tune(endpoints(CHOOSE), PLAN.groups, CELLS, PLAN.choosing, PLAN.scales[0])
+    found = tune(outcomes(CHOOSE), PLAN.groups, CELLS, PLAN.choosing, PLAN.scales[0])
     assert [(one.group, one.cell) for one in found.choices] == [("new", "slow"), ("old", "fast")]
     (lower,) = scales(better="lower")
-    assert [one.cell for one in tune(endpoints(CHOOSE), PLAN.groups, CELLS, PLAN.choosing, lower).choices] == [
+    assert [one.cell for one in tune(outcomes(CHOOSE), PLAN.groups, CELLS, PLAN.choosing, lower).choices] == [
         "fast", "slow",
     ]  # fmt: skip
 
 
 def test_a_lost_run_speaks_against_its_cell():
-    lost = [row | ({"endpoint": ""} if row["endpoint"] == 72.0 else {}) for row in CHOOSE]
-    found = tune(endpoints(lost), PLAN.groups, CELLS, PLAN.choosing, PLAN.scales[0])
+    lost = [row | ({"outcome": ""} if row["outcome"] == 72.0 else {}) for row in CHOOSE]
+    found = tune(outcomes(lost), PLAN.groups, CELLS, PLAN.choosing, PLAN.scales[0])
     assert found.choices[0].cell == "fast"
     assert found.choices[0].means["slow"] == (70.0 + 60.0) / 2.0
 
 
 def test_before_the_choice_nothing_is_judged():
-    result = judge(PLAN, endpoints(CHOOSE[:-1]))
+    result = judge(PLAN, outcomes(CHOOSE[:-1]))
     assert result.next_step == "Before anything is judged, cells are chosen: old at fast with seed 1."
     assert not result.comparisons[0].comparison.pairs
 
 
 def test_after_it_the_other_seeds_are_judged_where_it_fell():
-    first = judge(PLAN, endpoints(CHOOSE))
-    assert first.next_step.endswith("after replicate 6: 2, 3, 4, 5, 6, 7 of new, old; new at slow, old at fast.")
+    first = judge(PLAN, outcomes(CHOOSE))
+    assert first.next_step.endswith("after seed 6: 2, 3, 4, 5, 6, 7 of new, old; new at slow, old at fast.")
     a, b = drawn(6, 8.0)
     rows = [*CHOOSE, *_rows("slow", a, [0.0] * 6, 2), *_rows("fast", [0.0] * 6, b, 2)]
-    result = judge(PLAN, endpoints(rows))
+    result = judge(PLAN, outcomes(rows))
     (one,) = result.comparisons
     assert [(pair.a, pair.b) for pair in one.comparison.pairs] == list(zip(a, b, strict=True))
     assert one.comparison.question.scope.endswith("each group at its best of slow, fast (new at slow, old at fast)")
@@ -65,8 +65,8 @@ def test_after_it_the_other_seeds_are_judged_where_it_fell():
 def test_no_judged_run_moves_the_choice_and_no_choosing_run_is_judged(values):
     """What makes the judgement independent of the choice."""
     judged = [*_rows("slow", values[:6], values[6:12], 2), *_rows("fast", values[12:18], values[18:], 2)]
-    found = tune(endpoints([*CHOOSE, *judged]), PLAN.groups, CELLS, PLAN.choosing, PLAN.scales[0])
-    assert found.choices == tune(endpoints(CHOOSE), PLAN.groups, CELLS, PLAN.choosing, PLAN.scales[0]).choices
+    found = tune(outcomes([*CHOOSE, *judged]), PLAN.groups, CELLS, PLAN.choosing, PLAN.scales[0])
+    assert found.choices == tune(outcomes(CHOOSE), PLAN.groups, CELLS, PLAN.choosing, PLAN.scales[0]).choices
     assert not {row.replicate for row in found.observations.rows} & set(PLAN.choosing)
 
 
@@ -82,6 +82,6 @@ def test_what_cannot_be_chosen_is_refused(how):
 
 
 def test_where_every_run_that_chooses_was_lost_nothing_more_is_asked_for():
-    lost = [row | {"endpoint": ""} for row in CHOOSE]
-    result = judge(PLAN, endpoints(lost))
+    lost = [row | {"outcome": ""} for row in CHOOSE]
+    result = judge(PLAN, outcomes(lost))
     assert result.next_step == "Nothing can be judged: every run on the seeds that choose a cell was lost."

@@ -47,7 +47,7 @@ def test_what_cannot_be_done_is_one_line(
 def test_a_policy_is_evaluated(policy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([str(policy), "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
-    assert (row["actions"], row["hosts"], row["params_added"]) == ("sampled", 2, 0)
+    assert (row["actions"], row["episodes"], row["params_added"]) == ("sampled", 2, 0)
 
 
 def test_a_policy_is_evaluated_in_the_arithmetic_of_its_run(policy: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_kernel_that_is_not_here_is_replaced_by_torch_with_a_warning(
     assert run([str(policy), "--json"]) == 0
     out, err = capsys.readouterr()
     assert json.loads(out) == by_torch
-    assert err.startswith(f"warning: {policy}: torch trains the hosts in place of native-avx2")
+    assert err.startswith(f"warning: {policy}: torch trains the episodes in place of native-avx2")
     assert err.count("\n") == 1
 
 

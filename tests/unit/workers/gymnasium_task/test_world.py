@@ -115,9 +115,9 @@ def test_an_outcome_of_ones_own_is_what_is_compared_and_the_return_stands_beside
 def test_an_evaluation_plays_whole_episodes_whatever_a_rollout_is(tmp_path: Path) -> None:
     own = own_file(tmp_path)
     session = gym_session(f"{own}:make", gym={"rollout": "continues"}, steps=2)
-    hosts = session.evaluate(tmp_path, quiet).hosts
-    assert max(host.outcome.steps for host in hosts) > 2
-    assert all(host.outcome.measures["length"] == host.outcome.steps for host in hosts)
+    eval_episodes = session.evaluate(tmp_path, quiet).eval_episodes
+    assert max(played.outcome.steps for played in eval_episodes) > 2
+    assert all(played.outcome.measures["length"] == played.outcome.steps for played in eval_episodes)
 
 
 ENDS = """
@@ -178,7 +178,9 @@ def test_a_rollout_in_which_no_episode_ends_has_no_outcome_and_an_evaluation_has
     session = gym_session(f"{own}:Ends", outcome="info:steps", gym={"rollout": rollout}, steps=2)
     assert {env.outcome for env in session.train(0, quiet, quiet).envs} == {None}
     assert all(env.reward_sum is not None for env in session.train(1, quiet, quiet).envs)
-    assert all(host.outcome.outcome == host.outcome.steps for host in session.evaluate(tmp_path, quiet).hosts)
+    assert all(
+        played.outcome.outcome == played.outcome.steps for played in session.evaluate(tmp_path, quiet).eval_episodes
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.bool_])

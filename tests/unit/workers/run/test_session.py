@@ -97,13 +97,13 @@ def test_an_op_that_the_start_disfavours_is_hardly_chosen(op, uniform) -> None:
 
 
 def _untrained_ops(policy: dict[str, float]) -> list[float]:
-    """Executed decisions of each op, mean over hosts, by a policy as it started."""
+    """Executed decisions of each op, mean over episodes, by a policy as it started."""
     torch.set_num_threads(1)  # as every test has it, but not yet what is set up before the first one
     policy = {**dict.fromkeys((f"bias_{op}" for op in OPS), 0.0), **policy}
     session = make_session(policy=policy, ppo={"lr": 0.0}, n_envs=8, steps=25, episodes=1)
     session.warm_up(quiet)
-    hosts = session.train(0, quiet, quiet).envs
-    return np.mean([[host.measures[f"op_{name}"] for name in OPS] for host in hosts], axis=0).tolist()
+    eval_episodes = session.train(0, quiet, quiet).envs
+    return np.mean([[played.measures[f"op_{name}"] for name in OPS] for played in eval_episodes], axis=0).tolist()
 
 
 def test_without_a_learning_rate_the_policy_stays_as_it_started(tmp_path) -> None:
@@ -128,29 +128,31 @@ def test_telemetry_is_the_only_difference_in_a_record(tmp_path) -> None:
 
 
 def test_groups_share_the_hosts_of_an_evaluation(tmp_path) -> None:
-    """A controller that never grows sees the same hosts whatever the group is called: pairing is by address."""
+    """A controller that never grows sees the same episodes whatever the group is called: pairing is by address."""
     _, first = run(make_session(controller="wait", group="x"), tmp_path)
     _, second = run(make_session(controller="wait", group="y", mode="sparse"), tmp_path)
-    assert [host.outcome.outcome for host in first.hosts] == [
-        host.outcome.outcome for host in second.hosts
+    assert [played.outcome.outcome for played in first.episodes] == [
+        played.outcome.outcome for played in second.episodes
     ]
 
 
 def test_an_evaluation_grows_the_planned_hosts_and_the_first_episode_greedily(tmp_path) -> None:
-    """Five hosts in episodes of two: addresses go on where they would with six, and only a learner is greedy."""
+    """Five episodes in episodes of two: addresses go on where they would with six, and only a learner is greedy."""
     planned = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)]
-    _, five = run(make_session(eval_hosts=5), tmp_path)
-    assert [(host.episode, host.outcome.env) for host in five.hosts if host.actions == "sampled"] == planned
-    assert [(host.episode, host.outcome.env) for host in five.hosts if host.actions == "greedy"] == planned[:2]
-    _, waiting = run(make_session(controller="wait", eval_hosts=1), tmp_path)
-    assert [host.actions for host in waiting.hosts] == ["sampled"]
+    _, five = run(make_session(eval_episodes=5), tmp_path)
+    assert [(played.episode, played.outcome.env) for played in five.episodes if played.actions == "sampled"] == planned
+    assert [(played.episode,
+        played.outcome.env) for played in five.episodes if played.actions == "greedy"] == planned[:2]
+    _, waiting = run(make_session(controller="wait", eval_episodes=1), tmp_path)
+    assert [played.actions for played in waiting.episodes] == ["sampled"]
 
 
 def test_more_hosts_change_no_training_and_none_of_the_first_hosts(tmp_path) -> None:
-    few, many = (run(make_session(eval_hosts=hosts), tmp_path) for hosts in (2, 4))
+    few, many = (run(make_session(eval_episodes=eval_episodes), tmp_path) for eval_episodes in (2, 4))
     assert [record.digest for record in few[0]] == [record.digest for record in many[0]]
-    first = {(host.episode, host.outcome.env, host.actions): host.outcome for host in many[1].hosts}
-    assert all(first[host.episode, host.outcome.env, host.actions] == host.outcome for host in few[1].hosts)
+    first = {(played.episode, played.outcome.env, played.actions): played.outcome for played in many[1].episodes}
+    assert all(first[played.episode, played.outcome.env,
+        played.actions] == played.outcome for played in few[1].episodes)
 
 
 def test_first_epoch_ratio_is_one(tmp_path) -> None:
@@ -163,13 +165,13 @@ def test_a_saved_policy_repeats_its_evaluation(tmp_path) -> None:
     _, evaluation = run(session, tmp_path)
     path = tmp_path / evaluation.policy_file
     again = evaluate_file(path, None, None, "cpu")
-    assert [host.outcome.outcome for host in again] == [
-        host.outcome.outcome for host in evaluation.hosts
+    assert [played.outcome.outcome for played in again] == [
+        played.outcome.outcome for played in evaluation.episodes
     ]
-    assert [host.rewards for host in again] == [host.rewards for host in evaluation.hosts]
+    assert [played.rewards for played in again] == [played.rewards for played in evaluation.episodes]
     other = evaluate_file(path, None, 99, "cpu")
-    assert [host.outcome.outcome for host in other] != [
-        host.outcome.outcome for host in evaluation.hosts
+    assert [played.outcome.outcome for played in other] != [
+        played.outcome.outcome for played in evaluation.episodes
     ]
 
 
@@ -195,7 +197,9 @@ def test_a_diverged_host_ends_its_own_episode_only(tmp_path) -> None:
 
 
 def test_divergence_is_paid_by_the_last_executed_decision(tmp_path) -> None:
-    """One host breaks before step 4: its transition 3 carries the penalty and is terminal; the neighbour plays on."""
+    """One episode breaks before step 4: its transition 3 carries the penalty and is terminal; the neighbour plays
+    on.
+    """
     session = make_session()
     env, decider = session._env, session._decider(session.agent)
     heard: list[tuple[np.ndarray, np.ndarray]] = []

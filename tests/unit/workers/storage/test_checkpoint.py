@@ -338,7 +338,7 @@ def test_a_cancelled_run_is_given_up_at_the_next_step(tmp_path: Path) -> None:
         worker.say(Cancel(run_name="b/0", reason="not this one"))
         for _ in range(20):  # more than can have been on their way
             worker.hear(Progress, phase="train")
-        worker.say(Cancel(run_name="a/0", reason="its replicate cannot be completed"))
+        worker.say(Cancel(run_name="a/0", reason="its seed cannot be completed"))
         worker.say(Assign(spec=after))
         assert worker.hear(Ready).run.name == "b/0"
 
@@ -347,7 +347,7 @@ def test_a_cancelled_run_is_given_up_while_it_waits(tmp_path: Path) -> None:
     with Conversation(tmp_path) as worker:
         worker.say(Assign(spec=make_session().spec))
         worker.hear(Ready)
-        worker.say(Cancel(run_name="a/0", reason="its replicate cannot be completed"))
+        worker.say(Cancel(run_name="a/0", reason="its seed cannot be completed"))
         worker.say(Assign(spec=make_session(group="b").spec))
         assert worker.hear(Ready).run.name == "b/0"
 

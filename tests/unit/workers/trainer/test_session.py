@@ -45,7 +45,7 @@ def test_a_run_has_a_record_per_point_and_one_of_its_evaluation(tmp_path: Path, 
     outcomes = [one.envs[0].outcome for one in points]
     assert outcomes == sorted(outcomes)
     assert [one.envs[0].measures for one in points] == [{"loss_train": -outcome} for outcome in outcomes]
-    assert [host.outcome.outcome for host in evaluation.hosts] == [outcomes[-1]] * 3
+    assert [played.outcome.outcome for played in evaluation.episodes] == [outcomes[-1]] * 3
     assert (experiment_dir / "policies/a/0.pt").is_file()
 
 
@@ -128,7 +128,7 @@ def test_a_copy_that_was_changed_is_not_trained(tmp_path: Path, experiment_dir: 
 
 
 @pytest.mark.parametrize(("changes", "words"), [
-    ({"eval_hosts": 4}, "evaluate returned 3 outcomes, where 4 are planned"),
+    ({"eval_episodes": 4}, "evaluate returned 3 outcomes, where 4 are planned"),
     ({"episodes": 1, "metrics": {}}, "point 0 has the metrics Loss/train beside the outcome, where the first had none"),
 ])  # fmt: skip
 def test_a_run_that_is_not_as_planned_says_so(
@@ -154,7 +154,7 @@ def test_a_command_has_the_outcome_that_its_script_left(tmp_path: Path, experime
     point, evaluation = trained(scripted(tmp_path, experiment_dir, "3"), experiment_dir)
     again, _ = trained(scripted(tmp_path, experiment_dir, "3"), experiment_dir)
     assert 3.0 < point.envs[0].outcome < 4.0
-    assert [host.outcome.outcome for host in evaluation.hosts] == [point.envs[0].outcome]
+    assert [played.outcome.outcome for played in evaluation.episodes] == [point.envs[0].outcome]
     assert again.digest == point.digest
     assert (experiment_dir / "logs/a-0.log").read_text() == "training with 3\n" * 2
     assert [path.name for path in (experiment_dir / "runs/a-0/out").iterdir()] == ["r.json"]
@@ -166,7 +166,7 @@ def test_a_command_that_has_ended_is_not_run_again_for_its_evaluation(tmp_path: 
     assert state is not None
     again = scripted(tmp_path, experiment_dir, "3")
     again.resume(state_bytes.from_bytes(state_bytes.to_bytes(state)))
-    assert again.evaluate(experiment_dir, nothing).hosts[0].outcome.outcome == record.envs[0].outcome
+    assert again.evaluate(experiment_dir, nothing).eval_episodes[0].outcome.outcome == record.envs[0].outcome
 
 
 def test_a_script_that_fails_or_was_edited_is_named(tmp_path: Path, experiment_dir: Path) -> None:

@@ -20,7 +20,7 @@ def test_gain_per_parameter_needs_the_never_grown_host() -> None:
     found, gained = outcomes(fold(three_groups())), gains(three_groups())
     shaped, wait = found["shaped/2"], found["wait/2"]
     assert gained["shaped/2"] == pytest.approx(
-        (shaped.outcome - wait.outcome) / (shaped.measures["params_added"] / 1000)
+        (shaped.evaluated - wait.evaluated) / (shaped.measures["params_added"] / 1000)
     )
     assert gained["wait/2"] is None
 

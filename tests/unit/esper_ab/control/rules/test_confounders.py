@@ -1,4 +1,4 @@
-"""Which records enter the ledger of confounders, and as what."""
+"""Which records enter the list of incidents, and as what."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from esper_ab.analysis.pathologies import UNTRAINED_UPDATES
 from esper_ab.contracts.messages import EpisodeFinished
 from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord
 from esper_ab.control.rules.confounders import confounders
-from esper_ab.control.rules.ledger_entries import reported
-from esper_ab.journal.events import EpisodeRecorded, Ledger, RunEvaluated
+from esper_ab.control.rules.incidents import reported
+from esper_ab.journal.events import EpisodeRecorded, Incident, RunEvaluated
 from esper_ab.journal.fold import fold
 
 
@@ -34,9 +34,9 @@ def test_failed_environments_are_counted_and_named(records) -> None:
     assert (entry.category, entry.run_name, entry.episode) == ("non_finite", episode.run.name, episode.episode)
     assert f"1 of {len(envs)} environments failed (environments 1)" in entry.detail
     broken = msgspec.structs.replace(
-        evaluation.hosts[0], outcome=msgspec.structs.replace(evaluation.hosts[0].outcome, failed=True)
+        evaluation.episodes[0], outcome=msgspec.structs.replace(evaluation.episodes[0].outcome, failed=True)
     )
-    (entry,) = confounders(msgspec.structs.replace(evaluation, hosts=(broken, *evaluation.hosts[1:])))
+    (entry,) = confounders(msgspec.structs.replace(evaluation, episodes=(broken, *evaluation.episodes[1:])))
     assert entry.episode is None
     assert "evaluation episodes failed" in entry.detail
 
@@ -86,7 +86,7 @@ def test_a_critic_that_has_hardly_learnt_is_not_judged(records) -> None:
     assert len(list(confounders(later(records[0], UNTRAINED_UPDATES, **values)))) == 1
 
 
-def test_the_ledger_has_one_entry_per_run_and_kind(records) -> None:
+def test_the_incidents_has_one_entry_per_run_and_kind(records) -> None:
     run = [later(records[0], number, ratio_max=6.0, entropy=0.0 if number > 2 else 1.0) for number in range(1, 6)]
     entries = entered(run)
     assert [(entry.episode, entry.confounder) for entry in entries] == [
@@ -106,7 +106,7 @@ def test_what_was_entered_before_a_resume_is_not_entered_again(records) -> None:
     assert entry.confounder == "entropy collapse"
 
 
-def entered(run: list[EpisodeRecord]) -> list[Ledger]:
+def entered(run: list[EpisodeRecord]) -> list[Incident]:
     """Of one episode after the other."""
     entries, known = [], set()
     for record in run:

@@ -19,7 +19,7 @@ from esper_ab.control.rules.machine import CTRL_C
 from esper_ab.control.rules.recovery import any_complete, nothing_left
 from esper_ab.journal.events import (
     EpisodeRecorded,
-    Ledger,
+    Incident,
     LookTaken,
     MilestoneReleased,
     PlanExtended,
@@ -29,16 +29,14 @@ from esper_ab.journal.events import (
 from esper_ab.journal.fold import fold
 
 PLANS = {
-    "lockstep": fake_plans.plan(replicates=3, groups=("a", "b", "c"), cores=3),
-    "two blocks at once": fake_plans.plan(replicates=3, cores=4),
-    "independent": fake_plans.plan(replicates=3, sync="independent"),
-    "alternate": fake_plans.plan(replicates=2, groups=("a", "b", "c"), cores=1, placement="alternate"),
-    "sequence": fake_plans.plan(replicates=2, cores=1, placement="sequence"),
-    "shared moments": fake_plans.plan(replicates=2, share_observation_norm=True),
-    "early stop": fake_plans.plan(
-        replicates=9, groups=("a1", "a2", "b"), cores=6, episodes=1, unpaired=True, margin=0.001
-    ),
-    "open-ended": fake_plans.plan(replicates=2, episodes=1, unpaired=True, margin=0.001, open_ended=True),
+    "lockstep": fake_plans.plan(seeds=3, groups=("a", "b", "c"), cores=3),
+    "two blocks at once": fake_plans.plan(seeds=3, cores=4),
+    "independent": fake_plans.plan(seeds=3, sync="independent"),
+    "alternate": fake_plans.plan(seeds=2, groups=("a", "b", "c"), cores=1, placement="alternate"),
+    "sequence": fake_plans.plan(seeds=2, cores=1, placement="sequence"),
+    "shared moments": fake_plans.plan(seeds=2, share_observation_norm=True),
+    "early stop": fake_plans.plan(seeds=9, groups=("a1", "a2", "b"), cores=6, episodes=1, unpaired=True, margin=0.001),
+    "open-ended": fake_plans.plan(seeds=2, episodes=1, unpaired=True, margin=0.001, open_ended=True),
 }
 EVERY_PLAN = pytest.mark.parametrize("name", PLANS)
 PHASES = [phase for phase in (Phase.reuse, Phase.generate, Phase.shrink) if phase in settings.default.phases]
@@ -106,7 +104,7 @@ def test_an_experiment_without_faults_comes_to_its_end(name):
     world = in_peace(name)
     found = check_end(world)
     assert found
-    categories = {event.category for event in world.journal if isinstance(event, Ledger)}
+    categories = {event.category for event in world.journal if isinstance(event, Incident)}
     assert categories <= {"interrupted"}
     assert len([event for event in world.journal if isinstance(event, RunReady)]) == len(found)
 
@@ -171,7 +169,7 @@ def test_a_machine_that_takes_over_goes_on_as_the_one_would_that_lost_its_worker
 
 def waits_for_a_start(events):
     """Whether the start of a run's worker was put off, and nothing has become of it yet."""
-    last = {event.run_name: event.category for event in events if isinstance(event, Ledger) and event.run_name}
+    last = {event.run_name: event.category for event in events if isinstance(event, Incident) and event.run_name}
     return "start_delayed" in last.values()
 
 
@@ -216,7 +214,7 @@ def test_a_stop_ends_after_the_barrier_in_progress_and_is_resumed_to_the_same_re
 def test_what_a_block_costs_does_not_depend_on_how_many_there_are(settings):
     calls = {}
     for replicates in (12, 48):
-        world = World(fake_plans.plan(replicates=replicates, episodes=1, **settings))
+        world = World(fake_plans.plan(seeds=replicates, episodes=1, **settings))
         calls[replicates] = 0
 
         def count(frame, event, arg, replicates=replicates):
@@ -241,7 +239,7 @@ def test_a_second_ctrl_c_stops_at_once_and_a_second_sigterm_does_not():
     world.perform(world.machine.stop_requested(CTRL_C, world.now))
     assert isinstance(world.error, Interrupted)
     assert not world.error.in_order
-    assert [event.category for event in world.journal if isinstance(event, Ledger)] == ["interrupted"]
+    assert [event.category for event in world.journal if isinstance(event, Incident)] == ["interrupted"]
 
 
 def test_nothing_counts_that_a_worker_says_after_it_has_failed():
@@ -256,7 +254,7 @@ def test_nothing_counts_that_a_worker_says_after_it_has_failed():
     assert len(world.journal) == kept
 
 
-@pytest.mark.parametrize("complete", [False, True], ids=["the first replicate", "a later one"])
+@pytest.mark.parametrize("complete", [False, True], ids=["the first seed", "a later one"])
 def test_what_has_to_fail_again_is_not_started_again(complete):
     """Before anything is complete nothing is given up, so that whoever mends it can resume; later one replicate is."""
     world = World(PLANS["lockstep"])
@@ -266,7 +264,7 @@ def test_what_has_to_fail_again_is_not_started_again(complete):
     world.hear(worker, Failed(summary="OutOfMemory: 15.1 GiB of 16", traceback="…", again=False))
     world.to_the_end()
     assert {run.ref.replicate for run in world.recorded.runs.values() if run.lost} == ({1} if complete else set())
-    assert [event.category for event in world.journal if isinstance(event, Ledger)].count("worker_death") == 1
+    assert [event.category for event in world.journal if isinstance(event, Incident)].count("worker_death") == 1
     assert (world.error is None) == complete
     assert complete or "OutOfMemory: 15.1 GiB of 16" in str(world.error)
 
@@ -279,7 +277,7 @@ def test_a_copy_of_a_users_code_that_fails_leaves_nothing_to_resume_and_is_told_
     world.hear(worker, Failed(summary="reward mode 'mine.py:r' failed", traceback="", again=False))
     world.to_the_end()
     assert nothing_left(world.recorded)
-    told = [event.detail for event in world.journal if isinstance(event, Ledger) and "'mine.py:r'" in event.detail]
+    told = [event.detail for event in world.journal if isinstance(event, Incident) and "'mine.py:r'" in event.detail]
     assert (len(told), str(world.error).count("'mine.py:r'")) == (1, 1)
 
 

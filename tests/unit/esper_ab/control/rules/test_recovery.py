@@ -13,11 +13,13 @@ from support.journals import Synthetic, failed_run, planted_effect
 from esper_ab.control.rules.recovery import Deaths, any_complete, nothing_left
 from esper_ab.control.rules.runs import NOWHERE, arrival, assignment, event_of, in_progress
 from esper_ab.control.rules.validation import Rejected
-from esper_ab.journal.events import SCHEMA, ExperimentStarted, Ledger, RunEvaluated
+from esper_ab.journal.events import SCHEMA, ExperimentStarted, Incident, RunEvaluated
 from esper_ab.journal.fold import begin, fold
 
 SPEC = plan().blocks[0].runs[0]
-LOST = [Ledger(category="dropped_pair", run_name=run, episode=None, detail="") for run in ("shaped/0", "simplified/0")]
+LOST = [
+    Incident(category="dropped_pair", run_name=run, episode=None, detail="") for run in ("shaped/0", "simplified/0")
+]
 
 
 @given(milestones=st.lists(st.integers(0, 3), max_size=20).map(sorted), most=st.integers(1, 4))

@@ -18,7 +18,7 @@ from esper_ab.control.rules.turns import turns
 from esper_ab.control.rules.validation import Rejected, all_finite, check_hello, digest_of, milestone_of, not_finite
 from workers.growth.measures import MEASURES
 
-SPEC, OTHER = fake_plans.plan(n_envs=2, eval_hosts=2).blocks[0].runs
+SPEC, OTHER = fake_plans.plan(n_envs=2, eval_episodes=2).blocks[0].runs
 ORDER = WorkerOrder(
     endpoint="", worker="w00", incarnation=2, lane=Lane(name="cuda:0", devices=("cuda:0",), uuids=("GPU-1",)),
     arithmetic=Arithmetic(), experiment_dir="", log_file="",
@@ -26,7 +26,7 @@ ORDER = WorkerOrder(
 HELLO = Hello(worker="w00", incarnation=2, protocol=PROTOCOL, pid=1, uuids=("GPU-1",), torch_version="", sources="")
 
 
-HOSTS = tuple(host for host in report_of(SPEC, 3).record.hosts if host.actions == "sampled")
+EPISODES = tuple(played for played in report_of(SPEC, 3).record.episodes if played.actions == "sampled")
 EPISODE, EVALUATION = a_record_of_each_kind()
 
 
@@ -73,11 +73,11 @@ def test_a_right_report_arrives_at_its_point(milestone):
         (changed(report_of(SPEC, 1), episode=-1), "sent episode -1 of 2"),
         (changed(report_of(SPEC, 1), envs=()), r"environments \[\] instead of 0 to 1, each once"),
         (changed(report_of(SPEC, 1), envs=(*report_of(SPEC, 1).record.envs,) * 2), "instead of 0 to 1, each once"),
-        (changed(report_of(SPEC, 3), hosts=HOSTS[:-1]), "evaluated other hosts than the 2 planned"),
-        (changed(report_of(SPEC, 3), hosts=(*HOSTS, HOSTS[0])), "evaluated other hosts than the 2 planned"),
+        (changed(report_of(SPEC, 3), episodes=EPISODES[:-1]), "evaluated other episodes than the 2 planned"),
+        (changed(report_of(SPEC, 3), episodes=(*EPISODES, EPISODES[0])), "evaluated other episodes than the 2 planned"),
         (
-            changed(report_of(SPEC, 3), hosts=(*HOSTS, msgspec.structs.replace(HOSTS[0], actions="greedy", episode=9))),
-            "evaluated other hosts than the 2 planned",
+            changed(report_of(SPEC, 3), episodes=(*EPISODES, msgspec.structs.replace(EPISODES[0], actions="greedy",
+            episode=9))), "evaluated other episodes than the 2 planned",
         ),
         (with_env(report_of(SPEC, 1), measures={"speed": 1.0}), "measured speed instead of val_accuracy, "),
         (with_env(report_of(SPEC, 2), measures=INFINITE), r"not finite: .*\.val_accuracy"),
@@ -101,9 +101,9 @@ def test_an_outcome_outside_of_its_range_is_rejected():
 
 def test_a_rollout_may_have_no_outcome_and_an_evaluation_may_not():
     assert milestone_of(with_env(report_of(SPEC, 1), outcome=None), SPEC, MEASURES) == 1
-    without = msgspec.structs.replace(HOSTS[0], outcome=msgspec.structs.replace(HOSTS[0].outcome, outcome=None))
+    without = msgspec.structs.replace(EPISODES[0], outcome=msgspec.structs.replace(EPISODES[0].outcome, outcome=None))
     with pytest.raises(Rejected, match="evaluated environment 0 without an outcome"):
-        milestone_of(changed(report_of(SPEC, 3), hosts=(without, *HOSTS[1:])), SPEC, MEASURES)
+        milestone_of(changed(report_of(SPEC, 3), episodes=(without, *EPISODES[1:])), SPEC, MEASURES)
 
 
 def test_a_digest_tells_results_apart():

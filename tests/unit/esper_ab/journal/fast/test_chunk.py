@@ -23,7 +23,7 @@ from esper_ab.journal.events import (
     AnyEvent,
     EpisodeRecorded,
     ExperimentContinued,
-    Ledger,
+    Incident,
     MilestoneReleased,
     PlanExtended,
     RunEvaluated,
@@ -59,13 +59,13 @@ def troubled() -> list[AnyEvent]:
         if isinstance(event, RunEvaluated) and event.record.run.name in ("simplified/2", "shaped/2", "wait/2"):
             category = "dropped_pair" if event.record.run.group_id == "simplified" else "cancelled"
             events.append(
-                Ledger(category=category, run_name=event.record.run.name, episode=8, detail="worker died twice")
+                Incident(category=category, run_name=event.record.run.name, episode=8, detail="worker died twice")
             )
         else:
             events.append(_marked(event))
         if isinstance(event, EpisodeRecorded) and event.record.episode == 3 and event.record.run.replicate == 1:
             events += [
-                Ledger(
+                Incident(
                     category="worker_death", run_name=event.record.run.name, episode=3, detail='"-9",\n"kind":"episode"'
                 ),
                 WorkerStarted(worker="w1", incarnation=1, lane="cpu:1", pid=7, uuids=("",), torch_version="2.13"),
@@ -136,7 +136,7 @@ def test_stretches_give_the_same_report_to_the_byte(tmp_path, events):
         assert fast.runs[name].checkpoints[-kept:] == run.checkpoints[-kept:]
         assert (fast.runs[name].observations, fast.runs[name].state) == (run.observations, run.state)
         assert fast.runs[name].curve() == run.curve()
-    assert (fast.shared, fast.ended, fast.ledger) == (simple.shared, simple.ended, simple.ledger)
+    assert (fast.shared, fast.ended, fast.incidents) == (simple.shared, simple.ended, simple.incidents)
     for render in (render_text, render_verdict, render_page):
         assert render(content(fast)) == render(content(simple))
 
@@ -284,7 +284,7 @@ def test_episodes_that_come_out_of_order_are_sorted_and_the_last_word_counts():
 MEASURED = MEASURES.names
 BASE = next(event.record for event in one_replicate() if isinstance(event, EpisodeRecorded))
 SOME = st.none() | st.floats(-1e6, 1e6)
-HOSTS = st.builds(
+EPISODES = st.builds(
     lambda **change: msgspec.structs.replace(BASE.envs[0], **change),
     outcome=SOME, reward_sum=SOME, steps=st.integers(0, 25), failed=st.booleans(),
     measures=st.tuples(*[SOME for _ in MEASURED]).map(lambda values: dict(zip(MEASURED, values, strict=True))),
@@ -297,12 +297,13 @@ UPDATES = st.none() | st.builds(
 )
 
 
-@given(st.lists(st.tuples(st.lists(HOSTS, max_size=3), UPDATES, st.booleans()), max_size=80))
+@given(st.lists(st.tuples(st.lists(EPISODES, max_size=3), UPDATES, st.booleans()), max_size=80))
 def test_columns_hold_what_the_records_say(given):
     """However many come before the columns are looked at."""
     records, columns = [], Columns(MEASURED)
-    for episode, (hosts, update, looked_at) in enumerate(given):
-        record = msgspec.structs.replace(BASE, episode=episode, envs=tuple(hosts), ppo=update, digest=str(episode))
+    for episode, (eval_episodes, update, looked_at) in enumerate(given):
+        record = msgspec.structs.replace(BASE, episode=episode, envs=tuple(eval_episodes), ppo=update,
+            digest=str(episode))
         records.append(record)
         columns.add(record)
         assert len(columns) == columns.newest + 1 == len(records)
@@ -330,14 +331,14 @@ def mean_known(values: list[float | None]) -> float:
 
 def by_hand(record: EpisodeRecord) -> dict[str, float]:
     """One record's numbers; NaN for those that are not there."""
-    hosts = record.envs
-    found = dict.fromkeys(NAMES, math.nan) | {"envs": len(hosts), "learns": record.ppo is not None}
-    found |= {"total_s": record.timing.total_s, "steps": sum(host.steps for host in hosts)}
-    found["failed_steps"] = sum(host.steps for host in hosts if host.failed)
-    found["failed"] = sum(host.failed for host in hosts)
-    if hosts:
-        found["outcome"] = mean_known([host.outcome for host in hosts])
-        found["reward"] = mean_known([host.reward_sum for host in hosts])
+    eval_episodes = record.envs
+    found = dict.fromkeys(NAMES, math.nan) | {"envs": len(eval_episodes), "learns": record.ppo is not None}
+    found |= {"total_s": record.timing.total_s, "steps": sum(played.steps for played in eval_episodes)}
+    found["failed_steps"] = sum(played.steps for played in eval_episodes if played.failed)
+    found["failed"] = sum(played.failed for played in eval_episodes)
+    if eval_episodes:
+        found["outcome"] = mean_known([played.outcome for played in eval_episodes])
+        found["reward"] = mean_known([played.reward_sum for played in eval_episodes])
     for name, value in msgspec.structs.asdict(record.ppo).items() if record.ppo else ():
         if name in NAMES:
             found[name] = math.nan if value is None else value

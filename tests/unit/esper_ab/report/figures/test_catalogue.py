@@ -11,7 +11,7 @@ from importlib import resources
 import msgspec
 import pytest
 from matplotlib.colors import to_hex
-from support.appraised import make_appraisal
+from support.audited_rewards import make_reward_audit
 from support.journals import one_replicate, three_groups
 
 from esper_ab.journal.fold import fold
@@ -25,10 +25,10 @@ SECTIONS = ("outcome", "training", "rewards", "trust")
 
 @pytest.fixture(scope="module")
 def found():
-    """Of an experiment that includes an appraisal of its rewards."""
+    """Of an experiment that includes a reward audit of its rewards."""
     started, *rest = three_groups()
-    appraisal = make_appraisal([60.0, 40.0, 55.0, 30.0], {"shaped": [4, 2, 3, 1], "simplified": [1, 2, 3, 4]})
-    plan = msgspec.structs.replace(started.plan, appraisal=appraisal)
+    reward_audit = make_reward_audit([60.0, 40.0, 55.0, 30.0], {"shaped": [4, 2, 3, 1], "simplified": [1, 2, 3, 4]})
+    plan = msgspec.structs.replace(started.plan, reward_audit=reward_audit)
     return content(fold([msgspec.structs.replace(started, plan=plan), *rest]))
 
 

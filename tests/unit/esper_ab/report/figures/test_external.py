@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from support.elsewhere import drawn, endpoints, rows, scales
+from support.elsewhere import drawn, outcomes, rows, scales
 
 from esper_ab.report.figures import style
 from esper_ab.report.figures.external import external_figure, render_figure
@@ -9,7 +9,7 @@ from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.exploration import explore
 from esper_ab.verdict.profiles import profiles_of
 
-FOUND = endpoints([*rows(*drawn(20, 5.0), task="far"), *rows(*drawn(20, 5.0), task="time")])
+FOUND = outcomes([*rows(*drawn(20, 5.0), task="far"), *rows(*drawn(20, 5.0), task="time")])
 RESULT = explore(FOUND, (*scales(2.0, ("far",)), *scales(2.0, ("time",), better="lower")), Rule())
 
 
@@ -31,7 +31,7 @@ def test_every_format_is_drawn_the_same_twice(form, start):
 
 @pytest.mark.parametrize("apart", [0.5, 5.0, 40.0, -400.0])
 def test_every_estimate_is_within_the_axis_and_so_is_zero(apart):
-    found = explore(endpoints(rows(*drawn(8, apart))), scales(2.0), Rule())
+    found = explore(outcomes(rows(*drawn(8, apart))), scales(2.0), Rule())
     axes = external_figure(found).axes[0]
     (dot,) = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "o"]
     low, high = axes.get_xlim()

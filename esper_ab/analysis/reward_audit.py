@@ -1,0 +1,119 @@
+"""A reward audit in, what may be said of each reward out: what it costs to choose by it, and what it gets wrong.
+
+Two sets of behaviours, never mixed up: the random schedules are a sample of what might be tried, and best of n is of
+them alone; the pairs in the wrong order, regret and distance are of all behaviours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esper_ab.contracts.reward_audit import FoundBehaviour, Played, RewardAudit, Scored, Varied
+from esper_ab.stats.correlation import correlation
+from esper_ab.stats.selection import Misranked, best_of_n, linear_distance, regret, worst_pairs
+
+Floats = NDArray[np.float64]
+PAIRS = 3  # in the wrong order, of each reward
+LARGEST_N = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sensitivity:
+    """What one altered constant does: to the order of all behaviours, and to the favourite among random schedules."""
+
+    varied: Varied
+    order: float | None  # rank correlation of the returns with those before; None: refused, or all returns are equal
+    favourite_change: float | None  # points of outcome, of the favourite of all random schedules; None: refused
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewardFindings:
+    """One reward. Outcomes are held-out accuracy, percent; losses and distances are points."""
+
+    name: str
+    returns: Floats  # by behaviour, mean over hosts
+    curve: Floats  # expected outcome of its favourite of n random schedules, n = 1 …
+    regret: float  # to the best of all behaviours
+    favourite: int  # of all behaviours; the first of those with equal returns
+    rank_correlation: float | None  # of returns and outcomes, random schedules
+    pairs: tuple[Misranked, ...]
+    distance: float
+    spread: float  # SD of the returns of random schedules, in the reward's own unit
+    largest: float  # magnitude of the largest reward of a step, in the reward's own unit
+    half_paid: int | None  # the step by which half of all magnitude is paid; None: nothing is ever paid
+    on_last_step: float | None  # share of all magnitude
+    paid: Floats  # share of all magnitude paid up to each step; zeros when nothing is ever paid
+    sensitivity: tuple[Sensitivity, ...]  # what moves the favourite most comes first
+    found: FoundBehaviour | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewardAuditFindings:
+    """All rewards of a reward audit."""
+
+    reward_audit: RewardAudit
+    outcomes: Floats  # by behaviour, mean over hosts
+    own_curve: Floats  # expected outcome of the best of n random schedules
+    rewards: tuple[RewardFindings, ...]
+
+    @property
+    def behaviours(self) -> tuple[Played, ...]:
+        return self.reward_audit.answer.behaviours
+
+    @property
+    def shown_n(self) -> tuple[int, ...]:
+        """Sizes of n for a table."""
+        there = len(self.own_curve)
+        return (*(n for n in (1, 4, 16, LARGEST_N) if n < there), there)
+
+
+def findings_of(reward_audit: RewardAudit) -> RewardAuditFindings:
+    """Draw the conclusions of a reward audit; a function of it alone."""
+    played = reward_audit.answer.behaviours
+    outcomes = np.array([np.mean(one.held_out_accuracy) for one in played])
+    random = np.array([one.kind == "random" for one in played])
+    return RewardAuditFindings(
+        reward_audit=reward_audit, outcomes=outcomes, own_curve=_curve(outcomes[random], outcomes[random]),
+        rewards=tuple(_judge_reward(scored, outcomes, random) for scored in reward_audit.answer.scored),
+    )
+
+
+def _curve(returns: Floats, outcomes: Floats) -> Floats:
+    return best_of_n(returns, outcomes)[:LARGEST_N]
+
+
+def _judge_reward(scored: Scored, outcomes: Floats, random: NDArray[np.bool_]) -> RewardFindings:
+    returns = np.array([np.mean(hosts) for hosts in scored.returns])
+    by_step = np.array(scored.by_step)
+    total = by_step.sum()
+    paid = np.cumsum(by_step) / total if total else np.zeros_like(by_step)
+    return RewardFindings(
+        name=scored.reward.name, returns=returns, curve=_curve(returns[random], outcomes[random]),
+        regret=regret(returns, outcomes), favourite=int(returns.argmax()),
+        rank_correlation=correlation(returns[random], outcomes[random]).spearman,
+        pairs=worst_pairs(returns, outcomes, PAIRS), distance=linear_distance(returns, outcomes),
+        spread=float(np.std(returns[random], ddof=1)) if random.sum() > 1 else 0.0, largest=scored.largest,
+        half_paid=int(np.searchsorted(paid, 0.5 - 1e-12)) + 1 if total else None,
+        on_last_step=float(by_step[-1] / total) if total else None, paid=paid,
+        sensitivity=_sensitivity(scored, returns, outcomes, random), found=scored.found,
+    )  # fmt: skip
+
+
+def _sensitivity(
+    scored: Scored, returns: Floats, outcomes: Floats, random: NDArray[np.bool_]
+) -> tuple[Sensitivity, ...]:
+    best = outcomes[random].max()
+    before = best - regret(returns[random], outcomes[random])
+    found = []
+    for varied in scored.varied:
+        if not varied.returns:
+            found.append(Sensitivity(varied=varied, order=None, favourite_change=None))
+            continue
+        altered = np.array(varied.returns)
+        after = best - regret(altered[random], outcomes[random])
+        order = correlation(altered, returns).spearman
+        found.append(Sensitivity(varied=varied, order=order, favourite_change=float(after - before)))
+    return tuple(sorted(found, key=lambda one: (-abs(one.favourite_change or 0.0), one.order or 0.0)))

@@ -1,0 +1,59 @@
+"""`audit_rewards`: what `esper-ab rewards` shows, as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+from esper_ab.analysis.reward_audit import RewardAuditFindings, findings_of
+from esper_ab.api.arguments import arguments
+from esper_ab.execution import reward_audit as execution
+from esper_ab.settings.assignments import SHORT, Assignment
+from esper_ab.settings.reward_audit import make_question
+
+
+class RewardAuditOptions(TypedDict, total=False):
+    """What is played; as the flags of `esper-ab rewards`, of which --search is `searched` here."""
+
+    task: str
+    data_dir: str
+    slots: Sequence[str]
+    schedules: int
+    hosts: int
+    searched: int
+    steps: int
+    rng_seed: int
+    device: str
+    kernel: str  # "auto", "torch"
+
+
+def audit_rewards(
+    *rewards: str, settings: Mapping[str, object] | None = None, output_dir: str | Path | None = None,
+    **options: Unpack[RewardAuditOptions],
+) -> RewardAuditFindings:
+    """Show what rewards pay for known behaviours, and what it costs to choose by them; all of the catalogue by default.
+
+    `settings`: those of reward and growth for all, by dotted key. With `output_dir` data and page are written there.
+    Users' rewards run in a child process. UsageError for what cannot be done, in one line.
+    """
+    played = arguments("audit_rewards", options, RewardAuditOptions)
+    question = make_question(rewards=rewards, assignments=_assignments(settings or {}), **played)
+    folder = None if output_dir is None else Path(output_dir)
+    if folder is not None:
+        execution.check_folder(folder)
+    found = findings_of(execution.audit(question))
+    if folder is not None:
+        from esper_ab.report.audited_rewards import (
+            render_reward_audit_page,  # with matplotlib, which the numbers do without
+        )
+
+        execution.save(found.reward_audit, render_reward_audit_page(found), folder)
+    return found
+
+
+def _assignments(settings: Mapping[str, object]) -> list[Assignment]:
+    return [
+        Assignment(SHORT.get(key, key), value, f"settings[{key!r}]", Path.cwd(), is_text=False)
+        for key, value in settings.items()
+    ]

@@ -1,0 +1,143 @@
+"""The journal events and warnings that tell of workers and their runs; what follows from them is the machine's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from esper_ab.contracts.errors import Interrupted
+from esper_ab.contracts.messages import Hello, Ready, RunSpec, WorkerOrder
+from esper_ab.control.rules.confounders import confounders
+from esper_ab.control.rules.liveness import Laggard, Sign
+from esper_ab.control.rules.runs import NOWHERE, episode_at, event_of
+from esper_ab.control.rules.validation import Report
+from esper_ab.control.rules.worker_state import WorkerState
+from esper_ab.journal.events import AnyEvent, Incident, RunStarted, WorkerStarted
+from esper_ab.journal.fold import History, RunHistory
+
+LAST_WORDS_LINES = 100  # of a log: stacks of a few threads, innermost frame first
+_LINE_CHARS = 300  # of a line of a worker's log that the list of incidents keeps
+
+
+def worker_started(hello: Hello, order: WorkerOrder) -> WorkerStarted:
+    return WorkerStarted(
+        worker=hello.worker, incarnation=hello.incarnation, lane=order.lane.name, pid=hello.pid, uuids=hello.uuids,
+        torch_version=hello.torch_version, sources=hello.sources, host=hello.host, node=order.node,
+        titles=hello.titles, driver=hello.driver,
+    )
+
+
+def moved(hello: Hello, worker: WorkerState, history: History) -> Incident | None:
+    """A lane that stands for other devices than before, of the same kind, as after a requeue; None for any other."""
+    before = history.present.get(worker.lane)
+    now = _place(worker.order.node, hello.host, hello.uuids)
+    if before is None or not before.host or (was := _place(before.node, before.host, before.uuids)) == now:
+        return None
+    name = worker.run.ref.name if worker.run else ""
+    detail = f"{worker.lane} has moved from {was} to {now}, of the same kind"
+    return Incident(category="moved", run_name=name, episode=None, detail=detail)
+
+
+def _place(node: str, host: str, uuids: tuple[str, ...]) -> str:
+    return " ".join([node or host, *filter(None, uuids)])
+
+
+def other_code(hello: Hello, lane: str, history: History) -> str:
+    """Warn of a worker that imported another state of the code than the experiment began with; "" otherwise."""
+    here = (history.continued[-1] if history.continued else history.started).code.get("sources", "")
+    if not hello.sources or not here or hello.sources == here:
+        return ""
+    return (
+        f"worker {hello.worker}/{hello.incarnation} on {lane} imported another state of the code (sources "
+        f"{hello.sources}) than this began with ({here}): the verdict is BLOCKED unless all records are of one state"
+    )
+
+
+def run_started(worker: WorkerState, spec: RunSpec) -> RunStarted:
+    return RunStarted(run=spec.ref, worker=worker.order.worker, incarnation=worker.order.incarnation)
+
+
+def reported(report: Report, run: RunHistory) -> Iterator[AnyEvent]:
+    """Yield the event of a report, then entries for what in it could confound the comparison."""
+    yield event_of(report)
+    if isinstance(report, Ready):
+        for what in report.damaged:
+            yield Incident(category="damaged_checkpoint", run_name=report.run.name, episode=None, detail=what)
+    else:
+        yield from confounders(report.record, run.confounders)
+
+
+def inexact(run: RunHistory, milestone: int, how: str) -> Incident:
+    """What was recorded of a milestone stays; the entry says that it cannot be had again."""
+    episode, detail = episode_at(run.spec, milestone), f"milestone {milestone} was {how} another result"
+    return Incident(category="inexact_resume", run_name=run.ref.name, episode=episode, detail=detail)
+
+
+def bad_message(run: str, detail: str) -> Incident:
+    return Incident(category="bad_message", run_name=run, episode=None, detail=detail)
+
+
+def stop_begins(by: str) -> Incident:
+    detail = f"{by}: the barrier in progress is finished first; Ctrl-C now stops at once"
+    return Incident(category="interrupted", run_name="", episode=None, detail=detail)
+
+
+def stop_waits(worker: WorkerState, run: RunHistory, stands: int, silence: Laggard | None) -> str:
+    """Say which worker a stop waits for; a warning and no entry, as it explains no result."""
+    where = whereabouts(worker, run, stands, silence.last if silence else None)
+    until = f"silent for {silence.silent_s:.0f} s, ended after {silence.limit_s:.0f} s; " if silence else ""
+    return f"the stop waits for {worker.title}, {where}: {until}Ctrl-C ends it at once"
+
+
+def stopped(by: str) -> Interrupted:
+    return Interrupted(f"stopped by {by} after the barrier in progress; what was recorded is kept", in_order=True)
+
+
+def ended_together(by: str, worker: WorkerState, where: str) -> Interrupted:
+    return Interrupted(f"stopped by {by}, which ended {worker.title}, too, {where}; what was recorded is kept")
+
+
+def died(run: RunHistory, deaths: int) -> str:
+    """Say how often a run died, and since which milestone."""
+    times = "once" if deaths == 1 else f"{deaths} times"
+    where = f"after milestone {run.recorded}" if run.recorded > NOWHERE else "before milestone 0"
+    return f"{run.ref.name} died {times} {where}"
+
+
+def death(worker: WorkerState, run: RunHistory | None, line: str, log: str, *, hung: bool) -> Incident:
+    """`line`: which worker ended, how and where; `log`: the end of what it wrote."""
+    name, episode = (run.ref.name, episode_at(run.spec, run.recorded + 1)) if run else ("", None)
+    category: Literal["hung_worker", "worker_death"] = "hung_worker" if hung else "worker_death"
+    last_words = tuple(text[:_LINE_CHARS] for text in log.splitlines()[-LAST_WORDS_LINES:])
+    return Incident(category=category, run_name=name, episode=episode, detail=line, last_words=last_words)
+
+
+def restart(worker: WorkerState, run: RunHistory | None) -> Incident:
+    name, recorded = (run.ref.name, run.recorded) if run else ("", 0)
+    begins = f"take up {name} from milestone {recorded}" if recorded > 0 else f"begin {name} anew"
+    goes_on = f" to {begins}" if run else ""
+    return Incident(category="restart", run_name=name, episode=None, detail=f"{worker.title} was started{goes_on}")
+
+
+def start_delayed(worker: WorkerState, lack: str, limit_s: float) -> Incident:
+    run = worker.run.ref.name if worker.run else ""
+    detail = f"{worker.title} cannot be started: {lack}; it is tried again for up to {limit_s:.0f} s"
+    return Incident(category="start_delayed", run_name=run, episode=None, detail=detail)
+
+
+def run_given_up(spec: RunSpec, reason: str, *, failed: bool) -> Incident:
+    """The run gets no outcome. `failed`: it is this run of its replicate that could not be completed."""
+    category: Literal["dropped_pair", "cancelled"] = "dropped_pair" if failed else "cancelled"
+    return Incident(category=category, run_name=spec.ref.name, episode=None, detail=reason)
+
+
+def whereabouts(worker: WorkerState, run: RunHistory | None, stands: int, sign: Sign | None) -> str:
+    """Say where a worker was, whose last report was of milestone `stands` and last sign `sign`; None: it owed none."""
+    if run is None or not worker.greeted:
+        return "between runs" if worker.greeted else "before it was ready for a run"
+    if sign is None:
+        return f"while run {run.ref.name} waited at the barrier of milestone {stands}"
+    milestone = stands + 1
+    episode = episode_at(run.spec, milestone)
+    stage = f"episode {episode}" if episode is not None else "evaluation" if milestone else "warm-up"
+    return f"in {stage} of run {run.ref.name} (last sign: {sign.phase}, step {sign.step})"

@@ -1,0 +1,119 @@
+"""Figures of a reward audit: best of n, return against outcome, and when in the episode each reward pays."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, NullFormatter, ScalarFormatter
+from numpy.typing import NDArray
+
+from esper_ab.analysis.reward_audit import RewardAuditFindings, RewardFindings
+from esper_ab.report.content import Content
+from esper_ab.report.figures import style
+from esper_ab.report.figures.drawing import Drawing, grid, group_legend, shortened
+
+Bools = NDArray[np.bool_]
+_TICKS = (1, 2, 4, 8, 16, 32, 64)
+
+
+def best_of_n(content: Content) -> Drawing | None:
+    """Draw what the favourite of n is worth; None without a reward audit."""
+    return _best_of_n(content.analysis.reward_audit) if content.analysis.reward_audit else None
+
+
+def returns(content: Content) -> Drawing | None:
+    """Draw return against outcome; None without a reward audit."""
+    return _clouds(content.analysis.reward_audit) if content.analysis.reward_audit else None
+
+
+def when_paid(content: Content) -> Drawing | None:
+    """Draw when in the episode each reward pays; None without a reward audit."""
+    return _when(content.analysis.reward_audit) if content.analysis.reward_audit else None
+
+
+def drawings(found: RewardAuditFindings) -> list[Drawing]:
+    """Draw all figures of a reward audit by itself, in reading order."""
+    with style.look():
+        return [_best_of_n(found), _clouds(found), _when(found)]
+
+
+def _names(found: RewardAuditFindings) -> list[tuple[int, str]]:
+    return [(index, reward.name) for index, reward in enumerate(found.rewards)]
+
+
+def _best_of_n(found: RewardAuditFindings) -> Drawing:
+    figure, (axes,) = grid(1, single=(9.4, 3.6))
+    sizes = np.arange(1, len(found.own_curve) + 1)
+    axes.plot(sizes, found.own_curve, color=style.MUTED, linewidth=1.6, linestyle=":")
+    axes.annotate("the best there is", (float(sizes[-1]), float(found.own_curve[-1])), xytext=(0, 4),
+                  textcoords="offset points", ha="right", va="bottom", fontsize=8.5, color=style.MUTED)  # fmt: skip
+    for index, reward in enumerate(found.rewards):
+        axes.plot(sizes, reward.curve, color=style.colour(index), linestyle=style.line(index), linewidth=2.2)
+    if len(sizes) > 1:
+        axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_locator(FixedLocator([tick for tick in _TICKS if tick <= len(sizes)]))
+    axes.xaxis.set_major_formatter(ScalarFormatter())
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel("n random schedules to choose from")
+    axes.set_ylabel("held-out accuracy, %")
+    group_legend(figure, _names(found), markers=False)
+    ends = "; ".join(f"{reward.name} {reward.curve[0]:.1f} to {reward.curve[-1]:.1f}" for reward in found.rewards)
+    return Drawing(
+        name="best-of-n", title="Best of n: what the favourite of each reward is worth",
+        caption="Expected outcome of the schedule that the reward pays most among n. The gap to the dotted line is "
+        "what choosing by it costs; a line that falls is a reward that does the more harm the harder it is pursued.",
+        alt=f"Held-out accuracy of the favourite of 1 and of {len(sizes)}: {ends}; the best there is "
+        f"{found.own_curve[0]:.1f} to {found.own_curve[-1]:.1f}.",
+        figure=figure, wide=True,
+    )  # fmt: skip
+
+
+def _clouds(found: RewardAuditFindings) -> Drawing:
+    figure, panels = grid(len(found.rewards), columns=4 if len(found.rewards) > 6 else 3, sharey=True)
+    random = np.array([one.kind == "random" for one in found.behaviours])
+    for index, (axes, reward) in enumerate(zip(panels, found.rewards, strict=True)):
+        _cloud(axes, reward, found, random, style.colour(index))
+    figure.supxlabel("return", fontsize=9, color=style.MUTED)
+    figure.supylabel("held-out accuracy, %", x=0.004, fontsize=9, color=style.MUTED)
+    told = "; ".join(
+        f"{one.name}: pays most for {found.behaviours[one.favourite].name}, {found.outcomes[one.favourite]:.1f} %"
+        for one in found.rewards
+    )
+    return Drawing(
+        name="returns", title="Return against outcome",
+        caption="Each point is a behaviour: faint a random schedule, filled a reference behaviour, ringed the "
+        "reward's favourite. A good reward has its rightmost points at the top. Scales of returns are not comparable.",
+        alt=told + ".", figure=figure, wide=True,
+    )
+
+
+def _cloud(
+    axes: Axes, reward: RewardFindings, found: RewardAuditFindings, random: Bools, colour: str
+) -> None:
+    axes.set_title(shortened(reward.name))
+    axes.scatter(reward.returns[random], found.outcomes[random], s=16, color=colour, alpha=0.35, linewidths=0)
+    axes.scatter(reward.returns[~random], found.outcomes[~random], s=24, color=colour, linewidths=0)
+    axes.scatter(
+        reward.returns[reward.favourite], found.outcomes[reward.favourite], s=90, facecolors="none",
+        edgecolors=style.INK, linewidths=1.2,
+    )  # fmt: skip
+    axes.locator_params(axis="x", nbins=4)
+
+
+def _when(found: RewardAuditFindings) -> Drawing:
+    figure, (axes,) = grid(1, single=(9.4, 2.8))
+    for index, reward in enumerate(found.rewards):
+        steps = np.arange(1, len(reward.paid) + 1)
+        axes.step(steps, 100 * reward.paid, where="post", color=style.colour(index), linestyle=style.line(index))
+    axes.set_xlabel("step")
+    axes.set_ylabel("paid so far, %")
+    group_legend(figure, _names(found), markers=False)
+    told = "; ".join(
+        f"{one.name}: nothing is paid" if one.half_paid is None else f"{one.name}: half by step {one.half_paid}"
+        for one in found.rewards
+    )
+    return Drawing(
+        name="when-paid", title="When in the episode it pays",
+        caption="Share of the magnitude of all rewards that has been paid by each step, over all behaviours.",
+        alt=told + ".", figure=figure, wide=True,
+    )

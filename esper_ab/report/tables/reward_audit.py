@@ -1,0 +1,183 @@
+"""Tables of a reward audit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from esper_ab.analysis.reward_audit import RewardAuditFindings, RewardFindings, Sensitivity
+from esper_ab.contracts.reward_audit import FoundBehaviour, Played
+from esper_ab.report.tables.table import NONE, Table, number, signed
+from esper_ab.stats.selection import Misranked
+
+_CONSTANTS = 5  # rows of each reward
+_LEAST_POINTS, _SAME_ORDER = 0.05, 0.995  # what two decimals would not show
+
+
+def tables(found: RewardAuditFindings) -> tuple[Table, ...]:
+    """Return all tables in reading order."""
+    several = (
+        _choosing_table(found), _search_table(found), _pairs_table(found), _behaviours_table(found),
+        _scale_table(found), _constants_table(found),
+    )  # fmt: skip
+    return tuple(filter(None, several))
+
+
+def made_from(found: RewardAuditFindings) -> str:
+    """Say in one sentence what was played."""
+    asked, answer = found.reward_audit.question, found.reward_audit.answer
+    references = sum(one.kind == "reference" for one in answer.behaviours)
+    return (
+        f"{references} reference behaviours and {asked.schedules} random schedules of {asked.steps} steps, each on "
+        f"{asked.hosts} hosts of {asked.task}, rng seed {asked.rng_seed}, trained by {answer.arithmetic.kernel}; every "
+        "reward scores the same plays."
+    )
+
+
+def sentences(found: RewardAuditFindings) -> tuple[str, ...]:
+    """Say of each reward, in a sentence, what it costs to choose by it."""
+    return tuple(_sentence(reward, found) for reward in found.rewards)
+
+
+def _sentence(reward: RewardFindings, found: RewardAuditFindings) -> str:
+    n = len(found.own_curve)
+    own, best, any_one = reward.curve[-1], found.own_curve[-1], reward.curve[0]
+    lost = best - own
+    if lost < 0.05:
+        told = f"of {n} random schedules it prefers the best one, {own:.1f} %"
+    elif own < any_one:
+        told = (
+            f"its favourite of {n} random schedules ({own:.1f} %) is worse than one chosen blindly ({any_one:.1f} %); "
+            f"the best has {best:.1f} %"
+        )
+    else:
+        told = f"its favourite of {n} random schedules has {own:.1f} %, {lost:.1f} points less than the best"
+    return f"{reward.name}: {told}."
+
+
+def _choosing_table(found: RewardAuditFindings) -> Table:
+    sizes = found.shown_n
+    rows = [
+        (
+            reward.name, *(number(float(reward.curve[n - 1]), 1) for n in sizes), number(reward.regret, 1),
+            number(reward.pairs[0].loss if reward.pairs else 0.0, 1), number(reward.distance, 1),
+            number(reward.rank_correlation),
+        )
+        for reward in found.rewards
+    ]  # fmt: skip
+    best = (number(float(found.own_curve[n - 1]), 1) for n in sizes)
+    note = (
+        f"{made_from(found)} Held-out accuracy, %, of the reward's favourite of n random schedules, expected over "
+        "which n there are. Regret: of its favourite among all behaviours, points. Worst pair: the most it can cost in "
+        "any selection of them. Distance: the least error of a rising straight line from return to outcome, points; "
+        "no pair loses more than twice that. Rank correlation, over the random schedules, says little about the top, "
+        "where a learner goes."
+    )
+    return Table(
+        title="What it costs to choose by each reward", note=note, wide=True,
+        rows=(*rows, ("the outcome itself", *best, "0.0", "0.0", "0.0", "1.00")),
+        columns=("reward", *(f"best of {n}" for n in sizes), "regret", "worst pair", "distance", "rank corr."),
+    )  # fmt: skip
+
+
+def _search_table(found: RewardAuditFindings) -> Table:
+    by_accuracy = found.reward_audit.answer.found_by_accuracy
+    listed = [(reward.name, reward.found) for reward in found.rewards] + [("validation accuracy", by_accuracy)]
+    rows = tuple(_found_row(name, one) for name, one in listed if one is not None)
+    tried = by_accuracy.tried if by_accuracy else 0
+    note = (
+        f"The best of the random schedules and of {tried} neighbours of the best so far, by the return on the hosts of "
+        "this reward audit; then grown on other hosts, whose held-out accuracy, %, is shown. A search for validation "
+        "accuracy itself, which no reward can beat but by luck, is the last row."
+    )
+    return Table(
+        title="What a short search for the reward finds", columns=("searched for", "accuracy", "finds"), rows=rows,
+        note=note if rows else "", words=3, wide=True,
+    )  # fmt: skip
+
+
+def _found_row(name: str, found: FoundBehaviour) -> tuple[str, ...]:
+    return name, number(float(np.mean(found.behaviour.held_out_accuracy)), 1), found.behaviour.words
+
+
+def _pairs_table(found: RewardAuditFindings) -> Table:
+    rows = tuple(_pair_row(reward, pair, found) for reward in found.rewards for pair in reward.pairs)
+    note = "Points of held-out accuracy that each preference costs. No behaviour is in two pairs of a reward."
+    return Table(
+        title="The worst pairs that a reward puts in the wrong order", rows=rows, words=3, wide=True,
+        columns=("reward", "points", "what it pays more for, and what that is preferred to"), note=note if rows else "",
+    )  # fmt: skip
+
+
+def _pair_row(reward: RewardFindings, pair: Misranked, found: RewardAuditFindings) -> tuple[str, ...]:
+    def told(place: int) -> str:
+        return (
+            f"{described(found.behaviours[place])}: pays {reward.returns[place]:.4g}, {found.outcomes[place]:.1f} %"
+        )
+
+    return reward.name, number(pair.loss, 1), f"{told(pair.preferred)}; rather than {told(pair.better)}"
+
+
+def described(played: Played) -> str:
+    """Name a behaviour of the catalogue; describe a random one."""
+    return played.name if played.kind == "reference" else f"{played.name} ({played.words})"
+
+
+def _behaviours_table(found: RewardAuditFindings) -> Table:
+    rows = tuple(
+        (
+            played.name, played.words, number(float(outcome), 1), number(played.params_added, 0),
+            number(played.fossilized, 1), number(played.pruned, 1),
+            *(f"{reward.returns[place]:.4g}" for reward in found.rewards),
+        )
+        for place, (played, outcome) in enumerate(zip(found.behaviours, found.outcomes, strict=True))
+        if played.kind == "reference"
+    )  # fmt: skip
+    columns = ("behaviour", "what it does", "accuracy", "params", "fossils", "pruned")
+    note = "Held-out accuracy, %; the rest are means over hosts. Returns of different rewards have different units."
+    return Table(
+        title="Reference behaviours", columns=(*columns, *(reward.name for reward in found.rewards)), rows=rows,
+        note=note, words=2, wide=True,
+    )
+
+
+def _scale_table(found: RewardAuditFindings) -> Table:
+    rows = tuple(
+        (
+            reward.name, f"{reward.spread:.4g}", f"{reward.largest:.4g}",
+            NONE if reward.half_paid is None else str(reward.half_paid),
+            NONE if reward.on_last_step is None else f"{reward.on_last_step:.0%}",
+        )
+        for reward in found.rewards
+    )  # fmt: skip
+    steps = found.reward_audit.question.steps
+    note = f"Of the magnitudes of all rewards over {steps} steps; spread: SD of the returns of random schedules."
+    return Table(
+        title="Scale, and when in the episode it pays", rows=rows, note=note,
+        columns=("reward", "spread", "largest in a step", "half paid by step", "on the last step"),
+    )
+
+
+def _constants_table(found: RewardAuditFindings) -> Table:
+    shown = {reward.name: list(filter(_matters, reward.sensitivity))[:_CONSTANTS] for reward in found.rewards}
+    rows = tuple(_constant_row(name, one) for name, several in shown.items() for one in several)
+    left = {reward.name: len(reward.sensitivity) - len(shown[reward.name]) for reward in found.rewards}
+    more = ", ".join(f"{count} of {name}" for name, count in left.items() if count > 0)
+    note = (
+        "One constant halved, doubled or switched. Favourite: change of the outcome of the favourite of all random "
+        "schedules, points. Order: rank correlation of the returns of all behaviours with those before."
+        + (f" Not shown: {more} that matter less, or for the scale alone; reward_audit.json has them." if more else "")
+    )
+    return Table(
+        title="Sensitivity to the reward's constants", rows=rows, words=2, wide=True, note=note if rows else "",
+        columns=("reward", "constant", "from", "to", "favourite", "order"),
+    )  # fmt: skip
+
+
+def _matters(one: Sensitivity) -> bool:
+    """Return whether an alteration changes the favourite, or the order so that two decimals show it."""
+    return abs(one.favourite_change or 0.0) >= _LEAST_POINTS or (one.order is not None and one.order < _SAME_ORDER)
+
+
+def _constant_row(name: str, one: Sensitivity) -> tuple[str, ...]:
+    varied = one.varied
+    return name, varied.constant, varied.was, varied.now, signed(one.favourite_change), number(one.order)

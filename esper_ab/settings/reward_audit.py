@@ -1,0 +1,64 @@
+"""What is asked of a reward audit -> its question, every key and name checked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from esper_ab.contracts import catalog
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.reward_audit import AuditedReward, RewardAuditQuestion
+from esper_ab.contracts.settings import Arithmetic, GroupSettings
+from esper_ab.settings.assignments import GROUP_KEYS, Assignment, convert_value, did_you_mean, which_setting
+
+KERNELS = ("auto", "torch")  # auto: the native kernel where it can be had
+_SECTIONS = ("growth", "reward")
+msgspec.json.Decoder(RewardAuditQuestion)  # now, in one thread: tests/house/test_decoders.py
+
+
+def make_question(
+    *, rewards: Sequence[str], assignments: Sequence[Assignment], kernel: str = "auto", **options: Any
+) -> RewardAuditQuestion:
+    """Return the question; `options`: its other fields. UsageError for an unknown task or setting, a reward named
+    twice, or a value that a field cannot have.
+    """
+    twice = [name for name, count in Counter(rewards).items() if count > 1]
+    if twice:
+        raise UsageError(f"reward {twice[0]!r} is named twice; once is enough")
+    settings = _settings(assignments)
+    asked = tuple(
+        AuditedReward(name=mode, settings=msgspec.structs.replace(settings.reward, mode=mode))
+        for mode in rewards or catalog.names("workers.rewards")
+    )
+    if kernel not in KERNELS:
+        raise UsageError(f"no kernel {kernel!r}; {did_you_mean(kernel, KERNELS)}")
+    arithmetic = Arithmetic() if kernel == "torch" else None
+    question = RewardAuditQuestion(rewards=asked, growth=settings.growth, arithmetic=arithmetic, **options)
+    try:
+        question = msgspec.convert(msgspec.to_builtins(question), RewardAuditQuestion)  # checks types and ranges
+    except msgspec.ValidationError as error:
+        raise UsageError(f"reward audit: {error}") from None
+    if question.task not in (known := catalog.names("workers.tasks")):
+        raise UsageError(f"no task {question.task!r}; {did_you_mean(question.task, known)}")
+    return question
+
+
+def _settings(assignments: Sequence[Assignment]) -> GroupSettings:
+    """Return the settings that the assignments make of the defaults."""
+    found: dict[str, dict[str, object]] = {section: {} for section in _SECTIONS}
+    keys = {key: kind for key, kind in GROUP_KEYS.items() if key.partition(".")[0] in _SECTIONS}
+    for one in assignments:
+        if one.key == "reward.mode":
+            raise UsageError(f"{one.origin}: rewards are named as arguments, as in esper-ab rewards sparse")
+        if one.key not in keys:
+            raise UsageError(f"{one.origin}: no setting of reward or growth; {which_setting(one.key, keys)}")
+        section, _, name = one.key.partition(".")
+        found[section][name] = convert_value(one, keys)
+    default = GroupSettings()
+    return msgspec.structs.replace(
+        default, growth=msgspec.structs.replace(default.growth, **found["growth"]),
+        reward=msgspec.structs.replace(default.reward, **found["reward"]),
+    )

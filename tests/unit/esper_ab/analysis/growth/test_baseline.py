@@ -1,0 +1,98 @@
+"""Groups that do not stand clear of guessing, or of the bare host, support no EQUIVALENT."""
+
+from __future__ import annotations
+
+import pytest
+from support.audited import findings, planned, replace
+from support.journals import Shape, Synthetic
+
+from esper_ab.analysis.analyse import analyse
+from esper_ab.analysis.growth.baseline import distance
+from esper_ab.journal.fold import fold
+from esper_ab.report.content import content
+from esper_ab.report.text import render_text
+from esper_ab.verdict.requirement import Requirement, holds
+from esper_ab.verdict.word import Verdict
+
+NEAR = {"shaped": Shape(accuracy=60.0), "simplified": Shape(accuracy=60.0, mode="simplified")}
+
+
+def journal(groups=NEAR, chance=None, replicates=16, margin=4.0, **rule):
+    """An experiment in which nothing differs, with its margin wide enough to show that."""
+    made = Synthetic(groups=groups, replicates=replicates, episodes=1, n_envs=2).events()
+
+    def known(plan):
+        return replace(plan, chance=chance, design=replace(plan.design, margin=margin, **rule))
+
+    return planned(made, known)
+
+
+def baselines(events):
+    return [finding for finding in findings(events) if finding.kind == "baseline"]
+
+
+def verdicts(events):
+    return {(one.question.a, one.question.b): one.verdict for one in analyse(fold(events)).comparisons}
+
+
+def test_groups_that_guess_are_not_equivalent():
+    free, bound = journal(chance=10.0), journal(chance=58.0)
+    assert set(verdicts(free).values()) == {Verdict.EQUIVALENT}
+    assert baselines(free) == []
+    (finding,) = baselines(bound)
+    assert (finding.weight, finding.groups) == ("caps equivalence", ("shaped", "simplified"))
+    assert "shaped and simplified are not shown to be more than the margin of 4 points above guessing (58 %)" in (
+        finding.sentence
+    )
+    history = fold(bound)
+    (result,) = analyse(history).comparisons
+    assert (result.verdict, result.unaudited) == (Verdict.INCONCLUSIVE, Verdict.EQUIVALENT)
+    assert result.capped_by == (finding.sentence,)
+    assert "stand clear of what a group comes to that learns nothing" in result.headline
+    for relation in ("equivalent-to", "not-worse-than"):
+        assert not holds(Requirement(left="shaped", relation=relation, right="simplified"), result)
+    assert "allows no EQUIVALENT" in render_text(content(history))
+
+
+def test_one_group_at_its_baseline_is_enough():
+    """A wide margin makes two groups equivalent of which one guesses."""
+    groups = {"shaped": Shape(accuracy=60.0), "simplified": Shape(accuracy=64.0, mode="simplified")}
+    (finding,) = baselines(journal(groups, chance=55.0, margin=4.0))
+    assert finding.sentence.startswith("shaped is not shown")
+
+
+@pytest.mark.parametrize(("bare", "said"), [(60.0, True), (57.0, True), (63.0, True), (33.0, False), (90.0, False)])
+def test_groups_that_end_where_the_bare_host_does_are_not_equivalent(bare, said):
+    """From either side, and only by more than the margin; a comparison with the bare host asks about just this."""
+    events = journal(NEAR | {"wait": Shape(accuracy=bare, controller="wait")})
+    found = baselines(events)
+    assert [finding.groups for finding in found] == ([("shaped", "simplified")] if said else [])
+    assert all("from wait, which never grows" in finding.sentence for finding in found)
+    expected = Verdict.INCONCLUSIVE if said else Verdict.EQUIVALENT
+    assert verdicts(events)["shaped", "simplified"] is expected
+
+
+def test_nothing_is_said_before_an_equivalence_could_be():
+    assert baselines(journal(chance=58.0, replicates=14)) == []
+    assert len(baselines(journal(chance=58.0, replicates=15))) == 1
+
+
+def test_a_difference_that_was_found_stays_found():
+    groups = {"shaped": Shape(accuracy=70.0), "simplified": Shape(accuracy=60.0, mode="simplified")}
+    events = journal(groups, chance=60.0)
+    assert len(baselines(events)) == 1
+    assert set(verdicts(events).values()) == {Verdict.BETTER}
+    (result,) = analyse(fold(events)).comparisons
+    assert result.capped_by == ()
+    assert holds(Requirement(left="shaped", relation="better-than", right="simplified"), result)
+    for chance, verdict in ((60.0, Verdict.BETTER), (10.0, Verdict.BETTER_BELOW_MARGIN)):
+        wide = journal(groups, chance=chance, margin=20.0, early_stop=False)
+        assert set(verdicts(wide).values()) == {verdict}
+
+
+def test_distances():
+    far = distance([60.0, 62.0, 61.0], [50.0, 50.0, 50.0])
+    assert far.mean == pytest.approx(11.0)
+    assert far.low < far.mean < far.high
+    same = distance([25.39] * 6, [25.0] * 6)
+    assert (same.low, same.high) == (same.mean, same.mean) == (pytest.approx(0.39), pytest.approx(0.39))

@@ -1,0 +1,73 @@
+"""What is concluded from a reward audit: of random schedules alone where a sample is meant, of all behaviours else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.audited_rewards import make_reward_audit, make_scored
+
+from esper_ab.analysis.reward_audit import findings_of
+from esper_ab.contracts.reward_audit import Varied
+
+OUTCOMES = [90.0, 10.0, 20.0, 50.0, 40.0, 30.0]  # two reference behaviours first
+ACCURACIES = st.lists(st.integers(0, 800).map(lambda eighths: eighths / 8), min_size=4, max_size=12)
+
+
+@given(ACCURACIES, st.sampled_from([0.5, 1.0, 8.0]))
+def test_a_reward_that_is_the_outcome_costs_nothing(outcomes: list[float], factor: float) -> None:
+    found = findings_of(make_reward_audit(outcomes, {"honest": [factor * value for value in outcomes]}))
+    (honest,) = found.rewards
+    assert honest.regret == 0
+    assert np.array_equal(honest.curve, found.own_curve)
+    assert honest.pairs == ()
+    assert honest.distance == pytest.approx(0, abs=1e-6)
+
+
+def test_best_of_n_is_of_random_schedules_and_regret_of_all() -> None:
+    """The reference behaviours, chosen by us, are no sample of anything: the best of them is in no curve."""
+    found = findings_of(make_reward_audit(OUTCOMES, {"honest": OUTCOMES, "opposite": [-value for value in OUTCOMES]}))
+    honest, opposite = found.rewards
+    assert found.own_curve[-1] == 50
+    assert found.own_curve[0] == pytest.approx(35)
+    assert (honest.favourite, honest.regret) == (0, 0)
+    assert (opposite.favourite, opposite.regret) == (1, 80)
+    assert opposite.curve[-1] == 20
+    assert [honest.rank_correlation, opposite.rank_correlation] == [1, -1]
+    assert (opposite.pairs[0].preferred, opposite.pairs[0].better, opposite.pairs[0].loss) == (1, 0, 80)
+    assert found.shown_n == (1, 4)
+
+
+def test_when_it_pays_is_counted_in_magnitudes() -> None:
+    early, late, never = (
+        make_scored(name, OUTCOMES, by_step=by_step)
+        for name, by_step in (("early", (3, 1, 0, 0)), ("late", (0, 0, 0, 2)), ("never", (0, 0, 0, 0)))
+    )
+    rewards = findings_of(make_reward_audit(OUTCOMES, [early, late, never])).rewards
+    assert [reward.half_paid for reward in rewards] == [1, 4, None]
+    assert [reward.on_last_step for reward in rewards] == [0, 1, None]
+    assert rewards[0].paid.tolist() == [0.75, 1, 1, 1]
+
+
+def test_constants_that_move_the_favourite_come_first() -> None:
+    def altered(constant: str, returns: list[float]) -> Varied:
+        return Varied(constant=constant, was="1", now="2", returns=tuple(returns))
+
+    scored = make_scored("honest", OUTCOMES, varied=(
+        altered("scale", [2 * value for value in OUTCOMES]), altered("sign", [-value for value in OUTCOMES]),
+        altered("refused", []),
+    ))  # fmt: skip
+    sensitivity = findings_of(make_reward_audit(OUTCOMES, [scored])).rewards[0].sensitivity
+    assert [one.varied.constant for one in sensitivity] == ["sign", "refused", "scale"]
+    sign, refused, scale = sensitivity
+    assert (sign.favourite_change, sign.order) == (-30, pytest.approx(-1))
+    assert (refused.favourite_change, refused.order) == (None, None)
+    assert (scale.favourite_change, scale.order) == (0, pytest.approx(1))
+
+
+def test_one_random_schedule_is_enough() -> None:
+    found = findings_of(make_reward_audit([1.0, 2.0, 3.0], {"any": [1.0, 1.0, 1.0]}))
+    assert found.own_curve.tolist() == [3]
+    assert found.rewards[0].spread == 0
+    assert found.rewards[0].rank_correlation is None

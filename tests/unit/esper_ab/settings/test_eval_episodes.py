@@ -1,0 +1,147 @@
+"""`--eval-episodes`: what a number and what auto come to, and what the choice depends on."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.asking import asked, experiment, machine, planned
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.plan.blocks import extend
+from esper_ab.settings.eval_episodes import DEFAULT_EVAL_EPISODES, EvaluationNoise, choose_eval_episodes, shipped
+from esper_ab.settings.flags import parse_flags
+from esper_ab.settings.resolve import resolve
+from esper_ab.stats.evaluation_noise import Components
+
+DIGITS = next(one for one in shipped() if one.task == "digits")
+
+
+def noise(policy: float, episode: float, ratio_high: float, evaluation_episode_s: float = 0.1) -> EvaluationNoise:
+    found = Components(
+        runs=12,
+        eval_episodes=16,
+        policy=policy,
+        episode=episode,
+        share=0.5,
+        share_low=0.4,
+        share_high=0.6,
+        ratio_high=ratio_high,
+    )
+    return EvaluationNoise(
+        components=found, episodes=3, n_envs=4, training_episode_s=0.1, evaluation_episode_s=evaluation_episode_s
+    )
+
+
+def test_a_number_is_a_number() -> None:
+    assert choose_eval_episodes(experiment(eval_episodes=7)) == choose_eval_episodes(
+        experiment(eval_episodes=7, n_envs=5), noise(1, 1, 1)
+    )
+    assert choose_eval_episodes(experiment(eval_episodes=7)).eval_episodes == 7
+    assert choose_eval_episodes(experiment(eval_episodes=7)).why == ""
+
+
+def test_auto_is_the_default_and_the_plan_has_its_number_and_its_reason() -> None:
+    assert experiment().eval_episodes == "auto"
+    found = choose_eval_episodes(experiment())
+    plan = planned(experiment(), machine())
+    assert plan.experiment.eval_episodes == found.eval_episodes == DIGITS.noise.best(3, 4)
+    pairs = DIGITS.noise.components.runs
+    assert f"from {pairs} earlier pairs shaped - simplified on digits with 3 x 4 training episodes" in found.why
+
+
+def test_the_number_is_part_of_the_digest_and_the_same_for_every_run() -> None:
+    plans = [planned(experiment(eval_episodes=eval_episodes), machine()) for eval_episodes in (8, 9)]
+    assert plans[0].digest != plans[1].digest
+    for plan in plans:
+        assert {spec.eval_episodes for block in plan.blocks for spec in block.runs} == {plan.experiment.eval_episodes}
+    same = planned(experiment(eval_episodes=choose_eval_episodes(experiment()).eval_episodes), machine())
+    assert same.digest == planned(experiment(), machine()).digest
+
+
+def test_replicates_that_are_added_have_the_hosts_of_the_plan() -> None:
+    plan = planned(experiment(), machine())
+    added = extend(plan, plan.design, len(plan.blocks), 4)
+    assert {spec.eval_episodes for block in added.blocks for spec in block.runs} == {plan.experiment.eval_episodes}
+
+
+@given(st.integers(0, 2**31), st.integers(6, 40), st.sampled_from(["a", "b"]), st.floats(0.1, 9.0))
+def test_it_depends_on_nothing_that_an_experiment_finds_or_is_called(rng_seed, replicates, name, margin) -> None:
+    """Not on its randomness, name, groups or margin: only on task, budget and calibration."""
+    other = experiment(("x", "y", "z"), rng_seed=rng_seed, seeds=replicates, name=name, margin=margin)
+    assert choose_eval_episodes(other) == choose_eval_episodes(experiment())
+
+
+def test_without_a_calibration_it_is_the_documented_number_in_whole_episodes() -> None:
+    for changes in ({"task": "mine"}, {"steps": 7}, {"slots": ("early",)}, {"episodes": 5000}):
+        found = choose_eval_episodes(experiment(**changes))
+        assert found.eval_episodes == DEFAULT_EVAL_EPISODES
+        assert "the default of 16" in found.why
+    assert choose_eval_episodes(experiment(task="mine", n_envs=6)).eval_episodes == 18
+
+
+def test_the_nearest_budget_counts() -> None:
+    twelve = next(one for one in shipped() if one.task == "digits" and one.noise.episodes == 12)
+    assert choose_eval_episodes(experiment(episodes=20, n_envs=8)).eval_episodes == twelve.noise.best(20, 8)
+    assert choose_eval_episodes(experiment(episodes=2, n_envs=4)).eval_episodes == DIGITS.noise.best(2, 4)
+
+
+def test_an_outcome_of_training_needs_one_episode() -> None:
+    found = choose_eval_episodes(experiment(outcome_over="last-tenth", n_envs=6))
+    assert found.eval_episodes == 6
+    assert "training episodes" in found.why
+
+
+def test_a_calibration_of_ones_own_takes_precedence() -> None:
+    own = noise(100.0, 1.0, 200.0)
+    assert choose_eval_episodes(experiment(), own).eval_episodes == 4
+    assert "by --calibration" in choose_eval_episodes(experiment(), own).why
+    assert resolve(experiment(), machine(), "x", own).eval_episodes == 4
+
+
+def test_no_policy_variance_is_bounded_and_dear_hosts_are_fewer() -> None:
+    none = noise(-3.0, 60.0, -0.01)
+    assert none.next_eval_episodes == 4 * (12 + 4)
+    assert (
+        noise(1.0, 60.0, 0.02, evaluation_episode_s=1.0).next_eval_episodes < noise(1.0, 60.0, 0.02).next_eval_episodes
+    )
+    assert none.variance_times(32) == pytest.approx(0.8)  # a share of 0.4 is sure, and half of it is left
+    assert noise(1.0, 16.0, 1.0).variance_times(4) == pytest.approx(5 / 2)
+    assert none.cost_times(32) == pytest.approx((16 + 32) / (16 + 16))
+    assert none.cost_share == pytest.approx(0.5)
+
+
+def test_what_ships_says_how_it_was_made() -> None:
+    assert len({one.rng_seed for one in shipped()}) == len(shipped())
+    for one in shipped():
+        assert one.noise.components.episode > 0.0
+        assert one.noise.components.eval_episodes >= 32
+        assert all((one.machine, one.date, one.version, one.kernel, one.slots))
+
+
+@pytest.mark.parametrize("typed", ["auto", "12"])
+def test_flag_setting_and_file_mean_the_same(typed: str, tmp_path) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text(f"eval_episodes = {typed if typed.isdigit() else repr(typed)}\n")
+    none = {"config": None}
+    by_flag, by_set = (
+        parse_flags({**none, "eval_episodes": typed}),
+        parse_flags({**none, "set": [f"eval_episodes={typed}"]}),
+    )
+    assert by_flag == by_set == parse_flags({"config": file})
+    assert by_flag.eval_episodes == (int(typed) if typed.isdigit() else "auto")
+
+
+@pytest.mark.parametrize("typed", ["0", "many", "1.5", "-1"])
+def test_anything_else_is_refused_in_words(typed: str) -> None:
+    with pytest.raises(UsageError, match="a whole number"):
+        parse_flags({"config": None, "eval_episodes": typed})
+    with pytest.raises(UsageError, match="expected a whole number from 1 up, or auto, not"):
+        asked(sets=(f"eval_episodes={typed}",))
+
+
+def test_an_asked_number_survives_a_resolved_experiment_and_its_file() -> None:
+    """`experiment.toml` names the number, so that a repetition does not depend on what ships then."""
+    found = planned(experiment(), machine()).experiment
+    assert isinstance(msgspec.to_builtins(found)["eval_episodes"], int)

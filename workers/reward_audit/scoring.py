@@ -1,0 +1,190 @@
+"""A question about rewards -> an answer: plays the behaviours once, scores them under every reward, searches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+
+from esper_ab.contracts import catalog
+from esper_ab.contracts.records import EnvEpisode
+from esper_ab.contracts.reward_audit import (
+    AuditedReward,
+    FoundBehaviour,
+    Played,
+    RewardAuditAnswer,
+    RewardAuditQuestion,
+    Scored,
+)
+from esper_ab.contracts.rng import run_path
+from esper_ab.contracts.settings import Arithmetic, GrowthSettings, RewardSettings
+from workers.datasets.behaviour import Behaviour, Behaviours
+from workers.datasets.task import Task
+from workers.facts import Floats, StepFacts
+from workers.growth.environment import DeviceData, EnvSpec
+from workers.native import library
+from workers.native.chain import trains
+from workers.reward_audit.constants import varied
+from workers.reward_audit.playing import Play, player
+from workers.reward_audit.recorded import PLAYED_WITH, Recorded, score
+from workers.reward_audit.search import search
+from workers.user_rewards.lookup import RewardFunction, find_reward, user_function
+from workers.user_rewards.rehearsal import rehearse
+
+_ACCURACY = RewardSettings(mode="accuracy")  # what the search for the outcome itself maximises, named in messages only
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Loaded:
+    asked: AuditedReward
+    function: RewardFunction
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class _World:
+    """What is the same for all rewards."""
+
+    question: RewardAuditQuestion
+    offered: Behaviours
+    behaviours: tuple[Behaviour, ...]  # reference behaviours, then random schedules
+    play: Play
+    recorded: Recorded
+
+    def means(self, earned: Floats) -> Floats:
+        """Return returns by behaviour, the mean over its hosts, of rewards [steps, E]."""
+        means: Floats = earned.sum(axis=0).reshape(-1, self.question.hosts).mean(axis=1)
+        return means
+
+
+def audit(question: RewardAuditQuestion, arithmetic: Arithmetic, data: DeviceData, task: Task) -> RewardAuditAnswer:
+    """Answer a question; ValueError, in one line, names what cannot be done."""
+    slots = _slots(question, task)
+    rewards = [_load(reward, len(slots)) for reward in question.rewards]
+    world = _world(question, arithmetic, data, task, slots)
+    by_accuracy = _found(world, _last_accuracy, _ACCURACY) if question.searched else None
+    size, references = question.hosts, len(world.offered.reference)
+    return RewardAuditAnswer(
+        arithmetic=arithmetic, torch_version=str(torch.__version__), slots=slots,
+        behaviours=tuple(
+            _played(behaviour, "reference" if place < references else "random", world.recorded.of(place, size))
+            for place, behaviour in enumerate(world.behaviours)
+        ),
+        scored=tuple(_scored(world, reward) for reward in rewards), found_by_accuracy=by_accuracy,
+    )  # fmt: skip
+
+
+def choose_arithmetic(growth: GrowthSettings, device: str) -> Arithmetic:
+    """Return that of `--kernel auto`: the widest kernel if it can train such hosts there, else torch."""
+    chains = all(trains(catalog.entry("workers.blueprints", name, "BLUEPRINT")) for name in growth.blueprints)
+    if device == "cpu" and growth.amp == "off" and chains:
+        for kernel in library.kernels():
+            if not kernel.problem:
+                return Arithmetic(kernel=kernel.name, kernel_build=kernel.build)
+    return Arithmetic()
+
+
+def _load(asked: AuditedReward, n_slots: int) -> _Loaded:
+    """Find a reward's function, and call a user's once with made-up facts."""
+    mode = asked.settings.mode
+    if ":" not in mode:
+        return _Loaded(asked=asked, function=find_reward(mode), sha256="")
+    function, code = user_function(mode)
+    rehearse(function, mode, n_slots)
+    return _Loaded(asked=asked, function=function, sha256=code.sha256)
+
+
+def _slots(question: RewardAuditQuestion, task: Task) -> tuple[str, ...]:
+    """Return the slots asked for, all of the task by default; ValueError when they are not its slots in its order."""
+    asked = question.slots or task.slots
+    right = tuple(slot for slot in task.slots if slot in asked)
+    if asked != right:
+        there = ",".join(task.slots)
+        raise ValueError(f"slots {','.join(asked)}: task {task.name} has {there}; each once, in this order")
+    return asked
+
+
+def _world(
+    question: RewardAuditQuestion, arithmetic: Arithmetic, data: DeviceData, task: Task, slots: tuple[str, ...]
+) -> _World:
+    if task.behaviours is None:
+        raise ValueError(f"task {task.name} names no reference behaviours, by which rewards are audited")
+    offered = task.behaviours(slots)
+    spec = EnvSpec(
+        task=task, slots=slots, steps=question.steps, env_devices=(question.device,), growth=question.growth,
+        reward=PLAYED_WITH, kernel=arithmetic.kernel,
+    )  # fmt: skip
+    path = run_path(question.rng_seed, 0) / "reward_audit"
+    drawn = [
+        offered.draw(f"random {number + 1}", (path / "schedule" / number).generator())
+        for number in range(question.schedules)
+    ]
+    behaviours = (*offered.reference, *drawn)
+    play = player(spec, data)
+    return _World(
+        question=question, offered=offered, behaviours=behaviours, play=play,
+        recorded=play(behaviours, question.hosts, path / "host"),
+    )
+
+
+def _scored(world: _World, reward: _Loaded) -> Scored:
+    settings = reward.asked.settings
+    earned = score(world.recorded, reward.function, settings)  # [steps, E]
+    returns = earned.sum(axis=0).reshape(-1, world.question.hosts)
+    magnitude = np.abs(earned)
+
+    def returns_of(changed: RewardSettings) -> Floats:
+        return world.means(score(world.recorded, reward.function, changed))
+
+    return Scored(
+        reward=reward.asked, sha256=reward.sha256, returns=tuple(map(tuple, returns.tolist())),
+        by_step=tuple(magnitude.mean(axis=1).tolist()), largest=float(magnitude.max()),
+        varied=varied(settings, returns_of),
+        found=_found(world, reward.function, settings) if world.question.searched else None,
+    )  # fmt: skip
+
+
+def _found(world: _World, function: RewardFunction, settings: RewardSettings) -> FoundBehaviour:
+    """Search on the hosts of the behaviours, from the random schedules on; grow what it finds on other hosts."""
+    question, path = world.question, run_path(world.question.rng_seed, 0) / "reward_audit"
+
+    def grade(behaviours: Sequence[Behaviour]) -> Floats:
+        return world.means(score(world.play(behaviours, question.hosts, path / "host"), function, settings))
+
+    own = world.means(score(world.recorded, function, settings)).tolist()
+    first = len(world.offered.reference)
+    start = list(zip(world.behaviours[first:], own[first:], strict=True))
+    best, searched = search(world.offered, start, question.searched, path / "search", grade)
+    again = world.play([best], question.hosts, path / "fresh host")
+    returned = score(again, function, settings).sum(axis=0).mean()
+    return FoundBehaviour(
+        behaviour=_played(best, "random", again.hosts), returned=float(returned), searched_return=searched,
+        tried=question.searched,
+    )
+
+
+def _last_accuracy(facts: StepFacts, settings: RewardSettings) -> Floats:
+    """Pay validation accuracy at the last step: the outcome, as far as a policy may know it."""
+    return facts.val_acc if facts.step == facts.steps else np.zeros(len(facts.op))
+
+
+def _played(behaviour: Behaviour, kind: Literal["reference", "random"], hosts: Sequence[EnvEpisode]) -> Played:
+    settings = behaviour.settings
+    means = ("val_accuracy", "best_val_accuracy", "params_added", "fossilized", "contributing", "pruned")
+    return Played(
+        name=behaviour.name, words=behaviour.description, kind=kind, schedule=settings.schedule,
+        controller=settings.name, held_out_accuracy=tuple(map(_accuracy, hosts)),
+        diverged=sum(host.failed for host in hosts), **{name: _mean(hosts, name) for name in means},
+    )
+
+
+def _accuracy(host: EnvEpisode) -> float:
+    assert host.outcome is not None, "every host has one"
+    return host.outcome
+
+
+def _mean(hosts: Sequence[EnvEpisode], name: str) -> float:
+    return float(np.mean([host.measures[name] or 0.0 for host in hosts]))
