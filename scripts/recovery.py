@@ -77,9 +77,9 @@ def _kill(found: list[Line], before: int) -> list[Line]:
     length = statistics.median(line["record"]["timing"]["total_s"] for line in found if line["kind"] == "episode")
     time.sleep(length * _INTO_THE_EPISODE)
     lane = next(
-        line["run"]["lane"] for line in found if line["kind"] == "run_started" and line["run"]["group_id"] == group
+        line["run"]["device"] for line in found if line["kind"] == "run_started" and line["run"]["group_id"] == group
     )
-    pid = [line["pid"] for line in found if line["kind"] == "worker_started" and line["lane"] == lane][-1]
+    pid = [line["pid"] for line in found if line["kind"] == "worker_started" and line["device"] == lane][-1]
     os.kill(pid, signal.SIGKILL)
     return [{"t": time.time(), "run": f"{group}/0", "lane": lane, "milestone": milestone}]
 
@@ -97,7 +97,7 @@ def stages(found: list[Line], kill: Line) -> dict[str, float]:
 
     return {
         "death noticed": first(lambda line: line["kind"] == "incident" and line["category"] == "worker_death"),
-        "new worker greets": first(lambda line: line["kind"] == "worker_started" and line["lane"] == kill["lane"]),
+        "new worker greets": first(lambda line: line["kind"] == "worker_started" and line["device"] == kill["lane"]),
         "back at the barrier": first(lambda line: line["kind"] == "run_ready" and line["run"]["name"] == kill["run"]),
         "interrupted episode recorded": first(is_record),
     }

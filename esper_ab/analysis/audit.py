@@ -84,7 +84,7 @@ def _places(blocks: Sequence[Block], contrast: Contrast, replicates: set[int]) -
     """Return the places of both runs of every pair of `replicates`."""
     signs = {contrast.a: 1, contrast.b: -1}
     return [
-        Place(replicate=block.replicate, lane=spec.ref.lane, order=order, sign=signs[spec.ref.group_id])
+        Place(replicate=block.replicate, lane=spec.ref.device, order=order, sign=signs[spec.ref.group_id])
         for block in blocks
         if block.replicate in replicates
         for order, spec in enumerate(block.runs)

@@ -113,7 +113,7 @@ def _torch(history: History) -> Iterator[Finding]:
     lanes: dict[str, set[str]] = {}
     for worker in (taken.worker for run in history.runs.values() for taken in recorded_by(run)):
         if worker is not None:
-            lanes.setdefault(worker.torch_version, set()).add(worker.lane)
+            lanes.setdefault(worker.torch_version, set()).add(worker.device)
     if len(lanes) > 1:
         each = [f"{version or 'none'} on {', '.join(sorted(names))}" for version, names in sorted(lanes.items())]
         yield _whole("torch", "blocks", f"Workers had different versions of torch: {'; '.join(each)}.")

@@ -83,6 +83,6 @@ def _factors(history: History, runs: list[RunHistory]) -> dict[str, list[str]]:
         spec.ref.name: str(place + 1) for block in history.blocks for place, spec in enumerate(block.runs)
     }
     return {
-        "device": [devices[run.ref.lane] for run in runs],
+        "device": [devices[run.ref.device] for run in runs],
         "start order": [places[run.ref.name] for run in runs],
     }

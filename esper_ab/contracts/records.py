@@ -40,7 +40,7 @@ class RunRef(Record, frozen=True, kw_only=True):
     replicate: int
     reward_mode: str
     controller: str
-    lane: str  # name of the lane: "cpu:0", "cuda:1", "cuda:0+cuda:1"
+    device: str  # or devices: "cpu:0", "cuda:1", "cuda:0+cuda:1"
 
 
 class EnvEpisode(Record, frozen=True, kw_only=True):

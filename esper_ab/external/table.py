@@ -67,7 +67,7 @@ def _columns(source: str, columns: Mapping[str, Sequence[object]], names: Mappin
     pairs = [column for column in PAIR_COLUMNS if column in used]
     if not pairs and "run" not in used:
         raise UsageError(
-            f"{source} has no column that says which runs belong together (seed, pair or seed) and no column run, "
+            f"{source} has no column that says which runs belong together (seed, pair or replicate) and no column run, "
             f"which names runs that do not; {has}; --columns seed=NAME says which it is"
         )
     if len(pairs) > 1:

@@ -36,7 +36,7 @@ class ExperimentContinued(Event, frozen=True, kw_only=True, tag="experiment_cont
 class WorkerStarted(Event, frozen=True, kw_only=True, tag="worker_started"):
     worker: str
     incarnation: int
-    lane: str
+    device: str  # or devices, as in `RunRef`
     pid: int
     uuids: tuple[str, ...]
     torch_version: str

@@ -167,7 +167,7 @@ class History:
         match event:
             case events.WorkerStarted():
                 self.workers.append(event)
-                self.present[event.lane] = event
+                self.present[event.device] = event
             case events.ExperimentContinued():
                 self.continued.append(event)
             case events.LookTaken():
@@ -192,7 +192,7 @@ class History:
                 run = self._run(event.run.name)
                 if run.warm_up_s is None:  # keep that of the first start
                     run.warm_up_s = event.warm_up_s
-                worker = self.present.get(run.ref.lane)
+                worker = self.present.get(run.ref.device)
                 run.taken.append(Taken(milestone=event.milestone, sitting=len(self.continued), worker=worker))
             case events.EpisodeRecorded():
                 run = self._run(event.record.run.name)

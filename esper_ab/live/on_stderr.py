@@ -45,9 +45,9 @@ def told(event: events.AnyEvent) -> str | None:
     """Describe one journalled event in a line; None for one without interest to a reader."""
     match event:
         case events.WorkerStarted():
-            return f"worker {event.worker}/{event.incarnation} on {event.lane}: process {event.pid}"
+            return f"worker {event.worker}/{event.incarnation} on {event.device}: process {event.pid}"
         case events.RunStarted():
-            return f"{event.run.name} started on {event.run.lane}"
+            return f"{event.run.name} started on {event.run.device}"
         case events.RunReady():
             return f"{event.run.name} ready at milestone {event.milestone} after {event.warm_up_s:.1f} s"
         case events.EpisodeRecorded(record=record):

@@ -77,5 +77,5 @@ def worked_s(history: History) -> float:
     lanes: defaultdict[str, float] = defaultdict(float)
     for run in history.runs.values():
         evaluated = run.evaluation.timing.total_s if run.evaluation else 0.0
-        lanes[run.ref.lane] += (run.warm_up_s or 0.0) + sum(run.columns.of("total_s")) + evaluated
+        lanes[run.ref.device] += (run.warm_up_s or 0.0) + sum(run.columns.of("total_s")) + evaluated
     return max(lanes.values(), default=0.0)

@@ -28,7 +28,7 @@ class RunStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     state: RunState | Literal["stopped"]  # stopped: begun and unfinished, without a process working on it
-    lane: str
+    device: str
     episodes: int  # recorded
     of_episodes: int
 
@@ -79,7 +79,7 @@ def status_of(experiment_dir: Path, loaded: Loaded, *, held: bool) -> Status:
         runs=tuple(
             RunStatus(
                 name=name, state="stopped" if state != "running" and run.state in _AT_WORK else run.state,
-                lane=run.ref.lane, episodes=len(run.columns), of_episodes=run.spec.episodes,
+                device=run.ref.device, episodes=len(run.columns), of_episodes=run.spec.episodes,
             )
             for name, run in history.runs.items()
         ),
@@ -114,7 +114,7 @@ def status_text(experiment_dir: Path) -> str:
     width = max(len(run.name) for run in found.runs)
     for run in found.runs:
         done = f"episode {run.episodes} of {run.of_episodes}"
-        lines.append(f"  {run.name:<{width}}  {run.state:<10}  {done}  on {run.lane}")
+        lines.append(f"  {run.name:<{width}}  {run.state:<10}  {done}  on {run.device}")
     outcome, digits = found.measured, digits_for(found.margin)
     of_mean = digits - (found.margin >= 1.0)
     for group in () if found.state == "finished" else found.groups:

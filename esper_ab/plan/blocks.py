@@ -44,7 +44,7 @@ class Block(Settings, frozen=True, kw_only=True):
     """The runs of one replicate: they train at the same time behind one barrier. The unit of inference."""
 
     replicate: int
-    runs: tuple[RunSpec, ...]  # in start order; ref.lane names the lane
+    runs: tuple[RunSpec, ...]  # in start order; ref.device names the lane
 
 
 class Plan(Settings, frozen=True, kw_only=True):
@@ -138,7 +138,7 @@ def extend(plan: Plan, design: Design, planned: int, more: int) -> Extension:
 def _again(template: RunSpec, replicate: int, lane: Lane) -> RunSpec:
     """The orders of the same group for another replicate on another lane."""
     ref = template.ref
-    again = msgspec.structs.replace(ref, name=f"{ref.group_id}/{replicate}", replicate=replicate, lane=lane.name)
+    again = msgspec.structs.replace(ref, name=f"{ref.group_id}/{replicate}", replicate=replicate, device=lane.name)
     trainer = template.trainer and msgspec.structs.replace(template.trainer, out=out_of(again))
     return msgspec.structs.replace(template, ref=again, trainer=trainer, **_places(again, lane, template.n_envs))
 
@@ -305,7 +305,7 @@ def _run_spec(
         replicate=replicate,
         reward_mode=mode,
         controller=group.settings.controller.name,
-        lane=lane.name,
+        device=lane.name,
     )
     return RunSpec(
         ref=ref,

@@ -92,7 +92,7 @@ def run_toml(plan: Plan, spec: RunSpec) -> str:
     tree = _settings(experiment)
     tree["record"] = {
         "settings": _sha256(tree),
-        "run": ref.name, "replicate": ref.replicate, "lane": ref.lane, "env_devices": list(spec.env_devices),
+        "run": ref.name, "replicate": ref.replicate, "device": ref.device, "env_devices": list(spec.env_devices),
         "experiment_digest": plan.digest, "policy_file": spec.policy_file, "log_file": spec.log_file,
     }  # fmt: skip
     command = shell_command("launch", "--config", config_of(ref), *_beside(spec), "--name", "again")

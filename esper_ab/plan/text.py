@@ -107,7 +107,7 @@ def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def _block(block: Block) -> str:
-    return f"  {block.replicate}: " + ", ".join(f"{run.ref.group_id} on {run.ref.lane}" for run in block.runs)
+    return f"  {block.replicate}: " + ", ".join(f"{run.ref.group_id} on {run.ref.device}" for run in block.runs)
 
 
 def _environments(plan: Plan) -> Iterator[str]:
@@ -115,7 +115,7 @@ def _environments(plan: Plan) -> Iterator[str]:
     if plan.experiment.trainer:
         return
     yield "environments per device"
-    specs = {run.ref.lane: run for block in reversed(plan.blocks) for run in block.runs}
+    specs = {run.ref.device: run for block in reversed(plan.blocks) for run in block.runs}
     for lane in plan.lanes:
         if lane.name in specs:
             counts = Counter(specs[lane.name].env_devices)

@@ -11,7 +11,7 @@ CREATE VIEW plan_runs AS -- of the plan and of every extension of it
 SELECT unnest(from_json(CASE kind WHEN 'experiment_started' THEN event -> '$.plan.blocks[*].runs[*]'
                                   ELSE event -> '$.extension.blocks[*].runs[*]' END, '[{
          "ref": {"name": "VARCHAR", "group_id": "VARCHAR", "replicate": "INTEGER", "reward_mode": "VARCHAR",
-                 "controller": "VARCHAR", "lane": "VARCHAR"},
+                 "controller": "VARCHAR", "device": "VARCHAR"},
          "task": "VARCHAR", "n_envs": "INTEGER", "episodes": "INTEGER", "steps": "INTEGER",
          "rng_seed": "BIGINT", "policy_file": "VARCHAR"}]')) AS spec
 FROM other_lines
@@ -20,7 +20,7 @@ WHERE kind IN ('experiment_started', 'plan_extended');
 CREATE VIEW episodes AS
 SELECT
     r.run.name AS run, r.run.group_id AS group_id, r.run.replicate AS replicate, r.run.reward_mode AS reward_mode,
-    r.run.controller AS controller, r.run.lane AS lane, r.episode AS episode, t AS recorded_at,
+    r.run.controller AS controller, r.run.device AS device, r.episode AS episode, t AS recorded_at,
     list_avg([e.outcome for e in r.envs]) AS outcome,
     list_avg([e.reward_sum for e in r.envs]) AS reward_sum,
     len([e for e in r.envs if e.failed]) AS failed{means},
@@ -29,7 +29,7 @@ SELECT
     r.digest AS digest
 FROM (SELECT t, record AS r FROM episode_lines('STRUCT(
     run STRUCT(name VARCHAR, group_id VARCHAR, replicate INTEGER, reward_mode VARCHAR, controller VARCHAR,
-               lane VARCHAR),
+               device VARCHAR),
     episode INTEGER,
     envs STRUCT(outcome DOUBLE, reward_sum DOUBLE, failed BOOLEAN{fields})[],
     timing STRUCT(total_s DOUBLE, train_s DOUBLE, validate_s DOUBLE, decide_s DOUBLE, update_s DOUBLE),
@@ -49,10 +49,10 @@ FROM (SELECT record AS r FROM episode_lines('STRUCT(
 CREATE VIEW ppo_updates AS
 SELECT
     r.run.name AS run, r.run.group_id AS group_id, r.run.replicate AS replicate, r.run.reward_mode AS reward_mode,
-    r.run.lane AS lane, r.episode AS episode,
+    r.run.device AS device, r.episode AS episode,
     unnest(r.ppo)
 FROM (SELECT record AS r FROM episode_lines('STRUCT(
-    run STRUCT(name VARCHAR, group_id VARCHAR, replicate INTEGER, reward_mode VARCHAR, lane VARCHAR),
+    run STRUCT(name VARCHAR, group_id VARCHAR, replicate INTEGER, reward_mode VARCHAR, device VARCHAR),
     episode INTEGER,
     ppo STRUCT(policy_loss DOUBLE, value_loss DOUBLE, entropy DOUBLE, op_entropy DOUBLE, approx_kl DOUBLE,
                clip_fraction DOUBLE, explained_variance DOUBLE, grad_norm DOUBLE, first_ratio_error DOUBLE,
@@ -123,7 +123,7 @@ GROUP BY e.run;
 CREATE VIEW runs AS
 SELECT
     p.spec.ref.name AS run, p.spec.ref.group_id AS group_id, p.spec.ref.replicate AS replicate,
-    p.spec.ref.reward_mode AS reward_mode, p.spec.ref.controller AS controller, p.spec.ref.lane AS lane,
+    p.spec.ref.reward_mode AS reward_mode, p.spec.ref.controller AS controller, p.spec.ref.device AS device,
     p.spec.task AS task, p.spec.n_envs AS n_envs, p.spec.episodes AS planned_episodes,
     p.spec.steps AS steps, p.spec.rng_seed AS rng_seed, p.spec.policy_file AS policy_file,
     (SELECT arg_min(CAST(event ->> '$.warm_up_s' AS DOUBLE), n) FROM other_lines -- of its first start

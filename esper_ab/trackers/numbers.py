@@ -75,7 +75,7 @@ def evaluation_numbers(history: History, run: str) -> dict[str, float]:
 def run_settings(history: History, spec: RunSpec) -> dict[str, Scalar]:
     """Return all settings of one run, by dotted key."""
     return {
-        "group": spec.ref.group_id, "replicate": spec.ref.replicate, "device": spec.ref.lane,
+        "group": spec.ref.group_id, "replicate": spec.ref.replicate, "device": spec.ref.device,
         "experiment": history.plan.experiment.name, "plan": history.plan.digest,
         **{name: getattr(spec, name) for name in _OF_THE_RUN}, "slots": ",".join(spec.slots),
         **dict(_flat(msgspec.to_builtins(spec.settings))),

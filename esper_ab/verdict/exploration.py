@@ -60,7 +60,7 @@ def _plan(
     most = _most_rows(observations, rows, unpaired=unpaired)
     if paired and not observations.pair_column:
         raise UsageError(
-            f"{source}: ", Setting("paired"), " needs a column seed, pair or seed; run pairs nothing"
+            f"{source}: ", Setting("paired"), " needs a column seed, pair or replicate; run pairs nothing"
         )
     if paired:
         return plan

@@ -64,7 +64,7 @@ def _refuse_foreign(plan: AnalysisPlan, observations: Observations) -> None:
     """UsageError where runs form no pairs, or none of them is of the plan."""
     source = observations.source
     if not observations.pair_column:
-        raise UsageError(f"{source}: a plan pairs runs by seed: a column seed, pair or seed is needed")
+        raise UsageError(f"{source}: a plan pairs runs by seed: a column seed, pair or replicate is needed")
     tasks, order = plan.cells or plan.tasks, (*plan.choosing, *plan.replicates)
     if not any(row.group in plan.groups and row.task in tasks and row.replicate in order for row in observations.rows):
         named = f", the {'cells' if plan.cells else 'tasks'} {', '.join(tasks)}" if tasks != ("",) else ", no tasks"

@@ -104,8 +104,8 @@ def _struck(make: Callable[[], Launcher], fault: str) -> dict[str, float]:
         if isinstance(event, MilestoneReleased):
             at.setdefault("released", now)
         elif isinstance(event, EpisodeRecorded) and event.record.run.name == _VICTIM and "struck" not in at:
-            lane = event.record.run.lane
-            pid = next(one.pid for one in watcher.seen if isinstance(one, WorkerStarted) and one.lane == lane)
+            lane = event.record.run.device
+            pid = next(one.pid for one in watcher.seen if isinstance(one, WorkerStarted) and one.device == lane)
             at["struck"] = now
             os.kill(pid if fault == "worker" else _parent(pid), signal.SIGKILL)
         elif isinstance(event, Incident) and event.category == "worker_death":

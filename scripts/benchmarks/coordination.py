@@ -78,7 +78,7 @@ def plan_of(blocks: int, runs: int, n_envs: int, episodes: int) -> Plan:
 
 
 def _on(spec: RunSpec, lane: Lane) -> RunSpec:
-    ref = msgspec.structs.replace(spec.ref, lane=lane.name)
+    ref = msgspec.structs.replace(spec.ref, device=lane.name)
     return msgspec.structs.replace(spec, ref=ref, env_devices=lane.devices * spec.n_envs)
 
 

@@ -130,7 +130,7 @@ def episode(case: Case, episodes: int, by: Arithmetic) -> dict[str, Any]:
     world = build(case)
     devices = ("cpu:0",) * case.n_envs
     mode = "shaped"
-    ref = RunRef(name="b/0", group_id="b", replicate=0, reward_mode=mode, controller="ppo", lane="cpu:0")
+    ref = RunRef(name="b/0", group_id="b", replicate=0, reward_mode=mode, controller="ppo", device="cpu:0")
     spec = RunSpec(
         ref=ref,
         experiment_digest="",

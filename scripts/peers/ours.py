@@ -61,7 +61,7 @@ def _spec(task: str, settings: Settings, rng_seed: int, steps: int, memory: Lite
         policy=PolicySettings(hidden=MATCHED_HIDDEN, memory=memory), ppo=MATCHED_PPO if matched else PPOSettings(),
         reward=RewardSettings(mode="env"), gym=GymSettings(rollout="continues" if matched else "episodes"),
     )
-    ref = RunRef(name="ours/0", group_id="ours", replicate=0, reward_mode="env", controller="ppo", lane="cpu:0")
+    ref = RunRef(name="ours/0", group_id="ours", replicate=0, reward_mode="env", controller="ppo", device="cpu:0")
     return RunSpec(
         ref=ref, experiment_digest="", rng_seed=rng_seed, rng_label="", task=f"gym:{task}", data_dir="", slots=(),
         n_envs=n_envs, episodes=-(-steps // (n_envs * of_rollout)) if matched else DEFAULT_ROLLOUTS, steps=of_rollout,

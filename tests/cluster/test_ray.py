@@ -90,8 +90,8 @@ class Striking(conducted.Watcher):
 
     def _look(self, event):
         if isinstance(event, EpisodeRecorded) and event.record.run.name == "c/0" and event.record.episode == 1:
-            lane = event.record.run.lane
-            self.struck = next(one for one in self.seen if isinstance(one, WorkerStarted) and one.lane == lane)
+            lane = event.record.run.device
+            self.struck = next(one for one in self.seen if isinstance(one, WorkerStarted) and one.device == lane)
             self._strike(self.struck)
 
 

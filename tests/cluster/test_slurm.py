@@ -69,7 +69,7 @@ def test_every_record_is_the_one_of_a_single_machine(allocation, tmp_path, on_on
     assert conducted.records(events).keys() == conducted.records(on_one_machine).keys()
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
     started = conducted.of(WorkerStarted, events)
-    assert sorted((one.lane, one.node) for one in started) == [(device.name, device.node) for device in devices()]
+    assert sorted((one.device, one.node) for one in started) == [(device.name, device.node) for device in devices()]
     assert {one.host for one in started} == {os.uname().nodename}
 
 
@@ -80,7 +80,7 @@ def test_a_worker_that_ends_is_followed_by_one_on_its_node(allocation, tmp_path,
     assert conducted.counts(events) == {"worker_death": 1, "restart": 1}
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
     (again,) = [one for one in conducted.of(WorkerStarted, events) if one.incarnation == 2]
-    assert again.node == next(device.node for device in devices() if device.name == again.lane)
+    assert again.node == next(device.node for device in devices() if device.name == again.device)
 
 
 def test_an_srun_that_is_killed_takes_the_workers_of_its_node_with_it(allocation, tmp_path, on_one_machine):
@@ -94,8 +94,8 @@ def test_an_srun_that_is_killed_takes_the_workers_of_its_node_with_it(allocation
 
     def kill(event):
         if isinstance(event, EpisodeRecorded) and event.record.run.name == "c/0" and event.record.episode == 1:
-            lane = event.record.run.lane
-            worker = next(one for one in watcher.seen if isinstance(one, WorkerStarted) and one.lane == lane)
+            lane = event.record.run.device
+            worker = next(one for one in watcher.seen if isinstance(one, WorkerStarted) and one.device == lane)
             struck.extend(one for one in watcher.seen if isinstance(one, WorkerStarted) and one.node == worker.node)
             os.kill(seen[f"{worker.worker}/1"].pid, signal.SIGKILL)
 

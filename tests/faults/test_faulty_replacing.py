@@ -23,7 +23,7 @@ from workers.storage import checkpoint
 
 FAILS = (errno.EIO, errno.ESTALE, errno.EDQUOT, errno.ENOSPC)
 PATCHED = ("write", "fsync", "close", "replace")
-RUN = RunRef(name="a/0", group_id="a", replicate=0, reward_mode="shaped", controller="ppo", lane="cpu:0")
+RUN = RunRef(name="a/0", group_id="a", replicate=0, reward_mode="shaped", controller="ppo", device="cpu:0")
 SIZES = st.integers(0, 40)
 
 

@@ -16,7 +16,7 @@ from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.records import RunRef
 from workers.process.link import Link
 
-RUN = RunRef(name="a/0", group_id="a", replicate=0, reward_mode="shaped", controller="ppo", lane="cpu:0")
+RUN = RunRef(name="a/0", group_id="a", replicate=0, reward_mode="shaped", controller="ppo", device="cpu:0")
 SIGN = Progress(run=RUN, milestone=1, step=1, phase="train")
 FORKER = """
 import os, sys, threading

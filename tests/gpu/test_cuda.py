@@ -49,7 +49,7 @@ def devices_of_environments(history: History) -> dict[str, Counter[str]]:
 @pytest.mark.parametrize("how", [(), ("--no-deterministic",), ("--amp", "fp16")], ids=["default", "free", "fp16"])
 def test_two_groups_share_one_gpu(tmp_path: Path, task: str, how: tuple[str, ...]) -> None:
     history = train(tmp_path, *SHARED, *how, task=task)
-    assert {run.ref.lane for run in history.runs.values()} == {"cuda:0/0", "cuda:0/1"}
+    assert {run.ref.device for run in history.runs.values()} == {"cuda:0/0", "cuda:0/1"}
     assert all(counts == {"cuda:0": 4} for counts in devices_of_environments(history).values())
     assert all(run.evaluation is not None for run in history.runs.values())
 
@@ -90,7 +90,7 @@ def test_one_run_uses_a_gpu_and_a_cpu(tmp_path: Path) -> None:
 def test_two_groups_use_two_gpus(tmp_path: Path) -> None:
     history = train(tmp_path, "--groups", "shaped,simplified", "--devices", "cuda:0", "cuda:1")
     for replicate in range(2):
-        used = {history.runs[f"{group}/{replicate}"].ref.lane for group in ("shaped", "simplified")}
+        used = {history.runs[f"{group}/{replicate}"].ref.device for group in ("shaped", "simplified")}
         assert used == {"cuda:0", "cuda:1"}
     assert {device for counts in devices_of_environments(history).values() for device in counts} == {"cuda:0", "cuda:1"}
 

@@ -140,4 +140,4 @@ def test_more_groups_than_cores_share_them(tmp_path: Path, launcher: str) -> Non
         capture_output=True, text=True, timeout=280, check=False,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert {run.ref.lane for run in load(tmp_path / "run").history.runs.values()} == {"cpu:0", "cpu:1", "cpu:2"}
+    assert {run.ref.device for run in load(tmp_path / "run").history.runs.values()} == {"cpu:0", "cpu:1", "cpu:2"}

@@ -39,7 +39,7 @@ def test_calibrate_trains_independent_runs_on_all_lanes_and_checks_determinism(c
     found, history = load_calibration(calibrated), load(calibrated).history
     digests = {run.evaluation.digest for run in history.runs.values() if run.evaluation}
     assert len(digests) == found.spread.runs == 4  # no two runs share randomness
-    assert {run.ref.lane for run in history.runs.values()} == {"cpu:0", "cpu:1"}
+    assert {run.ref.device for run in history.runs.values()} == {"cpu:0", "cpu:1"}
     assert found.deterministic
     assert (found.mode, found.experiment) == ("shaped", history.plan.digest)
 

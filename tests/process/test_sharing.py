@@ -157,7 +157,7 @@ def test_real_training_with_a_shared_normaliser_survives_the_death_of_a_worker_a
 
     subprocess.run(command("whole"), check=True, capture_output=True)
     process = subprocess.Popen(command("run"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    (second,) = (one.pid for one in workers_when_recorded(tmp_path / "run", process, 1) if one.lane == "cpu:0/1")
+    (second,) = (one.pid for one in workers_when_recorded(tmp_path / "run", process, 1) if one.device == "cpu:0/1")
     os.kill(second, signal.SIGKILL)
     workers_when_recorded(tmp_path / "run", process, 3)
     process.kill()

@@ -138,7 +138,7 @@ class Synthetic:
         return RunSpec(
             ref=RunRef(
                 name=run, group_id=group.name, replicate=replicate, reward_mode=group.settings.reward.mode,
-                controller=group.settings.controller.name, lane=lane,
+                controller=group.settings.controller.name, device=lane,
             ),
             experiment_digest="0" * 64, rng_seed=self.rng_seed, rng_label="", task="digits",
             data_dir="", slots=("early", "mid", "late"), n_envs=self.n_envs, episodes=self.episodes,
@@ -152,7 +152,7 @@ class Synthetic:
         plan = self.plan()
         listed: list[AnyEvent] = [started(plan)]
         listed += [
-            WorkerStarted(worker=f"w{i}", incarnation=0, lane=lane.name, pid=100 + i, uuids=("",), torch_version="2.13")
+            WorkerStarted(worker=f"w{i}", incarnation=0, device=lane.name, pid=100 + i, uuids=("",), torch_version="2.13")
             for i, lane in enumerate(plan.lanes)
         ]
         for block in plan.blocks:

@@ -131,7 +131,7 @@ class World:
             assert run.released >= message.milestone, "its release is not on the disk"
             assert run.recorded >= message.milestone, "what it is released from is not on the disk"
             assert not run.lost
-            worker = self.workers[run.ref.lane]
+            worker = self.workers[run.ref.device]
             if worker.run == message.run_name and worker.at == message.milestone and not worker.working:
                 self.check_barrier(run, message.milestone)  # else it is the answer to a repeat, and changes nothing
         elif isinstance(message, Assign):

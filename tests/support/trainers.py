@@ -101,7 +101,7 @@ def spec(reference: str, experiment_dir: Path, settings: dict[str, Any], **chang
         metrics={} if single else {"Loss/train": "loss_train"}, out="runs/a-0/out",
         resumes=changes.pop("resumes", not single),
     )  # fmt: skip
-    ref = RunRef(name="a/0", group_id="a", replicate=0, reward_mode="", controller="trainer", lane="cpu:0")
+    ref = RunRef(name="a/0", group_id="a", replicate=0, reward_mode="", controller="trainer", device="cpu:0")
     given: dict[str, Any] = {"episodes": 1 if single else 3, "eval_episodes": 1 if single else 3, "rng_seed": 0}
     return RunSpec(
         ref=ref, experiment_digest="0" * 64, rng_label="", task="mine", data_dir="", slots=(), n_envs=1,

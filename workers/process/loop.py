@@ -91,13 +91,13 @@ def _how_much(spec: messages.RunSpec) -> str:
         for gpu in range(torch.cuda.device_count())
     ), default=(0, 0))  # fmt: skip
     remedy = "a smaller batch needs" if spec.trainer else "fewer --n-envs or a smaller growth.batch_size need"
-    return f"{spec.ref.lane}: the run took up to {peak / 2**30:.1f} GiB of {total / 2**30:.1f} GiB; {remedy} less"
+    return f"{spec.ref.device}: the run took up to {peak / 2**30:.1f} GiB of {total / 2**30:.1f} GiB; {remedy} less"
 
 
 def _run(link: Link, order: messages.WorkerOrder, assigned: messages.Assign, makers: Makers) -> None:
     """Execute one run: restore it as far as it was recorded, warm up, train what is left, evaluate."""
     spec = assigned.spec
-    _say(f"{spec.ref.name} on {spec.ref.lane}")
+    _say(f"{spec.ref.name} on {spec.ref.device}")
     session = makers.session(spec)
     start, damaged = _take_up(makers.folder, session, assigned)
     warm_up_s = session.warm_up(_progress(link, spec, start, "warm-up"))

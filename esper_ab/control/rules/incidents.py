@@ -21,7 +21,7 @@ _LINE_CHARS = 300  # of a line of a worker's log that the list of incidents keep
 
 def worker_started(hello: Hello, order: WorkerOrder) -> WorkerStarted:
     return WorkerStarted(
-        worker=hello.worker, incarnation=hello.incarnation, lane=order.lane.name, pid=hello.pid, uuids=hello.uuids,
+        worker=hello.worker, incarnation=hello.incarnation, device=order.lane.name, pid=hello.pid, uuids=hello.uuids,
         torch_version=hello.torch_version, sources=hello.sources, host=hello.host, node=order.node,
         titles=hello.titles, driver=hello.driver,
     )

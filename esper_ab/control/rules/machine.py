@@ -94,7 +94,7 @@ class ExperimentMachine:
                 self._give_up(block, "the rest of a seed that was being given up")
             for run in kept:
                 if run.evaluation is None:
-                    self._workers.on_lane(run.ref.lane).run = run.spec
+                    self._workers.on_lane(run.ref.device).run = run.spec
         if not self._blocks or looks.look_due(history):
             self._look()
         return self._out.taken()
@@ -249,7 +249,7 @@ class ExperimentMachine:
 
     def _take_report(self, worker: WorkerState, report: Report, now: float) -> None:
         run = self._history.runs.get(report.run.name)
-        if run is None or not run.started or run.ref.lane != worker.lane:
+        if run is None or not run.started or run.ref.device != worker.lane:
             raise Rejected(f"reports about {report.run.name}, which it was not assigned")
         if run.lost:
             return  # sent before it was cancelled
@@ -302,7 +302,7 @@ class ExperimentMachine:
 
     def _send_on(self, run: RunHistory, milestone: int, now: float) -> None:
         """A worker that is gone meanwhile gets the release again when another one stands there."""
-        worker = self._workers.on_lane(run.ref.lane)
+        worker = self._workers.on_lane(run.ref.device)
         self._out.send(worker, self._release(run, milestone))
         if milestone > run.spec.episodes:
             if worker.run == run.spec:
@@ -325,7 +325,7 @@ class ExperimentMachine:
         for block in () if self._stopped_by else self._waiting.take(free):
             self._blocks.begin(block, self._history.plan)
             for spec in block.runs:
-                worker = self._workers.on_lane(spec.ref.lane)
+                worker = self._workers.on_lane(spec.ref.device)
                 worker.run = spec
                 self._assign(worker, spec, now)
 
@@ -339,7 +339,7 @@ class ExperimentMachine:
 
     def _drop(self, run: RunHistory, what: str, error: WorkerFailed | WorkerHung) -> EsperError | None:
         """Give up the replicate of a run that keeps dying; return why the experiment ends, if it does."""
-        hopeless = self._workers.on_lane(run.ref.lane).hopeless
+        hopeless = self._workers.on_lane(run.ref.device).hopeless
         block = next(block for block in self._history.blocks if block.replicate == run.ref.replicate)
         died = incidents.died(run, 1 if hopeless else self._limits.deaths)
         self._give_up(block, f"{died}: {what}", failed=run.ref.name)
@@ -367,7 +367,7 @@ class ExperimentMachine:
         for spec in sorted(block.runs, key=lambda spec: spec.ref.name != failed):  # the one to blame is on record first
             if self._history.runs[spec.ref.name].expected:
                 self._out.record(incidents.run_given_up(spec, reason, failed=spec.ref.name == failed))
-            worker = self._workers.on_lane(spec.ref.lane)
+            worker = self._workers.on_lane(spec.ref.device)
             if worker.run == spec:
                 worker.run = None
                 if worker.greeted:
@@ -379,7 +379,7 @@ class ExperimentMachine:
             return
         self._say_at = now + _SAY_AGAIN_S
         for run in (self._history.runs[name] for name in self._blocks.at_work()):
-            worker = self._workers.on_lane(run.ref.lane)
+            worker = self._workers.on_lane(run.ref.device)
             silence = self._liveness.silence(worker.identity, now)
             self._out.do(commands.Warn(incidents.stop_waits(worker, run, self._blocks.stands(run), silence)))
 

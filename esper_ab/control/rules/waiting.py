@@ -32,7 +32,7 @@ class WaitingBlocks:
         for block in tuple(self._blocks) if free else ():
             if not free or not looks.may_start(self._history, block):
                 return
-            lanes = {spec.ref.lane for spec in block.runs}
+            lanes = {spec.ref.device for spec in block.runs}
             if lanes <= free:
                 self._blocks.remove(block)
                 yield block
@@ -41,4 +41,4 @@ class WaitingBlocks:
     def _queue(self, blocks: Iterable[Block]) -> None:
         left = (looks.remaining(self._history, block) for block in blocks)
         self._blocks = [block for block in left if block.runs]
-        self._wanted = {spec.ref.lane for block in self._blocks for spec in block.runs}
+        self._wanted = {spec.ref.device for block in self._blocks for spec in block.runs}

@@ -25,7 +25,7 @@ def layout(content: Content) -> Drawing | None:
     if len(lanes) < 2 and len(replicates) < 2:
         return None
     column = {replicate: place for place, replicate in enumerate(replicates)}
-    runs = [run for run in history.runs.values() if run.ref.replicate in column and run.ref.lane in lanes]
+    runs = [run for run in history.runs.values() if run.ref.replicate in column and run.ref.device in lanes]
     size = 8.0 if len(replicates) <= 24 else 5.0
     figure = Picture(figsize=(9.4, 1.15 + 0.3 * len(lanes)))
     axes = figure.subplots()
@@ -33,7 +33,7 @@ def layout(content: Content) -> Drawing | None:
         index = content.groups.index(run.ref.group_id)
         state = content.outcomes[run.ref.name].outcome is not None
         axes.plot(
-            [column[run.ref.replicate]], [lanes.index(run.ref.lane)], style.marker(index), markersize=size,
+            [column[run.ref.replicate]], [lanes.index(run.ref.device)], style.marker(index), markersize=size,
             color=style.colour(index), markerfacecolor=style.colour(index) if state else style.CARD,
             markeredgewidth=1.3, clip_on=False,
         )  # fmt: skip
@@ -59,5 +59,5 @@ def layout(content: Content) -> Drawing | None:
 
 
 def _on_lanes(group: str, lanes: list[str], runs: list[RunHistory]) -> str:
-    counts = (sum(run.ref.group_id == group and run.ref.lane == lane for run in runs) for lane in lanes)
+    counts = (sum(run.ref.group_id == group and run.ref.device == lane for run in runs) for lane in lanes)
     return f"{group}: " + ", ".join(f"{lane} {count}" for lane, count in zip(lanes, counts, strict=True))

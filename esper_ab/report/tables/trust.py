@@ -94,7 +94,7 @@ def layout_table(content: Content) -> Table:
     if len(lanes) > _MOST_LANES:
         return Table(title="Where the runs were", columns=(), rows=(), note=f"{len(lanes)} lanes: see the query view.")
     rows = tuple(
-        (group, *(str(sum(run.ref.lane == lane for run in content.history.of_group(group))) for lane in lanes))
+        (group, *(str(sum(run.ref.device == lane for run in content.history.of_group(group))) for lane in lanes))
         for group in content.groups
     )
     note = "The deciding analysis is not adjusted for device and start order; the plan moves the groups between them."

@@ -66,7 +66,7 @@ def as_fixed(plan):
     for block in plan.blocks:
         specs = {spec.ref.group_id: spec for spec in block.runs}
         runs = tuple(
-            replace(specs[name], ref=replace(specs[name].ref, lane=f"cpu:{i}")) for i, name in enumerate(names)
+            replace(specs[name], ref=replace(specs[name].ref, device=f"cpu:{i}")) for i, name in enumerate(names)
         )
         blocks.append(replace(block, runs=runs))
     return replace(plan, blocks=tuple(blocks))

@@ -42,7 +42,7 @@ def test_a_path_with_a_space_can_be_typed_as_it_is_printed(tmp_path):
 
 
 def test_so_can_that_of_a_run_without_room():
-    ref = RunRef(name="a/0", group_id="a", replicate=0, reward_mode="shaped", controller="ppo", lane="cpu:0")
+    ref = RunRef(name="a/0", group_id="a", replicate=0, reward_mode="shaped", controller="ppo", device="cpu:0")
     room = DiskSpaceWait(Path("my runs/one"), lambda _: None)
     room.await_for(lambda: None)  # a first line is recorded
     with CaughtSignals() as signals, room.heeding(signals, 0.0), pytest.raises(DiskFull) as caught:

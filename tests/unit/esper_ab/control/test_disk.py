@@ -12,7 +12,7 @@ from esper_ab.control.signals import CaughtSignals
 
 
 def progress(run="a/0", phase=PHASE):
-    ref = RunRef(name=run, group_id=run[0], replicate=0, reward_mode="shaped", controller="ppo", lane="cpu:0")
+    ref = RunRef(name=run, group_id=run[0], replicate=0, reward_mode="shaped", controller="ppo", device="cpu:0")
     return Progress(run=ref, milestone=1, step=0, phase=phase)
 
 

@@ -57,13 +57,13 @@ def test_every_plan_is_whole_and_balanced(shape: tuple[int, int, int, int, str])
     by_set: dict[frozenset[str], list[tuple[str, ...]]] = {}
     for block in plan.blocks:
         assert sorted(run.ref.group_id for run in block.runs) == sorted(names)
-        used = [run.ref.lane for run in block.runs]
+        used = [run.ref.device for run in block.runs]
         assert len(set(used)) == n
-        by_lane = sorted(block.runs, key=lambda run: run.ref.lane)
+        by_lane = sorted(block.runs, key=lambda run: run.ref.device)
         by_set.setdefault(frozenset(used), []).append(tuple(run.ref.group_id for run in by_lane))
         for run in block.runs:
             counts = Counter(run.env_devices)
-            assert set(counts) == set(lanes[run.ref.lane].devices)
+            assert set(counts) == set(lanes[run.ref.device].devices)
             assert max(counts.values()) - min(counts.values()) <= 1
     assert not any(one & other for one in by_set for other in by_set if one != other)
     for orders in by_set.values():
@@ -85,7 +85,7 @@ def test_more_groups_than_a_look_has_pairs_stand_where_the_lot_puts_them(n: int,
     by_lane: dict[str, Counter[str]] = {}
     for block in plan.blocks:
         for run in block.runs:
-            by_lane.setdefault(run.ref.lane, Counter())[run.ref.group_id] += 1
+            by_lane.setdefault(run.ref.device, Counter())[run.ref.group_id] += 1
     assert max(max(counts.values()) for counts in by_lane.values()) <= -(-replicates // n)
     first, second = ([run.ref.group_id for run in one.blocks[0].runs] for one in (plan, other))
     assert first != second
@@ -99,7 +99,7 @@ def test_every_comparison_is_told_from_lanes_at_every_look(n: int, replicates: i
     for look in plan.design.looks:
         for one in plan.design.comparisons:
             places = [
-                tuple(next(run.ref.lane for run in block.runs if run.ref.group_id == name) for name in (one.a, one.b))
+                tuple(next(run.ref.device for run in block.runs if run.ref.group_id == name) for name in (one.a, one.b))
                 for block in plan.blocks[:look]
             ]
             assert identified([{"a": (first,), "b": (second,)} for first, second in places])
@@ -119,7 +119,7 @@ def test_a_draw_that_could_only_be_blocked_is_refused_with_what_would_do() -> No
 
 def test_start_order_turns_with_the_lanes() -> None:
     plan = planned(experiment(seeds=2), machine())
-    assert [[(run.ref.group_id, run.ref.lane) for run in block.runs] for block in plan.blocks] == [
+    assert [[(run.ref.group_id, run.ref.device) for run in block.runs] for block in plan.blocks] == [
         [("a", "cpu:0"), ("b", "cpu:1")],
         [("b", "cpu:0"), ("a", "cpu:1")],
     ]
@@ -146,7 +146,7 @@ def test_shuffled_order_is_drawn_from_the_rng_seed_and_has_no_favourite() -> Non
 
 def test_several_blocks_at_once_and_the_rest_idle() -> None:
     plan = planned(experiment(seeds=6), machine(gpus=7))
-    assert [{run.ref.lane for run in block.runs} for block in plan.blocks[:3]] == [
+    assert [{run.ref.device for run in block.runs} for block in plan.blocks[:3]] == [
         {"cuda:0", "cuda:1"}, {"cuda:2", "cuda:3"}, {"cuda:4", "cuda:5"}]
     assert plan.idle_devices == ("cuda:6",)
     assert any("1 of 7 devices stay idle: cuda:6" in note for note in plan.notes)
@@ -162,7 +162,7 @@ def test_share_puts_a_block_on_one_device() -> None:
 def test_environments_go_round_the_devices_of_a_run() -> None:
     plan = planned(experiment(devices_per_run=2, n_envs=4), machine(gpus=4))
     assert plan.blocks[0].runs[0].env_devices == ("cuda:0", "cuda:1", "cuda:0", "cuda:1")
-    assert plan.blocks[0].runs[0].ref.lane == "cuda:0+cuda:1"
+    assert plan.blocks[0].runs[0].ref.device == "cuda:0+cuda:1"
 
 
 @pytest.mark.parametrize(("most", "placement", "lanes"), [
@@ -286,7 +286,7 @@ def orders(plan: Plan, name: str, called: str = "") -> list[RunSpec]:
             run,
             experiment_digest="",
             env_devices=(),
-            ref=msgspec.structs.replace(run.ref, lane="", group_id=name, name=f"{name}/{run.ref.replicate}"),
+            ref=msgspec.structs.replace(run.ref, device="", group_id=name, name=f"{name}/{run.ref.replicate}"),
             policy_file=run.policy_file.replace(f"/{called or name}/", f"/{name}/"),
             log_file=run.log_file.replace(f"/{called or name}-", f"/{name}-"),
         )

@@ -68,7 +68,7 @@ def troubled() -> list[AnyEvent]:
                 Incident(
                     category="worker_death", run_name=event.record.run.name, episode=3, detail='"-9",\n"kind":"episode"'
                 ),
-                WorkerStarted(worker="w1", incarnation=1, lane="cpu:1", pid=7, uuids=("",), torch_version="2.13"),
+                WorkerStarted(worker="w1", incarnation=1, device="cpu:1", pid=7, uuids=("",), torch_version="2.13"),
             ]
     before = fold(events)
     return [*events, ExperimentContinued(versions={"esper_ab": "2"}, machine={}, code={}),
