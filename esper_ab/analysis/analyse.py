@@ -86,6 +86,6 @@ def facts_of(history: History) -> Facts:
     pairs, plan = pairs_in(followed(history)), history.plan
     return Facts(
         scope=conditions(history), findings=tuple(audit(history, pairs)), paired=not plan.experiment.unpaired,
-        run_sd=plan.run_sd, same_settings=frozenset((one.a, one.b) for one in pairs if same_settings(history, one)),
-        same_records=frozenset((one.a, one.b) for one in pairs if same_records(history, one, pairs[one])),
+        run_sd=plan.run_sd, same_settings=frozenset(one.groups for one in pairs if same_settings(history, one)),
+        same_records=frozenset(one.groups for one in pairs if same_records(history, one, pairs[one])),
     )  # fmt: skip

@@ -7,8 +7,9 @@ finding about two groups covers the replicates that their comparison uses, and n
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from esper_ab.analysis import audit_conduct, audit_ppo, audit_setup
 from esper_ab.analysis.kinds import kind_of
@@ -22,6 +23,8 @@ from esper_ab.journal.outcomes import outcome_of
 from esper_ab.plan.blocks import Block, positions
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.verdict.finding import Finding
+
+Key = TypeVar("Key", int, str)
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ def _of_comparisons(history: History, pairs: Pairs) -> Iterator[Finding]:
     kinds = sorted({hardware(lane) for lane in history.plan.lanes})
     if len(kinds) > 1 and all_balanced:
         sentence = f"Lanes are of different hardware ({', '.join(kinds)}); compared groups were equally often on each."
-        yield Finding(kind="hardware", weight="notes", groups=(), sentence=sentence)
+        yield Finding("hardware", "notes", (), sentence)
 
 
 def _no_number(history: History) -> Iterator[Finding]:
@@ -77,7 +80,7 @@ def _no_number(history: History) -> Iterator[Finding]:
         ]  # fmt: skip
         if runs:
             sentence = f"The outcome of {', '.join(runs)} is no finite number: the record is damaged or foreign."
-            yield Finding(kind="outcome", weight="blocks", groups=(group,), sentence=sentence)
+            yield Finding("outcome", "blocks", (group,), sentence)
 
 
 def _places(blocks: Sequence[Block], contrast: Contrast, replicates: set[int]) -> list[Place]:
@@ -106,7 +109,7 @@ def _aliased(history: History, contrast: Contrast, places: Sequence[Place], pair
             f"In the {pairs} analysed seeds the difference between {a} and {b} goes together with lane and start "
             "order; as no record can depend on them, nothing is confounded."
         )
-        yield Finding(kind="aliased", weight="notes", groups=(a, b), sentence=sentence)
+        yield Finding("aliased", "notes", (a, b), sentence)
         return
     sentence = (
         f"In the {pairs} analysed seeds the difference between {a} and {b} cannot be told from the effects of "
@@ -120,10 +123,10 @@ def _aliased(history: History, contrast: Contrast, places: Sequence[Place], pair
     }
     if told_apart(_places(history.blocks, contrast, used | coming)):
         wait = f"{sentence[:-1]}. No look decides before further seeds have told them apart."
-        yield Finding(kind="aliased", weight="notes", groups=(a, b), sentence=wait)
+        yield Finding("aliased", "notes", (a, b), wait)
         return
     sentence = f"{sentence} {_remedy(history, contrast, places)}"
-    yield Finding(kind="aliased", weight="blocks", groups=(a, b), sentence=sentence)
+    yield Finding("aliased", "blocks", (a, b), sentence)
 
 
 def _remedy(history: History, contrast: Contrast, places: Sequence[Place]) -> str:
@@ -148,22 +151,28 @@ def _position_balance(history: History, contrast: Contrast, places: Sequence[Pla
     unneeded = history.design.adjusted or history.design.positions_drawn or not history.design.positions_matter
     if unneeded or len(places) < 4:  # with one pair there is nothing to balance
         return
-    excess: Counter[int] = Counter()
-    for place in places:
-        excess[place.order] += place.sign
-    unbalanced = [f"{count:+d} at {order + 1}" for order, count in sorted(excess.items()) if count]
+    unbalanced = _excess((place.order, place.sign) for place in places)
     if unbalanced:
+        counts = ", ".join(f"{count:+d} at {order + 1}" for order, count in unbalanced)
         sentence = (
             f"{contrast.a} and {contrast.b} were not equally often in every start position (runs of {contrast.a} "
-            f"minus runs of {contrast.b}: {', '.join(unbalanced)}), and the analysis does not adjust for positions."
+            f"minus runs of {contrast.b}: {counts}), and the analysis does not adjust for positions."
         )
-        yield Finding(kind="positions", weight="notes", groups=(contrast.a, contrast.b), sentence=sentence)
+        yield Finding("positions", "notes", contrast.groups, sentence)
+
+
+def _excess(signed: Iterable[tuple[Key, int]]) -> list[tuple[Key, int]]:
+    """Return by key how many more runs the first group has there than the second, where they are not equally many."""
+    excess: Counter[Key] = Counter()
+    for key, sign in signed:
+        excess[key] += sign
+    return sorted((key, count) for key, count in excess.items() if count)
 
 
 def _amounts(history: History, contrast: Contrast, replicates: set[int]) -> Iterator[Finding]:
     totals = {
         group: [sum(column) for column in zip(*(_amount(run) for run in runs), strict=True)]
-        for group in (contrast.a, contrast.b)
+        for group in contrast.groups
         if (runs := [run for run in history.of_group(group) if run.ref.replicate in replicates])
     }
     if len(totals) < 2:
@@ -178,15 +187,15 @@ def _amounts(history: History, contrast: Contrast, replicates: set[int]) -> Iter
             f"{contrast.a} and {contrast.b} trained for as many episodes, which policies make longer or shorter: "
             f"{unequal[what[1]]}. With gym.rollout=resets they would train for as many steps."
         )
-        yield Finding(kind="amounts", weight="notes", groups=(contrast.a, contrast.b), sentence=sentence)
+        yield Finding("amounts", "notes", contrast.groups, sentence)
     elif unequal:
         sentence = f"{contrast.a} and {contrast.b} did not get the same amount of work: {'; '.join(unequal.values())}."
-        yield Finding(kind="amounts", weight="blocks", groups=(contrast.a, contrast.b), sentence=sentence)
+        yield Finding("amounts", "blocks", contrast.groups, sentence)
 
 
 def _ends_by_itself(history: History, contrast: Contrast) -> bool:
     """Whether the length of an episode is up to the policy in one of the groups."""
-    runs = [run for group in (contrast.a, contrast.b) for run in history.of_group(group)]
+    runs = [run for group in contrast.groups for run in history.of_group(group)]
     return any(kind_of_task(run.spec.task) == GYMNASIUM and run.spec.settings.gym.rollout == "episodes" for run in runs)
 
 
@@ -214,13 +223,11 @@ def hardware(lane: Lane) -> str:
 
 def _hardware(history: History, contrast: Contrast, places: Sequence[Place]) -> Iterator[Finding]:
     kinds: Mapping[str, str] = {lane.name: hardware(lane) for lane in history.plan.lanes}
-    excess: Counter[str] = Counter()
-    for place in places:
-        excess[kinds[place.lane]] += place.sign
-    if any(excess.values()):
-        counts = ", ".join(f"{count:+d} on {kind}" for kind, count in sorted(excess.items()) if count)
+    unbalanced = _excess((kinds[place.lane], place.sign) for place in places)
+    if unbalanced:
+        counts = ", ".join(f"{count:+d} on {kind}" for kind, count in unbalanced)
         sentence = (
             f"{contrast.a} and {contrast.b} were not equally often on each kind of hardware (runs of {contrast.a} "
             f"minus runs of {contrast.b}: {counts})."
         )
-        yield Finding(kind="hardware", weight="caps", groups=(contrast.a, contrast.b), sentence=sentence)
+        yield Finding("hardware", "caps", contrast.groups, sentence)

@@ -20,7 +20,10 @@ def findings(history: History) -> Iterator[Finding]:
     yield from _inexact(history)
     yield from _faults(history, groups)
     for group in groups:
-        yield from _failed(group)
+        if group.failed:
+            failed = counted(group.failed, "environment")
+            sentence = f"{group.group}: {failed} failed in training or evaluation; each keeps its outcome."
+            yield _note("failed environments", sentence, group.group)
     yield from _throughput(groups)
     for group in groups:
         yield from _cold(group)
@@ -35,7 +38,7 @@ def _inexact(history: History) -> Iterator[Finding]:
     for group, names in by_group.items():
         runs = ", ".join(sorted(names - {""})) or "runs unknown"
         sentence = f"Work that was done again did not give the same record as before: {runs}."
-        yield Finding(kind="inexact resume", weight="caps", groups=(group,) if group else (), sentence=sentence)
+        yield Finding("inexact resume", "caps", (group,) if group else (), sentence)
 
 
 def _faults(history: History, groups: Sequence[Conduct]) -> Iterator[Finding]:
@@ -63,13 +66,6 @@ def _faults(history: History, groups: Sequence[Conduct]) -> Iterator[Finding]:
 
 def _counted(faults: Mapping[str, int]) -> list[str]:
     return [f"{faults[key]} {names[faults[key] > 1]}" for key, names in FAULTS.items() if faults.get(key)]
-
-
-def _failed(group: Conduct) -> Iterator[Finding]:
-    if group.failed:
-        failed = counted(group.failed, "environment")
-        sentence = f"{group.group}: {failed} failed in training or evaluation; each keeps its outcome."
-        yield _note("failed environments", sentence, group.group)
 
 
 def _throughput(groups: Sequence[Conduct]) -> Iterator[Finding]:
@@ -101,4 +97,4 @@ def _cold(group: Conduct) -> Iterator[Finding]:
 
 
 def _note(kind: str, sentence: str, *groups: str) -> Finding:
-    return Finding(kind=kind, weight="notes", groups=groups, sentence=sentence)
+    return Finding(kind, "notes", groups, sentence)

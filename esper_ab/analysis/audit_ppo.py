@@ -38,12 +38,12 @@ def _pathologies(group: str, runs: Sequence[RunHistory]) -> Iterator[Finding]:
                 f"{group}: before the first step the probability ratio was off 1 by up to {worst:.1e} ({where}), so "
                 "the update did not see what the policy saw."
             )
-            yield Finding(kind=kind, weight="blocks", groups=(group,), sentence=sentence)
+            yield Finding(kind, "blocks", (group,), sentence)
         elif all(2 * count[kind] > n for count, n in zip(counts, updates, strict=True)):
             sentence = f"{group}: {kind} in more than half of the updates of every run ({where}): it did not train."
-            yield Finding(kind=kind, weight="caps", groups=(group,), sentence=sentence)
+            yield Finding(kind, "caps", (group,), sentence)
         else:
-            yield Finding(kind=kind, weight="notes", groups=(group,), sentence=f"{group}: {kind} in {where}.")
+            yield Finding(kind, "notes", (group,), f"{group}: {kind} in {where}.")
 
 
 def _dead_heads(group: str, runs: Sequence[RunHistory]) -> Iterator[Finding]:
@@ -55,7 +55,7 @@ def _dead_heads(group: str, runs: Sequence[RunHistory]) -> Iterator[Finding]:
     caps = dead[runs[0].columns.heads[0]] == len(runs)  # the first head is used in every decision
     end = ": it did not train" if caps else ""
     sentence = f"{group}: action heads that never had a choice in any update of a run: {heads}{end}."
-    yield Finding(kind="dead heads", weight="caps" if caps else "notes", groups=(group,), sentence=sentence)
+    yield Finding("dead heads", "caps" if caps else "notes", (group,), sentence)
 
 
 def _dead(run: RunHistory) -> list[str]:

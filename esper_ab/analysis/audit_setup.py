@@ -23,10 +23,13 @@ def findings(history: History) -> Iterator[Finding]:
     """
     sittings = sittings_at_work(history)
     yield from _code(code_states(history), [sitting.code for sitting in sittings])
-    yield from _versions([sitting.versions for sitting in sittings])
+    yield from _unlike(
+        "versions", "blocks", "The runs were done with different versions", [sitting.versions for sitting in sittings]
+    )
     yield from _torch(history)
     yield from _orders([run.spec for run in history.runs.values()], history.plan.digest)
-    yield from _machine([sitting.machine for sitting in sittings])
+    continued = "The experiment was continued on another machine"
+    yield from _unlike("machine", "notes", continued, [sitting.machine for sitting in sittings])
     if history.plan.carries:
         sentence = (
             "The environments carry state from one reset to the next: the same seed and actions gave something else "
@@ -43,14 +46,14 @@ def findings(history: History) -> Iterator[Finding]:
         yield _whole("environments", "notes", sentence)
     if history.plan.experiment.unpaired:
         sentence = "The groups of a seed do not share randomness (unpaired): differences vary more than they need."
-        yield Finding(kind="unpaired", weight="notes", groups=(), sentence=sentence)
+        yield _whole("unpaired", "notes", sentence)
     if history.plan.experiment.share_observation_norm:
         yield from _coupled(history)
 
 
 def _whole(kind: str, weight: Weight, sentence: str) -> Finding:
     """Make a finding about the whole experiment."""
-    return Finding(kind=kind, weight=weight, groups=(), sentence=sentence)
+    return Finding(kind, weight, (), sentence)
 
 
 def _coupled(history: History) -> Iterator[Finding]:
@@ -87,26 +90,15 @@ def _counted(runs: Sequence[str]) -> str:
     return runs[0] if len(runs) == 1 else f"{len(runs)} runs, {runs[0]} first"
 
 
-def _versions(found: Sequence[Mapping[str, str]]) -> Iterator[Finding]:
-    differing = _differing(found)
-    if differing:
-        yield _whole("versions", "blocks", f"The runs were done with different versions: {'; '.join(differing)}.")
-
-
-def _machine(found: Sequence[Mapping[str, str]]) -> Iterator[Finding]:
-    differing = _differing(found)
-    if differing:
-        yield _whole("machine", "notes", f"The experiment was continued on another machine: {'; '.join(differing)}.")
-
-
-def _differing(found: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return one entry per key that has several values, or is missing somewhere."""
+def _unlike(kind: str, weight: Weight, words: str, found: Sequence[Mapping[str, str]]) -> Iterator[Finding]:
+    """Report the keys that have several values, or are missing somewhere."""
     said = []
     for key in sorted({key for mapping in found for key in mapping}):
         values = list(dict.fromkeys(mapping.get(key, "none") for mapping in found))
         if len(values) > 1:
             said.append(f"{key} {', '.join(values)}")
-    return said
+    if said:
+        yield _whole(kind, weight, f"{words}: {'; '.join(said)}.")
 
 
 def _torch(history: History) -> Iterator[Finding]:

@@ -49,7 +49,13 @@ def cross_evaluation(history: History) -> CrossEvaluation:
     modes = tuple(sorted({mode for episodes in everything for episode in episodes for mode in episode.rewards}))
     return CrossEvaluation(
         modes=modes,
-        rows=tuple(_row(group, runs, modes) for group, runs in evaluated.items()),
+        rows=tuple(
+            CrossRow(
+                group=group, runs=len(runs), outcome=mean(map(_outcome, runs)),
+                rewards={mode: mean(_reward(eval_episodes, mode) for eval_episodes in runs) for mode in modes},
+            )
+            for group, runs in evaluated.items()
+        ),
         meanings=tuple(_meaning(mode, everything) for mode in modes),
     )
 
@@ -72,15 +78,6 @@ def _outcome(eval_episodes: Episodes) -> float | None:
 
 def _reward(eval_episodes: Episodes, mode: str) -> float | None:
     return mean(played.rewards.get(mode) for played in eval_episodes)
-
-
-def _row(group: str, runs: Sequence[Episodes], modes: Sequence[str]) -> CrossRow:
-    return CrossRow(
-        group=group,
-        runs=len(runs),
-        outcome=mean(_outcome(eval_episodes) for eval_episodes in runs),
-        rewards={mode: mean(_reward(eval_episodes, mode) for eval_episodes in runs) for mode in modes},
-    )
 
 
 def _meaning(mode: str, runs: Sequence[Episodes]) -> RewardMeaning:

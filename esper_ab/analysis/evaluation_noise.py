@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.outcomes import outcome_of
 from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.stats.evaluation_noise import Components
+from esper_ab.stats.floats import Floats
 from esper_ab.stats.variance_components import components
 
 
@@ -26,8 +26,7 @@ def noise_of_pairs(history: History) -> EvaluationNoise | None:
     for one in contrasts:
         both = sorted(runs[one.a].keys() & runs[one.b].keys())
         differences.append([_outcomes(runs[one.a][r]) - _outcomes(runs[one.b][r]) for r in both])
-    compared = {group for one in contrasts for group in (one.a, one.b)}
-    return _with_costs(history, _estimate(differences, len(compared) - 1))
+    return _with_costs(history, _estimate(differences, len(history.design.groups) - 1))
 
 
 def noise_of_runs(history: History) -> EvaluationNoise | None:
@@ -36,7 +35,7 @@ def noise_of_runs(history: History) -> EvaluationNoise | None:
     return _with_costs(history, _estimate(groups, len(groups)))
 
 
-def _estimate(sets: Sequence[Sequence[NDArray[np.float64]]], independent: int) -> Components | None:
+def _estimate(sets: Sequence[Sequence[Floats]], independent: int) -> Components | None:
     """Estimate from outcomes [episodes] by set and run; sets of fewer than two runs say nothing."""
     several = [np.stack(one) for one in sets if len(one) > 1]
     return components(several, min(independent, len(several)))
@@ -51,7 +50,7 @@ def _evaluated(history: History, group: str) -> list[RunHistory]:
     return [run for run in runs if len(_outcomes(run)) == run.spec.eval_episodes]
 
 
-def _outcomes(run: RunHistory) -> NDArray[np.float64]:
+def _outcomes(run: RunHistory) -> Floats:
     """Return the outcome of each sampled episode, in the order of episodes and environments."""
     eval_episodes = run.evaluation.episodes if run.evaluation else ()
     sampled = sorted(

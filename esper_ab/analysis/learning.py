@@ -75,7 +75,7 @@ def _gain(design: Design, sampled: float | None, greedy: float | None) -> float:
 
 def _of_group(design: Design, group: str, runs: Sequence[RunHistory], outcomes: Mapping[str, RunOutcome]) -> Learning:
     ppo = runs[0].spec.settings.ppo
-    kl = _over(runs, "approx_kl", _all) if ppo.epochs * ppo.minibatches > 1 else None
+    kl = _over(runs, "approx_kl") if ppo.epochs * ppo.minibatches > 1 else None
     ends = [outcomes[run.ref.name] for run in runs]
     head = runs[0].columns.heads[0] if runs[0].columns.heads else ""
     found = Learning(
@@ -84,7 +84,7 @@ def _of_group(design: Design, group: str, runs: Sequence[RunHistory], outcomes: 
         updates=math.fsum(sum(run.columns.of("learns")) for run in runs) / len(runs),
         episodes=math.fsum(sum(run.columns.of("envs")) for run in runs) / len(runs),
         trust_region=None if kl is None else kl / ppo.target_kl,
-        stopped_by_kl=_over(runs, "stopped_by_kl", _all),
+        stopped_by_kl=_over(runs, "stopped_by_kl"),
         head=head,
         head_entropy=mean(mean_known(_last(run.columns.head(head)[0])) for run in runs if head in run.columns.heads),
         first=_measured(runs, _first),
@@ -122,21 +122,17 @@ def _limit(design: Design, found: Learning) -> str:
     return f"none of the known limits; {found.updates:.0f} updates from {found.episodes:.0f} episodes per run"
 
 
-def _over(runs: Sequence[RunHistory], name: str, part: Callable[[Sequence[float]], Iterable[float]]) -> float | None:
-    """Return the mean over runs of the mean of a part of a column."""
-    return mean(mean_known(part(run.columns.of(name))) for run in runs)
+def _over(runs: Sequence[RunHistory], name: str) -> float | None:
+    """Return the mean over runs of the mean of a column."""
+    return mean(mean_known(run.columns.of(name)) for run in runs)
 
 
 def _measured(
     runs: Sequence[RunHistory], part: Callable[[Sequence[float]], Iterable[float]]
 ) -> dict[str, float | None]:
-    """Return the same by declared measure."""
+    """Return by declared measure the mean over runs of the mean of a part of its column."""
     names = runs[0].columns.measures
     return {name: mean(mean_known(part(run.columns.measure(name))) for run in runs) for name in names}
-
-
-def _all(column: Sequence[float]) -> Sequence[float]:
-    return column
 
 
 def _first(column: Sequence[float]) -> Sequence[float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from esper_ab.design.design import Contrast
+from esper_ab.design.design import Contrast, Design
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.outcomes import outcome_of
 from esper_ab.settings.differences import axes
@@ -21,16 +21,20 @@ Pairs = Mapping[Contrast, tuple[Pair, ...]]
 def plan_of(history: History) -> AnalysisPlan:
     """Return what an experiment promised: its replicates so far, called by their numbers, and its design."""
     design = history.design
-    scale = Scale(task="", outcome=history.outcome, margin=design.margin, worst=design.worst)
     replicates = tuple(str(block.replicate) for block in history.blocks)
-    return AnalysisPlan(groups=history.groups, replicates=replicates, scales=(scale,), design=design)
+    return AnalysisPlan(groups=history.groups, replicates=replicates, scales=(scale_of(design),), design=design)
 
 
-def observe(history: History, source: str = "", facts: Facts | None = None) -> Observations:
+def scale_of(design: Design) -> Scale:
+    """Return how the outcome of an experiment is measured."""
+    return Scale(task="", outcome=design.outcome, margin=design.margin, worst=design.worst)
+
+
+def observe(history: History, facts: Facts | None = None) -> Observations:
     """Return what was seen of an experiment, to be judged by its own plan."""
     found = None if facts is None else {"": facts}
     return Observations(
-        source=source, pair_column="replicate", rows=tuple(rows_of(history)), facts=found, repeatable=True
+        source="", pair_column="replicate", rows=tuple(rows_of(history)), facts=found, repeatable=True
     )
 
 
@@ -68,9 +72,9 @@ def pairs_of(history: History, contrast: Contrast) -> tuple[Pair, ...]:
 
 def same_records(history: History, contrast: Contrast, pairs: Sequence[Pair]) -> bool:
     """Return whether pairs exist and both runs of each have equal digests throughout."""
-    runs = {group: {run.ref.replicate: run for run in history.of_group(group)} for group in (contrast.a, contrast.b)}
+    runs = {group: {run.ref.replicate: run for run in history.of_group(group)} for group in contrast.groups}
     return bool(pairs) and all(
-        _digests(runs[contrast.a][pair.replicate]) == _digests(runs[contrast.b][pair.replicate]) for pair in pairs
+        digests_of(runs[contrast.a][pair.replicate]) == digests_of(runs[contrast.b][pair.replicate]) for pair in pairs
     )
 
 
@@ -80,6 +84,8 @@ def same_settings(history: History, contrast: Contrast) -> bool:
     return not axes(groups[contrast.a], groups[contrast.b])
 
 
-def _digests(run: RunHistory) -> tuple[str, ...]:
-    evaluation = (run.evaluation.digest,) if run.evaluation else ()
-    return (*run.columns.digests, *evaluation)
+def digests_of(run: RunHistory) -> dict[str, str]:
+    """Return the digests of all records of a run, in order."""
+    columns = run.columns
+    found = {f"episode {index}": digest for index, digest in zip(columns.episodes, columns.digests, strict=True)}
+    return found | ({"evaluation": run.evaluation.digest} if run.evaluation else {})

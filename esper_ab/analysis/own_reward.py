@@ -48,12 +48,13 @@ def _learnt(run: RunHistory) -> bool:
 
 
 def _of_group(group: str, runs: Sequence[RunHistory]) -> OwnReward:
-    rewards, outcomes = ([_ends(run.columns.of(name)) for run in runs] for name in ("reward", "outcome"))
+    rewards, outcomes = ([ends_of(run.columns.of(name)) for run in runs] for name in ("reward", "outcome"))
     rose = sum(first is not None and last is not None and last > first for first, last in rewards)
     return OwnReward(group=group, runs=len(runs), rose=rose, reward=_mean(rewards), outcome=_mean(outcomes))
 
 
-def _ends(column: Sequence[float]) -> Ends:
+def ends_of(column: Sequence[float]) -> Ends:
+    """Return the mean of the first tenth of a column, and of the last."""
     part = math.ceil(len(column) / 10)
     return mean_known(column[:part]), mean_known(column[-part:])
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from esper_ab.analysis.evaluation_noise import noise_of_pairs
 from esper_ab.analysis.observe import pairs_of
@@ -16,6 +15,7 @@ from esper_ab.design.design import Contrast, Design
 from esper_ab.design.power_tables import Known, check_varied
 from esper_ab.journal.fold import History
 from esper_ab.stats.adjusted_difference import adjusted_difference
+from esper_ab.stats.floats import Floats
 from esper_ab.stats.pair import Pair
 
 
@@ -54,14 +54,14 @@ def known_from_pairs(history: History, name: str) -> Known:
     )
 
 
-def _shared_runs(contrasts: Sequence[Contrast]) -> NDArray[np.float64]:
+def _shared_runs(contrasts: Sequence[Contrast]) -> Floats:
     """Correlations of the differences of `contrasts`, [contrasts, contrasts]: half for each group that two share."""
-    names = sorted({name for one in contrasts for name in (one.a, one.b)})
+    names = sorted({name for one in contrasts for name in one.groups})
     signs = np.array([[float(name == one.a) - float(name == one.b) for name in names] for one in contrasts])
     return np.asarray(signs @ signs.T / 2.0)
 
 
-def _counted(df: int, correlations: NDArray[np.float64]) -> int:
+def _counted(df: int, correlations: Floats) -> int:
     """Degrees of freedom of sums of squares that have `df` together; `correlations` of their values, [sums, sums]."""
     count = len(correlations)
     off = float(np.sum(np.square(correlations))) - float(np.sum(np.square(np.diag(correlations))))

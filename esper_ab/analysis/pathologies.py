@@ -5,15 +5,12 @@ Each episode is judged alone. What only a whole run shows (a head that never had
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Callable
+from typing import Any
 
-from esper_ab.contracts.records import EpisodeRecord, PPOUpdate
+from esper_ab.contracts.records import EpisodeRecord
 from esper_ab.journal.columns import Columns
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 RATIO_ALARM = 5.0  # probability ratio; above it one step moved the policy further than clipping can hold
 FIRST_RATIO_ALARM = 1e-3  # |ratio - 1| before the first step, which is rounding if the update sees what the policy saw
@@ -35,56 +32,55 @@ RATIO_COLLAPSE, ENTROPY_COLLAPSE, VALUE_COLLAPSE = "ratio collapse", "entropy co
 
 def pathologies(record: EpisodeRecord) -> dict[str, str]:
     """Return kind -> one line with its number; empty for a sound update and for a controller that does not learn."""
-    if record.ppo is None:
+    ppo = record.ppo
+    if ppo is None:
         return {}
-    return dict(_found(record.ppo, judge_values=record.episode >= UNTRAINED_UPDATES))  # one update per episode
+
+    def of(name: str) -> float:
+        value: float | None = getattr(ppo, name)
+        return math.nan if value is None else value
+
+    chose = any(use.learnable > 0.0 for use in ppo.heads.values())
+    values = f"explained variance {of('explained_variance'):.2f}, value loss {of('value_loss'):.2f}"
+    said = {
+        NO_STEP: "the update stopped before its first complete step: a loss or a gradient was not finite, or no step "
+        "valid",
+        RATIO_EXPLOSION: f"probability ratio up to {of('ratio_max'):.1f}",
+        RATIO_MISMATCH: f"the ratio before the first step is off 1 by {of('first_ratio_error'):.1e}",
+        RATIO_COLLAPSE: f"{100 * of('clip_fraction'):.0f} % of the probability ratios were clipped",
+        ENTROPY_COLLAPSE: f"entropy collapsed to {of('entropy'):.1e} nats per decision",
+        VALUE_COLLAPSE: f"the critic knows less than a constant: {values} of normalised returns",
+    }
+    found = _found(of, learns=True, chose=chose, episodes=record.episode)  # one update per episode
+    return {kind: said[kind] for kind, there in found.items() if there}
 
 
 def count_pathologies(columns: Columns) -> dict[str, int]:
     """Count the episodes of a run by pathology, only kinds that occur; equals `pathologies` of every record."""
     import numpy as np  # imported here because the coordinator uses `pathologies` without numpy
 
-    def of(name: str) -> NDArray[np.float64]:
-        return np.array(columns.of(name))  # comparisons with NaN, which is None here, are false
-
-    learns = of("learns") == 1.0
     chose = np.zeros(len(columns), dtype=np.bool_)
     for head in columns.heads:
         chose |= np.array(columns.head(head)[1]) > 0.0
-    found = {
-        NO_STEP: learns & (np.isnan(of("policy_loss")) | np.isnan(of("grad_norm"))),
-        RATIO_EXPLOSION: of("ratio_max") >= RATIO_ALARM,
-        RATIO_MISMATCH: of("first_ratio_error") >= FIRST_RATIO_ALARM,
-        RATIO_COLLAPSE: of("clip_fraction") >= CLIPPED_SHARE,
-        ENTROPY_COLLAPSE: chose & (of("entropy") < COLLAPSED_ENTROPY),
-        VALUE_COLLAPSE: (of("explained_variance") <= 0.0) & (of("value_loss") >= UNINFORMED_VALUE_LOSS)
-        & (np.array(columns.episodes) >= UNTRAINED_UPDATES),
-    }
+    found = _found(
+        lambda name: np.array(columns.of(name)), learns=np.array(columns.of("learns")) == 1.0, chose=chose,
+        episodes=np.array(columns.episodes),
+    )  # fmt: skip
     return {kind: int(where.sum()) for kind, where in found.items() if where.any()}
 
 
-def _found(ppo: PPOUpdate, *, judge_values: bool) -> Iterator[tuple[str, str]]:
-    if ppo.policy_loss is None or ppo.grad_norm is None:
-        why = "a loss or a gradient was not finite, or no step valid"
-        yield NO_STEP, f"the update stopped before its first complete step: {why}"
-    if _at_least(ppo.ratio_max, RATIO_ALARM):
-        yield RATIO_EXPLOSION, f"probability ratio up to {ppo.ratio_max:.1f}"
-    if _at_least(ppo.first_ratio_error, FIRST_RATIO_ALARM):
-        yield RATIO_MISMATCH, f"the ratio before the first step is off 1 by {ppo.first_ratio_error:.1e}"
-    if _at_least(ppo.clip_fraction, CLIPPED_SHARE):
-        yield RATIO_COLLAPSE, f"{100 * (ppo.clip_fraction or 0.0):.0f} % of the probability ratios were clipped"
-    chose = any(use.learnable > 0.0 for use in ppo.heads.values())
-    if chose and ppo.entropy is not None and ppo.entropy < COLLAPSED_ENTROPY:
-        yield ENTROPY_COLLAPSE, f"entropy collapsed to {ppo.entropy:.1e} nats per decision"
-    if judge_values and _uninformed(ppo):
-        said = f"explained variance {ppo.explained_variance:.2f}, value loss {ppo.value_loss:.2f} of normalised returns"
-        yield VALUE_COLLAPSE, f"the critic knows less than a constant: {said}"
+def _found(of: Callable[[str], Any], *, learns: Any, chose: Any, episodes: Any) -> dict[str, Any]:
+    """Return by kind whether an update has the pathology; all arguments are those of one update, or arrays of many.
 
-
-def _at_least(number: float | None, alarm: float) -> bool:
-    return number is not None and number >= alarm
-
-
-def _uninformed(ppo: PPOUpdate) -> bool:
-    variance = ppo.explained_variance
-    return variance is not None and variance <= 0.0 and _at_least(ppo.value_loss, UNINFORMED_VALUE_LOSS)
+    `of`: a number of the update, NaN where it is absent, which every comparison but != finds false.
+    """
+    loss, norm, entropy = of("policy_loss"), of("grad_norm"), of("entropy")
+    return {
+        NO_STEP: learns & ((loss != loss) | (norm != norm)),
+        RATIO_EXPLOSION: of("ratio_max") >= RATIO_ALARM,
+        RATIO_MISMATCH: of("first_ratio_error") >= FIRST_RATIO_ALARM,
+        RATIO_COLLAPSE: of("clip_fraction") >= CLIPPED_SHARE,
+        ENTROPY_COLLAPSE: chose & (entropy < COLLAPSED_ENTROPY),
+        VALUE_COLLAPSE: (of("explained_variance") <= 0.0) & (of("value_loss") >= UNINFORMED_VALUE_LOSS)
+        & (episodes >= UNTRAINED_UPDATES),
+    }

@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from esper_ab.analysis.learning import Learning, greedy_gap
+from esper_ab.analysis.own_reward import ends_of
 from esper_ab.journal.fold import History, RunHistory
-from esper_ab.journal.outcomes import RunOutcome, mean, mean_known
+from esper_ab.journal.outcomes import RunOutcome, mean
 
 _LEAST_RUNS = 3  # to speak of a fall
 
@@ -39,8 +40,7 @@ def _falling(history: History, learning: Sequence[Learning]) -> Iterator[str]:
 def _ends(run: RunHistory) -> tuple[float, float] | None:
     """Return the mean outcome of the first and of the last tenth of a run's episodes; None below two episodes."""
     curve = run.columns.of("outcome")
-    part = math.ceil(len(curve) / 10)
-    first, last = mean_known(curve[:part]), mean_known(curve[-part:] if part else [])
+    first, last = ends_of(curve)
     return None if len(curve) < 2 or first is None or last is None else (first, last)
 
 

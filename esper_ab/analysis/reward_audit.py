@@ -9,13 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from esper_ab.contracts.reward_audit import FoundBehaviour, Played, RewardAudit, Scored, Varied
 from esper_ab.stats.correlation import correlation
+from esper_ab.stats.floats import Bools, Floats
 from esper_ab.stats.selection import Misranked, best_of_n, linear_distance, regret, worst_pairs
 
-Floats = NDArray[np.float64]
 PAIRS = 3  # in the wrong order, of each reward
 LARGEST_N = 64
 
@@ -85,7 +84,7 @@ def _curve(returns: Floats, outcomes: Floats) -> Floats:
     return best_of_n(returns, outcomes)[:LARGEST_N]
 
 
-def _judge_reward(scored: Scored, outcomes: Floats, random: NDArray[np.bool_]) -> RewardFindings:
+def _judge_reward(scored: Scored, outcomes: Floats, random: Bools) -> RewardFindings:
     returns = np.array([np.mean(hosts) for hosts in scored.returns])
     by_step = np.array(scored.by_step)
     total = by_step.sum()
@@ -103,7 +102,7 @@ def _judge_reward(scored: Scored, outcomes: Floats, random: NDArray[np.bool_]) -
 
 
 def _sensitivity(
-    scored: Scored, returns: Floats, outcomes: Floats, random: NDArray[np.bool_]
+    scored: Scored, returns: Floats, outcomes: Floats, random: Bools
 ) -> tuple[Sensitivity, ...]:
     best = outcomes[random].max()
     before = best - regret(returns[random], outcomes[random])

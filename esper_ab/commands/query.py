@@ -11,7 +11,7 @@ from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.commands._options import shared_options
 from esper_ab.contracts.visible import visible
-from esper_ab.query.sql import LIMIT_S, query_csv, query_json, query_text
+from esper_ab.query.sql import LIMIT_S, query, query_csv, query_json, query_text
 
 
 @click.command(epilog=epilog(
@@ -32,5 +32,5 @@ def command(experiment_dir: Path, sql: str, json: bool, csv: bool, limit_s: floa
     if json and csv:
         raise click.UsageError("--json and --csv exclude each other")
     render = query_json if json else query_csv if csv else query_text
-    answer = render(experiment_dir, sql, limit_s)
+    answer = render(query(experiment_dir, sql, limit_s))
     click.echo(visible(answer) if sys.stdout.isatty() else answer)  # a file gets CSV as it is

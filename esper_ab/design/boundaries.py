@@ -11,10 +11,12 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.random import Generator
 
+from esper_ab.design.counterbalance import Sides
 from esper_ab.design.t_process import TProcess, draw, t_process, t_values
 from esper_ab.stats.distributions import norm_isf, norm_sf, t_isf, t_sf
+from esper_ab.stats.floats import Floats
 
 PATHS = 2_000_000
 FUTILITY_PATHS = 500_000  # no claim depends on them
@@ -32,11 +34,11 @@ def beta_spent(beta: float, share: float) -> float:
 
 
 def nominal_p(
-    sides: Sequence[tuple[int, int]],
+    sides: Sides,
     positions: int,
     looks: Sequence[int],
     alphas: Sequence[float],
-    rng: np.random.Generator,
+    rng: Generator,
     paths: int = PATHS,
 ) -> tuple[tuple[float, ...], ...]:
     """[alphas][looks]: the two-sided p at or below which a look rejects; the first one is exact.
@@ -61,11 +63,11 @@ def nominal_p(
 
 
 def futility_p(
-    sides: Sequence[tuple[int, int]],
+    sides: Sides,
     positions: int,
     looks: Sequence[int],
     spent: Sequence[float],
-    rng: np.random.Generator,
+    rng: Generator,
     paths: int = FUTILITY_PATHS,
 ) -> tuple[float, ...]:
     """[looks]: the one-sided p at the margin at or below which an interim look stops for futility; 0.0: it never does.
@@ -84,8 +86,8 @@ def futility_p(
 
 
 def _paths_with_small_p(
-    process: TProcess, largest: NDArray[np.float64], rng: np.random.Generator, paths: int, tails: int = 2
-) -> NDArray[np.float64]:
+    process: TProcess, largest: Floats, rng: Generator, paths: int, tails: int = 2
+) -> Floats:
     """p at the first looks, [looks, kept]: of the simulated paths that might be rejected before the last of them.
 
     `largest` [looks]: no nominal p exceeds it. (p_k <= c_k is part of a rejection by look k, which has probability
@@ -101,7 +103,7 @@ def _paths_with_small_p(
     return np.asarray(tails * t_sf(np.concatenate(kept, axis=1), df))
 
 
-def _solve(p: NDArray[np.float64], spent: NDArray[np.float64], paths: int) -> NDArray[np.float64]:
+def _solve(p: Floats, spent: Floats, paths: int) -> Floats:
     """Nominal p of every look for one alpha. p [looks, kept paths of `paths`]; `spent` [looks], cumulative."""
     rejected = np.zeros(p.shape[1], dtype=bool)
     nominal = np.empty(spent.size)

@@ -10,13 +10,13 @@ import contextlib
 import hashlib
 import os
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.unreadable import UNREADABLE
+from esper_ab.design.counterbalance import Sides
 
 _METHOD = 1  # part of the seed and of the file's name; increment when the computation changes
 
@@ -40,7 +40,7 @@ _decode = msgspec.json.Decoder(_File).decode
 
 
 def find_bounds(
-    sides: Sequence[tuple[int, int]], positions: int, looks: tuple[int, ...], alphas: tuple[float, ...], *,
+    sides: Sides, positions: int, looks: tuple[int, ...], alphas: tuple[float, ...], *,
     beta: float = 0.0,
 ) -> tuple[tuple[float, ...], ...]:  # fmt: skip
     """Return nominal p [alphas][looks] of `design/boundaries.py`, or of futility; implements `design.FindBounds`."""

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from esper_ab.stats.distributions import f_isf, t_isf
+from esper_ab.stats.floats import Floats, floats
 from esper_ab.stats.pair import ROUNDING
 from esper_ab.stats.sd_limits import sd_limits
 
@@ -59,7 +60,7 @@ class FactorEffect(msgspec.Struct, frozen=True, kw_only=True):
 
 def spread(values: ArrayLike, level: float = _LEVEL) -> Spread:
     """Compute the spread of values [runs], at least two."""
-    x = np.asarray(values, dtype=np.float64)
+    x = floats(values)
     if x.ndim != 1 or x.size < 2 or not np.isfinite(x).all():
         raise ValueError(f"the spread of runs needs at least two finite values in one dimension, not {x.shape}")
     sd, df = float(np.std(x, ddof=1)), x.size - 1
@@ -84,7 +85,7 @@ def autocorrelation(curves: ArrayLike) -> float | None:
     return float(np.sum(left[:, 1:] * left[:, :-1])) / total
 
 
-def last_episodes(curves: ArrayLike) -> NDArray[np.float64]:
+def last_episodes(curves: ArrayLike) -> Floats:
     """Return the last tenth of the episodes of curves [runs, episodes], at least two if there are."""
     x = _curves(curves)
     return x[:, -max(2, math.ceil(x.shape[1] / 10)) :]
@@ -120,7 +121,7 @@ def factor_effects(values: ArrayLike, factors: Mapping[str, Sequence[str]]) -> t
 
     Jointly when all are identifiable, else each factor alone and marked as aliased.
     """
-    y = np.asarray(values, dtype=np.float64)
+    y = floats(values)
     varied = {name: labels for name, labels in factors.items() if len(set(labels)) > 1}
     ones = np.ones((y.size, 1))
     columns = {name: _indicators(labels) for name, labels in varied.items()}
@@ -137,7 +138,7 @@ def factor_effects(values: ArrayLike, factors: Mapping[str, Sequence[str]]) -> t
 
 
 def _level_effects(
-    y: NDArray[np.float64], matrix: NDArray[np.float64], first: int, levels: Sequence[str]
+    y: Floats, matrix: Floats, first: int, levels: Sequence[str]
 ) -> tuple[LevelEffect, ...]:
     """Return the effects of columns `first` … of the fit: level 1, 2, … against level 0, with t intervals."""
     df = y.size - matrix.shape[1]
@@ -154,25 +155,25 @@ def _level_effects(
     return tuple(found)
 
 
-def _indicators(labels: Sequence[str]) -> NDArray[np.float64]:
+def _indicators(labels: Sequence[str]) -> Floats:
     """Return indicator columns [runs, levels - 1]: one per level but the first, in order of appearance."""
     levels = list(dict.fromkeys(labels))
     return np.array([[float(label == level) for level in levels[1:]] for label in labels])
 
 
-def _curves(curves: ArrayLike) -> NDArray[np.float64]:
-    x = np.asarray(curves, dtype=np.float64)
+def _curves(curves: ArrayLike) -> Floats:
+    x = floats(curves)
     if x.ndim != 2 or not np.isfinite(x).all():
         raise ValueError(f"curves must be finite numbers [runs, episodes], not {x.shape}")
     return x
 
 
-def _rounding(x: NDArray[np.float64]) -> float:
+def _rounding(x: Floats) -> float:
     """Return the largest sum of squares of `x` that rounding alone can explain."""
     return float((ROUNDING * np.max(np.abs(x))) ** 2 * x.size)
 
 
-def _double_centred(x: NDArray[np.float64]) -> NDArray[np.float64]:
+def _double_centred(x: Floats) -> Floats:
     """Subtract the mean of each run and of each episode; the grand mean becomes 0."""
-    centred: NDArray[np.float64] = x - x.mean(axis=0) - x.mean(axis=1, keepdims=True) + x.mean()
+    centred: Floats = x - x.mean(axis=0) - x.mean(axis=1, keepdims=True) + x.mean()
     return centred

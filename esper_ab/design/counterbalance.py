@@ -12,6 +12,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from esper_ab.contracts.rng import RngPath
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 
+Sides = Sequence[tuple[int, int]]  # per replicate, the positions of a and of b
 Place = tuple[Hashable, ...]  # of a run: the level of each factor besides its group
 
 

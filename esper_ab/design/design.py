@@ -14,7 +14,7 @@ import msgspec
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.settings import Positive, Settings
-from esper_ab.design.counterbalance import draws_positions, estimable_orders
+from esper_ab.design.counterbalance import Sides, draws_positions, estimable_orders
 from esper_ab.settings.experiment import ExperimentSettings, ResolvedExperiment
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS
 from esper_ab.stats.text import counted, digits_for, signed
@@ -32,6 +32,11 @@ class Contrast(Settings, frozen=True, kw_only=True, omit_defaults=True):
     a: str
     b: str
     task: str = ""  # "": that of the experiment
+
+    @property
+    def groups(self) -> tuple[str, str]:
+        """Both groups."""
+        return self.a, self.b
 
 
 class Boundary(Settings, frozen=True, kw_only=True):
@@ -74,6 +79,11 @@ class Design(Settings, frozen=True, kw_only=True):
     def outcome(self) -> Measure:
         """What the outcomes are of."""
         return self.measures.outcome
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """All groups that are compared, in order."""
+        return tuple(dict.fromkeys(name for one in self.comparisons for name in one.groups))
 
     @property
     def digits(self) -> int:
@@ -123,7 +133,7 @@ class FindBounds(Protocol):
     """
 
     def __call__(
-        self, sides: Sequence[tuple[int, int]], positions: int, looks: tuple[int, ...], alphas: tuple[float, ...], *,
+        self, sides: Sides, positions: int, looks: tuple[int, ...], alphas: tuple[float, ...], *,
         beta: float = ...,
     ) -> tuple[tuple[float, ...], ...]: ...  # fmt: skip
 
@@ -148,9 +158,14 @@ def looks_of(experiment: ExperimentSettings) -> tuple[int, ...]:
 def comparisons(experiment: ExperimentSettings) -> tuple[Contrast, ...]:
     """Return every tested group against the control, or all pairs of tested groups when no control is named."""
     tested = [group.name for group in experiment.groups if group.name not in experiment.untested]
-    if experiment.control:
-        return tuple(Contrast(a=name, b=experiment.control) for name in tested if name != experiment.control)
-    return tuple(Contrast(a=a, b=b) for a, b in combinations(tested, 2))
+    return contrasts(tested, experiment.control)
+
+
+def contrasts(groups: Sequence[str], control: str, task: str = "") -> tuple[Contrast, ...]:
+    """Return every group against `control`; all pairs of groups where that is ""."""
+    if control:
+        return tuple(Contrast(a=name, b=control, task=task) for name in groups if name != control)
+    return tuple(Contrast(a=a, b=b, task=task) for a, b in combinations(groups, 2))
 
 
 def check_design(experiment: ExperimentSettings) -> None:
@@ -227,7 +242,7 @@ def make_design(
     the worst outcome, if one is declared.
     """
     check_design(experiment)
-    contrasts, positions = comparisons(experiment), len(experiment.groups)
+    compared, positions = comparisons(experiment), len(experiment.groups)
     open_ended = experiment.open_ended
     looks = looks_of(experiment)
     first = looks[0] if looks else LEAST_PAIRS
@@ -236,14 +251,14 @@ def make_design(
     numbered = [tuple(numbers[name] for name in order) for order in orders[:first]]
     adjusted = positions_matter and adjusts(numbered, first)
     futility: Futility | None = None
-    sides = tuple((order.index(contrasts[0].a), order.index(contrasts[0].b)) for order in orders)
+    sides = tuple((order.index(compared[0].a), order.index(compared[0].b)) for order in orders)
     bounded, columns = bool(looks) and looks[-1] >= LEAST_PAIRS, positions if adjusted else 1
     if bounded and experiment.futility:
         futility = futility_of(experiment.futility, sides, columns, looks, find_bounds)
-    boundaries = boundaries_of(experiment.alpha, len(contrasts), sides, columns, looks, find_bounds) if bounded else ()
+    boundaries = boundaries_of(experiment.alpha, len(compared), sides, columns, looks, find_bounds) if bounded else ()
     return Design(
         outcome_over=experiment.outcome_over, test="t", alpha=experiment.alpha, margin=experiment.margin,
-        measures=measures, comparisons=contrasts, positions=positions, adjusted=adjusted,
+        measures=measures, comparisons=compared, positions=positions, adjusted=adjusted,
         early_stop=experiment.early_stop, looks=looks, boundaries=boundaries, anytime_after=0 if open_ended else None,
         evidence=1.0 / experiment.alpha, positions_matter=positions_matter, futility=futility, worst=worst,
         positions_drawn=experiment.order == "balanced" and draws_positions(positions),
@@ -251,7 +266,7 @@ def make_design(
 
 
 def boundaries_of(
-    alpha: float, count: int, sides: Sequence[tuple[int, int]], positions: int, looks: tuple[int, ...],
+    alpha: float, count: int, sides: Sides, positions: int, looks: tuple[int, ...],
     find_bounds: FindBounds,
 ) -> tuple[Boundary, ...]:  # fmt: skip
     """Return the bounds of `count` comparisons that share `alpha`, from all of them open down to one."""
@@ -265,7 +280,7 @@ def boundaries_of(
 
 
 def futility_of(
-    power: float, sides: Sequence[tuple[int, int]], positions: int, looks: tuple[int, ...], find_bounds: FindBounds
+    power: float, sides: Sides, positions: int, looks: tuple[int, ...], find_bounds: FindBounds
 ) -> Futility:
     """Return the bounds that keep `power` at the margin; every comparison has its own, whatever alpha it holds."""
     (found,) = find_bounds(sides, positions, looks, (), beta=round(1.0 - power, 9))

@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from esper_ab.stats.distributions import t_isf
+from esper_ab.stats.floats import Bools, Floats, floats
 from esper_ab.stats.pair import ROUNDING
 
 SPLITS = 10_000
@@ -21,8 +23,6 @@ _RESAMPLES = 1_000  # of the bootstrap
 _CHUNK = 1_000  # deals at a time
 _EPISODES_OF_ONE_RUN = 10  # what has been tested as if episodes were independent
 _LEAST_EPISODES = 4  # with fewer, Mann-Whitney on two runs cannot reach 5 %
-
-Array = NDArray[np.float64]
 
 
 class FalseClaims(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +38,7 @@ def false_claims(
     outcomes: ArrayLike,
     per_group: int,
     bounds: Sequence[tuple[int, float]],
-    rng: np.random.Generator,
+    rng: Generator,
     splits: int = SPLITS,
 ) -> tuple[FalseClaims, ...]:
     """curves [runs, episodes] and outcomes [runs], dealt into two groups of `per_group` runs.
@@ -47,13 +47,13 @@ def false_claims(
     never claims; the other rules are at 5 %.
     ValueError when there are not runs enough for one deal.
     """
-    x, y = np.asarray(curves, dtype=np.float64), np.asarray(outcomes, dtype=np.float64)
+    x, y = floats(curves), floats(outcomes)
     if x.ndim != 2 or y.shape != x.shape[:1] or y.size < 2 * per_group:
         raise ValueError(f"{x.shape} curves and {y.shape} outcomes cannot be dealt into two groups of {per_group}")
     tenth, few = max(1, math.ceil(x.shape[1] / 10)), min(_EPISODES_OF_ONE_RUN, x.shape[1])
     last = f"{tenth} episodes" if tenth > 1 else "episode"
     weights = (_resampled(per_group, rng), _resampled(per_group, rng))
-    rules: list[tuple[str, int, Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]]]] = []
+    rules: list[tuple[str, int, Callable[[NDArray[np.int64], NDArray[np.int64]], Bools]]] = []
     if x.shape[1]:
         rules.append(("larger mean of the last episode wins", per_group, lambda a, b: _differ(x[a, -1], x[b, -1])))
     if few >= _LEAST_EPISODES:
@@ -76,7 +76,7 @@ def false_claims(
 
 
 def _deals(
-    runs: int, per_group: int, splits: int, rng: np.random.Generator
+    runs: int, per_group: int, splits: int, rng: Generator
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Indices of the runs of both pseudo-groups, [deals, per_group] each: no run is in both or twice in one."""
     for start in range(0, splits, _CHUNK):
@@ -84,13 +84,13 @@ def _deals(
         yield dealt[:, :per_group], dealt[:, per_group : 2 * per_group]
 
 
-def _differ(a: Array, b: Array) -> NDArray[np.bool_]:
+def _differ(a: Floats, b: Floats) -> Bools:
     """[deals, runs]: whether the means differ at all; sums that differ by rounding only are a tie."""
     difference = np.abs(a.mean(axis=1) - b.mean(axis=1))
     return np.asarray(difference > ROUNDING * np.maximum(1.0, np.abs(a).max(axis=1)))
 
 
-def _mann_whitney(a: Array, b: Array) -> NDArray[np.bool_]:
+def _mann_whitney(a: Floats, b: Floats) -> Bools:
     """[deals, runs, episodes], every episode taken as if it were a run: normal approximation, ties corrected."""
     flat_a, flat_b = a.reshape(a.shape[0], -1), b.reshape(b.shape[0], -1)
     both = np.concatenate((flat_a, flat_b), axis=1)
@@ -104,18 +104,18 @@ def _mann_whitney(a: Array, b: Array) -> NDArray[np.bool_]:
     return claims
 
 
-def _resampled(runs: int, rng: np.random.Generator) -> Array:
+def _resampled(runs: int, rng: Generator) -> Floats:
     """[resamples, runs]: how much each run counts in a resample; every row sums to 1."""
     return rng.multinomial(runs, np.full(runs, 1.0 / runs), size=_RESAMPLES) / runs
 
 
-def _bootstrap(a: Array, b: Array, weights: tuple[Array, Array]) -> NDArray[np.bool_]:
+def _bootstrap(a: Floats, b: Floats, weights: tuple[Floats, Floats]) -> Bools:
     """[deals, runs]: whether the 95 % percentile interval of the difference of means excludes 0."""
     low, high = np.quantile(a @ weights[0].T - b @ weights[1].T, (0.025, 0.975), axis=1)
     return np.asarray((low > 0.0) | (high < 0.0))
 
 
-def _looks(d: Array, bounds: Sequence[tuple[int, float]]) -> NDArray[np.bool_]:
+def _looks(d: Floats, bounds: Sequence[tuple[int, float]]) -> Bools:
     """d [deals, pairs]: whether the paired t is at or below the nominal p at any look."""
     crossed = np.zeros(d.shape[0], dtype=np.bool_)
     for pairs, nominal_p in bounds:

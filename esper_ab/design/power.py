@@ -13,6 +13,7 @@ from functools import cached_property
 
 import msgspec
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from esper_ab.design.counterbalance import cycle, order
@@ -20,6 +21,7 @@ from esper_ab.design.design import FindBounds, adjusts, default_looks, futility_
 from esper_ab.design.pairs_needed import MOST_NAMED, POWER, SD_LIMITS
 from esper_ab.design.t_process import Draws, TProcess, draw, t_process, t_values
 from esper_ab.stats.distributions import nct_sf, t_isf
+from esper_ab.stats.floats import Bools, Floats
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.sd_limits import sd_limits
 
@@ -80,19 +82,6 @@ class ReplicatesNeeded(msgspec.Struct, frozen=True, kw_only=True):
     high: int | None
 
 
-class PowerTable(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer for one run SD and one pair correlation."""
-
-    sd_run: float
-    rho: float
-    sd: float  # of the paired differences
-    sd_low: float | None
-    sd_high: float | None
-    question: PowerQuestion
-    rows: tuple[PowerRow, ...]
-    needed: ReplicatesNeeded
-
-
 class RunSpread(msgspec.Struct, frozen=True, kw_only=True):
     """Standard deviation of the outcome between runs of one group; its df, or None when it is assumed."""
 
@@ -108,6 +97,19 @@ class PairSpread(msgspec.Struct, frozen=True, kw_only=True):
     sd: float
     sd_low: float | None
     sd_high: float | None
+
+    @property
+    def limits(self) -> tuple[float, float] | None:
+        """The 80 % limits of `sd`; None when its degrees of freedom are unknown."""
+        return None if self.sd_low is None or self.sd_high is None else (self.sd_low, self.sd_high)
+
+
+class PowerTable(PairSpread, frozen=True, kw_only=True):
+    """Answer for one run SD and one pair correlation."""
+
+    question: PowerQuestion
+    rows: tuple[PowerRow, ...]
+    needed: ReplicatesNeeded
 
 
 def sd_of_differences(sd_run: float, rho: float) -> float:
@@ -160,7 +162,7 @@ def scheme(replicates: int, looks: tuple[int, ...], question: PowerQuestion, fin
 class Simulation:
     """Power of one scheme at any effect, by the same draws for all of them, so that it grows with the effect."""
 
-    def __init__(self, scheme: Scheme, rng: np.random.Generator) -> None:
+    def __init__(self, scheme: Scheme, rng: Generator) -> None:
         self.scheme = scheme
         self._draws = draw(scheme.process, _PATHS, rng) if len(scheme.nominal_p) > 1 else None
 
@@ -170,8 +172,8 @@ class Simulation:
             return 0.0
         if self._draws is None:
             return _single_look(self.scheme, effect)
-        crossed, stop, t = self._paths(effect, self._draws)
-        return float(np.mean(crossed & (np.take_along_axis(t, stop[None], axis=0)[0] > 0.0)))
+        crossed, stop, t = self._beyond(effect, self._draws)
+        return float(np.mean(crossed.any(axis=0) & (np.take_along_axis(t, stop[None], axis=0)[0] > 0.0)))
 
     def expected_replicates(self, effect: float) -> float | None:
         """Mean number of replicates when a crossing stops the comparison; None where the plan decides nothing."""
@@ -179,9 +181,9 @@ class Simulation:
             return None
         if self._draws is None:
             return float(self.scheme.replicates)
-        crossed, stop, _ = self._paths(effect, self._draws)
+        crossed, stop, _ = self._beyond(effect, self._draws)
         looks = np.asarray(self.scheme.process.looks)
-        return float(np.mean(np.where(crossed, looks[stop], self.scheme.replicates)))
+        return float(np.mean(np.where(crossed.any(axis=0), looks[stop], self.scheme.replicates)))
 
     def with_stops(self, effect: float, margin: float) -> tuple[float, float]:
         """Return power and mean replicates with stops for futility. `effect`, `margin`: in SDs of the differences."""
@@ -209,16 +211,9 @@ class Simulation:
             low, high = (low, middle) if self.power(middle) >= POWER else (middle, high)
         return high
 
-    def _paths(
-        self, effect: float, draws: Draws
-    ) -> tuple[NDArray[np.bool_], NDArray[np.intp], NDArray[np.float64]]:
-        """Whether each path crosses, the index of its first crossing, and t [looks, paths]."""
-        beyond, first, t = self._beyond(effect, draws)
-        return np.any(beyond, axis=0), first, t
-
     def _beyond(
         self, effect: float, draws: Draws
-    ) -> tuple[NDArray[np.bool_], NDArray[np.intp], NDArray[np.float64]]:
+    ) -> tuple[Bools, NDArray[np.intp], Floats]:
         """Whether each path is beyond its bound at each look, the index of its first crossing, and t [looks, paths]."""
         t = t_values(self.scheme.process, draws, effect)
         bounds = t_isf(np.asarray(self.scheme.nominal_p) / 2.0, self.scheme.process.df)
@@ -231,7 +226,7 @@ def power_tables_of(
     replicates: Sequence[int],
     question: PowerQuestion,
     find_bounds: FindBounds,
-    rng: np.random.Generator,
+    rng: Generator,
 ) -> tuple[PowerTable, ...]:
     """What plans of `replicates` resolve, and how many the margin asks for, with each spread and the same draws.
 
@@ -248,21 +243,13 @@ def power_tables_of(
 
 def _table(
     spread: PairSpread, simulations: Sequence[Simulation], question: PowerQuestion, find_bounds: FindBounds,
-    rng: np.random.Generator,
+    rng: Generator,
 ) -> PowerTable:  # fmt: skip
-    limits = None
-    if spread.sd_low is not None and spread.sd_high is not None:
-        limits = spread.sd_low, spread.sd_high
     return PowerTable(
-        sd_run=spread.sd_run,
-        rho=spread.rho,
-        sd=spread.sd,
-        sd_low=spread.sd_low,
-        sd_high=spread.sd_high,
-        question=question,
-        rows=tuple(_row(simulation, spread.sd, limits, question.margin) for simulation in simulations),
-        needed=replicates_needed(spread.sd, limits, question, find_bounds, rng),
-    )
+        **msgspec.structs.asdict(spread), question=question,
+        rows=tuple(_row(simulation, spread, question.margin) for simulation in simulations),
+        needed=replicates_needed(spread.sd, spread.limits, question, find_bounds, rng),
+    )  # fmt: skip
 
 
 def replicates_needed(
@@ -270,7 +257,7 @@ def replicates_needed(
     limits: tuple[float, float] | None,
     question: PowerQuestion,
     find_bounds: FindBounds,
-    rng: np.random.Generator,
+    rng: Generator,
 ) -> ReplicatesNeeded:
     """For 80 % power at the margin, with SD `sd` of the differences and its `limits`; default looks."""
     found = {value: _least(question.margin / value, question, find_bounds, rng) for value in (sd, *(limits or ()))}
@@ -278,8 +265,8 @@ def replicates_needed(
     return ReplicatesNeeded(replicates=found[sd], low=found[low], high=found[high])
 
 
-def _row(simulation: Simulation, sd: float, limits: tuple[float, float] | None, margin: float) -> PowerRow:
-    scheme, smallest = simulation.scheme, simulation.smallest_effect
+def _row(simulation: Simulation, spread: PairSpread, margin: float) -> PowerRow:
+    scheme, smallest, sd, limits = simulation.scheme, simulation.smallest_effect, spread.sd, spread.limits
     return PowerRow(
         replicates=scheme.replicates,
         looks=scheme.looks,
@@ -304,7 +291,7 @@ def _stops(simulation: Simulation, margin: float) -> Stops:
     )  # fmt: skip
 
 
-def _least(effect: float, question: PowerQuestion, find_bounds: FindBounds, rng: np.random.Generator) -> int | None:
+def _least(effect: float, question: PowerQuestion, find_bounds: FindBounds, rng: Generator) -> int | None:
     """Least even number of replicates with enough power at `effect`; None beyond MOST_NAMED."""
 
     def enough(half: int, looks: Callable[[int], tuple[int, ...]]) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 import numpy as np
+from numpy.random import Generator
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.design.boundary_cache import find_bounds
@@ -83,9 +84,7 @@ def answer(known: Known, replicates: int, question: PowerQuestion, rows: Sequenc
 def _with_best(noise: EvaluationNoise, table: PowerTable) -> EvalEpisodesAnswer:
     """The answer of `table` once more, with the best number of episodes in the place of those measured."""
     times = math.sqrt(noise.variance_times(noise.next_eval_episodes))
-    limits = None
-    if table.sd_low is not None and table.sd_high is not None:
-        limits = table.sd_low * times, table.sd_high * times
+    limits = table.limits and (table.limits[0] * times, table.limits[1] * times)
     needed = replicates_needed(table.sd * times, limits, table.question, find_bounds, _generator(table.question))
     return EvalEpisodesAnswer(
         eval_episodes=noise.components.eval_episodes, share=noise.components.share, cost_share=noise.cost_share,
@@ -94,7 +93,7 @@ def _with_best(noise: EvaluationNoise, table: PowerTable) -> EvalEpisodesAnswer:
     )  # fmt: skip
 
 
-def _generator(question: PowerQuestion, replicates: Sequence[int] = ()) -> np.random.Generator:
+def _generator(question: PowerQuestion, replicates: Sequence[int] = ()) -> Generator:
     """A generator that is seeded by what is asked: the same draws with and without adjustment and stops, so that the
     answers differ by these alone.
     """

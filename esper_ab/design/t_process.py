@@ -12,9 +12,11 @@ from collections.abc import Sequence
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
+from numpy.random import Generator
 
+from esper_ab.design.counterbalance import Sides
 from esper_ab.stats.adjusted_difference import design_matrix, estimable
+from esper_ab.stats.floats import Floats
 
 _NO_GAIN = 1e-9  # a gain of information below this is rounding
 
@@ -30,11 +32,11 @@ class TProcess(msgspec.Struct, frozen=True, kw_only=True):
 class Draws(msgspec.Struct, frozen=True, kw_only=True):
     """Standard draws, [looks, paths]: the normal coordinate and the chi-square that each step adds."""
 
-    normal: NDArray[np.float64]
-    rest: NDArray[np.float64]
+    normal: Floats
+    rest: Floats
 
 
-def t_process(sides: Sequence[tuple[int, int]], positions: int, looks: Sequence[int]) -> TProcess:
+def t_process(sides: Sides, positions: int, looks: Sequence[int]) -> TProcess:
     """Compute the looks' information and df from `sides`, the positions (of a, of b) per replicate.
 
     `positions` 1: not adjusted; `looks`: ascending replicates. Looks at which tau is aliased with position effects, or
@@ -51,7 +53,7 @@ def t_process(sides: Sequence[tuple[int, int]], positions: int, looks: Sequence[
     return TProcess(looks=tuple(kept), information=tuple(information), df=tuple(df))
 
 
-def draw(process: TProcess, paths: int, rng: np.random.Generator) -> Draws:
+def draw(process: TProcess, paths: int, rng: Generator) -> Draws:
     """Draw the randomness of `paths` experiments, free of effect and scale."""
     gains = _gains(process)
     dimensions = np.diff(np.asarray(process.df) + 1, prepend=0) - (gains > 0.0)
@@ -63,7 +65,7 @@ def draw(process: TProcess, paths: int, rng: np.random.Generator) -> Draws:
     return Draws(normal=normal, rest=rest)
 
 
-def t_values(process: TProcess, draws: Draws, effect: float = 0.0) -> NDArray[np.float64]:
+def t_values(process: TProcess, draws: Draws, effect: float = 0.0) -> Floats:
     """Return t of every look and path, [looks, paths], when tau is `effect` standard deviations of a pair."""
     t = np.empty_like(draws.normal)
     along, square = np.zeros(draws.normal.shape[1]), np.zeros(draws.normal.shape[1])
@@ -79,7 +81,7 @@ def t_values(process: TProcess, draws: Draws, effect: float = 0.0) -> NDArray[np
     return t
 
 
-def _gains(process: TProcess) -> NDArray[np.float64]:
+def _gains(process: TProcess) -> Floats:
     """Return the information that each look adds to the one before."""
     gains = np.diff(np.asarray(process.information), prepend=0.0)
     gains[gains < _NO_GAIN] = 0.0

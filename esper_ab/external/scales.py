@@ -59,12 +59,17 @@ def ranges_of(tasks: Sequence[str], told: Told) -> dict[str, tuple[float, float]
     return _by_task("scores", tasks, told, _range) if told else {}
 
 
+def _number(value: str | float) -> float:
+    """Return NaN for what is no number."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan
+
+
 def _range(value: str | float) -> tuple[float, float]:
     worst, dots, target = str(value).partition("..")
-    try:
-        found = float(worst), float(target)
-    except ValueError:
-        found = 0.0, 0.0
+    found = _number(worst), _number(target)
     if not dots or not all(map(countable, found)) or abs(found[1] - found[0]) < SMALLEST_MARGIN:
         raise UsageError(f"scores {value!r}: WORST..TARGET, two different finite numbers, as in 0..100")
     return found
@@ -87,20 +92,14 @@ def _by_task(
 
 
 def _size(value: str | float) -> float:
-    try:
-        found = float(value)
-    except (TypeError, ValueError):
-        found = 0.0
+    found = _number(value)
     if not SMALLEST_MARGIN <= found <= LARGEST_OUTCOME:
         raise UsageError(f"margin {value}: a positive number, the smallest difference worth acting on")
     return found
 
 
 def _worst(value: str | float) -> float:
-    try:
-        found = float(value)
-    except (TypeError, ValueError):
-        found = math.inf
+    found = _number(value)
     if not countable(found):
         raise UsageError(f"worst {value}: a number, the outcome that stands for a lost run")
     return found

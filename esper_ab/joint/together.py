@@ -14,11 +14,11 @@ from pathlib import Path
 import msgspec
 
 from esper_ab.analysis.analyse import facts_of
-from esper_ab.analysis.observe import rows_of
+from esper_ab.analysis.observe import digests_of, rows_of, scale_of
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.design.calibration_file import circumstances_of
-from esper_ab.journal.fold import History, RunHistory
+from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 from esper_ab.settings.experiment import Group
 from esper_ab.verdict.analysis_plan import Rule
@@ -69,7 +69,6 @@ def observe_together(sources: Sequence[Source]) -> tuple[Observations, Scale]:
     reasons = [*incomparable(sources), *(line for one in conditions for line in _unequal(one))]
     if reasons:
         raise UsageError("\n  ".join(("these experiment directories cannot be compared:", *reasons)))
-    design = sources[0].history.design
     rows: dict[tuple[str, str], Observation] = {}
     for condition in conditions:
         for source, name in condition.members:
@@ -80,7 +79,7 @@ def observe_together(sources: Sequence[Source]) -> tuple[Observations, Scale]:
     observations = Observations(
         source=", ".join(source.name for source in sources), pair_column="replicate", rows=tuple(rows.values())
     )
-    return observations, Scale(task="", outcome=design.outcome, margin=design.margin, worst=design.worst)
+    return observations, scale_of(sources[0].history.design)
 
 
 def _declared(sources: Sequence[Source]) -> Iterator[str]:
@@ -109,10 +108,10 @@ def _conditions(sources: Sequence[Source]) -> list[_Condition]:
 def _unequal(condition: _Condition) -> Iterator[str]:
     """Yield a line where a later group has other records than the first, though settings and randomness are equal."""
     first, called = condition.members[0]
-    runs = {run.ref.replicate: _digests(run) for run in first.history.of_group(called)}
+    runs = {run.ref.replicate: digests_of(run) for run in first.history.of_group(called)}
     for source, name in condition.members[1:]:
         for run in source.history.of_group(name):
-            here, there = _digests(run), runs.get(run.ref.replicate, {})
+            here, there = digests_of(run), runs.get(run.ref.replicate, {})
             where = next((place for place in here if place in there and here[place] != there[place]), None)
             if where is not None:
                 yield (
@@ -121,13 +120,6 @@ def _unequal(condition: _Condition) -> Iterator[str]:
                     "processors can do that"
                 )
                 break
-
-
-def _digests(run: RunHistory) -> dict[str, str]:
-    """Return the digests of all records of a run, in order."""
-    columns = run.columns
-    found = {f"episode {index}": digest for index, digest in zip(columns.episodes, columns.digests, strict=True)}
-    return found | ({"evaluation": run.evaluation.digest} if run.evaluation else {})
 
 
 def incomparable(sources: Sequence[Source]) -> tuple[str, ...]:

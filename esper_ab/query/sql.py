@@ -175,19 +175,17 @@ def lock(connection: DuckDBPyConnection) -> None:
     connection.execute(_LOCK)
 
 
-def query_json(experiment_dir: Path, sql: str, limit_s: float = LIMIT_S) -> str:
+def query_json(answer: QueryResult) -> str:
     """Return the rows of a query as a JSON array of objects."""
-    answer = query(experiment_dir, sql, limit_s)
     rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
     return _json(rows, indent=2)
 
 
-def query_csv(experiment_dir: Path, sql: str, limit_s: float = LIMIT_S) -> str:
+def query_csv(answer: QueryResult) -> str:
     """Return the rows of a query as comma-separated values with a header line; NULL is empty.
 
     Lists, structs and maps are JSON, as in the files of `export`.
     """
-    answer = query(experiment_dir, sql, limit_s)
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(answer.columns)
@@ -195,9 +193,8 @@ def query_csv(experiment_dir: Path, sql: str, limit_s: float = LIMIT_S) -> str:
     return buffer.getvalue().removesuffix("\n")
 
 
-def query_text(experiment_dir: Path, sql: str, limit_s: float = LIMIT_S) -> str:
+def query_text(answer: QueryResult) -> str:
     """Return a plain table for the terminal; numbers to the right, floats in six digits, long results cut."""
-    answer = query(experiment_dir, sql, limit_s)
     shown = answer.rows[:_ROWS_SHOWN]
     lines = [tuple(map(visible_line, answer.columns)), *(tuple(_cell(value) for value in row) for row in shown)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(answer.columns))]

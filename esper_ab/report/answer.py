@@ -21,7 +21,7 @@ _MOST_PAIRS = 1000  # more are no advice
 _LONGER = 4  # times as many episodes, where policies have not settled
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Step:
     """One thing to do next; `command` may be "" where none does it."""
 
@@ -31,7 +31,7 @@ class Step:
 
 def question(content: Content) -> str:
     """Ask in one sentence what the experiment asked."""
-    outcome, task = content.history.outcome, content.history.plan.experiment.task_title
+    outcome, task = content.design.outcome, content.experiment.task_title
     comparisons = content.comparisons
     if not comparisons:
         return f"What is the {outcome.label} on {task} with {listed(content.groups)}?"
@@ -44,7 +44,11 @@ def question(content: Content) -> str:
 
 def basis(content: Content) -> tuple[str, ...]:
     """Say in a few sentences what the answer rests on, and how far it reaches."""
-    return (*_on_runs(content), *_on_rule(content), *_on_audit(content), *_on_scope(content))
+    said = [*_on_runs(content), *_on_audit(content)]
+    if content.comparisons:
+        said.insert(1, f"The rule was declared before the first run: {rule(content.design)}.")
+        said.append(f"It is an answer for {content.comparisons[0].question.scope}; other conditions may give another.")
+    return tuple(said)
 
 
 def _on_runs(content: Content) -> Iterator[str]:
@@ -58,11 +62,6 @@ def _on_runs(content: Content) -> Iterator[str]:
     more = f" and {len(keys) - 3} more settings" if len(keys) > 3 else ""
     differ = f" The groups differ in {listed(keys) if not more else ', '.join(keys[:3])}{more}." if keys else ""
     yield f"{evaluated} of {len(content.outcomes)} planned runs have an outcome. {shared}{differ}"
-
-
-def _on_rule(content: Content) -> Iterator[str]:
-    if content.comparisons:
-        yield f"The rule was declared before the first run: {rule(content.history.design)}."
 
 
 def _on_audit(content: Content) -> Iterator[str]:
@@ -80,21 +79,16 @@ def _on_audit(content: Content) -> Iterator[str]:
         yield f"The list of incidents has {'1 entry' if entries == 1 else f'{entries} entries'}."
 
 
-def _on_scope(content: Content) -> Iterator[str]:
-    if content.comparisons:
-        yield f"It is an answer for {content.comparisons[0].question.scope}; other conditions may give another."
-
-
 def next_steps(content: Content) -> tuple[Step, ...]:
     """Say what to do next, the most useful first."""
     word, place = content.state.word, content.place
     if word == "in progress":
-        return (Step(sentence="It is still running: follow it.", command=shell_command("attach", place)),)
+        return (Step("It is still running: follow it.", shell_command("attach", place)),)
     if word in ("stale", "interrupted", "failed"):
         if any(run.expected for run in content.history.runs.values()):
-            return (Step(sentence="It can go on from its checkpoints.", command=shell_command("resume", place)),)
+            return (Step("It can go on from its checkpoints.", shell_command("resume", place)),)
         anew = _anew(content, "fixed")
-        return (Step(sentence="No seed is left: correct what failed, then run it anew.", command=anew),)
+        return (Step("No seed is left: correct what failed, then run it anew.", anew),)
     return tuple(_after(content))
 
 
@@ -102,78 +96,78 @@ def _after(content: Content) -> Iterator[Step]:
     """Yield the steps after an experiment that came to its end."""
     verdicts = {item.verdict for item in content.comparisons}
     if Verdict.BLOCKED in verdicts:
-        yield Step(sentence="Remove what the audit found, then run it anew.", command=_anew(content, "fixed"))
+        yield Step("Remove what the audit found, then run it anew.", _anew(content, "fixed"))
     if Verdict.NO_INFERENCE in verdicts:
         yield Step(
-            sentence=f"Run it anew with at least {LEAST_PAIRS} pairs; twice as many are better.",
-            command=_anew(content, "larger", "--seeds", str(2 * LEAST_PAIRS)),
+            f"Run it anew with at least {LEAST_PAIRS} pairs; twice as many are better.",
+            _anew(content, "larger", "--seeds", str(2 * LEAST_PAIRS)),
         )
     if Verdict.INCONCLUSIVE in verdicts:
         yield from _more_pairs(content)
     if verdicts & DIFFERENT:
         yield Step(
-            sentence="Before much depends on it, repeat it with other random numbers.",
-            command=_anew(content, "again", "--rng-seed", str(content.history.plan.experiment.rng_seed + 1)),
+            "Before much depends on it, repeat it with other random numbers.",
+            _anew(content, "again", "--rng-seed", str(content.experiment.rng_seed + 1)),
         )
     if Verdict.EQUIVALENT in verdicts:
-        yield Step(sentence="Where two groups are equivalent, take the one that is cheaper or simpler.")
+        yield Step("Where two groups are equivalent, take the one that is cheaper or simpler.")
     identical = [item for item in content.comparisons if item.verdict is Verdict.IDENTICAL]
     if any(not item.question.same_settings for item in identical):
-        longer = str(_LONGER * content.history.plan.experiment.episodes)
+        longer = str(_LONGER * content.experiment.episodes)
         yield Step(
-            sentence="Nothing that differs in the settings has had an effect: train longer, if it should have one.",
-            command=_anew(content, "longer", "--episodes", longer),
+            "Nothing that differs in the settings has had an effect: train longer, if it should have one.",
+            _anew(content, "longer", "--episodes", longer),
         )
     elif verdicts == {Verdict.IDENTICAL}:
-        yield Step(sentence="Nothing is left to compare: the settings make the same computation.")
+        yield Step("Nothing is left to compare: the settings make the same computation.")
 
 
 def _more_pairs(content: Content) -> Iterator[Step]:
     """Yield what would decide the comparison that is hardest to decide."""
-    design = content.history.design
+    design = content.design
     open_ones = [item for item in content.comparisons if item.verdict is Verdict.INCONCLUSIVE]
     if any(item.capped_by for item in open_ones):
-        yield Step(sentence="Look at what limits the verdict first: more pairs alone do not lift it.")
+        yield Step("Look at what limits the verdict first: more pairs alone do not lift it.")
         return
     if all(item.inconclusive == "futile" for item in open_ones):
         replicates = max(content.history.replicates, LEAST_EQUIVALENCE_PAIRS)
         yield Step(
-            sentence=f"A difference of {design.margin_words} had become unlikely. To show that there is none as large, "
+            f"A difference of {design.margin_words} had become unlikely. To show that there is none as large, "
             "plan it anew without stops for futility; to find a smaller one, with a smaller margin (--margin).",
-            command=_anew(content, "whole", "--seeds", str(replicates), "--futility", "0"),
+            _anew(content, "whole", "--seeds", str(replicates), "--futility", "0"),
         )
         return
     if few := [item.used for item in open_ones if item.small_from]:
         # As many may be lost again.
         replicates = content.history.replicates + max(0, LEAST_EQUIVALENCE_PAIRS - min(few))
         yield Step(
-            sentence=f"With {LEAST_EQUIVALENCE_PAIRS} pairs a difference may be called smaller than the margin.",
-            command=_anew(content, "larger", "--seeds", str(replicates)),
+            f"With {LEAST_EQUIVALENCE_PAIRS} pairs a difference may be called smaller than the margin.",
+            _anew(content, "larger", "--seeds", str(replicates)),
         )
         return
     if constant := next((item.constant for item in open_ones if item.constant), ""):
-        yield Step(sentence=f"Every pair differs by {constant}: check that seeds reach what is random in training.")
+        yield Step(f"Every pair differs by {constant}: check that seeds reach what is random in training.")
     elif any(item.degenerate for item in open_ones):
         yield from _more_spread(content)
     needed = [pairs for item in open_ones if (pairs := _pairs(item)) is not None]
     if not needed:
         return
     if early := unsettled(design, content.analysis.learning):
-        longer = str(_LONGER * content.history.plan.experiment.episodes)
+        longer = str(_LONGER * content.experiment.episodes)
         yield Step(
-            sentence=f"Train longer before more pairs: the policies of {' and '.join(early)} have not settled.",
-            command=_anew(content, "longer", "--episodes", longer),
+            f"Train longer before more pairs: the policies of {' and '.join(early)} have not settled.",
+            _anew(content, "longer", "--episodes", longer),
         )
     extended, anew = max(needed, key=lambda pairs: pairs[1] if pairs[0] is None else pairs[0])
     least = anew if extended is None else min(extended, anew)
     said = f"would show a difference of {design.margin_words} in four of five cases"
     if least > _MOST_PAIRS:
         yield Step(
-            sentence=f"More than {_MOST_PAIRS} pairs {said}: name a larger margin (--margin), train longer, or "
+            f"More than {_MOST_PAIRS} pairs {said}: name a larger margin (--margin), train longer, or "
             "evaluate more episodes."
         )
     elif least <= content.history.replicates:
-        yield Step(sentence=f"These pairs suffice for {design.margin_words}: a smaller difference takes a smaller "
+        yield Step(f"These pairs suffice for {design.margin_words}: a smaller difference takes a smaller "
                    "margin (--margin) and more pairs.")  # fmt: skip
     else:
         yield from _larger(content, extended, anew, said)
@@ -181,14 +175,14 @@ def _more_pairs(content: Content) -> Iterator[Step]:
 
 def _more_spread(content: Content) -> Iterator[Step]:
     """Yield what makes runs differ where most pairs came out alike; a run of one episode has no curve to compare."""
-    curve = content.history.plan.experiment.episodes > 1
+    curve = content.experiment.episodes > 1
     less, training = "after less training (--episodes) or " if curve else "", ""
     command = ""
-    if curve and content.history.design.outcome_over == "evaluation":
+    if curve and content.design.outcome_over == "evaluation":
         training, command = ", or compare training itself", _anew(content, "training", "--outcome-over", "curve-mean")
     yield Step(
-        sentence="Most pairs came out alike, and more of them would too: compare "
-        f"{less}on {kind_of(content).harder}{training}.", command=command,
+        "Most pairs came out alike, and more of them would too: compare "
+        f"{less}on {kind_of(content).harder}{training}.", command,
     )  # fmt: skip
 
 
@@ -199,16 +193,16 @@ def _larger(content: Content, extended: int | None, anew: int, said: str) -> Ite
     """
     launch = _anew(content, "larger", "--seeds", str(anew))
     if extended is None:
-        yield Step(sentence=f"Plan it anew: {anew} pairs {said}.", command=launch)
+        yield Step(f"Plan it anew: {anew} pairs {said}.", launch)
         return
     extend = shell_command("extend", content.place, "--seeds", str(extended))
     if anew < extended - content.history.replicates:
-        yield Step(sentence=f"Plan it anew: {anew} pairs {said}.", command=launch)
-        yield Step(sentence=f"Or extend it, by a stricter rule: {extended} pairs in all.", command=extend)
+        yield Step(f"Plan it anew: {anew} pairs {said}.", launch)
+        yield Step(f"Or extend it, by a stricter rule: {extended} pairs in all.", extend)
         return
-    yield Step(sentence=f"Extend it: {extended} pairs in all {said}.", command=extend)
+    yield Step(f"Extend it: {extended} pairs in all {said}.", extend)
     if anew < extended:
-        yield Step(sentence=f"Or plan it anew, whose rule is less strict: {anew} pairs {said}.", command=launch)
+        yield Step(f"Or plan it anew, whose rule is less strict: {anew} pairs {said}.", launch)
 
 
 def _pairs(item: Comparison) -> tuple[int | None, int] | None:
@@ -221,7 +215,7 @@ def _pairs(item: Comparison) -> tuple[int | None, int] | None:
 
 def _anew(content: Content, suffix: str, *flags: str) -> str:
     """Write the command for the same settings with other `flags`; looks that were named go with their replicates."""
-    experiment = content.history.plan.experiment
+    experiment = content.experiment
     if "--seeds" in flags and experiment.looks:
         replicates = int(flags[flags.index("--seeds") + 1])
         looks = default_looks(replicates) if len(experiment.looks) > 1 else (replicates,)

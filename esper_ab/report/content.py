@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 from esper_ab.analysis.analyse import Analysis, analyse
 from esper_ab.contracts.shell_command import shell_command
+from esper_ab.design.design import Design
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome
+from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.verdict.comparison import Comparison
 
 
@@ -33,6 +35,16 @@ class Content:
     place: str = "EXPERIMENT"  # its directory, as commands to paste name it
 
     @property
+    def design(self) -> Design:
+        """What was declared before the first run."""
+        return self.history.design
+
+    @property
+    def experiment(self) -> ResolvedExperiment:
+        """The settings of the plan."""
+        return self.history.plan.experiment
+
+    @property
     def outcomes(self) -> dict[str, RunOutcome]:
         """Outcomes by run, in plan order."""
         return self.analysis.outcomes
@@ -49,7 +61,7 @@ class Content:
     @property
     def title(self) -> str:
         between = " against " if len(self.groups) == 2 else ", "
-        return f"{between.join(self.groups)} on {self.history.plan.experiment.task_title}"
+        return f"{between.join(self.groups)} on {self.experiment.task_title}"
 
     def of_group(self, group: str) -> tuple[RunOutcome, ...]:
         """Return the outcomes of one group, by replicate."""

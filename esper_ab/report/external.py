@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import msgspec
-
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.visible import visible
 from esper_ab.design.design import rule
 from esper_ab.report.tables.comparison import beside_tables, deciding_table, looks_table, overview_table
 from esper_ab.report.tables.table import Table, mean_and_sd, number
 from esper_ab.report.text import paragraph, render_table
-from esper_ab.report.verdict_json import comparison_json
+from esper_ab.report.verdict_json import comparison_json, indented
 from esper_ab.stats.text import counted
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.answer import Answer
@@ -54,17 +52,18 @@ def tables(result: Answer) -> list[Table]:
     for task in tasks_of(result):
         compared = compared_in(result, task)
         beside = (
-            overview_table(compared[0].question.design, compared), *map(deciding_table, compared),
+            overview_table(compared[0].design, compared), *map(deciding_table, compared),
             *beside_tables(compared),
         )  # fmt: skip
         looks = (looks_table(compared),) if result.plan else ()
-        found += [_titled(table, task) for table in (*(one for one in beside if one.rows), *looks)]
+        titled = [*(table for table in beside if table.rows), *looks]
+        found += [replace(table, title=f"{table.title} ({task})") for table in titled] if task else titled
     return found
 
 
 def external_json(result: Answer) -> str:
     """Render one JSON object; every key is in docs/other-numbers.md."""
-    return msgspec.json.format(msgspec.json.encode(msgspec.to_builtins(external_document(result))), indent=2).decode()
+    return indented(external_document(result)).decode()
 
 
 def external_document(result: Answer) -> dict[str, Any]:
@@ -161,7 +160,7 @@ def _groups(result: Answer) -> Table:
     """Build the table of what every group came to."""
     cells, rows = cells_of(result.observations), list[tuple[str, ...]]()
     for scale in result.scales:
-        for group in dict.fromkeys(name for one in result.design.comparisons for name in (one.a, one.b)):
+        for group in result.design.groups:
             runs = [run for key, run in cells.items() if key[:2] == (group, scale.task)]
             values = [run.value for run in runs if run.value is not None]
             title = scale.outcome.title if not scale.task else f"{scale.task}, {scale.outcome.title}"
@@ -189,7 +188,3 @@ def _profiles(result: Answer) -> Table:
         title="Scores over all tasks", rows=rows, columns=columns, wide=True,
         note=f"95 % bootstrap intervals, stratified by task; they describe and decide nothing.{honest}",
     )
-
-
-def _titled(table: Table, task: str) -> Table:
-    return replace(table, title=f"{table.title} ({task})") if task else table

@@ -25,6 +25,7 @@ from esper_ab.report.figures.external import draw
 from esper_ab.report.page import render_template
 from esper_ab.report.tables.table import Table
 from esper_ab.report.text import WIDTH, paragraph, render_table
+from esper_ab.report.verdict_json import indented
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.scale import MEAN
 from esper_ab.verdict.sentences import rule_sentence
@@ -73,7 +74,7 @@ def render_joint_json(result: JointResult) -> str:
         "audit": [{"part": part, **msgspec.to_builtins(finding)} for part, finding in result.findings],
         "judged": external_document(result.judged),
     }  # fmt: skip
-    return msgspec.json.format(msgspec.json.encode(msgspec.to_builtins(document)), indent=2).decode() + "\n"
+    return indented(document).decode() + "\n"
 
 
 def render_joint_page(result: JointResult) -> str:
@@ -95,7 +96,7 @@ def comparisons_on_mean(result: JointResult) -> list[Comparison]:
 
 
 def _title(result: JointResult) -> str:
-    groups = list(dict.fromkeys(name for one in result.judged.design.comparisons for name in (one.a, one.b)))
+    groups = result.judged.design.groups
     between = " against " if len(groups) == 2 else ", "
     return f"{between.join(groups)} on {', '.join(now.part.name for now in result.parts)}"
 

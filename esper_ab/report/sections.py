@@ -27,7 +27,7 @@ def sections(content: Content) -> tuple[Section, ...]:
     deciding = (table for item in compared if (table := comparison.deciding_table(item)).rows)
     return (
         _section(
-            "outcome", "Outcome", *judgement[:1], comparison.overview_table(content.history.design, compared),
+            "outcome", "Outcome", *judgement[:1], comparison.overview_table(content.design, compared),
             *judgement[1:],
         ),
         _section(
@@ -62,4 +62,4 @@ def _section(key: str, title: str, *tables: Table) -> Section:
 
 def rule_sentence(content: Content) -> str:
     """Return the rule that was declared before the first run, as a sentence."""
-    return f"Rule, declared before the first run: {wording.rule_sentence(content.history.design)}"
+    return f"Rule, declared before the first run: {wording.rule_sentence(content.design)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 
 from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.report.answer import Step, basis, next_steps, question, reproduction
@@ -73,12 +74,9 @@ def render_text(content: Content) -> str:
     """Render the whole summary, ending in a newline."""
     plan = content.history.plan
     parts = [*_head(content), f"QUESTION\n{paragraph(question(content))}", _answer(content)]
-    rests = "\n".join(paragraph(f"- {sentence}", hanging="  ") for sentence in basis(content))
-    parts.append(f"WHAT IT RESTS ON\n{rests}")
+    parts.append(_points("WHAT IT RESTS ON", basis(content)))
     if content.analysis.remarks:
-        parts.append("\n".join(("WHAT A READER WOULD ASK", *(
-            paragraph(f"- {sentence}", hanging="  ") for sentence in content.analysis.remarks
-        ))))  # fmt: skip
+        parts.append(_points("WHAT A READER WOULD ASK", content.analysis.remarks))
     if steps := next_steps(content):
         parts.append("\n".join(("WHAT TO DO NEXT", *map(_step, steps))))
     parts.append(f"EXACTLY\n{paragraph(plan.estimand)}\n{paragraph(rule_sentence(content))}")
@@ -87,7 +85,7 @@ def render_text(content: Content) -> str:
         f"  {visible_line(line)}" for line in reproduction(content)
     ))  # fmt: skip
     if plan.notes:
-        parts.append("Notes of the plan\n" + "\n".join(paragraph(f"- {note}", hanging="  ") for note in plan.notes))
+        parts.append(_points("Notes of the plan", plan.notes))
     if content.state.complete:
         parts.append(paragraph(content.state.sentence, ""))
     return visible("\n\n".join(parts)) + "\n"
@@ -103,6 +101,10 @@ def render_brief(content: Content, page: str) -> str:
         if steps[0].command:
             lines.append(f"  {visible_line(steps[0].command)}")
     return visible("\n".join(lines))
+
+
+def _points(title: str, sentences: Sequence[str]) -> str:
+    return "\n".join((title, *(paragraph(f"- {sentence}", hanging="  ") for sentence in sentences)))
 
 
 def _head(content: Content) -> list[str]:

@@ -41,7 +41,12 @@ def render_verdict(content: Content) -> bytes:
         "looks": history.looks, "incidents": history.incidents,
         "versions": history.started.versions, "machine": history.started.machine, "code": history.started.code,
     }
-    return msgspec.json.format(msgspec.json.encode(msgspec.to_builtins(document)), indent=2) + b"\n"
+    return indented(document) + b"\n"
+
+
+def indented(document: dict[str, Any]) -> bytes:
+    """Return a document as indented JSON, keys in the order in which they are given."""
+    return msgspec.json.format(msgspec.json.encode(msgspec.to_builtins(document)), indent=2)
 
 
 def _noise(noise: EvaluationNoise | None) -> dict[str, Any] | None:

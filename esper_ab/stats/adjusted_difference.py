@@ -12,10 +12,11 @@ from collections.abc import Sequence
 
 import msgspec
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from esper_ab.stats.anytime_t import anytime_interval, log_evidence
 from esper_ab.stats.distributions import t_isf, t_sf
+from esper_ab.stats.floats import Floats, two
 from esper_ab.stats.pair import degenerate, resolution
 
 
@@ -64,7 +65,7 @@ class AdjustedDifference(msgspec.Struct, frozen=True, kw_only=True):
         return None if se is None else anytime_interval(self.mean, se, self.df, self.information, evidence)
 
 
-def design_matrix(sides: Sequence[tuple[int, int]], positions: int) -> NDArray[np.float64]:
+def design_matrix(sides: Sequence[tuple[int, int]], positions: int) -> Floats:
     """Return [pairs, positions]: ones for tau, then per position but the first +1 where a is, -1 where b is."""
     matrix = np.zeros((len(sides), positions))
     matrix[:, 0] = 1.0
@@ -76,7 +77,7 @@ def design_matrix(sides: Sequence[tuple[int, int]], positions: int) -> NDArray[n
     return matrix
 
 
-def estimable(matrix: NDArray[np.float64]) -> bool:
+def estimable(matrix: Floats) -> bool:
     """Return whether tau is identifiable: its column, the first of [pairs, q], must not depend on the others."""
     if matrix.shape[0] == 0:
         return False
@@ -88,11 +89,9 @@ def adjusted_difference(
     a: ArrayLike, b: ArrayLike, sides: Sequence[tuple[int, int]], positions: int
 ) -> AdjustedDifference | None:
     """Estimate tau from a, b [pairs]; `positions` 1: unadjusted. None when aliased or without pairs."""
-    x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    if x.ndim != 1 or x.shape != y.shape or len(sides) != x.size:
-        raise ValueError(f"paired values and sides must be of one length, not {x.shape}, {y.shape}, {len(sides)}")
-    if not (np.isfinite(x).all() and np.isfinite(y).all()):
-        raise ValueError("paired values must be finite")
+    x, y = two(a, b)
+    if len(sides) != x.size:
+        raise ValueError(f"sides must be as many as pairs, not {len(sides)} and {x.size}")
     d, matrix = x - y, design_matrix(sides, positions)
     if not estimable(matrix):
         return None
@@ -121,7 +120,7 @@ def adjusted_difference(
 
 
 def _position_effects(
-    matrix: NDArray[np.float64], inverse: NDArray[np.float64], solution: NDArray[np.float64], sd: float, df: int
+    matrix: Floats, inverse: Floats, solution: Floats, sd: float, df: int
 ) -> tuple[PositionEffect, ...]:
     """Return the position effects, with intervals, of those columns that are estimable on their own."""
     found = []

@@ -7,8 +7,9 @@ their coverage is less than nominal (docs/statistics.md).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from esper_ab.stats.floats import Floats
 from esper_ab.stats.paired_difference import differences
 
 HONEST_FROM = 10  # runs per group
@@ -24,7 +25,7 @@ def several(a: ArrayLike, b: ArrayLike) -> int:
     return n
 
 
-def limits(values: NDArray[np.float64]) -> tuple[float, float]:
+def limits(values: Floats) -> tuple[float, float]:
     """Return the percentile interval of a statistic's values [resamples] at LEVEL."""
     tail = (1.0 - LEVEL) / 2.0
     low, high = np.quantile(values, (tail, 1.0 - tail))

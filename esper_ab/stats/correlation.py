@@ -6,8 +6,9 @@ import math
 
 import msgspec
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from esper_ab.stats.floats import Floats, two
 from esper_ab.stats.pair import ROUNDING
 from esper_ab.stats.ranks import mid_ranks
 
@@ -24,21 +25,17 @@ class Correlation(msgspec.Struct, frozen=True, kw_only=True):
 
 def correlation(x: ArrayLike, y: ArrayLike) -> Correlation:
     """Compute both coefficients of x, y [n]; ValueError unless finite and of equal length."""
-    a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    if a.ndim != 1 or a.shape != b.shape:
-        raise ValueError(f"both variables must be of one length, not {a.shape} and {b.shape}")
-    if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        raise ValueError("observations must be finite")
+    a, b = two(x, y)
     if a.size < _LEAST or _constant(a) or _constant(b):
         return Correlation(n=int(a.size), pearson=None, spearman=None)
     return Correlation(n=int(a.size), pearson=_r(a, b), spearman=_r(mid_ranks(a), mid_ranks(b)))
 
 
-def _constant(values: NDArray[np.float64]) -> bool:
+def _constant(values: Floats) -> bool:
     return float(np.std(values)) <= ROUNDING * float(np.max(np.abs(values)))
 
 
-def _r(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+def _r(a: Floats, b: Floats) -> float:
     """Return Pearson's r; sums are exactly rounded, so the order of the observations does not matter."""
     da, db = a - math.fsum(a) / a.size, b - math.fsum(b) / b.size
     scale_a, scale_b = math.sqrt(math.fsum(da**2)), math.sqrt(math.fsum(db**2))

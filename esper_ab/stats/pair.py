@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
+from esper_ab.stats.floats import floats
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 
 _SAME = 1e-10  # of the largest outcome: far above the rounding errors of a mean, below a step that anybody measures
@@ -63,7 +64,7 @@ def alike(a: ArrayLike, b: ArrayLike) -> int:
 
 def commonest(values: ArrayLike, within: float) -> tuple[int, float]:
     """Size of the largest set of values [n > 0] that lie `within` of its least, and that least value."""
-    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    ordered = np.sort(floats(values))
     sizes = np.searchsorted(ordered, ordered + within, side="right") - np.arange(ordered.size)
     at = int(np.argmax(sizes))
     return int(sizes[at]), float(ordered[at])

@@ -6,10 +6,10 @@ The unit is one pair of runs (one replicate), never an episode.
 from __future__ import annotations
 
 import msgspec
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from esper_ab.stats.adjusted_difference import adjusted_difference
+from esper_ab.stats.floats import Floats, two
 
 
 class PairedDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,13 +32,11 @@ class PairedDifference(msgspec.Struct, frozen=True, kw_only=True):
         return self.sd is not None and self.t is None
 
 
-def differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
+def differences(a: ArrayLike, b: ArrayLike) -> Floats:
     """Return a - b, [pairs]; ValueError unless both are finite, one-dimensional, of equal length and not empty."""
-    x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    if x.ndim != 1 or x.shape != y.shape or x.size == 0:
-        raise ValueError(f"paired values must be two lists of one length, not {x.shape} and {y.shape}")
-    if not (np.isfinite(x).all() and np.isfinite(y).all()):
-        raise ValueError("paired values must be finite")
+    x, y = two(a, b)
+    if not x.size:
+        raise ValueError("there must be a pair")
     return x - y
 
 

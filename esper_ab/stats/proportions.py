@@ -37,7 +37,7 @@ class Proportions(msgspec.Struct, frozen=True, kw_only=True):
         """Return Newcombe's interval at the level 1 - `p`."""
         z, phi = float(norm_isf(p / 2.0)), self._phi()
         share_a, share_b = self.ones_a / self.runs_a, self.ones_b / self.runs_b
-        (low_a, high_a), (low_b, high_b) = _wilson(share_a, self.runs_a, z), _wilson(share_b, self.runs_b, z)
+        (low_a, high_a), (low_b, high_b) = wilson(share_a, self.runs_a, z), wilson(share_b, self.runs_b, z)
         below, above = (
             self.one * math.sqrt(max(x * x - 2.0 * phi * x * y + y * y, 0.0))
             for x, y in ((share_a - low_a, high_b - share_b), (high_a - share_a, share_b - low_b))
@@ -95,7 +95,7 @@ def _fisher(x: int, n: int, y: int, m: int) -> float:
     return float(sum(count for count in ways.values() if count <= ways[x]) / sum(ways.values()))
 
 
-def _wilson(share: float, n: int, z: float) -> tuple[float, float]:
+def wilson(share: float, n: int, z: float) -> tuple[float, float]:
     """Return Wilson's limits of a proportion that was `share` in n runs; the share itself is never outside."""
     scale, half = 1.0 + z * z / n, z * math.sqrt(share * (1.0 - share) / n + (z / (2.0 * n)) ** 2)
     centre = share + z * z / (2.0 * n)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
+from esper_ab.stats.floats import Floats, two
 
 
 @dataclass(frozen=True)
@@ -84,9 +84,7 @@ def linear_distance(scores: ArrayLike, outcomes: ArrayLike) -> float:
 
 def _pair(scores: ArrayLike, outcomes: ArrayLike) -> tuple[Floats, Floats]:
     """Return both as arrays; ValueError unless there is at least one candidate, all finite, one outcome per score."""
-    score, outcome = np.asarray(scores, dtype=np.float64), np.asarray(outcomes, dtype=np.float64)
-    if score.ndim != 1 or score.shape != outcome.shape or not len(score):
-        raise ValueError(f"scores and outcomes must be of one length, not {score.shape} and {outcome.shape}")
-    if not (np.isfinite(score).all() and np.isfinite(outcome).all()):
-        raise ValueError("scores and outcomes must be finite")
+    score, outcome = two(scores, outcomes)
+    if not len(score):
+        raise ValueError("there must be a candidate")
     return score, outcome

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from esper_ab.stats.distributions import norm_sf
+from esper_ab.stats.floats import Floats
 from esper_ab.stats.pair import resolution
 from esper_ab.stats.paired_difference import differences
 from esper_ab.stats.ranks import mid_ranks
@@ -50,23 +51,23 @@ def signed_rank(a: ArrayLike, b: ArrayLike) -> SignedRank:
     return SignedRank(p=min(1.0, 2.0 * float(law[: smaller + 1].sum())), exact=True, estimate=estimate, n=n)
 
 
-def _normal_p(smaller: float, ranks: NDArray[np.float64]) -> float:
+def _normal_p(smaller: float, ranks: Floats) -> float:
     """Two-sided p of the `smaller` rank sum by its normal law, whose variance the squared ranks give, ties or none."""
     return min(1.0, 2.0 * float(norm_sf((ranks.sum() / 2.0 - smaller) / (np.sqrt(np.square(ranks).sum()) / 2.0))))
 
 
-def _rounded(d: NDArray[np.float64], within: float) -> NDArray[np.float64]:
+def _rounded(d: Floats, within: float) -> Floats:
     """Round d [pairs] to a hundredth of `within`, so that differences equal but for rounding errors are ties."""
     return np.round(d, min(_MOST_DECIMALS, 2 - math.ceil(math.log10(within)))) if within else d
 
 
-def _walsh_averages(d: NDArray[np.floating]) -> NDArray[np.float64]:
+def _walsh_averages(d: NDArray[np.floating]) -> Floats:
     rows, columns = np.triu_indices(d.size)
     return np.asarray((d[rows] + d[columns]) / 2.0)
 
 
 @lru_cache(maxsize=256)
-def _law(doubled: tuple[int, ...]) -> NDArray[np.float64]:
+def _law(doubled: tuple[int, ...]) -> Floats:
     """P(sum of the doubled ranks with positive sign = 0, 1, ..., their total) when every sign is a fair coin."""
     law = np.zeros(sum(doubled) + 1)
     law[0] = 1.0

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
 import numpy as np
+from numpy.random import Generator
 
 from esper_ab.stats.text import signed, with_unit
 
@@ -39,7 +40,7 @@ class Statistic(Generic[Result]):
     label: str  # of its row in the report
     kind: Literal["test", "effect"]  # tests are listed before sizes of the effect
     place: int  # among those of its kind, ascending
-    compute: Callable[[Sequence[float], Sequence[float], np.random.Generator], Result | None]  # of a, b [pairs >= 2]
+    compute: Callable[[Sequence[float], Sequence[float], Generator], Result | None]  # of a, b [pairs >= 2]
     show: Callable[[Result, Beside], str]  # its value with interval, in words; "": no row
     caveats: Callable[[Result, Beside], Iterable[str]] = lambda *_: ()  # sentences beside its value
     contradicts: Callable[[Result, Beside], str] = lambda *_: ""  # a sentence beside the verdict, which it questions

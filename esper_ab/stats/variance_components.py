@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from esper_ab.stats.distributions import f_ppf
 from esper_ab.stats.evaluation_noise import Components
+from esper_ab.stats.floats import floats
 from esper_ab.stats.pair import ROUNDING
 
 LEVEL = 0.8  # confidence of the limits of the share, from both sides; of the ratio's, from one
@@ -27,7 +28,7 @@ def components(sets: Sequence[ArrayLike], independent: int | None = None) -> Com
     pairs of G groups that is G - 1. None with fewer than two degrees of freedom between runs or two episodes each, and
     where runs, or the episodes of a run, do not differ beyond rounding.
     """
-    values = [np.asarray(one, dtype=np.float64) for one in sets]
+    values = [floats(one) for one in sets]
     if not values or values[0].shape[1] < _LEAST_EVAL_EPISODES or not all(np.isfinite(x).all() for x in values):
         return None
     runs, eval_episodes, counted = (

@@ -22,6 +22,7 @@ from esper_ab.design.design import (
     Design,
     boundaries_of,
     check_looks,
+    contrasts,
     default_looks,
     futility_of,
 )
@@ -94,17 +95,14 @@ def design_over(groups: Sequence[str], replicates: int, scales: Sequence[Scale],
     tasks = [scale.task for scale in scales]
     if len(tasks) > 1:
         tasks.append(MEAN)
-    duels = [(name, rule.control) for name in groups if name != rule.control] if rule.control else [
-        (a, b) for place, a in enumerate(groups) for b in groups[place + 1 :]
-    ]  # fmt: skip
-    contrasts = tuple(Contrast(a=a, b=b, task=task) for task in tasks for a, b in duels)
+    compared = tuple(one for task in tasks for one in contrasts(groups, rule.control, task))
     looks, sides = rule.looks or default_looks(replicates), ((0, 1),) * replicates
     bounded, whole = replicates >= LEAST_PAIRS, scales[0] if len(scales) == 1 else OF_MEAN
     futility = futility_of(rule.futility, sides, 1, looks, find_bounds) if bounded and rule.futility else None
     return Design(
         outcome_over="given", test="t", alpha=rule.alpha, margin=whole.margin, measures=whole.measures,
-        comparisons=contrasts, positions=1, adjusted=False, early_stop=rule.early_stop, looks=looks,
-        boundaries=boundaries_of(rule.alpha, len(contrasts), sides, 1, looks, find_bounds) if bounded else (),
+        comparisons=compared, positions=1, adjusted=False, early_stop=rule.early_stop, looks=looks,
+        boundaries=boundaries_of(rule.alpha, len(compared), sides, 1, looks, find_bounds) if bounded else (),
         anytime_after=None, evidence=1.0 / rule.alpha, futility=futility, worst=whole.worst,
     )  # fmt: skip
 

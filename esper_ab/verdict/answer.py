@@ -45,5 +45,6 @@ class Answer:
 
 def with_profiles(answer: Answer, ranges: Ranges) -> Answer:
     """Return `answer` with profiles of its groups; as it is without ranges, and while a task has no score."""
-    groups = dict.fromkeys(name for one in answer.design.comparisons for name in (one.a, one.b))
-    return replace(answer, profiles=profiles_of(answer.observations, tuple(groups), ranges)) if ranges else answer
+    if not ranges:
+        return answer
+    return replace(answer, profiles=profiles_of(answer.observations, answer.design.groups, ranges))

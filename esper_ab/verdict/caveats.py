@@ -41,7 +41,7 @@ def _on_progress(evidence: Evidence) -> list[str]:
 def _on_data(evidence: Evidence) -> Iterator[str]:
     """Say what another test than the paired t goes by."""
     if evidence.proportions is not None:
-        adjusted = ", not adjusted for device and start order" if evidence.question.design.adjusted else ""
+        adjusted = ", not adjusted for device and start order" if evidence.design.adjusted else ""
         one = f"{evidence.proportions.one:g}"
         yield f"Every outcome is 0 or {one}: an exact test and Newcombe's interval decide{adjusted}."
     if evidence.samples is not None:
@@ -106,6 +106,6 @@ def _coarse(evidence: Evidence) -> str:
     if any(pair.a != pair.b for pair in used):
         return "Every pair differs by the same amount: check that the seed reaches what is random in these runs."
     if len({pair.a for pair in used}) == 1:
-        every = evidence.question.design.value(used[0].a)
+        every = evidence.design.value(used[0].a)
         return f"Every outcome of {a} and {b} is {every}{though}: {look}."
     return f"{a} and {b} have equal outcomes in every pair{though}: {look}."

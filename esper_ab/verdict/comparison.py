@@ -69,7 +69,7 @@ def compare(
 
 def _numbers(question: Question, data: tuple[Pair, ...] | Samples, course: Course) -> Numbers:
     """Compute all that follows from the runs and the looks."""
-    design, last = question.design, course.looks[-1] if course.looks else None
+    design, last = question.design, course.last
     used = data if last is None else before(data, last.replicates)
     effect, (a, b), paired = effect_of(design, used), outcomes(used), not isinstance(used, Samples)
     t, several = None if isinstance(effect, Proportions) else effect, len(used) > 1 and a != b
@@ -132,7 +132,7 @@ def _kind(numbers: Numbers, low: float | None, high: float | None, smallest: flo
     """Return which kind of INCONCLUSIVE it is: stopped, or whether the margin was within reach; None: not known."""
     if numbers.course.standing == "futile":
         return "futile"
-    margin = numbers.question.design.margin
+    margin = numbers.design.margin
     within = low is not None and high is not None and max(-low, high) < margin
     reached = low is not None and smallest is not None and smallest <= margin
     beyond: Kind | None = "uninformative" if numbers.pairs_needed is not None else None
@@ -142,8 +142,8 @@ def _kind(numbers: Numbers, low: float | None, high: float | None, smallest: flo
 def _estimate(
     course: Course, effect: Effect | None, plain: PairedDifference | None
 ) -> float | None:
-    if course.looks and course.looks[-1].mean is not None:
-        return course.looks[-1].mean
+    if course.last is not None and course.last.mean is not None:
+        return course.last.mean
     if effect is not None:
         return effect.mean
     return plain.mean if plain is not None else None
@@ -151,7 +151,7 @@ def _estimate(
 
 def _interval(question: Question, course: Course, effect: Effect | None) -> DifferenceInterval:
     """Return the interval of the last look; where no look with a bound was taken, one that no boundary corrects."""
-    design, last = question.design, course.looks[-1] if course.looks else None
+    design, last = question.design, course.last
     if last is not None and (last.bound_p is not None or last.bound_e is not None):
         return last.low, last.high, _level(question, course, last.alpha)
     found = effect.interval(question.alpha) if effect is not None else None
@@ -162,14 +162,14 @@ def _interval(question: Question, course: Course, effect: Effect | None) -> Diff
 def _simultaneous(question: Question, course: Course) -> DifferenceInterval:
     """Return the interval of the last look at the share of alpha that was held first."""
     level = Level(confidence=1.0 - question.design.alpha, kind="simultaneous ")
-    if not course.looks:
+    if course.last is None:
         return None, None, level
-    return course.looks[-1].simultaneous_low, course.looks[-1].simultaneous_high, level
+    return course.last.simultaneous_low, course.last.simultaneous_high, level
 
 
 def _futility(course: Course) -> DifferenceInterval:
     """Return the interval of the two one-sided tests at the margin by which the last look may stop for futility."""
-    last = course.looks[-1] if course.looks else None
+    last = course.last
     if last is None or last.futility_p is None:
         return None, None, Level(confidence=1.0, kind="futility ")
     return last.futility_low, last.futility_high, Level(confidence=1.0 - 2.0 * last.futility_p, kind="futility ")

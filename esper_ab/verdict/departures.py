@@ -30,7 +30,7 @@ def next_step(plan: AnalysisPlan, followed: Courses) -> str:
     runs: dict[str, list[str]] = {}
     for task in plan.tasks:
         asked = [one for one in needed if one.task in (task, MEAN)]
-        groups = [group for group in plan.groups if any(group in (one.a, one.b) for one in asked)]
+        groups = [group for group in plan.groups if any(group in one.groups for one in asked)]
         if groups:
             runs.setdefault(", ".join(groups), []).append(task)
     told = [f"{groups}{f' in {listed_short(tasks)}' if tasks != [''] else ''}" for groups, tasks in runs.items()]
@@ -85,7 +85,7 @@ def _after(plan: AnalysisPlan, cells: Cells, followed: Courses) -> Iterator[str]
         for group in plan.groups:
             own = [
                 course for contrast, course in followed.courses.items()
-                if group in (contrast.a, contrast.b) and contrast.task in (task, MEAN)
+                if group in contrast.groups and contrast.task in (task, MEAN)
             ]  # fmt: skip
             if not own or any(course.decided_at is None for course in own):
                 continue

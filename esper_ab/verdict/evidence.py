@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from esper_ab.design.design import Design
 from esper_ab.design.pairs_needed import PairsNeeded
 from esper_ab.stats.equivalence import Equivalence
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
@@ -70,6 +71,11 @@ class Numbers:
     pairs_anew: PairsNeeded | None  # in a new plan with about the last bound of this one
 
     @property
+    def design(self) -> Design:
+        """The design that was declared, with margin and outcome of this comparison."""
+        return self.question.design
+
+    @property
     def data(self) -> tuple[Pair, ...] | Samples:
         """All pairs, or all runs where they form none."""
         return self.pairs if self.samples is None else self.samples
@@ -82,7 +88,7 @@ class Numbers:
     @property
     def test(self) -> str:
         """The deciding test of a planned look, in words."""
-        adjusted = "adjusted " if self.question.design.adjusted else ""
+        adjusted = "adjusted " if self.design.adjusted else ""
         return (self.effect and self.effect.name) or f"{adjusted}paired t"
 
     def counted(self, pairs: int) -> str:
@@ -105,7 +111,7 @@ class Numbers:
         """The difference of every pair used where it is one and the same and not 0, in words; else ""."""
         plain = self.plain
         same = plain is not None and plain.sd == 0.0 and plain.mean != 0.0 and self.proportions is None
-        return self.question.design.difference(plain.mean) if plain is not None and same else ""
+        return self.design.difference(plain.mean) if plain is not None and same else ""
 
     @property
     def stuck(self) -> tuple[int, int, float] | None:
@@ -117,7 +123,7 @@ class Numbers:
     @property
     def small_from(self) -> str:
         """From when on the look could say that the difference is smaller than the margin: "15 pairs"; "": it may."""
-        look, design = self.last_look, self.question.design
+        look, design = self.last_look, self.design
         if look is None or look.equivalence_low is None or look.equivalence_high is None:
             return ""
         if not -design.margin < look.equivalence_low <= look.equivalence_high < design.margin:
@@ -131,7 +137,7 @@ class Numbers:
     @property
     def last_look(self) -> Look | None:
         """The newest look taken."""
-        return self.course.looks[-1] if self.course.looks else None
+        return self.course.last
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -96,7 +96,7 @@ def _forms_pairs(observations: Observations, contrasts: Sequence[Contrast]) -> b
     """
     cells = cells_of(observations)
     names = {
-        one: [{name for of, task, name in cells if (of, task) == (group, one.task)} for group in (one.a, one.b)]
+        one: [{name for of, task, name in cells if (of, task) == (group, one.task)} for group in one.groups]
         for one in contrasts
     }
     lonely = next((one for one, (a, b) in names.items() if len(a ^ b) * _ONE_IN > len(a) + len(b)), None)

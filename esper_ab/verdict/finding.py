@@ -11,7 +11,7 @@ Weight = Literal["blocks", "caps", "caps equivalence", "notes"]
 _WEIGHTS: tuple[Weight, ...] = ("blocks", "caps", "caps equivalence", "notes")
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class Finding(msgspec.Struct, frozen=True):
     """One explanation of a difference other than the groups' settings."""
 
     kind: str

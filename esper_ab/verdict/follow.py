@@ -71,8 +71,7 @@ def _own(plan: AnalysisPlan) -> dict[Contrast, Design]:
 def _ready(plan: AnalysisPlan, cells: Cells, contrast: Contrast) -> int:
     """Count the leading replicates of which both groups have their runs, with an outcome or lost."""
     for place, replicate in enumerate(plan.replicates):
-        groups = (contrast.a, contrast.b)
-        if not all(runs_of(cells, group, contrast.task, plan.scales, replicate) for group in groups):
+        if not all(runs_of(cells, group, contrast.task, plan.scales, replicate) for group in contrast.groups):
             return place
     return len(plan.replicates)
 

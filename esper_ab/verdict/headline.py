@@ -104,7 +104,7 @@ def _decided(evidence: Evidence) -> str:
     question, ahead = evidence.question, evidence.course.direction * evidence.question.sign > 0
     small = evidence.verdict in (Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
     but = f", but by less than the {question.design.margin_words} that matter: by " if small else " by "
-    size = f"{evidence.question.design.outcome.difference(_size(evidence))}{_bracketed(evidence)}"
+    size = f"{evidence.design.outcome.difference(_size(evidence))}{_bracketed(evidence)}"
     return f"{question.a} is {'better' if ahead else 'worse'} than {question.b}{but}{size}{_wins(evidence)}."
 
 
@@ -122,7 +122,7 @@ def _open(evidence: Evidence) -> str:
         return f"Not decided{_yet(evidence)}: {answer}."
     if why is Why.NO_SPREAD and evidence.stuck is not None:
         count, runs, value = evidence.stuck
-        stuck = f"{count} of {runs} runs came to {evidence.question.design.value(value)}"
+        stuck = f"{count} of {runs} runs came to {evidence.design.value(value)}"
         reason = f"{stuck}, which leaves too little spread for any test"
     looks = _seen(evidence, "look level", "looks", ("worse than", "better than"), evidence.question.sign)
     said = f"{looks}{_wins(evidence)}, but {reason}{_would_decide(evidence, why)}"
@@ -138,7 +138,7 @@ def _would_decide(evidence: Evidence, why: Why) -> str:
         return ""
     anew, here = evidence.pairs_anew, evidence.pairs_needed
     where = " in a new plan" if anew is not None and here is not None and anew.pairs < here.pairs else ""
-    return f"; about {min(found)} pairs{where} would show a difference of {evidence.question.design.margin_words}"
+    return f"; about {min(found)} pairs{where} would show a difference of {evidence.design.margin_words}"
 
 
 def _why(evidence: Evidence) -> Why:
@@ -188,7 +188,7 @@ def _seen(evidence: Evidence, equal: str, verb: str, than: tuple[str, str], sign
 
 
 def _equal(evidence: Evidence) -> bool:
-    return evidence.estimate is None or abs(evidence.estimate) < 0.5 * 10.0 ** -evidence.question.design.digits
+    return evidence.estimate is None or abs(evidence.estimate) < 0.5 * 10.0 ** -evidence.design.digits
 
 
 def _size(evidence: Evidence, value: float | None = None) -> str:
@@ -199,7 +199,7 @@ def _size(evidence: Evidence, value: float | None = None) -> str:
     """
     value = evidence.estimate if value is None else value
     numbers = [number for number in (evidence.estimate, evidence.low, evidence.high) if number is not None]
-    digits, margin = evidence.question.design.digits, evidence.question.design.margin
+    digits, margin = evidence.design.digits, evidence.design.margin
     if min(map(abs, numbers), default=0.0) >= 10.0 ** (2 - digits):
         digits -= 1
     marks, apart = (-margin, 0.0, margin), list[tuple[tuple[float, ...], tuple[float, ...]]]()

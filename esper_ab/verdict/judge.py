@@ -145,7 +145,7 @@ def _everywhere(plan: AnalysisPlan, observations: Observations, contrast: Contra
     """Return whether `fact` is known of the comparison in every task that it is about."""
     facts = observations.facts or {}
     tasks = _tasks_of(plan, contrast)
-    return all(task in facts and (contrast.a, contrast.b) in getattr(facts[task], fact) for task in tasks)
+    return all(task in facts and contrast.groups in getattr(facts[task], fact) for task in tasks)
 
 
 def _of_records(plan: AnalysisPlan, observations: Observations, contrast: Contrast) -> Iterator[Finding]:
@@ -166,13 +166,13 @@ def _of_data(
         more = f", and so do {len(pairing.clusters) - 1} other sets of them" if pairing.clusters[1:] else ""
         where = f" in {contrast.task}" if contrast.task else ""
         yield Finding(
-            kind=CLUSTERS, weight="caps", groups=(contrast.a, contrast.b),
+            kind=CLUSTERS, weight="caps", groups=contrast.groups,
             sentence=f"{contrast.a} and {contrast.b}{where}: the plan counts every {observations.pair_column} as "
             f"independent, but {listed_short(unit)} share a cluster{more}.",
         )  # fmt: skip
     yield from _drift(plan, observations, pairing, contrast)
     for other, of_task in followed.pairings.items() if contrast.task == MEAN else ():
-        if (other.a, other.b) == (contrast.a, contrast.b) and other.task != MEAN:
+        if other.groups == contrast.groups and other.task != MEAN:
             for finding in _drift(plan, observations, of_task, other):
                 yield msgspec.structs.replace(finding, sentence=f"{other.task}: {finding.sentence}")
 
@@ -189,7 +189,7 @@ def _drift(
         return
     told: dict[str, list[int]] = {}
     for row in observations.rows:
-        if row.order is not None and row.group in (contrast.a, contrast.b) and contrast.task in (row.task, MEAN):
+        if row.order is not None and row.group in contrast.groups and contrast.task in (row.task, MEAN):
             told.setdefault(row.replicate, []).append(row.order)
     when = {name: fsum(orders) / len(orders) for name, orders in told.items()}
     if all(replicates[pair.replicate] in when for pair in pairs):

@@ -6,12 +6,12 @@ Knows one comparison and one look; how the comparisons of an experiment share al
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence, Set
+from collections.abc import Set
 from dataclasses import dataclass
 
 import msgspec
 
-from esper_ab.design.counterbalance import identified
+from esper_ab.design.counterbalance import Sides, identified
 from esper_ab.design.design import Design
 from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_difference
 from esper_ab.stats.least_pairs import LEAST_PAIRS
@@ -97,19 +97,15 @@ def look_data(design: Design, replicates: int, data: Data) -> LookData:
     return LookData(pairs=len(used), effect=effect, p=p, mean=mean)
 
 
-def mixed_up(design: Design, sides: Sequence[tuple[int, int]]) -> bool:
+def mixed_up(design: Design, sides: Sides) -> bool:
     """Return whether effects of positions alone could explain these pairs. `sides`: positions of a and b, per pair."""
     noise = design.positions_drawn or not design.positions_matter or design.positions < 2
     return not noise and not identified([{"a": (a,), "b": (b,)} for a, b in sides])
 
 
-def _anytime(design: Design, replicates: int) -> bool:
-    return design.anytime_after is not None and replicates > design.anytime_after
-
-
 def take_look(design: Design, replicates: int, data: LookData, n_open: int) -> Look:
     """Test the pairs against the bounds that hold while `n_open` comparisons share alpha."""
-    if _anytime(design, replicates):
+    if design.anytime_after is not None and replicates > design.anytime_after:
         return _anytime_look(design, replicates, data, n_open)
     bound = first = twice = None
     if design.boundaries:

@@ -35,6 +35,11 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     finished: bool  # every look taken that the design asks for: the deciding one ends a comparison that stops early
 
     @property
+    def last(self) -> Look | None:
+        """The newest look taken."""
+        return self.looks[-1] if self.looks else None
+
+    @property
     def claimed(self) -> bool:
         """Whether a look made a claim: more than that it is open, or was stopped for futility."""
         return self.decision in ("crossed", "equivalent")

@@ -45,7 +45,7 @@ def pair_up(
     halves: list[HalfPair] = []
     single: list[str] = []
     for place, replicate in enumerate(order):
-        runs_a, runs_b = (runs_of(cells, group, contrast.task, scales, replicate) for group in (contrast.a, contrast.b))
+        runs_a, runs_b = (runs_of(cells, group, contrast.task, scales, replicate) for group in contrast.groups)
         if not runs_a or not runs_b:
             if runs_a or runs_b:
                 single.append(replicate)
@@ -73,7 +73,7 @@ def sampled(cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Se
     a, b = (
         [_value(runs, contrast.task, scales) for runs in all_runs if runs]
         for all_runs in (
-            [runs_of(cells, group, contrast.task, scales, name) for name in order] for group in (contrast.a, contrast.b)
+            [runs_of(cells, group, contrast.task, scales, name) for name in order] for group in contrast.groups
         )
     )
     lost = [(True, False)] * a.count(None) + [(False, True)] * b.count(None)
@@ -119,7 +119,7 @@ def _units(
     for pair in pairs:
         names = {
             run.cluster
-            for group in (contrast.a, contrast.b)
+            for group in contrast.groups
             for run in runs_of(cells, group, contrast.task, scales, order[pair.replicate])
             if run.cluster
         }

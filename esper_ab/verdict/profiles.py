@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
+from numpy.random import Generator
 
+from esper_ab.stats.descriptive.iqm import interquartile_means
+from esper_ab.stats.floats import Floats
 from esper_ab.verdict.observations import Observations
 
-Array = NDArray[np.float64]
 Ranges = Mapping[str, tuple[float, float]]  # task -> (worst, target)
 HONEST_FROM = 10  # runs per task, for a bootstrap
 _RESAMPLES, _TAILS = 2_000, (0.025, 0.975)
@@ -55,31 +56,24 @@ def profiles_of(observations: Observations, groups: Sequence[str], ranges: Range
     return tuple(_profile(group, found, thresholds, rng) for group, found in scores.items())
 
 
-def interquartile_mean(scores: Array) -> Array:
-    """Return the mean of the middle half of scores [..., n]; n // 4 are left out at either end."""
-    cut = scores.shape[-1] // 4
-    middle = np.sort(scores, axis=-1)[..., cut : scores.shape[-1] - cut]
-    return np.asarray(middle.mean(axis=-1))
-
-
-def optimality_gap(scores: Array) -> Array:
+def optimality_gap(scores: Floats) -> Floats:
     """Return the mean over scores [..., n] of what each lacks to 1."""
     return np.asarray(1.0 - np.minimum(scores, 1.0).mean(axis=-1))
 
 
-def _scores(observations: Observations, group: str, task: str, reach: tuple[float, float]) -> Array:
+def _scores(observations: Observations, group: str, task: str, reach: tuple[float, float]) -> Floats:
     own = (row.value for row in observations.rows if (row.group, row.task) == (group, task))
     values = [value for value in own if value is not None]
     return np.asarray((np.array(values, dtype=np.float64) - reach[0]) / (reach[1] - reach[0]))
 
 
-def _profile(group: str, by_task: Sequence[Array], thresholds: Array, rng: np.random.Generator) -> Profile:
+def _profile(group: str, by_task: Sequence[Floats], thresholds: Floats, rng: Generator) -> Profile:
     drawn = [one[rng.integers(0, one.size, (_RESAMPLES, one.size))] for one in by_task]  # [resamples, runs] each
     low, high = np.quantile(_above(drawn, thresholds), _TAILS, axis=0)
     return Profile(
         group=group, runs=min(one.size for one in by_task),
-        interquartile_mean=_aggregate(interquartile_mean(np.concatenate(by_task)), [
-            float(value) for value in interquartile_mean(np.concatenate(drawn, axis=1))
+        interquartile_mean=_aggregate(interquartile_means(np.concatenate(by_task)), [
+            float(value) for value in interquartile_means(np.concatenate(drawn, axis=1))
         ]),
         optimality_gap=_aggregate(
             np.mean([optimality_gap(one) for one in by_task]), np.mean([optimality_gap(one) for one in drawn], axis=0)
@@ -89,7 +83,7 @@ def _profile(group: str, by_task: Sequence[Array], thresholds: Array, rng: np.ra
     )  # fmt: skip
 
 
-def _above(by_task: Sequence[Array], thresholds: Array) -> Array:
+def _above(by_task: Sequence[Floats], thresholds: Floats) -> Floats:
     """[resamples, thresholds]: the share of scores above each, tasks weighing alike."""
     shares = []
     for scores in by_task:
@@ -99,10 +93,10 @@ def _above(by_task: Sequence[Array], thresholds: Array) -> Array:
     return np.asarray(np.mean(shares, axis=0))
 
 
-def _aggregate(value: float | np.floating | Array, resampled: Sequence[float] | Array) -> Aggregate:
+def _aggregate(value: float | np.floating | Floats, resampled: Sequence[float] | Floats) -> Aggregate:
     low, high = np.quantile(resampled, _TAILS)
     return Aggregate(value=float(value), low=float(low), high=float(high))
 
 
-def _floats(values: Array) -> tuple[float, ...]:
+def _floats(values: Floats) -> tuple[float, ...]:
     return tuple(map(float, values))

@@ -45,7 +45,7 @@ def parse_requirement(text: str, groups: Sequence[str], comparisons: Iterable[Co
     for name in (left, right):
         if name not in groups:
             raise UsageError(f'--fail-unless "{text}": no group {name!r}; {did_you_mean(name, groups)}')
-    compared = [(contrast.a, contrast.b) for contrast in comparisons]
+    compared = [contrast.groups for contrast in comparisons]
     if (left, right) not in compared and (right, left) not in compared:
         listed = ", ".join(f"{a} with {b}" for a, b in compared)
         raise UsageError(f'--fail-unless "{text}": these two are not compared; compared are {listed}')
@@ -112,5 +112,5 @@ def _not_worse(comparison: Comparison, *, forwards: bool) -> bool:
     look, (low, high) = comparison.last_look, comparison.limits_with_losses
     if look is None or low is None or high is None or look.pairs < LEAST_EQUIVALENCE_PAIRS or comparison.near_baseline:
         return False
-    margin, sign = comparison.question.design.margin, comparison.question.sign * (1.0 if forwards else -1.0)
+    margin, sign = comparison.design.margin, comparison.question.sign * (1.0 if forwards else -1.0)
     return (low if sign > 0.0 else -high) > -margin

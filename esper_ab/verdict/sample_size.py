@@ -14,8 +14,10 @@ from esper_ab.verdict.look import Effect
 from esper_ab.verdict.looks import Course
 from esper_ab.verdict.question import Question
 
+Spread = tuple[float, int, int]  # SD of a pair of a balanced plan, its degrees of freedom, columns of the design
 
-def spread(effect: Effect | None) -> tuple[float, int, int] | None:
+
+def spread(effect: Effect | None) -> Spread | None:
     """Return the SD of a pair of a balanced plan, its degrees of freedom, and the columns of the design.
 
     None where nothing varies, and of what is no t of pairs.
@@ -30,7 +32,7 @@ def extendable(question: Question, course: Course) -> bool:
     return question.recorded and course.decision == "open"
 
 
-def needed_here(question: Question, course: Course, found: tuple[float, int, int]) -> PairsNeeded:
+def needed_here(question: Question, course: Course, found: Spread) -> PairsNeeded:
     """Compute the pairs that the margin takes in this plan; beyond the planned ones at the price of an extension."""
     (sd, df, columns), design, bound = found, question.design, _bound(question, course)
     needed = pairs_needed(sd, df, design.margin, bound, columns)
@@ -40,7 +42,7 @@ def needed_here(question: Question, course: Course, found: tuple[float, int, int
     return pairs_needed(sd, df, design.margin, lambda pairs: _anytime_p(pairs, evidence), columns)
 
 
-def needed_anew(question: Question, course: Course, found: tuple[float, int, int]) -> PairsNeeded | None:
+def needed_anew(question: Question, course: Course, found: Spread) -> PairsNeeded | None:
     """Compute the pairs that the margin takes in a new plan, at about the last bound of this one.
 
     None unless the plan has looks.
@@ -51,7 +53,7 @@ def needed_anew(question: Question, course: Course, found: tuple[float, int, int
     return pairs_needed(sd, df, question.design.margin, _planned_bound(question, course), columns)
 
 
-def smallest_difference(question: Question, course: Course, found: tuple[float, int, int], most: int) -> float | None:
+def smallest_difference(question: Question, course: Course, found: Spread, most: int) -> float | None:
     """Return the difference that `most` pairs detect with 80 % power; None: they detect none."""
     if most < LEAST_PAIRS:
         return None

@@ -19,7 +19,7 @@ _CAPPED = ("The audit and lost runs can block or cap it.", "Lost runs can cap it
 
 def interval(evidence: Evidence) -> str:
     """Write "95 % repeated interval -0.40 to +3.20", or "no interval"."""
-    return limits_text((evidence.low, evidence.high, evidence.level), evidence.question.design)
+    return limits_text((evidence.low, evidence.high, evidence.level), evidence.design)
 
 
 def limits_text(limits: DifferenceInterval, design: Design) -> str:
@@ -75,7 +75,7 @@ def sentence(evidence: Evidence) -> str:
 
 def _head(evidence: Evidence) -> str:
     assert evidence.estimate is not None
-    design = evidence.question.design
+    design = evidence.design
     margin, lower = design.margin, "" if design.outcome.sign > 0.0 else " (lower is better)"
     marks = (-margin, 0.0, margin) if evidence.verdict in CLAIMS else ()
     digits = digits_apart((evidence.estimate,), marks, design.digits)
@@ -86,9 +86,9 @@ def _no_inference(evidence: Evidence) -> str:
     a, b = evidence.question.a, evidence.question.b
     if evidence.estimate is None:
         yet = " yet" if len(evidence.lost.replicates) < evidence.question.planned else ""
-        none = f"no complete pair{yet}" if evidence.question.design.test == "t" else "a group without runs"
+        none = f"no complete pair{yet}" if evidence.design.test == "t" else "a group without runs"
         return f"NO INFERENCE ({none}). Nothing can be said about {a} and {b}."
-    sd, design = evidence.question.run_sd, evidence.question.design
+    sd, design = evidence.question.run_sd, evidence.design
     how = f" (--seeds {LEAST_PAIRS})" if evidence.question.recorded else ""
     spread = (
         "How far apart two runs of one group fall is unknown without a calibration"
@@ -137,7 +137,7 @@ def _test(evidence: Evidence) -> str:
 
 def _when(evidence: Evidence) -> str:
     """Name the look that decided the comparison; "" in a design with a single look."""
-    at, design = evidence.course.decided_at, evidence.question.design
+    at, design = evidence.course.decided_at, evidence.design
     if at is None or (len(design.looks) < 2 and design.anytime_after is None):
         return ""
     return f", decided {_after(design, at)}"
@@ -148,7 +148,7 @@ def _of_last(evidence: Evidence) -> str:
     at, look = evidence.course.decided_at, evidence.last_look
     if look is None or at in (None, look.replicates):
         return ""
-    return f"; these numbers and their bound are those {_after(evidence.question.design, look.replicates)}"
+    return f"; these numbers and their bound are those {_after(evidence.design, look.replicates)}"
 
 
 def _after(design: Design, replicates: int) -> str:
@@ -188,7 +188,7 @@ def _ruled_out(evidence: Evidence) -> str:
     """Say which kind of INCONCLUSIVE it is, and what its interval excludes; "" for another verdict, or in progress."""
     if evidence.inconclusive is None:
         return ""
-    beyond, design = "", evidence.question.design
+    beyond, design = "", evidence.design
     if evidence.low is not None and evidence.high is not None:
         beyond = f" differences beyond {design.size(max(abs(evidence.low), abs(evidence.high)))} are ruled out"
     if evidence.inconclusive == "bounded":
@@ -202,7 +202,7 @@ def _ruled_out(evidence: Evidence) -> str:
 
 def _stopped(evidence: Evidence, beyond: str) -> str:
     """Write why a look stopped a comparison for futility, with the interval that it went by."""
-    design, at = evidence.question.design, _when(evidence).removeprefix(", decided")
+    design, at = evidence.design, _when(evidence).removeprefix(", decided")
     within = f"the {limits_text(evidence.futility, design)} lies inside +-{design.margin_words}"
     said = f"Stopped for futility{at}: {within}, so that a difference that large is unlikely; this is no claim"
     return f"{said}, but{beyond}." if beyond else f"{said}."
@@ -218,7 +218,7 @@ def _shown(evidence: Evidence) -> str:
             shown = f" in every one of the {n}: without any spread there is no interval." if constant else "."
         elif evidence.plain is None:
             shown = f", {interval(evidence)}, {_test(evidence)}."
-        alpha, least = evidence.question.design.alpha, smallest_p(evidence.used)
+        alpha, least = evidence.design.alpha, smallest_p(evidence.used)
         so = f", so no verdict at {percent(alpha)} can be given" if least > alpha else ""
         exact = f" The strongest exact result possible with {n} is p = {least:.2g}{so}." if evidence.pairs else ""
         return shown + exact + evidence.worded(f" A verdict needs at least {LEAST_PAIRS} pairs.")
@@ -246,7 +246,7 @@ def _shown(evidence: Evidence) -> str:
 
 def _next_look(evidence: Evidence) -> str:
     """Name the next look that can decide an open comparison; "" when none is left."""
-    course, design = evidence.course, evidence.question.design
+    course, design = evidence.course, evidence.design
     if course.finished:
         return ""
     coming = looks_to_come(evidence)
@@ -262,13 +262,13 @@ def _next_look(evidence: Evidence) -> str:
 def looks_to_come(evidence: Evidence) -> list[int]:
     """Return the planned looks that were not taken yet, in replicates."""
     taken = evidence.last_look.replicates if evidence.last_look is not None else 0
-    return [look for look in evidence.question.design.looks if look > taken]
+    return [look for look in evidence.design.looks if look > taken]
 
 
 def _more(evidence: Evidence) -> str:
     """Write how many pairs a clear answer takes, and whether the plan can still reach them."""
     needed, most, there = evidence.pairs_needed, evidence.most_pairs, len(evidence.pairs)
-    design = evidence.question.design
+    design = evidence.design
     if needed is None or evidence.course.standing == "futile":
         return ""
     if needed.pairs <= there:
@@ -286,7 +286,7 @@ def _cost(evidence: Evidence, needed: PairsNeeded, there: int) -> str:
     """Write the cost in pairs, and that in a new plan, which takes fewer than an extension at its stricter bound."""
     count, between = _about(needed, there)
     anew = evidence.pairs_anew
-    detect = f"To detect {evidence.question.design.margin_words} with 80 % power {count} more pairs would be needed"
+    detect = f"To detect {evidence.design.margin_words} with 80 % power {count} more pairs would be needed"
     if anew is None or anew.pairs >= needed.pairs:
         return f"{detect}{f' ({between})' if between else ''}."
     price = f"an extension asks for p <= {needed.alpha:.2g}"

@@ -64,7 +64,7 @@ def on_collapse(evidence: Evidence) -> list[str]:
     if unseen is None:
         return []
     stands = "would" if unseen.survives else "would not"
-    worst = evidence.question.design.value(unseen.worst)
+    worst = evidence.design.value(unseen.worst)
     return [
         f"With {n}, a failure that hits up to {percent(round(unseen.rate, 2))} of a group's runs may have gone unseen. "
         f"The verdict {stands} survive one more {'run' if evidence.samples else 'pair with such a run,'} at the worst "

@@ -58,7 +58,7 @@ def _above_guessing(history: History, contrast: Contrast, used: Sequence[int]) -
     if chance is None:
         return
     near = {}
-    for group in (contrast.a, contrast.b):
+    for group in contrast.groups:
         ends = list(_outcomes(history, group, used).values())
         far = distance(ends, [chance * _UNEVEN] * len(ends))
         if far.low <= margin:
@@ -70,7 +70,7 @@ def _above_guessing(history: History, contrast: Contrast, used: Sequence[int]) -
 def _off_the_bare_host(history: History, contrast: Contrast, used: Sequence[int]) -> Iterator[Finding]:
     """A comparison with the bare host itself asks about nothing else."""
     waiting = [group.name for group in history.plan.experiment.groups if group.settings.controller.name == "wait"]
-    margin, both = history.design.margin, (contrast.a, contrast.b)
+    margin, both = history.design.margin, contrast.groups
     if set(both) & set(waiting):
         return
     for bare in waiting:
@@ -105,4 +105,4 @@ def _finding(contrast: Contrast, near: dict[str, Distance], margin: float, what:
         f"{' and '.join(near)} {are} not shown to be more than the margin of {margin:g} points {what} ({each}): two "
         f"groups {who} would be as close, so no EQUIVALENT follows."
     )
-    return Finding(kind="baseline", weight="caps equivalence", groups=(contrast.a, contrast.b), sentence=sentence)
+    return Finding("baseline", "caps equivalence", contrast.groups, sentence)

@@ -96,7 +96,7 @@ def _judge(
     )  # fmt: skip
     decision, reason = _decide(comparison, criteria)
     sampled, greedy = mean(run.evaluated for run in a.values()), mean(run.greedy for run in a.values())
-    gap = greedy_gap(comparison.question.design, sampled, greedy)
+    gap = greedy_gap(comparison.design, sampled, greedy)
     if gap and trained:
         reason = f"{reason} Greedy and sampled differ: {gap}."
     return Judgement(group=group, criteria=criteria, decision=decision, reason=reason)
@@ -105,7 +105,7 @@ def _judge(
 def _accuracy(comparison: Comparison) -> Criterion:
     verdict = comparison.verdict
     passed = True if verdict in _GAINED else False if verdict in _NOT_WORTH else None
-    margin = comparison.question.design.margin_words
+    margin = comparison.design.margin_words
     return Criterion(
         name="held-out accuracy",
         question=f"better than {comparison.question.b}, by what may exceed the margin of {margin}?",

@@ -24,7 +24,7 @@ def _findings(history: History, pairs: Pairs) -> Iterator[Finding]:
     if len(sizes) > 1:
         numbers = ", ".join(f"{size:g}" for size in sorted(size for size in sizes if size is not None))
         sentence = f"The bare hosts had different numbers of parameters ({numbers}): not one task."
-        yield Finding(kind="data", weight="blocks", groups=(), sentence=sentence)
+        yield Finding("data", "blocks", (), sentence)
 
 
 def _scope(history: History) -> str:

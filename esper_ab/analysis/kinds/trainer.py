@@ -16,7 +16,7 @@ from esper_ab.verdict.finding import Finding
 def _findings(history: History, pairs: Pairs) -> Iterator[Finding]:
     facts, reference = history.plan.trainer, history.plan.experiment.trainer
     if facts is not None:
-        yield Finding(kind="rehearsal", weight="notes", groups=(), sentence=found(facts, reference))
+        yield Finding("rehearsal", "notes", (), found(facts, reference))
 
 
 def _budget(experiment: ResolvedExperiment) -> str:

@@ -26,8 +26,9 @@ _BY_SECTION: FiguresOfKind = {
         "curves": figures_curves.outcome, "entropy": figures_curves.entropy, "heads": figures_curves.heads,
     },
     "rewards": {
-        "best-of-n": figures_reward_audit.best_of_n, "returns": figures_reward_audit.returns,
-        "when-paid": figures_reward_audit.when_paid,
+        "best-of-n": figures_reward_audit.of_experiment(figures_reward_audit.best_of_n),
+        "returns": figures_reward_audit.of_experiment(figures_reward_audit.returns),
+        "when-paid": figures_reward_audit.of_experiment(figures_reward_audit.when_paid),
     },
     "trust": {"layout": figures_plan.layout},
 }

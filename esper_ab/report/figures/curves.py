@@ -11,7 +11,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import NDArray
 
 from esper_ab.journal.columns import Columns
 from esper_ab.journal.fold import RunHistory
@@ -22,17 +21,18 @@ from esper_ab.report.figures.drawing import (
     drawn_singly,
     grid,
     group_legend,
+    label_axes,
     not_drawn,
     of_group,
     of_run,
     shortened,
     tips_of_runs,
 )
+from esper_ab.stats.floats import Floats
 
 _POINTS_PER_FIGURE = 3000  # keeps the page small: longer curves are averaged over bins
 _TOGETHER = 3  # groups that share one panel; more of them get a panel each
 _RUNS_FOR_BAND = 4
-CurveValues = NDArray[np.float64]  # [points, (episode, value)], episodes ascending
 Value = Callable[[Columns], Sequence[float]]  # a number per episode; NaN where it is absent
 
 
@@ -48,7 +48,7 @@ class Words:
 
 def outcome(content: Content) -> Drawing | None:
     """Plot the outcome of every training episode. None where no run has two."""
-    evaluated, measured = content.history.design.outcome_over == "evaluation", content.history.outcome
+    evaluated, measured = content.design.outcome_over == "evaluation", content.design.outcome
     words = Words(
         name="curves", title="Learning curves",
         label=f"{measured.title} (lower is better)" if measured.sign < 0.0 else measured.title,
@@ -93,8 +93,7 @@ def _curves(content: Content, words: Words, value: Value) -> Drawing | None:
         axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
     if not apart:
         group_legend(figure, shown, markers=False)
-    figure.supxlabel("training episode", fontsize=9, color=style.MUTED)
-    figure.supylabel(words.label, x=0.004, fontsize=9, color=style.MUTED)
+    label_axes(figure, "training episode", words.label)
     middles = {group: mean_curve(curves[index]) for index, group in shown}
     ends = (f"{group} from {found[0, 1]:.2f} to {found[-1, 1]:.2f}" for group, found in middles.items())
     return Drawing(
@@ -106,7 +105,7 @@ def _curves(content: Content, words: Words, value: Value) -> Drawing | None:
 
 
 def _runs(
-    axes: Axes, index: int, by_replicate: Mapping[int, CurveValues], singly: frozenset[int], most: int
+    axes: Axes, index: int, by_replicate: Mapping[int, Floats], singly: frozenset[int], most: int
 ) -> None:
     """Plot the single runs of the replicates `singly`, the band of the middle half of all runs, and their mean."""
     colour, curves = style.colour(index), list(by_replicate.values())
@@ -121,24 +120,30 @@ def _runs(
             color=colour, alpha=0.16, linewidth=0,
         )  # fmt: skip
         style.mark([filled], of_group(index))
-    middle = binned(mean_curve(curves), most)
-    single = style.marker(index) if len(middle) == 1 else ""
-    drawn = _line(axes, middle, color=colour, linestyle=style.line(index), linewidth=2.2, marker=single)
+    _middle(axes, index, binned(mean_curve(curves), most), 2.2)
+
+
+def _middle(axes: Axes, index: int, points: Floats, width: float) -> None:
+    """Plot the mean of a group; a single point as the group's marker."""
+    drawn = _line(
+        axes, points, color=style.colour(index), linestyle=style.line(index), linewidth=width,
+        marker=style.marker(index) if len(points) == 1 else "",
+    )  # fmt: skip
     style.mark(drawn, of_group(index))
 
 
-def _line(axes: Axes, points: CurveValues, **look: object) -> list[Line2D]:
+def _line(axes: Axes, points: Floats, **look: object) -> list[Line2D]:
     return axes.plot(points[:, 0], points[:, 1], **look)  # type: ignore[arg-type]
 
 
-def curve(run: RunHistory, value: Value) -> CurveValues:
-    """Return `value` of one run by episode, counted from 1; episodes without it are left out."""
+def curve(run: RunHistory, value: Value) -> Floats:
+    """Return [points, (episode, value)] of one run: episodes from 1 on, without those that lack a value."""
     points = np.column_stack((np.array(run.columns.episodes) + 1.0, np.array(value(run.columns), dtype=np.float64)))
-    there: CurveValues = points[~np.isnan(points[:, 1])]
+    there: Floats = points[~np.isnan(points[:, 1])]
     return there
 
 
-def mean_curve(curves: Sequence[CurveValues]) -> CurveValues:
+def mean_curve(curves: Sequence[Floats]) -> Floats:
     """Return the mean curve; each episode is averaged over the runs that have reached it."""
     length = 1 + int(max((one[-1, 0] for one in curves if len(one)), default=0))
     total, count = np.zeros(length), np.zeros(length)
@@ -150,7 +155,7 @@ def mean_curve(curves: Sequence[CurveValues]) -> CurveValues:
     return np.column_stack((there, total[there] / count[there]))
 
 
-def _middle_half(curves: Sequence[CurveValues], most: int) -> list[tuple[float, float, float]]:
+def _middle_half(curves: Sequence[Floats], most: int) -> list[tuple[float, float, float]]:
     """Return (episode, lower quartile, upper quartile) over runs, of binned curves."""
     by_episode: dict[float, list[float]] = {}
     for one in curves:
@@ -172,14 +177,14 @@ def quantile(values: Sequence[float], share: float) -> float:
     return ordered[below] + (place - below) * (ordered[above] - ordered[below])
 
 
-def binned(points: CurveValues, most: int) -> CurveValues:
+def binned(points: Floats, most: int) -> Floats:
     """Reduce a curve to at most `most` points, each the mean of equally many episodes."""
     width = -(-len(points) // most)
     if width <= 1:
         return points
     starts = np.arange(0, len(points), width)
     lengths = np.diff(np.append(starts, len(points)))
-    means: CurveValues = np.add.reduceat(points, starts) / lengths[:, None]
+    means: Floats = np.add.reduceat(points, starts) / lengths[:, None]
     return means
 
 
@@ -216,16 +221,10 @@ def panels(
     for axes, place in zip(axes_of, places, strict=False):
         axes.set_title(_spoken(names[place]))
         for index, _ in shown:
-            middle = binned(found[place, index], most)
-            single = style.marker(index) if len(middle) == 1 else ""
-            drawn = _line(
-                axes, middle, color=style.colour(index), linestyle=style.line(index), linewidth=1.8, marker=single
-            )
-            style.mark(drawn, of_group(index))
+            _middle(axes, index, binned(found[place, index], most), 1.8)
         axes.set_ylim(*((-0.03, 1.03) if unit else (0, max(1.12 * axes.dataLim.ymax, 0.1))))
         axes.xaxis.set_major_locator(MaxNLocator(nbins=4, integer=True))
-    figure.supxlabel("training episode", fontsize=9, color=style.MUTED)
-    figure.supylabel(words.label, x=0.004, fontsize=9, color=style.MUTED)
+    label_axes(figure, "training episode", words.label)
     group_legend(figure, shown, markers=False)
     ends = []
     for index, group in shown:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -92,7 +93,7 @@ def not_drawn(content: Content) -> str:
 
 def tips_of_runs(content: Content) -> dict[str, str]:
     """Return what to say of every run that has an outcome: group, replicate, outcome."""
-    design = content.history.design
+    design = content.design
     return {
         of_run(place, run.run.replicate): f"{group}, seed {run.run.replicate}: {design.value(run.outcome)}"
         for place, group in enumerate(content.groups) for run in content.of_group(group) if run.outcome is not None
@@ -101,7 +102,7 @@ def tips_of_runs(content: Content) -> dict[str, str]:
 
 def tips_of_pairs(content: Content) -> dict[str, str]:
     """Return what to say of every pair: its difference and its outcomes."""
-    places, design = {group: place for place, group in enumerate(content.groups)}, content.history.design
+    places, design = {group: place for place, group in enumerate(content.groups)}, content.design
     return {
         of_pair(places[item.question.a], places[item.question.b], pair.replicate):
         f"seed {pair.replicate}: {item.question.a} {design.value(pair.a)}, {item.question.b} "
@@ -140,6 +141,35 @@ def grid(
     for axes in flat[count:]:
         axes.remove()
     return figure, flat[:count]
+
+
+def label_axes(figure: Figure, x: str, y: str) -> None:
+    """Label both axes of all panels together; "" for one that needs no label."""
+    look: dict[str, Any] = {"fontsize": 9, "color": style.MUTED}
+    if x:
+        figure.supxlabel(x, **look)
+    figure.supylabel(y, x=0.004, **look)
+
+
+def name_rows(axes: Axes, names: Sequence[str], *, above: float, below: float) -> None:
+    """Name rows from top to bottom; the axis runs from `above` to the number of rows less `below`."""
+    axes.set_yticks(range(len(names)), names)
+    axes.tick_params(axis="y", length=0, labelcolor=style.INK, labelsize=9)
+    axes.set_ylim(len(names) - below, above)
+
+
+def bare_rows(axes: Axes) -> None:
+    """Remove the grid lines of rows and the axis beside them."""
+    axes.grid(visible=False, axis="y")
+    axes.spines["left"].set_visible(False)
+
+
+def write_beside(axes: Axes, words: Sequence[str]) -> None:
+    """Write a word to the right of each row."""
+    beside = axes.secondary_yaxis("right")
+    beside.set_yticks(range(len(words)), words, fontweight="bold")
+    beside.tick_params(length=0, labelcolor=style.INK, labelsize=8.5)
+    beside.spines["right"].set_visible(False)
 
 
 def group_legend(figure: Figure, groups: list[tuple[int, str]], *, markers: bool) -> None:

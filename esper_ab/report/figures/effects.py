@@ -10,7 +10,18 @@ from matplotlib.figure import Figure
 
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
-from esper_ab.report.figures.drawing import NARROW, Drawing, Picture, of_pair, outcome_label, shortened, tips_of_pairs
+from esper_ab.report.figures.drawing import (
+    NARROW,
+    Drawing,
+    Picture,
+    bare_rows,
+    name_rows,
+    of_pair,
+    outcome_label,
+    shortened,
+    tips_of_pairs,
+    write_beside,
+)
 from esper_ab.report.figures.intervals import axis_limits, interval_bar
 from esper_ab.stats.text import signed
 from esper_ab.verdict.comparison import Comparison
@@ -24,7 +35,7 @@ def effects(content: Content) -> Drawing | None:
     shown = [item for item in content.comparisons if item.estimate is not None]
     if not shown:
         return None
-    margin = content.history.design.margin_words
+    margin = content.design.margin_words
     return Drawing(
         name="effects", title="Effects, with their intervals",
         caption="Dot: effect, adjusted for device and order where the plan does so. Thick: repeated interval, valid "
@@ -40,13 +51,8 @@ def _figure(content: Content, shown: Sequence[Comparison]) -> Figure:
     figure = Picture(figsize=(9.4, 0.95 + 0.62 * len(shown)))
     axes = _all_rows(figure, content, shown)
     names = [f"{shortened(item.question.a, 20)} \u2212 {shortened(item.question.b, 20)}" for item in shown]
-    axes.set_yticks(range(len(shown)), names)
-    axes.tick_params(axis="y", length=0, labelcolor=style.INK, labelsize=9)
-    axes.set_ylim(len(shown) - 0.42, -0.5)
-    verdicts = axes.secondary_yaxis("right")
-    verdicts.set_yticks(range(len(shown)), [str(item.verdict) for item in shown], fontweight="bold")
-    verdicts.tick_params(length=0, labelcolor=style.INK, labelsize=8.5)
-    verdicts.spines["right"].set_visible(False)
+    name_rows(axes, names, above=-0.5, below=0.42)
+    write_beside(axes, [str(item.verdict) for item in shown])
     return figure
 
 
@@ -66,7 +72,7 @@ def _narrow(content: Content, shown: Sequence[Comparison]) -> Figure:
 
 def _all_rows(figure: Figure, content: Content, shown: Sequence[Comparison]) -> Axes:
     """Plot everything except the row labels."""
-    margin = content.history.design.margin
+    margin = content.design.margin
     axes = figure.subplots()
     axes.axvspan(-margin, margin, color=style.BAND, linewidth=0)
     for edge in (-margin, margin):
@@ -77,9 +83,8 @@ def _all_rows(figure: Figure, content: Content, shown: Sequence[Comparison]) -> 
     for row, item in enumerate(shown):
         _row(axes, row, item, limits)
         _ticks(axes, row, item, content.groups if sum(one.used for one in shown) <= _MOST_MARKED else ())
-    axes.grid(visible=False, axis="y")
-    axes.spines["left"].set_visible(False)
-    axes.set_xlabel(f"difference in {outcome_label(content.history.design, content.history.outcome.apart)}")
+    bare_rows(axes)
+    axes.set_xlabel(f"difference in {outcome_label(content.design, content.design.outcome.apart)}")
     return axes
 
 
@@ -114,7 +119,7 @@ def _row(axes: Axes, row: int, item: Comparison, limits: tuple[float, float]) ->
 
 
 def _words(item: Comparison) -> str:
-    design = item.question.design
+    design = item.design
     mean = design.difference(item.estimate) if item.estimate is not None else "none"
     interval = "no interval"
     if item.low is not None and item.high is not None:

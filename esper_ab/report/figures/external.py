@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from esper_ab.report.figures import style
 from esper_ab.report.figures.catalogue import on_white
-from esper_ab.report.figures.drawing import Picture, group_legend, shortened
+from esper_ab.report.figures.drawing import Picture, bare_rows, group_legend, name_rows, shortened, write_beside
 from esper_ab.report.figures.intervals import axis_limits, interval_bar
 from esper_ab.verdict.answer import Answer, TaskComparison
 from esper_ab.verdict.profiles import Profile
@@ -66,21 +66,15 @@ def _rows(axes: Axes, shown: Sequence[TaskComparison], *, exploratory: bool) -> 
         of_task = f"{shortened(one.task, 18)}: " if one.task else ""
         names.append(f"{of_task}{shortened(item.question.a, 14)} \u2212 {shortened(item.question.b, 14)}")
         words.append(f"exploratory {item.verdict}" if exploratory else str(item.verdict))
-    axes.set_ylim(len(shown) - 0.42, -0.58)
-    axes.set_yticks(range(len(shown)), names)
-    axes.tick_params(axis="y", length=0, labelcolor=style.INK, labelsize=9)
-    verdicts = axes.secondary_yaxis("right")
-    verdicts.set_yticks(range(len(shown)), words, fontweight="bold")
-    verdicts.tick_params(length=0, labelcolor=style.INK, labelsize=8.5)
-    verdicts.spines["right"].set_visible(False)
-    axes.grid(visible=False, axis="y")
-    axes.spines["left"].set_visible(False)
+    name_rows(axes, names, above=-0.58, below=0.42)
+    write_beside(axes, words)
+    bare_rows(axes)
     axes.set_xlabel("difference in margins, better to the right; shaded: within the margin")
 
 
 def _in_margins(one: TaskComparison) -> tuple[float, tuple[float, float] | None]:
     """Return the estimate and its interval in units of the margin, better to the right; None without an interval."""
-    design, item = one.comparison.question.design, one.comparison
+    design, item = one.comparison.design, one.comparison
     unit = design.outcome.sign / design.margin
     if item.low is None or item.high is None:
         return unit * (item.estimate or 0.0), None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from esper_ab.design.outcome_words import of_training
@@ -16,8 +15,11 @@ from esper_ab.report.figures.drawing import (
     NARROW,
     Drawing,
     Picture,
+    bare_rows,
     drawn_singly,
     grid,
+    label_axes,
+    name_rows,
     not_drawn,
     of_pair,
     of_run,
@@ -37,7 +39,7 @@ def outcomes(content: Content) -> Drawing | None:
     ends = {group: _outcomes(content.of_group(group)) for group in content.groups}
     if not any(ends.values()):
         return None
-    design, values = content.history.design, {group: list(found.values()) for group, found in ends.items()}
+    design, values = content.design, {group: list(found.values()) for group, found in ends.items()}
     digits = design.digits - (design.margin >= 1.0)
     episodes = "training episodes"
     part = of_training(design.outcome_over, kind_of(content).words.get(episodes, episodes))
@@ -76,22 +78,15 @@ def _outcome_rows(content: Content, values: Mapping[str, Mapping[int, float]], i
                 markeredgecolor=style.CARD, markeredgewidth=0.5, clip_on=False,
             )  # fmt: skip
             style.mark(point, of_run(row, replicate))
-    _name_rows(axes, [shortened(group, most) for group in values])
-    axes.set_xlabel(outcome_label(content.history.design, content.history.outcome.unit))
+    name_rows(axes, [shortened(group, most) for group in values], above=-0.5, below=0.5)
+    bare_rows(axes)
+    axes.set_xlabel(outcome_label(content.design, content.design.outcome.unit))
     return figure
 
 
 def _outcomes(runs: Sequence[RunOutcome]) -> dict[int, float]:
     """Return outcomes by replicate."""
     return {run.run.replicate: run.outcome for run in runs if run.outcome is not None}
-
-
-def _name_rows(axes: Axes, names: Sequence[str]) -> None:
-    axes.set_yticks(range(len(names)), names)
-    axes.tick_params(axis="y", length=0, labelcolor=style.INK, labelsize=9)
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.grid(visible=False, axis="y")
-    axes.spines["left"].set_visible(False)
 
 
 def spread(values: Sequence[float], near: float) -> list[tuple[float, float]]:
@@ -111,7 +106,7 @@ def pairs(content: Content) -> Drawing | None:
         return None
     left_out = len(shown) - _MOST_PANELS
     shown = shown[:_MOST_PANELS]
-    unpaired = content.history.plan.experiment.unpaired
+    unpaired = content.experiment.unpaired
     shared = "its runs share no randomness" if unpaired else "the same randomness in both groups"
     figure, panels = grid(len(shown))
     singly = drawn_singly(content)
@@ -135,8 +130,7 @@ def pairs(content: Content) -> Drawing | None:
         axes.tick_params(axis="x", length=0, labelcolor=style.INK, labelsize=9)
         axes.set_xlim(-0.35, 1.35)
         axes.grid(visible=False, axis="x")
-    label = outcome_label(content.history.design, content.history.outcome.unit)
-    figure.supylabel(label, x=0.004, fontsize=9, color=style.MUTED)
+    label_axes(figure, "", outcome_label(content.design, content.design.outcome.unit))
     words = (
         f"{item.question.a} is above {item.question.b} in {sum(pair.a > pair.b for pair in item.pairs)} of "
         f"{len(item.pairs)}"

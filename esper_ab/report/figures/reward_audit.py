@@ -2,46 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullFormatter, ScalarFormatter
-from numpy.typing import NDArray
 
 from esper_ab.analysis.reward_audit import RewardAuditFindings, RewardFindings
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
-from esper_ab.report.figures.drawing import Drawing, grid, group_legend, shortened
+from esper_ab.report.figures.drawing import Drawing, grid, group_legend, label_axes, shortened
+from esper_ab.stats.floats import Bools
 
-Bools = NDArray[np.bool_]
 _TICKS = (1, 2, 4, 8, 16, 32, 64)
-
-
-def best_of_n(content: Content) -> Drawing | None:
-    """Draw what the favourite of n is worth; None without a reward audit."""
-    return _best_of_n(content.analysis.reward_audit) if content.analysis.reward_audit else None
-
-
-def returns(content: Content) -> Drawing | None:
-    """Draw return against outcome; None without a reward audit."""
-    return _clouds(content.analysis.reward_audit) if content.analysis.reward_audit else None
-
-
-def when_paid(content: Content) -> Drawing | None:
-    """Draw when in the episode each reward pays; None without a reward audit."""
-    return _when(content.analysis.reward_audit) if content.analysis.reward_audit else None
 
 
 def drawings(found: RewardAuditFindings) -> list[Drawing]:
     """Draw all figures of a reward audit by itself, in reading order."""
     with style.look():
-        return [_best_of_n(found), _clouds(found), _when(found)]
+        return [draw(found) for draw in (best_of_n, returns, when_paid)]
+
+
+def of_experiment(draw: Callable[[RewardAuditFindings], Drawing]) -> Callable[[Content], Drawing | None]:
+    """Return what draws a figure of the reward audit that an experiment includes; it draws None without one."""
+    return lambda content: draw(content.analysis.reward_audit) if content.analysis.reward_audit else None
 
 
 def _names(found: RewardAuditFindings) -> list[tuple[int, str]]:
     return [(index, reward.name) for index, reward in enumerate(found.rewards)]
 
 
-def _best_of_n(found: RewardAuditFindings) -> Drawing:
+def best_of_n(found: RewardAuditFindings) -> Drawing:
+    """Draw what the favourite of n is worth."""
     figure, (axes,) = grid(1, single=(9.4, 3.6))
     sizes = np.arange(1, len(found.own_curve) + 1)
     axes.plot(sizes, found.own_curve, color=style.MUTED, linewidth=1.6, linestyle=":")
@@ -68,13 +60,13 @@ def _best_of_n(found: RewardAuditFindings) -> Drawing:
     )  # fmt: skip
 
 
-def _clouds(found: RewardAuditFindings) -> Drawing:
+def returns(found: RewardAuditFindings) -> Drawing:
+    """Draw return against outcome."""
     figure, panels = grid(len(found.rewards), columns=4 if len(found.rewards) > 6 else 3, sharey=True)
     random = np.array([one.kind == "random" for one in found.behaviours])
     for index, (axes, reward) in enumerate(zip(panels, found.rewards, strict=True)):
         _cloud(axes, reward, found, random, style.colour(index))
-    figure.supxlabel("return", fontsize=9, color=style.MUTED)
-    figure.supylabel("held-out accuracy, %", x=0.004, fontsize=9, color=style.MUTED)
+    label_axes(figure, "return", "held-out accuracy, %")
     told = "; ".join(
         f"{one.name}: pays most for {found.behaviours[one.favourite].name}, {found.outcomes[one.favourite]:.1f} %"
         for one in found.rewards
@@ -100,7 +92,8 @@ def _cloud(
     axes.locator_params(axis="x", nbins=4)
 
 
-def _when(found: RewardAuditFindings) -> Drawing:
+def when_paid(found: RewardAuditFindings) -> Drawing:
+    """Draw when in the episode each reward pays."""
     figure, (axes,) = grid(1, single=(9.4, 2.8))
     for index, reward in enumerate(found.rewards):
         steps = np.arange(1, len(reward.paid) + 1)

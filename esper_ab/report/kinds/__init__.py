@@ -23,7 +23,7 @@ def declared_rows(content: Content) -> tuple[Row, ...]:
     def row(name: str, title: str) -> Row:
         return title, lambda run: run.measures[name], None
 
-    return tuple(row(measure.name, measure.title) for measure in content.history.design.measures.measures)
+    return tuple(row(measure.name, measure.title) for measure in content.design.measures.measures)
 
 
 def episodes_said(experiment: ResolvedExperiment) -> dict[str, str]:

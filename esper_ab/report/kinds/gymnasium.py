@@ -10,7 +10,7 @@ from esper_ab.report.tables.table import NONE, NOT_COMPARABLE, Table, number
 
 
 def _judgement(content: Content) -> tuple[Table, ...]:
-    found, digits = own_rewards(content.history), content.history.design.digits
+    found, digits = own_rewards(content.history), content.design.digits
     rows = tuple(
         (one.group, _change(one.reward), f"{one.rose} of {one.runs} runs", _change(one.outcome, digits))
         for one in found
@@ -27,7 +27,7 @@ def _judgement(content: Content) -> tuple[Table, ...]:
     return (
         Table(
             title="Own reward and outcome in training",
-            columns=("group", "own reward", "rose in", content.history.outcome.title), rows=rows,
+            columns=("group", "own reward", "rose in", content.design.outcome.title), rows=rows,
             note=" ".join(note) if rows else "",
         ),
     )

@@ -86,7 +86,7 @@ def caveats_beside(comparison: Comparison) -> tuple[str, ...]:
 
 
 def _deciding(comparison: Comparison) -> Iterator[Row]:
-    design = comparison.question.design
+    design = comparison.design
     if comparison.estimate is None:
         return
     lower = ", lower is better" if design.outcome.sign < 0.0 else ""
@@ -103,7 +103,7 @@ def _deciding(comparison: Comparison) -> Iterator[Row]:
         yield effect.name, f"{counts} at {effect.one:g}, p {p_text(effect.p)}"
     elif effect is not None and effect.t is not None and effect.p is not None:
         degrees = f"{round(effect.df, 1):g} degree{'' if effect.df == 1 else 's'} of freedom"
-        how = effect.name or f"t, {'adjusted for lane and order' if comparison.question.design.adjusted else 'paired'}"
+        how = effect.name or f"t, {'adjusted for lane and order' if comparison.design.adjusted else 'paired'}"
         yield how, f"t = {effect.t:.2f} with {degrees}, p {p_text(effect.p)}"
     if not isinstance(effect, AdjustedDifference):
         return
@@ -125,7 +125,7 @@ def _span(design: Design, low: float | None, high: float | None) -> str:
 
 
 def _plain(comparison: Comparison) -> Iterator[Row]:
-    plain, design = comparison.plain, comparison.question.design
+    plain, design = comparison.plain, comparison.design
     if plain is not None:
         within = span(plain.low, plain.high, design.digits)
         limits = f", {percent(plain.level)} interval {within}" if plain.low is not None else ""
@@ -144,7 +144,7 @@ def _ranks(comparison: Comparison) -> Iterator[Row]:
     rank = comparison.rank
     if rank is not None:
         kind = "exact" if rank.exact else "normal approximation"
-        estimate = comparison.question.design.difference(rank.estimate)
+        estimate = comparison.design.difference(rank.estimate)
         yield "signed rank", f"p {p_text(rank.p)} ({kind}), Hodges-Lehmann {estimate}"
 
 
@@ -154,12 +154,12 @@ def _equivalence(comparison: Comparison) -> Iterator[Row]:
         p, bound = p_beside(found.p, found.p_bound)
         claimed = "shown" if comparison.verdict in SMALL else "not claimed"
         text = f"{claimed if found.reached else 'not shown'}: p {p} of two one-sided tests, needs p <= {bound}"
-        yield f"equivalence within {comparison.question.design.margin_words}", text
+        yield f"equivalence within {comparison.design.margin_words}", text
 
 
 def _budget(comparison: Comparison) -> Iterator[Row]:
     needed, smallest = comparison.pairs_needed, comparison.smallest_resolvable
-    design = comparison.question.design
+    design = comparison.design
     if needed is not None:
         text = f"{needed.pairs} (80 % range {needed.low} to {needed.high})"
         anew = comparison.pairs_anew
@@ -191,8 +191,8 @@ def looks_table(comparisons: Sequence[Comparison]) -> Table:
     rows = tuple(
         (
             f"{item.question.a} - {item.question.b}", str(look.replicates), str(look.pairs), f"{look.alpha:.3g}",
-            *_test(look), signed(look.mean, item.question.design.digits),
-            _span(item.question.design, look.low, look.high), _decided(look),
+            *_test(look), signed(look.mean, item.design.digits),
+            _span(item.design, look.low, look.high), _decided(look),
         )
         for item in comparisons
         for look in item.course.looks
@@ -227,7 +227,7 @@ def outcomes_table(content: Content) -> Table:
     """Build the table of outcomes by replicate; for a single comparison with the differences."""
     ends = {group: {one.run.replicate: one.outcome for one in content.of_group(group)} for group in content.groups}
     only = content.comparisons[0].question if len(content.comparisons) == 1 else None
-    design, rows = content.history.design, []
+    design, rows = content.design, []
     for replicate in sorted({replicate for found in ends.values() for replicate in found}):
         values = {group: found.get(replicate) for group, found in ends.items()}
         if all(value is None for value in values.values()):
@@ -237,7 +237,7 @@ def outcomes_table(content: Content) -> Table:
             a, b = values[only.a], values[only.b]
             cells.append(signed(None if a is None or b is None else a - b, design.digits))
         rows.append(tuple(cells))
-    unpaired = content.history.plan.experiment.unpaired
+    unpaired = content.experiment.unpaired
     shared = "Every run has its own randomness." if unpaired else "A seed's runs share their randomness."
     return Table(
         title="Outcomes by seed",

@@ -16,6 +16,7 @@ from esper_ab.journal.outcomes import mean_known
 from esper_ab.report.content import Content
 from esper_ab.report.kinds import Row, kind_of
 from esper_ab.report.tables.table import NONE, NOT_COMPARABLE, Table, mean_and_sd, number
+from esper_ab.stats.floats import Floats
 from esper_ab.stats.text import digits_for
 
 
@@ -25,7 +26,7 @@ def _percent(share: float | None) -> float | None:
 
 def _rows(content: Content) -> Iterator[Row]:
     """Yield the rows of the groups' measures: those of every kind of task around those of this one."""
-    design = content.history.design
+    design = content.design
     outcome, unit = design.outcome, f", {design.outcome.unit}" if design.outcome.unit else ""
     if design.outcome_over != "evaluation":  # else it is the next row
         yield f"outcome{unit}", lambda run: run.outcome, design.digits
@@ -39,7 +40,7 @@ def _rows(content: Content) -> Iterator[Row]:
 
 def groups_table(content: Content) -> Table:
     """Build one column per group: mean over its runs, SD in brackets. Measures that no group has are left out."""
-    design, kind = content.history.design, kind_of(content)
+    design, kind = content.design, kind_of(content)
     evaluated = (sum(run.outcome is not None for run in content.of_group(group)) for group in content.groups)
     planned = (len(content.of_group(group)) for group in content.groups)
     rows = [("runs with an outcome", *(f"{n} of {of}" for n, of in zip(evaluated, planned, strict=True)))]
@@ -66,7 +67,7 @@ def cross_table(content: Content, cross: CrossEvaluation) -> Table:
     """Build the table of every group's policies under every reward; mean over runs, SD in brackets."""
     rows = tuple(
         (
-            row.group, number(row.outcome, content.history.design.digits),
+            row.group, number(row.outcome, content.design.digits),
             *(mean_and_sd([run.rewards.get(mode) for run in content.of_group(row.group)]) for mode in cross.modes),
         )
         for row in cross.rows
@@ -74,7 +75,7 @@ def cross_table(content: Content, cross: CrossEvaluation) -> Table:
     note = f"Rewards are {NOT_COMPARABLE}: read a column from top to bottom, never a row from left to right."
     return Table(
         title="Cross-evaluation: every policy under every reward",
-        columns=("policies of", content.history.outcome.title, *(f"reward {name}" for name in called(cross.modes))),
+        columns=("policies of", content.design.outcome.title, *(f"reward {name}" for name in called(cross.modes))),
         rows=rows if cross.modes else (), note=note if cross.modes else "", wide=True,
     )
 
@@ -99,9 +100,9 @@ def meaning_table(content: Content, cross: CrossEvaluation) -> Table:
         "Over evaluation episodes of single environments, and over means of runs; r: Pearson, by rank: Spearman. "
         "Descriptive: episodes of one run are not independent, and the groups are pooled."
     )
-    lower = " (lower is better)" if content.history.outcome.sign < 0.0 else ""
+    lower = " (lower is better)" if content.design.outcome.sign < 0.0 else ""
     return Table(
-        title=f"Does the reward mean anything? Its correlation with {content.history.outcome.label}{lower}",
+        title=f"Does the reward mean anything? Its correlation with {content.design.outcome.label}{lower}",
         columns=("reward", "episodes: r", "by rank", "n", "runs: r", "by rank", "n"), rows=rows,
         note=note if rows else "", wide=True,
     )
@@ -137,7 +138,7 @@ def _numbers(last: Last, name: str) -> list[float]:
     return _joined([np.asarray(columns.of(name))[at] for columns, at in last])
 
 
-def _joined(parts: list[NDArray[np.float64]]) -> list[float]:
+def _joined(parts: list[Floats]) -> list[float]:
     return [number for part in parts for number in part.tolist()]
 
 

@@ -9,7 +9,7 @@ from esper_ab.report.tables.table import NONE, Table, number
 
 def learning_table(content: Content) -> Table:
     """Build one column per learning group, with a sentence each."""
-    groups, design = content.analysis.learning, content.history.design
+    groups, design = content.analysis.learning, content.design
     head = groups[0].head if groups else ""
     entropy = f"entropy of the {head} head, % of a random choice", *(_percent(one.head_entropy) for one in groups)
     rows = (

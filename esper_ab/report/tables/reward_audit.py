@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from esper_ab.analysis.reward_audit import RewardAuditFindings, RewardFindings, Sensitivity
-from esper_ab.contracts.reward_audit import FoundBehaviour, Played
+from esper_ab.contracts.reward_audit import Played
 from esper_ab.report.tables.table import NONE, Table, number, signed
 from esper_ab.stats.selection import Misranked
 
@@ -82,7 +82,10 @@ def _choosing_table(found: RewardAuditFindings) -> Table:
 def _search_table(found: RewardAuditFindings) -> Table:
     by_accuracy = found.reward_audit.answer.found_by_accuracy
     listed = [(reward.name, reward.found) for reward in found.rewards] + [("validation accuracy", by_accuracy)]
-    rows = tuple(_found_row(name, one) for name, one in listed if one is not None)
+    rows = tuple(
+        (name, number(float(np.mean(one.behaviour.held_out_accuracy)), 1), one.behaviour.words)
+        for name, one in listed if one is not None
+    )  # fmt: skip
     tried = by_accuracy.tried if by_accuracy else 0
     note = (
         f"The best of the random schedules and of {tried} neighbours of the best so far, by the return on the hosts of "
@@ -93,10 +96,6 @@ def _search_table(found: RewardAuditFindings) -> Table:
         title="What a short search for the reward finds", columns=("searched for", "accuracy", "finds"), rows=rows,
         note=note if rows else "", words=3, wide=True,
     )  # fmt: skip
-
-
-def _found_row(name: str, found: FoundBehaviour) -> tuple[str, ...]:
-    return name, number(float(np.mean(found.behaviour.held_out_accuracy)), 1), found.behaviour.words
 
 
 def _pairs_table(found: RewardAuditFindings) -> Table:
@@ -159,7 +158,10 @@ def _scale_table(found: RewardAuditFindings) -> Table:
 
 def _constants_table(found: RewardAuditFindings) -> Table:
     shown = {reward.name: list(filter(_matters, reward.sensitivity))[:_CONSTANTS] for reward in found.rewards}
-    rows = tuple(_constant_row(name, one) for name, several in shown.items() for one in several)
+    rows = tuple(
+        (name, one.varied.constant, one.varied.was, one.varied.now, signed(one.favourite_change), number(one.order))
+        for name, several in shown.items() for one in several
+    )  # fmt: skip
     left = {reward.name: len(reward.sensitivity) - len(shown[reward.name]) for reward in found.rewards}
     more = ", ".join(f"{count} of {name}" for name, count in left.items() if count > 0)
     note = (
@@ -176,8 +178,3 @@ def _constants_table(found: RewardAuditFindings) -> Table:
 def _matters(one: Sensitivity) -> bool:
     """Return whether an alteration changes the favourite, or the order so that two decimals show it."""
     return abs(one.favourite_change or 0.0) >= _LEAST_POINTS or (one.order is not None and one.order < _SAME_ORDER)
-
-
-def _constant_row(name: str, one: Sensitivity) -> tuple[str, ...]:
-    varied = one.varied
-    return name, varied.constant, varied.was, varied.now, signed(one.favourite_change), number(one.order)

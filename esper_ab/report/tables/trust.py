@@ -66,20 +66,20 @@ def conduct_table(found: Sequence[Conduct], words: Mapping[str, str]) -> Table:
 
 def noise_table(content: Content) -> Table:
     """Build what evaluation noise made of the differences and cost; empty where too few runs tell of it."""
-    noise, design = content.analysis.noise, content.history.design
+    noise, design = content.analysis.noise, content.design
     if noise is None:
         return Table(title="Evaluation noise", columns=(), rows=())
     found = noise.components
-    rows = (
-        ("episodes that give an outcome", f"{found.eval_episodes}"),
-        ("share in the variance of the differences", f"{share_text(noise)}, from {found.runs} pairs"),
-        ("share in the time of a run", f"{100 * noise.cost_share:.0f} %"),
-        ("SD of an episode within its run's difference", design.size(math.sqrt(found.episode))),
-        ("for the next plan", next_text(noise)),
-    )
-    return Table(
-        title="Evaluation noise", columns=("", ""), rows=rows, words=2, wide=True,
-        note="Differences vary with policies and with the episodes that these are evaluated in. The number for the "
+    facts = {
+        "episodes that give an outcome": f"{found.eval_episodes}",
+        "share in the variance of the differences": f"{share_text(noise)}, from {found.runs} pairs",
+        "share in the time of a run": f"{100 * noise.cost_share:.0f} %",
+        "SD of an episode within its run's difference": design.size(math.sqrt(found.episode)),
+        "for the next plan": next_text(noise),
+    }
+    return _facts(
+        "Evaluation noise", facts,
+        "Differences vary with policies and with the episodes that these are evaluated in. The number for the "
         "next plan comes from these pairs; that of this experiment was fixed before its first run.",
     )
 
@@ -98,9 +98,9 @@ def layout_table(content: Content) -> Table:
         for group in content.groups
     )
     note = "The deciding analysis is not adjusted for device and start order; the plan moves the groups between them."
-    if not content.history.design.positions_matter:
+    if not content.design.positions_matter:
         note = "No record can depend on device and start order here; the deciding analysis does not adjust for them."
-    elif content.history.design.adjusted:
+    elif content.design.adjusted:
         note = "The deciding analysis estimates and removes the effects of device and start order."
     columns = ("group", *(f"runs on {lane}" for lane in lanes))
     return Table(title="Where the runs were", columns=columns, rows=rows, note=note)
@@ -148,7 +148,7 @@ def facts_table(content: Content) -> Table:
         "warm-up": f"{number(warm_up)} s per run, mean" if warm_up is not None else "none recorded",
         "plan": plan.digest, "result": content.analysis.result_hash,
     }
-    return Table(title="Conditions", columns=("", ""), rows=tuple(facts.items()), words=2, wide=True)
+    return _facts("Conditions", facts)
 
 
 def versions_table(history: History) -> Table:
@@ -159,4 +159,8 @@ def versions_table(history: History) -> Table:
         **{f"version of {name}": text for name, text in sorted(started.versions.items())},
         **{f"machine: {name}": text for name, text in sorted(started.machine.items())},
     }
-    return Table(title="Versions and machine", columns=("", ""), rows=tuple(facts.items()), words=2, wide=True)
+    return _facts("Versions and machine", facts)
+
+
+def _facts(title: str, facts: Mapping[str, str], note: str = "") -> Table:
+    return Table(title=title, columns=("", ""), rows=tuple(facts.items()), words=2, wide=True, note=note)

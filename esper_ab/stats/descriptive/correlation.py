@@ -12,9 +12,10 @@ import math
 
 import msgspec
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from esper_ab.stats.distributions import norm_isf
+from esper_ab.stats.floats import Floats, floats
 from esper_ab.stats.pair import ROUNDING
 from esper_ab.stats.paired_difference import differences
 from esper_ab.stats.statistic import Beside, Statistic
@@ -34,7 +35,7 @@ class PairCorrelation(msgspec.Struct, frozen=True, kw_only=True):
 def pair_correlation(a: ArrayLike, b: ArrayLike) -> PairCorrelation | None:
     """Compute the within-pair correlation of a, b [pairs]. None below 3 pairs, or where one group does not vary."""
     n = int(differences(a, b).size)
-    x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    x, y = floats(a), floats(b)
     if n < 3 or not (_varies(x, x) and _varies(y, y)):
         return None
     dx, dy = x - math.fsum(x) / n, y - math.fsum(y) / n
@@ -48,7 +49,7 @@ def pair_correlation(a: ArrayLike, b: ArrayLike) -> PairCorrelation | None:
     return PairCorrelation(r=r, low=math.tanh(centre - half), high=math.tanh(centre + half), worth=worth)
 
 
-def _varies(values: NDArray[np.float64], *scale: NDArray[np.float64]) -> bool:
+def _varies(values: Floats, *scale: Floats) -> bool:
     """Return whether `values` vary by more than the rounding of the numbers of `scale`."""
     return float(np.std(values)) > ROUNDING * max(float(np.max(np.abs(numbers))) for numbers in scale)
 

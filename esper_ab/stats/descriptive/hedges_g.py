@@ -10,6 +10,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from esper_ab.stats.floats import floats
 from esper_ab.stats.pair import ROUNDING
 from esper_ab.stats.statistic import Statistic
 
@@ -21,7 +22,7 @@ def correction(df: int) -> float:
 
 def hedges_g(a: ArrayLike, b: ArrayLike) -> float | None:
     """Return (mean a - mean b) / pooled SD, times J; a [n], b [m]. None below 2 runs a side or without variation."""
-    x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    x, y = floats(a), floats(b)
     if x.size < 2 or y.size < 2:
         return None
     df = int(x.size + y.size - 2)

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
+from esper_ab.stats.floats import floats
 from esper_ab.stats.paired_difference import differences
 from esper_ab.stats.statistic import Beside, Statistic
 from esper_ab.stats.text import counted
@@ -31,7 +32,7 @@ class ProbabilityOfImprovement(msgspec.Struct, frozen=True, kw_only=True):
 def probability_of_improvement(a: ArrayLike, b: ArrayLike) -> ProbabilityOfImprovement:
     """Compute A12 and the wins of a, b [pairs], where higher is better; in the order of the pairs."""
     d = differences(a, b)
-    across = np.subtract.outer(np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64))  # [pairs, pairs]
+    across = np.subtract.outer(floats(a), floats(b))  # [pairs, pairs]
     wins, losses = int(np.sum(d > 0)), int(np.sum(d < 0))
     a12 = float(np.mean((across > 0) + 0.5 * (across == 0)))
     ties = int(d.size) - wins - losses

@@ -9,13 +9,12 @@ cover less.
 
 from __future__ import annotations
 
-import math
-
 import msgspec
 from numpy.typing import ArrayLike
 
 from esper_ab.stats.descriptive.improvement import probability_of_improvement
 from esper_ab.stats.distributions import norm_isf
+from esper_ab.stats.proportions import wilson
 from esper_ab.stats.statistic import Statistic
 from esper_ab.stats.text import percent
 
@@ -33,12 +32,8 @@ class ImprovementInterval(msgspec.Struct, frozen=True, kw_only=True):
 def improvement_interval(a: ArrayLike, b: ArrayLike) -> ImprovementInterval:
     """Compute the probability of improvement of a over b [pairs], with its interval."""
     found = probability_of_improvement(a, b)
-    a12, n, z = found.a12, found.pairs, float(norm_isf((1.0 - LEVEL) / 2.0))
-    centre = a12 + z * z / (2.0 * n)
-    half = z * math.sqrt(a12 * (1.0 - a12) / n + (z / (2.0 * n)) ** 2)
-    scale = 1.0 + z * z / n
-    low, high = max(0.0, (centre - half) / scale), min(1.0, (centre + half) / scale)
-    return ImprovementInterval(a12=a12, low=min(low, a12), high=max(high, a12))
+    low, high = wilson(found.a12, found.pairs, float(norm_isf((1.0 - LEVEL) / 2.0)))
+    return ImprovementInterval(a12=found.a12, low=max(0.0, low), high=min(1.0, high))
 
 
 STATISTIC = Statistic[ImprovementInterval](

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import msgspec
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from esper_ab.stats.bootstrap import HONEST_FROM, RESAMPLES, limits, several, with_level
+from esper_ab.stats.floats import Floats, floats
 from esper_ab.stats.statistic import Beside, Statistic
 from esper_ab.stats.text import signed
-
-_TRIMMED = 0.25  # share of the runs cut at each end
 
 
 class IQMDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,24 +26,24 @@ class IQMDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 def interquartile_mean(runs: ArrayLike) -> float:
     """Return the mean of the runs [n] without int(n / 4) of them at each end, as rliable does for a single task."""
-    return float(_interquartile_means(np.asarray(runs, dtype=np.float64)[np.newaxis])[0])
+    return float(interquartile_means(floats(runs)))
 
 
-def iqm_difference(a: ArrayLike, b: ArrayLike, rng: np.random.Generator) -> IQMDifference:
+def iqm_difference(a: ArrayLike, b: ArrayLike, rng: Generator) -> IQMDifference:
     """Compute the difference of interquartile means of a, b [pairs]; at least 2 pairs."""
     n = several(a, b)
-    x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    x, y = floats(a), floats(b)
     drawn = rng.integers(0, n, (RESAMPLES, n))
-    low, high = limits(_interquartile_means(x[drawn]) - _interquartile_means(y[drawn]))
+    low, high = limits(interquartile_means(x[drawn]) - interquartile_means(y[drawn]))
     mean = interquartile_mean(x) - interquartile_mean(y)
     return IQMDifference(mean=mean, low=low, high=high, honest=n >= HONEST_FROM)
 
 
-def _interquartile_means(runs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the interquartile mean of every row: [resamples, n] -> [resamples]."""
-    n = runs.shape[1]
-    cut = int(_TRIMMED * n)
-    return np.asarray(np.sort(runs, axis=1)[:, cut : n - cut].mean(axis=1))
+def interquartile_means(runs: Floats) -> Floats:
+    """Return the mean of the middle half of runs [..., n]; n // 4 are left out at either end."""
+    n = runs.shape[-1]
+    cut = n // 4
+    return np.asarray(np.sort(runs, axis=-1)[..., cut : n - cut].mean(axis=-1))
 
 
 def _show(iqm: IQMDifference, beside: Beside) -> str:

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
+from esper_ab.stats.floats import floats
 from esper_ab.stats.statistic import Beside, Statistic
 from esper_ab.stats.text import p_text
 
@@ -28,7 +29,7 @@ def mann_whitney(a: ArrayLike, b: ArrayLike) -> MannWhitney:
 
     At 100 runs a side, where the approximation begins, the two differ by less than 0.001 in p.
     """
-    x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    x, y = floats(a), floats(b)
     both = np.concatenate((x, y))
     distinct = np.unique(both).size
     if distinct == 1:

@@ -12,9 +12,10 @@ import math
 
 import msgspec
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from esper_ab.stats.distributions import t_sf
+from esper_ab.stats.floats import Floats, floats
 from esper_ab.stats.pair import degenerate
 from esper_ab.stats.paired_difference import differences
 from esper_ab.stats.statistic import Beside, Statistic
@@ -36,11 +37,11 @@ def shape(a: ArrayLike, b: ArrayLike) -> Skewness | None:
         return None
     n, mean, sd, m3 = d.size, float(d.mean()), float(d.std(ddof=1)), float(np.mean((d - d.mean()) ** 3))
     t = (mean + m3 / (6.0 * sd**2 * n) + m3 * mean**2 / (3.0 * sd**4)) * math.sqrt(n) / sd
-    x, y = (np.asarray(side, dtype=np.float64) for side in (a, b))
+    x, y = (floats(side) for side in (a, b))
     return Skewness(skewness_a=_skewness(x), skewness_b=_skewness(y), johnson_p=float(2.0 * t_sf(abs(t), n - 1)))
 
 
-def _skewness(values: NDArray[np.float64]) -> float | None:
+def _skewness(values: Floats) -> float | None:
     sd = float(values.std())
     return float(np.mean(((values - values.mean()) / sd) ** 3)) if sd > 0.0 else None
 

@@ -22,6 +22,7 @@ from esper_ab.report.figures.drawing import (
     drawn_singly,
     grid,
     group_legend,
+    label_axes,
     not_drawn,
     of_group,
     of_run,
@@ -60,8 +61,7 @@ def lifecycle(content: Content) -> Drawing | None:
     for axes, (group, bands) in zip(panels, shown.items(), strict=True):
         _stack(axes, steps, bands)
         axes.set_title(shortened(group))
-    figure.supxlabel("step", fontsize=9, color=style.MUTED)
-    figure.supylabel("slots, %", x=0.004, fontsize=9, color=style.MUTED)
+    label_axes(figure, "step", "slots, %")
     figure.legend(
         handles=[
             Patch(facecolor=style.stage(shade), edgecolor=style.MUTED, linewidth=0.5, hatch=hatch, label=word)
@@ -181,7 +181,7 @@ def cost(content: Content) -> Drawing | None:
     axes.set_xlim(0, 1.1 * max(axes.dataLim.xmax, 1.0))
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     axes.set_xlabel("parameters added per host")
-    axes.set_ylabel(outcome_label(content.history.design, content.history.outcome.unit))
+    axes.set_ylabel(outcome_label(content.design, content.design.outcome.unit))
     group_legend(figure, shown, markers=True)
     return Drawing(
         name="cost", title="Cost against accuracy",

@@ -8,7 +8,7 @@ from esper_ab.analysis.own_reward import own_rewards
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
 from esper_ab.report.figures.curves import binned, curve, mean_curve
-from esper_ab.report.figures.drawing import Drawing, grid, shortened
+from esper_ab.report.figures.drawing import Drawing, grid, label_axes, shortened
 from esper_ab.report.figures.kinds import FiguresOfKind
 
 _MOST_POINTS = 300  # of a line
@@ -30,8 +30,7 @@ def own_reward(content: Content) -> Drawing | None:
         axes.plot(middle[:, 0], middle[:, 1], color=style.colour(index), linestyle=style.line(index), linewidth=2.2)
         axes.set_title(shortened(one.group))
         axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
-    figure.supxlabel("training episode", fontsize=9, color=style.MUTED)
-    figure.supylabel("own reward", x=0.004, fontsize=9, color=style.MUTED)
+    label_axes(figure, "training episode", "own reward")
     ends = (f"{one.group} from {one.reward[0]:.2f} to {one.reward[1]:.2f}" for one in found if None not in one.reward)
     return Drawing(
         name="own-reward", title="The reward that each group learns by",

@@ -238,22 +238,22 @@ def test_what_is_written_later_does_not_count(tmp_path):
 
 def test_output_as_table_json_and_csv(failed_dir):
     sql = "SELECT run, outcome, recorded_episodes FROM runs WHERE replicate IN (0, 4) ORDER BY run"
-    text = query_text(failed_dir, sql).splitlines()
+    text = query_text(query(failed_dir, sql)).splitlines()
     assert text[0].split() == ["run", "outcome", "recorded_episodes"]
     assert text[3].split() == ["shaped/4", "NULL", "0"]
     assert text[-1] == "(4 rows)"
-    rows = json.loads(query_json(failed_dir, sql))
+    rows = json.loads(query_json(query(failed_dir, sql)))
     assert rows[1] == {"run": "shaped/4", "outcome": None, "recorded_episodes": 0}
-    table = list(csv.DictReader(query_csv(failed_dir, sql).splitlines()))
+    table = list(csv.DictReader(query_csv(query(failed_dir, sql)).splitlines()))
     assert [float(row["outcome"]) for row in table[:1]] == [rows[0]["outcome"]]
     assert table[1]["outcome"] == ""
 
 
 def test_long_results_are_cut_for_the_terminal_only(experiment_dir):
-    text = query_text(experiment_dir, "SELECT env FROM env_episodes")
+    text = query_text(query(experiment_dir, "SELECT env FROM env_episodes"))
     assert len(text.splitlines()) == 203
     assert "576 rows, the first 200 shown" in text
-    assert len(json.loads(query_json(experiment_dir, "SELECT env FROM env_episodes"))) == 576
+    assert len(json.loads(query_json(query(experiment_dir, "SELECT env FROM env_episodes")))) == 576
 
 
 TWICE = "SELECT 1 AS run, 2 AS RUN, 3 AS run_1, 4 AS run, 5 AS \"\"\"\""
@@ -262,9 +262,9 @@ TWICE = "SELECT 1 AS run, 2 AS RUN, 3 AS run_1, 4 AS run, 5 AS \"\"\"\""
 def test_columns_of_one_name_are_numbered_alike_in_every_form(experiment_dir):
     names = ("run", "RUN_1", "run_1_1", "run_2", '"')
     assert query(experiment_dir, TWICE) == QueryResult(columns=names, rows=((1, 2, 3, 4, 5),))
-    assert json.loads(query_json(experiment_dir, TWICE)) == [dict(zip(names, range(1, 6), strict=True))]
-    assert next(csv.reader(query_csv(experiment_dir, TWICE).splitlines())) == list(names)
-    assert tuple(query_text(experiment_dir, TWICE).splitlines()[0].split()) == names
+    assert json.loads(query_json(query(experiment_dir, TWICE))) == [dict(zip(names, range(1, 6), strict=True))]
+    assert next(csv.reader(query_csv(query(experiment_dir, TWICE)).splitlines())) == list(names)
+    assert tuple(query_text(query(experiment_dir, TWICE)).splitlines()[0].split()) == names
     loaded = load_experiment(experiment_dir)
     for kind in ("duckdb", "pandas", "polars", "pyarrow"):
         found = loaded.query(TWICE, kind)
@@ -280,9 +280,9 @@ def test_csv_and_the_table_hold_no_python(experiment_dir):
     )
     header = ["yes", "some", "one", "map", "nothing"]
     expected = ["true", "[1.5, null]", '{"a": null, "b": ["x"]}', '{"k": 2.5}']
-    assert list(csv.reader(query_csv(experiment_dir, sql).splitlines())) == [header, [*expected, ""]]
-    assert re.split("  +", query_text(experiment_dir, sql).splitlines()[2]) == [*expected, "NULL"]
-    (found,) = json.loads(query_json(experiment_dir, sql))
+    assert list(csv.reader(query_csv(query(experiment_dir, sql)).splitlines())) == [header, [*expected, ""]]
+    assert re.split("  +", query_text(query(experiment_dir, sql)).splitlines()[2]) == [*expected, "NULL"]
+    (found,) = json.loads(query_json(query(experiment_dir, sql)))
     values = (True, [1.5, None], {"a": None, "b": ["x"]}, {"k": 2.5}, None)
     assert found == dict(zip(header, values, strict=True))
 
@@ -291,7 +291,7 @@ def test_csv_has_the_values_of_export(experiment_dir, tmp_path):
     export(experiment_dir, tmp_path, "csv", ("evaluations",), force=False)
     with (tmp_path / "evaluations.csv").open() as file:
         exported = list(csv.DictReader(file))
-    asked = list(csv.DictReader(query_csv(experiment_dir, table_sql("evaluations")).splitlines()))
+    asked = list(csv.DictReader(query_csv(query(experiment_dir, table_sql("evaluations"))).splitlines()))
     assert len(exported) == len(asked) > 0
     for one, other in zip(exported, asked, strict=True):
         assert json.loads(one["rewards"]) == json.loads(other["rewards"])
@@ -299,7 +299,7 @@ def test_csv_has_the_values_of_export(experiment_dir, tmp_path):
 
 
 def test_json_has_no_infinity(experiment_dir):
-    text = query_json(experiment_dir, "SELECT 'inf'::DOUBLE AS x, ['nan'::DOUBLE] AS y")
+    text = query_json(query(experiment_dir, "SELECT 'inf'::DOUBLE AS x, ['nan'::DOUBLE] AS y"))
     assert json.loads(text) == [{"x": None, "y": [None]}]
 
 

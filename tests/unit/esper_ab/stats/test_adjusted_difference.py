@@ -202,5 +202,5 @@ def test_too_few_pairs_have_no_deviation():
     ],
 )
 def test_what_is_no_list_of_pairs_is_refused(a, b, sides):
-    with pytest.raises(ValueError, match="paired values"):
+    with pytest.raises(ValueError, match="must be"):
         adjusted_difference(a, b, sides, 1)

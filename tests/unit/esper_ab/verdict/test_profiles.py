@@ -2,12 +2,13 @@ import numpy as np
 import pytest
 from support.elsewhere import drawn, outcomes, rows
 
-from esper_ab.verdict.profiles import interquartile_mean, optimality_gap, profiles_of
+from esper_ab.stats.descriptive.iqm import interquartile_means
+from esper_ab.verdict.profiles import optimality_gap, profiles_of
 
 
 def test_the_aggregates_by_hand():
     scores = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4])
-    assert interquartile_mean(scores) == pytest.approx(0.7)  # of 0.4, 0.6, 0.8, 1.0
+    assert interquartile_means(scores) == pytest.approx(0.7)  # of 0.4, 0.6, 0.8, 1.0
     assert optimality_gap(scores) == pytest.approx((1.0 + 0.8 + 0.6 + 0.4 + 0.2) / 8.0)
 
 

@@ -1,0 +1,24 @@
+"""Arrays of 64-bit floats, which all statistics compute with."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+def floats(values: ArrayLike) -> Floats:
+    """Return `values` as an array of 64-bit floats; one that is such an array already is not copied."""
+    return np.asarray(values, dtype=np.float64)
+
+
+def two(a: ArrayLike, b: ArrayLike) -> tuple[Floats, Floats]:
+    """Return both as arrays; ValueError unless they are one-dimensional, of one length, and finite."""
+    x, y = floats(a), floats(b)
+    if x.ndim != 1 or x.shape != y.shape:
+        raise ValueError(f"values must be two lists of one length, not {x.shape} and {y.shape}")
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        raise ValueError("values must be finite")
+    return x, y
