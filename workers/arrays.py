@@ -8,8 +8,24 @@ from numpy.typing import NDArray
 from esper_ab.contracts.measures import LARGEST_OUTCOME
 
 Floats = NDArray[np.float64]
+Floats32 = NDArray[np.float32]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+
+
+def int_zeros(shape: int | tuple[int, ...]) -> Ints:
+    """Return whole numbers, all 0."""
+    return np.zeros(shape, dtype=np.int64)
+
+
+def all_false(shape: int | tuple[int, ...]) -> Bools:
+    """Return False everywhere."""
+    return np.zeros(shape, dtype=np.bool_)
+
+
+def all_true(shape: int | tuple[int, ...]) -> Bools:
+    """Return True everywhere."""
+    return np.ones(shape, dtype=np.bool_)
 
 
 def flaw(values: Floats) -> str:

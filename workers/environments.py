@@ -14,13 +14,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from esper_ab.contracts.records import EnvEpisode, SeedEvent
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import RewardSettings
-from workers.arrays import Bools, Floats, Ints
+from workers.arrays import Bools, Floats, Floats32, Ints
 from workers.stopwatch import Stopwatch
 
 Decisions = NDArray[Any]  # [E, heads] int64, or [E, dimensions] float64 where decisions are continuous
@@ -33,7 +32,6 @@ class Masks(Protocol):
 
     def mask(self, head: int, chosen: Ints) -> Bools:
         """Return [E, size of head] given the choices [E, head] of all earlier heads; an all-False row: head unused."""
-        ...
 
 
 class Seen(Protocol):
@@ -42,22 +40,18 @@ class Seen(Protocol):
     @property
     def step(self) -> int:
         """Which step is decided, from 1."""
-        ...
 
     @property
     def alive(self) -> Bools:
         """Environments [E] whose episode goes on; where none does, there is nothing to decide."""
-        ...
 
     @property
     def masks(self) -> Masks:
         """The valid choices of every head."""
-        ...
 
     @property
-    def observation(self) -> NDArray[np.float32]:
+    def observation(self) -> Floats32:
         """What a policy sees, [E, width]."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +72,7 @@ class Cut:
     # [E] whose episode was cut off by a limit, or whose rollout ends here: what it would have earned from there on
     # counts, as far as the policy can tell it from the observation `last` [E, width].
     truncated: Bools
-    last: NDArray[np.float32]
+    last: Floats32
     restarted: Bools  # [E] that ended, and have begun another episode in the same rollout
     goes_on: Bools  # [E] that go on in the next rollout where this one ends
 
@@ -107,27 +101,21 @@ class Environments(Protocol[Seen_co, Facts_co]):
     @property
     def n_envs(self) -> int:
         """E."""
-        ...
 
     def begin(self, paths: Sequence[RngPath]) -> Seen_co:
         """Start an episode, with one rng address per environment."""
-        ...
 
     def uniforms(self) -> Floats:
         """Return the random numbers [E, heads] of the next decision, in [0, 1)."""
-        ...
 
     def step(self, decisions: Decisions) -> tuple[Happened[Facts_co], Seen_co]:
         """Do what was decided in every environment that is alive."""
-        ...
 
     def ends(self) -> Ended:
         """Return what the episode came to; call once, after its last step."""
-        ...
 
     def carried(self) -> dict[str, Any]:
         """Return what outlives an episode, as plain containers of tensors and builtins; empty when nothing does."""
-        ...
 
     def take_up(self, carried: dict[str, Any]) -> Bools:
         """Go on from what `carried` returned; called before the first episode.
@@ -135,7 +123,6 @@ class Environments(Protocol[Seen_co, Facts_co]):
         Returns which environments [E] are in the middle of an episode; the others begin the next one afresh. When it
         raises an error of `state_bytes.FOREIGN`, nothing was taken up and all begin afresh.
         """
-        ...
 
 
 class World(Protocol):
@@ -144,22 +131,18 @@ class World(Protocol):
     @property
     def spaces(self) -> Spaces:
         """Of all its environments."""
-        ...
 
     @property
     def evaluation_steps(self) -> int:
         """Steps of an episode of the evaluation, at most."""
-        ...
 
     def environments(
         self, reward: RewardSettings, steps: int, n_envs: int, stopwatch: Stopwatch, *, whole: bool
     ) -> AnyEnvironments:
         """Make the first `n_envs` environments of the run for rollouts of `steps`; `whole`: each is an episode."""
-        ...
 
     def reward(self, settings: RewardSettings) -> Callable[[Any], Floats]:
         """Return the function of a reward mode with its constants bound, from facts to rewards [E]."""
-        ...
 
 
 AnyEnvironments = Environments[Any, Any]

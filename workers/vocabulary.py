@@ -73,6 +73,14 @@ HEADS = ("op", "slot", "blueprint", "style", "tempo", "alpha_target", "alpha_spe
 OP, SLOT, BLUEPRINT, STYLE, TEMPO, ALPHA_TARGET, ALPHA_SPEED, ALPHA_CURVE = range(len(HEADS))
 
 
+def blend(style: str, tempo: int, alpha_target: float) -> dict[int, int]:
+    """Return how a germination is to blend, as choices by head."""
+    styles = [name for name, _, _ in STYLES]
+    return {
+        STYLE: styles.index(style), TEMPO: TEMPOS.index(tempo), ALPHA_TARGET: ALPHA_TARGETS.index(alpha_target)
+    }
+
+
 def head_sizes(n_slots: int, n_blueprints: int) -> tuple[int, ...]:
     """Return the number of choices of each head, in the order of HEADS."""
     return (len(Op), n_slots, n_blueprints, len(STYLES), len(TEMPOS), len(ALPHA_TARGETS), len(SPEEDS), len(CURVES))

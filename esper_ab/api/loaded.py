@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from esper_ab.analysis.reward_audit import RewardAuditFindings
-from esper_ab.api.lookup import ByPair
+from esper_ab.api.lookup import ByPair, verdicts_of
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.own_packages import ForeignPackage, import_own
@@ -105,7 +105,7 @@ class LoadedExperiment:
     @property
     def verdicts(self) -> dict[tuple[str, str], str]:
         """(a, b) -> the verdict on a - b: "BETTER", "INCONCLUSIVE", ... (docs/statistics.md), as far as decided."""
-        return ByPair({(one.question.a, one.question.b): str(one.verdict) for one in self.comparisons})
+        return verdicts_of(self.comparisons)
 
     @property
     def sentences(self) -> tuple[str, ...]:

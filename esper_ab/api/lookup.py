@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeVar
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.settings.assignments import did_you_mean
+from esper_ab.verdict.comparison import Comparison
 
 Found = TypeVar("Found")
 
@@ -25,6 +27,11 @@ class ByPair(dict[tuple[str, str], Found]):
             case (str(a), str(b)):
                 raise NoSuchName(f"no comparison {a} - {b}; there is {listed}")
         raise NoSuchName(f"{pair!r} is not a pair of groups, as in verdicts[a, b]; there is {listed}")
+
+
+def verdicts_of(comparisons: Iterable[Comparison]) -> dict[tuple[str, str], str]:
+    """Return (a, b) -> the verdict on a - b."""
+    return ByPair({(one.question.a, one.question.b): str(one.verdict) for one in comparisons})
 
 
 def no_variant(name: object, known: tuple[str, ...]) -> NoSuchName:

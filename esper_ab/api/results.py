@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from esper_ab.api.loaded import LoadedExperiment, load_experiment
-from esper_ab.api.lookup import ByPair, no_variant
+from esper_ab.api.lookup import no_variant, verdicts_of
 from esper_ab.contracts.errors import EsperError
 from esper_ab.contracts.run_files import folder_of
 from esper_ab.contracts.shell_command import shell_command
@@ -62,7 +62,7 @@ class Results(Mapping[str, list[RunResult]]):
     @property
     def verdicts(self) -> dict[tuple[str, str], str]:
         """(a, b) -> the verdict on a - b: "BETTER", "INCONCLUSIVE", …"""
-        return ByPair({(one.question.a, one.question.b): str(one.verdict) for one in self.comparisons})
+        return verdicts_of(self.comparisons)
 
     @property
     def verdict(self) -> str:

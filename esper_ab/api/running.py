@@ -47,7 +47,6 @@ class More(TypedDict, total=False):
     verbose: bool
     launcher: str | None
     transport: Literal["ipc", "tcp"] | None
-    files: Literal["shared", "link"] | None
     ray_address: str | None
     ray_label: dict[str, str] | None
     ray_wait: Annotated[float, msgspec.Meta(ge=0)] | None

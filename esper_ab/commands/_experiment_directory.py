@@ -1,4 +1,4 @@
-"""The argument that names an experiment directory."""
+"""The argument that names an experiment directory, as most commands have it."""
 
 from __future__ import annotations
 
@@ -26,3 +26,7 @@ class ExperimentDirectory(click.Path):
         if not self._joint and isinstance(path, Path):
             refuse_joint(path, ctx.info_name if ctx and ctx.info_name else "this command")
         return path
+
+
+experiment_argument = click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
+joint_argument = click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory(joint=True))

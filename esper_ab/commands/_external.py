@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from esper_ab.commands._options import MOST_SEEDS
+from esper_ab.commands._options import MOST_SEEDS, PATH
 from esper_ab.contracts.below import write_below
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.plain_values import whole_number
 
 if TYPE_CHECKING:
     from esper_ab.verdict.answer import Answer
+    from esper_ab.verdict.scale import Scale
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -43,7 +44,7 @@ _OPTIONS = {
     "scores": click.option(
         "--scores", metavar="WORST..TARGET", default="", help="Outcomes that are scores of 0 and of 1, for "
         "performance profiles and the optimality gap beside the verdict; of several tasks TASK=WORST..TARGET,…"),
-    "figure": click.option("--figure", type=click.Path(path_type=Path), metavar="FILE.svg|png|pdf", help="Draw it; "
+    "figure": click.option("--figure", type=PATH, metavar="FILE.svg|png|pdf", help="Draw it; "
                            "replaces a file that is there."),
     "columns": click.option("--columns", metavar="OURS=THEIRS,…", default="", help="Columns that have other names, as "
                             "in group=algorithm,outcome=return."),
@@ -80,6 +81,16 @@ def margin_of(told: str | None) -> str:
     if told is None:
         raise UsageError("--margin SIZE is needed: the smallest difference worth acting on, in the outcome's unit")
     return told
+
+
+def scales_as_told(tasks: Sequence[str], margin: str, rule: dict[str, Any]) -> tuple[Scale, ...]:
+    """The scale of every task, by its margin and the other flags of a rule."""
+    from esper_ab.external.scales import scales_of, told_by_task  # with scipy
+
+    return scales_of(
+        tasks, told_by_task(margin), better=told_by_task(rule["better"]), unit=told_by_task(rule["unit"]),
+        label=rule["label"], worst=told_by_task(rule["worst"]),
+    )  # fmt: skip
 
 
 def printed(found: Answer, *, scores: str, figure: Path | None, json: bool) -> str:

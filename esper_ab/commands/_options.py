@@ -13,6 +13,7 @@ from esper_ab.contracts import catalog
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 ARGUMENTS = "esper_ab.arguments"
+PATH = click.Path(path_type=Path)
 MOST_SEEDS = 10_000  # that a command reckons with before there are runs
 _LIST_FLAGS = ("slots", "devices")  # their values may be several words
 
@@ -39,84 +40,123 @@ _TASK = "What hosts learn; gym:ID, or path/env.py:make, is an environment of Gym
 _TASK_DEFAULT = "[default: digits]"
 _MARGIN = "The smallest difference in outcome worth acting on, in its unit"
 _MARGIN_DEFAULT = "[default: that of the task, where it declares one: 2 points for the tasks of growth]"
-_FLAGS: dict[str, dict[str, Any]] = {
-    "groups": _takes("A,B,…", "Reward modes or controllers; NAME=MODE gives another name. [default: "
-                     "shaped,simplified]"),
-    "group": _takes("NAME:KEY=VALUE,…", "Alter NAME, or create it. Repeatable.", multiple=True),
-    "set": _takes("KEY=VALUE", "Any setting, for all groups. Repeatable.", multiple=True),
-    "config": _takes("FILE.toml", "The same settings; flags win.", type=click.Path(path_type=Path)),
-    "task": _takes("NAME[,NAME…]", f"{_TASK} Of several: an answer on each and on their mean. {_TASK_DEFAULT}"),
-    "data_dir": _takes("DIR", "Where a task's data is, if it does not ship."),
-    "trainer": _takes("FILE.py|COMMAND", "Your own: a Python file with train(run), or a command with {seed} and a "
-                      "folder {out}, as 'python train.py --seed {seed} --lr {lr} --out {out}'; docs/your-trainer.md."),
-    "outcome": _takes("SOURCE", "What groups are compared by. Of Gymnasium: info:KEY or FILE:FUNCTION, by default the "
-                      "return; of a trainer: a name; of a command: json:PATH:KEY, csv:PATH:COLUMN (last row) or "
-                      "wandb:KEY, with PATH in {out}."),
-    "outcome_better": _takes("higher|lower", "Which outcome is the better one; a trainer's has to say it."),
-    "outcome_unit": _takes("UNIT", "Unit of a trainer's outcome."),
-    "outcome_range": _takes("LOW..HIGH", "Possible outcomes, of Gymnasium or a trainer; the worse end stands for one "
-                            "that is no number."),
-    "rehearsal": _takes("NAME=VALUE,…", "Settings of the preflight's rehearsal of a trainer alone, which shorten it."),
-    "slots": _takes("A B …", "Slots that may grow, in network order. [default: all]"),
-    "episodes": _takes("N", "Training episodes per run. [default: 3; of Gymnasium 50]", type=int),
-    "steps": _takes("N", "Host epochs, and decisions, per episode. [default: 25; of Gymnasium at most 1000]", type=int),
-    "n_envs": _takes("N", "Environments per run. [default: 4; of Gymnasium 8]", type=int),
-    "seeds": _takes("N|auto", "Repetitions; 6 are the least that can carry a verdict. auto: as many as it takes, "
-                         "up to --max. [default: 6]"),
-    "max": _takes("N", "With --seeds auto: the most.", type=click.IntRange(min=1)),
-    "looks": _takes("N,N,…", "Seeds at the interim looks. [default: 10,14,20 of 20; one below 16]"),
-    "no_early_stop": _switch("Go on with a comparison that is decided."),
-    "futility": _takes("POWER", "Stop a comparison at an interim look that makes a difference of the margin unlikely. "
-                       "Of such differences POWER (0.8) at least are not stopped. [default: off]", type=float),
-    "control": _takes("NAME", "Compare the others with this group. [default: all pairs]"),
-    "untested": _takes("A,B,…", "Groups that are measured and in no comparison."),
-    "screening": _switch("Judge every group that learns against --control, which does not: continue, revise or stop."),
-    "outcome_over": _takes("evaluation|last-tenth|curve-mean", "What one run comes to. [default: evaluation]"),
-    "alpha": _takes("P", "Error rate of the whole experiment. [default: 0.05]", type=float),
-    "eval_episodes": _takes("N|auto", "Episodes that each trained policy is evaluated in; auto: by a calibration, the "
-                                      "number "
-                         "with the least variance x cost. [default: auto]"),
-    "margin": _takes("SIZE", f"{_MARGIN}; of several tasks also TASK=SIZE,…. {_MARGIN_DEFAULT}", type=Margin()),
-    "rng_seed": _takes("N", "Root of all randomness. [default: 0]", type=int),
-    "unpaired": _switch("Own randomness per group, for calibration."),
-    "devices": _takes("A B …", "cuda:0, cpu:1, or cuda, cpu for all. [default: GPUs or cores, by an estimate of both]"),
-    "devices_per_run": _takes("N", "Devices of one run. [default: 1]", type=int),
-    "max_parallel": _takes("N", "Runs that train at the same time, at most.", type=click.IntRange(min=1)),
-    "placement": _takes("auto|spread|share|alternate|sequence", "One run per device; or on one device a block's runs "
-                        "side by side, in turn by episode, or one whole run after the other. [default: spread where "
-                        "there are enough devices, else share]"),
-    "order": _takes("balanced|fixed|shuffled", "Which group takes which device and place in the start order of a "
-                                               "block. "
-                    "[default: balanced]"),
-    "sync": _takes("lockstep|independent", "Whether runs wait for each other after every episode. [default: lockstep]"),
-    "share_observation_norm": _switch("The learners of a seed normalise observations by the moments of all of "
-                                      "them; couples the groups."),
-    "threads": _takes("N", "CPU threads per worker, the same for all. [default: 1]", type=int),
-    "amp": _takes("off|bf16|fp16|auto", "Precision of host training, for all groups; auto: by the devices. "
-                  "[default: off]"),
-    "kernel": _takes("auto|native|torch", "What trains hosts on a CPU: the native kernel or torch; auto: the kernel "
-                     "where it can be had. [default: auto]"),
-    "deterministic": _takes(None, "Only kernels that give the same bits every time. [default: --deterministic]",
-                            default=None),
-    "no_telemetry": _switch("Do not record the life of every seed; no result depends on it."),
-    "launcher": _takes(None, "What starts workers; no result depends on it. [default: local]",
-                       type=click.Choice(catalog.names("esper_ab.launchers")), default=None),
-    "transport": _takes(None, "How workers talk to the coordinator: a private socket file, or TCP with keys of this "
-                        "run only. [default: ipc; tcp for workers on other machines]",
-                        type=click.Choice(["ipc", "tcp"]), default=None),
-    "ray_address": _takes("HOST:PORT", "Address of the cluster, with --launcher ray; auto: that of this machine. "
-                          "[default: RAY_ADDRESS, else a cluster that it starts on this machine]"),
-    "ray_label": _takes("KEY=VALUE", "Of the nodes of the cluster that count, with --launcher ray. Repeatable.",
-                        multiple=True),
-    "ray_wait": _takes("SECONDS", "How long to wait until Ray has room for all lanes. [default: 600]",
-                       type=click.FloatRange(min=0)),
-    "out": _takes("DIR", "Where experiment directories go.", type=click.Path(path_type=Path),
-                  default=Path("experiments"), show_default=True),
-    "name": _takes("NAME", "Name of the experiment directory. [default: task and time]"),
-    "dry_run": _switch("Print the plan and stop."),
-    "json": _switch("Machine-readable output, nothing else on stdout."),
-    "quiet": _switch("No live view."),
+# Heading -> flags of an experiment, the ten first that people need first.
+_SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
+    "What most experiments need": {
+        "groups": _takes("A,B,…", "Reward modes or controllers; NAME=MODE gives another name. [default: "
+                         "shaped,simplified]"),
+        "group": _takes("NAME:KEY=VALUE,…", "Alter NAME, or create it. Repeatable.", multiple=True),
+        "set": _takes("KEY=VALUE", "Any setting, for all groups. Repeatable.", multiple=True),
+        "task": _takes("NAME[,NAME…]", f"{_TASK} Of several: an answer on each and on their mean. {_TASK_DEFAULT}"),
+        "episodes": _takes("N", "Training episodes per run. [default: 3; of Gymnasium 50]", type=int),
+        "n_envs": _takes("N", "Environments per run. [default: 4; of Gymnasium 8]", type=int),
+        "seeds": _takes("N|auto", "Repetitions; 6 are the least that can carry a verdict. auto: as many as it "
+                             "takes, up to --max. [default: 6]"),
+        "margin": _takes("SIZE", f"{_MARGIN}; of several tasks also TASK=SIZE,…. {_MARGIN_DEFAULT}", type=Margin()),
+        "devices": _takes("A B …", "cuda:0, cpu:1, or cuda, cpu for all. [default: GPUs or cores, by an estimate "
+                          "of both]"),
+        "dry_run": _switch("Print the plan and stop."),
+    },
+    "What is trained": {
+        "config": _takes("FILE.toml", "The same settings; flags win.", type=PATH),
+        "data_dir": _takes("DIR", "Where a task's data is, if it does not ship."),
+        "slots": _takes("A B …", "Slots that may grow, in network order. [default: all]"),
+        "steps": _takes("N", "Host epochs, and decisions, per episode. [default: 25; of Gymnasium at most 1000]",
+                        type=int),
+        "rng_seed": _takes("N", "Root of all randomness. [default: 0]", type=int),
+        "no_telemetry": _switch("Do not record the life of every seed; no result depends on it."),
+    },
+    "Your own environment or trainer": {
+        "trainer": _takes("FILE.py|COMMAND", "Your own: a Python file with train(run), or a command with {seed} and a "
+                          "folder {out}, as 'python train.py --seed {seed} --lr {lr} --out {out}'; "
+                          "docs/your-trainer.md."),
+        "outcome": _takes("SOURCE", "What groups are compared by. Of Gymnasium: info:KEY or FILE:FUNCTION, by default "
+                          "the return; of a trainer: a name; of a command: json:PATH:KEY, csv:PATH:COLUMN (last row) "
+                          "or wandb:KEY, with PATH in {out}."),
+        "outcome_better": _takes("higher|lower", "Which outcome is the better one; a trainer's has to say it."),
+        "outcome_unit": _takes("UNIT", "Unit of a trainer's outcome."),
+        "outcome_range": _takes("LOW..HIGH", "Possible outcomes, of Gymnasium or a trainer; the worse end stands for "
+                                "one that is no number."),
+        "rehearsal": _takes("NAME=VALUE,…", "Settings of the preflight's rehearsal of a trainer alone, which shorten "
+                            "it."),
+    },
+    "What is compared, and by which rule": {
+        "max": _takes("N", "With --seeds auto: the most.", type=click.IntRange(min=1)),
+        "looks": _takes("N,N,…", "Seeds at the interim looks. [default: 10,14,20 of 20; one below 16]"),
+        "no_early_stop": _switch("Go on with a comparison that is decided."),
+        "futility": _takes("POWER", "Stop a comparison at an interim look that makes a difference of the margin "
+                           "unlikely. Of such differences POWER (0.8) at least are not stopped. [default: off]",
+                           type=float),
+        "control": _takes("NAME", "Compare the others with this group. [default: all pairs]"),
+        "untested": _takes("A,B,…", "Groups that are measured and in no comparison."),
+        "screening": _switch("Judge every group that learns against --control, which does not: continue, revise or "
+                             "stop."),
+        "outcome_over": _takes("evaluation|last-tenth|curve-mean", "What one run comes to. [default: evaluation]"),
+        "alpha": _takes("P", "Error rate of the whole experiment. [default: 0.05]", type=float),
+        "grid": _takes("KEY=V1,V2,…", "Ask over a grid: every group runs at every value, and the answer is on the mean "
+                       "over them. Repeatable: all combinations.", multiple=True),
+        "scores": _takes("WORST..TARGET", "Of several tasks: outcomes that are scores of 0 and of 1, for performance "
+                         "profiles and the optimality gap; one, or TASK=WORST..TARGET,…. [default: the ends of their "
+                         "ranges, where all have both]"),
+        "eval_episodes": _takes("N|auto", "Episodes that each trained policy is evaluated in; auto: by a calibration, "
+                                          "the "
+                             "number with the least variance x cost. [default: auto]"),
+        "unpaired": _switch("Own randomness per group, for calibration."),
+        "calibration": _takes("FILE", "What `esper-ab calibrate` wrote: how much runs differ by chance.",
+                              type=PATH),
+        "reward_audit": _takes("FILE", "What `esper-ab rewards` wrote: the journal and the report include it, for the "
+                            "groups' rewards.", type=PATH),
+        "fail_unless": _takes("REQUIREMENT", '"simplified better-than shaped": exit status 12 when the verdict is '
+                              "another. Repeatable.", multiple=True),
+    },
+    "Where it runs": {
+        "devices_per_run": _takes("N", "Devices of one run. [default: 1]", type=int),
+        "max_parallel": _takes("N", "Runs that train at the same time, at most.", type=click.IntRange(min=1)),
+        "placement": _takes("auto|spread|share|alternate|sequence", "One run per device; or on one device a block's "
+                            "runs side by side, in turn by episode, or one whole run after the other. [default: spread "
+                            "where there are enough devices, else share]"),
+        "order": _takes("balanced|fixed|shuffled", "Which group takes which device and place in the start order of a "
+                        "block. [default: balanced]"),
+        "sync": _takes("lockstep|independent", "Whether runs wait for each other after every episode. [default: "
+                       "lockstep]"),
+        "share_observation_norm": _switch("The learners of a seed normalise observations by the moments of all of "
+                                          "them; couples the groups."),
+        "threads": _takes("N", "CPU threads per worker, the same for all. [default: 1]", type=int),
+        "amp": _takes("off|bf16|fp16|auto", "Precision of host training, for all groups; auto: by the devices. "
+                      "[default: off]"),
+        "kernel": _takes("auto|native|torch", "What trains hosts on a CPU: the native kernel or torch; auto: the "
+                         "kernel where it can be had. [default: auto]"),
+        "deterministic": _takes(None, "Only kernels that give the same bits every time. [default: --deterministic]",
+                                default=None),
+        "launcher": _takes(None, "What starts workers; no result depends on it. [default: local]",
+                           type=click.Choice(catalog.names("esper_ab.launchers")), default=None),
+        "transport": _takes(None, "How workers talk to the coordinator: a private socket file, or TCP with keys of "
+                            "this run only. [default: ipc; tcp for workers on other machines]",
+                            type=click.Choice(["ipc", "tcp"]), default=None),
+        "ray_address": _takes("HOST:PORT", "Address of the cluster, with --launcher ray; auto: that of this machine. "
+                              "[default: RAY_ADDRESS, else a cluster that it starts on this machine]"),
+        "ray_label": _takes("KEY=VALUE", "Of the nodes of the cluster that count, with --launcher ray. Repeatable.",
+                            multiple=True),
+        "ray_wait": _takes("SECONDS", "How long to wait until Ray has room for all lanes. [default: 600]",
+                           type=click.FloatRange(min=0)),
+    },
+    "What comes out": {
+        "out": _takes("DIR", "Where experiment directories go.", type=PATH,
+                      default=Path("experiments"), show_default=True),
+        "name": _takes("NAME", "Name of the experiment directory. [default: task and time]"),
+        "json": _switch("Machine-readable output, nothing else on stdout."),
+        "quiet": _switch("No live view."),
+        "yes": _switch("Start what is estimated to take more than a day, or more memory than there is, without "
+                       "asking."),
+        "track": _takes("A,B,…", "What follows the experiment: wandb, tensorboard. A tracker that breaks does not "
+                        "concern the experiment."),
+        "wandb_mode": _takes("online|offline", "[default: WANDB_MODE, else online]"),
+        "wandb_entity": _takes("NAME", "Team or user at W&B."),
+        "wandb_project": _takes("NAME", "[default: ab_test_NAME_DATE]"),
+        "detach": _switch("Go on without this terminal; `esper-ab attach` shows it, `esper-ab stop` ends it."),
+    },
 }
+_FLAGS = {name: how for flags in _SECTIONS.values() for name, how in flags.items()}
 
 # The same of a command that takes one task.
 _OF_ONE_TASK = {
@@ -124,29 +164,14 @@ _OF_ONE_TASK = {
     "margin": _takes("SIZE", f"{_MARGIN}. {_MARGIN_DEFAULT}", type=float),
 }
 
+# Those of commands that grow hosts without an experiment.
+_OF_HOSTS = {
+    "task": _takes("NAME", "What hosts learn.", default="digits", show_default=True),
+    "data_dir": _takes("DIR", "Where a task's data is, if it does not ship.", default=""),
+    "rng_seed": _takes("N", "Root of all randomness.", type=click.IntRange(0), default=0, show_default=True),
+    "device": _takes("NAME", "torch device for the hosts.", default="cpu", show_default=True),
+}
 LAUNCHER_FLAGS = ("launcher", "transport", "ray_address", "ray_label", "ray_wait")
-
-# Heading -> flags of an experiment, the ten first that people need first; what stands nowhere comes under "More".
-_SECTIONS = {
-    "What most experiments need": (
-        "groups", "group", "set", "task", "episodes", "n_envs", "seeds", "margin", "devices", "dry_run",
-    ),
-    "What is trained": ("config", "data_dir", "slots", "steps", "rng_seed", "no_telemetry"),
-    "Your own environment or trainer": (
-        "trainer", "outcome", "outcome_better", "outcome_unit", "outcome_range", "rehearsal",
-    ),
-    "What is compared, and by which rule": (
-        "max", "looks", "no_early_stop", "futility", "control", "untested", "screening", "outcome_over", "alpha",
-        "grid", "scores", "eval_episodes", "unpaired", "calibration", "reward_audit", "fail_unless",
-    ),
-    "Where it runs": (
-        "devices_per_run", "max_parallel", "placement", "order", "sync", "share_observation_norm", "threads", "amp",
-        "kernel", "deterministic", *LAUNCHER_FLAGS,
-    ),
-    "What comes out": (
-        "out", "name", "json", "quiet", "yes", "track", "wandb_mode", "wandb_entity", "wandb_project", "detach",
-    ),
-}  # fmt: skip
 
 
 def _option(name: str, how: dict[str, Any]) -> Decorator:
@@ -158,6 +183,11 @@ def _option(name: str, how: dict[str, Any]) -> Decorator:
 def shared_options(*names: str) -> Decorator:
     """Decorator of a click command: the flags named, as `launch` has them, in this order."""
     return _declared({name: _FLAGS[name] for name in names})
+
+
+def hosts_options(*names: str) -> Decorator:
+    """Decorator of a click command: the flags named, of hosts that are grown without an experiment."""
+    return _declared({name: _OF_HOSTS[name] for name in names})
 
 
 def experiment_options(*, without: Sequence[str] = (), one_task: bool = False) -> Decorator:
@@ -177,8 +207,7 @@ def _declared(flags: dict[str, dict[str, Any]]) -> Decorator:
 
 def flag_help() -> dict[str, str]:
     """Flag -> its help in one line, without the default."""
-    parameters = click.command()(experiment_options()(lambda **_: None)).params
-    return {one.name or "": (getattr(one, "help", None) or "").split(" [default")[0] for one in parameters}
+    return {name: how["help"].partition("[default")[0].rstrip() for name, how in _FLAGS.items()}
 
 
 def gather_lists(args: Sequence[str]) -> list[str]:

@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 
 from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._experiment_directory import ExperimentDirectory
+from esper_ab.commands._experiment_directory import experiment_argument
 
 
 @click.command(
     epilog=epilog("esper-ab attach experiments/EXPERIMENT", "esper-ab attach experiments/EXPERIMENT --json | tail -n 1")
 )
-@click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
+@experiment_argument
 @click.option("--json", is_flag=True, help="`status` as a line of JSON now, after every barrier, and at the end.")
 def command(experiment_dir: Path, json: bool) -> None:
     """Show EXPERIMENT as its own terminal would.

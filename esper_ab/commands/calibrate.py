@@ -22,7 +22,10 @@ from esper_ab.settings.parse import read_toml
 _OWN = (
     "groups", "group", "seeds", "max", "looks", "no_early_stop", "futility", "control", "untested", "screening",
     "unpaired", "order",
-)  # decided here
+    # and those of an experiment that is planned later
+    "grid", "scores", "calibration", "reward_audit", "fail_unless", "yes", "track", "wandb_mode", "wandb_entity",
+    "wandb_project", "detach",
+)
 _NO_MARGIN = 1.0  # of an A/A plan where nobody has named one: it decides nothing, and gives way to what was found
 
 

@@ -9,7 +9,8 @@ import click
 
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._experiment_directory import ExperimentDirectory
-from esper_ab.commands._external import RULE, columns_of, external_options, margin_of, printed
+from esper_ab.commands._external import RULE, columns_of, external_options, margin_of, printed, scales_as_told
+from esper_ab.commands._options import PATH, shared_options
 from esper_ab.contracts.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,11 +25,11 @@ _OF_BOTH = ("control", "alpha", "scores", "figure")  # flags that mean something
     "esper-ab compare --csv results.csv --margin 25 --columns group=algorithm,outcome=return",
 ))
 @click.argument("folders", metavar="[EXPERIMENT EXPERIMENT…]", nargs=-1, type=ExperimentDirectory())
-@click.option("--csv", "file", type=click.Path(path_type=Path), metavar="FILE", help="Outcomes of runs made "
+@click.option("--csv", "file", type=PATH, metavar="FILE", help="Outcomes of runs made "
               "elsewhere: a header with group, seed (or pair, or run), outcome, and where there are several task and "
               "cluster; a row per run.")
 @external_options(*RULE, "rows", "paired", "scores", "columns", "figure")
-@click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
+@shared_options("json")
 @click.pass_context
 def command(
     context: click.Context, /, folders: tuple[Path, ...], file: Path | None, json: bool, **rule: Any
@@ -61,15 +62,11 @@ def command(
 def _of_file(file: Path, rule: dict[str, Any]) -> Answer:
     # Here, so that --help waits for no scipy.
     from esper_ab.external.csv_file import read_csv
-    from esper_ab.external.scales import scales_of, told_by_task
     from esper_ab.verdict.analysis_plan import Rule
     from esper_ab.verdict.exploration import explore
 
-    margin = told_by_task(margin_of(rule["margin"]))
+    margin = margin_of(rule["margin"])
     observations = read_csv(file, columns_of(rule["columns"]))
-    scales = scales_of(
-        observations.tasks, margin, better=told_by_task(rule["better"]), unit=told_by_task(rule["unit"]),
-        label=rule["label"], worst=told_by_task(rule["worst"]),
-    )  # fmt: skip
+    scales = scales_as_told(observations.tasks, margin, rule)
     declared = Rule(control=rule["control"], alpha=rule["alpha"])
     return explore(observations, scales, declared, paired=rule["paired"], rows=rule["rows"])

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._external import RULE, external_options, margin_of, names_of, seeds_of
-from esper_ab.commands._options import MOST_SEEDS
+from esper_ab.commands._external import RULE, external_options, margin_of, names_of, scales_as_told, seeds_of
+from esper_ab.commands._options import MOST_SEEDS, PATH, shared_options
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.plain_values import whole_number
 
@@ -34,10 +34,10 @@ from esper_ab.contracts.plain_values import whole_number
 @click.option("--no-early-stop", is_flag=True, help="Go on with a comparison that is decided.")
 @click.option("--futility", type=float, default=0.0, metavar="POWER", help="Stop a comparison at an interim look that "
               "makes a difference of the margin unlikely. [default: off]")
-@click.option("--out", type=click.Path(path_type=Path), default="plan.json", show_default=True, metavar="FILE",
+@click.option("--out", type=PATH, default="plan.json", show_default=True, metavar="FILE",
               help="The plan; never replaces a file.")
 @click.option("--dry-run", is_flag=True, help="Show the plan and write nothing.")
-@click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
+@shared_options("json")
 def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
     """Write a plan for runs that are made elsewhere: comparisons, looks and bounds, before the first run.
 
@@ -46,15 +46,10 @@ def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
     margin = margin_of(asked["margin"])
     # Here, so that --help waits for no scipy.
     from esper_ab.external.plan import make_external_plan, save_plan
-    from esper_ab.external.scales import scales_of, told_by_task
     from esper_ab.report.external import render_plan
     from esper_ab.verdict.analysis_plan import Rule
 
-    scales = scales_of(
-        names_of(asked["tasks"]) if asked["tasks"] else ("",), told_by_task(margin),
-        better=told_by_task(asked["better"]), unit=told_by_task(asked["unit"]), label=asked["label"],
-        worst=told_by_task(asked["worst"]),
-    )  # fmt: skip
+    scales = scales_as_told(names_of(asked["tasks"]) if asked["tasks"] else ("",), margin, asked)
     rule = Rule(
         control=asked["control"], alpha=asked["alpha"], looks=_looks(asked["looks"]),
         early_stop=not asked["no_early_stop"], futility=asked["futility"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import click
 import msgspec
 
 from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._options import LAUNCHER_FLAGS, shared_options
+from esper_ab.commands._options import LAUNCHER_FLAGS, PATH, shared_options
 from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.machine import Machine, Questions
 from esper_ab.contracts.visible import visible_line
@@ -21,6 +22,7 @@ from esper_ab.health import devices, processor, storage, system
 from esper_ab.health.diagnosis import Diagnosis, ok, problem
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kernel import lacking_kernel
+from esper_ab.stats.text import counted
 
 _NAMED = ("esper-ab", "torch", "numpy", "pyzmq", "msgspec", "duckdb")  # packages whose version is shown
 
@@ -28,7 +30,7 @@ _NAMED = ("esper-ab", "torch", "numpy", "pyzmq", "msgspec", "duckdb")  # package
 @click.command(epilog=epilog(
     "esper-ab doctor", "esper-ab doctor --out experiments --json", "esper-ab doctor --launcher slurm",
 ))  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path), default=Path("experiments"), show_default=True, metavar="DIR",
+@click.option("--out", type=PATH, default=Path("experiments"), show_default=True, metavar="DIR",
               help="Where experiment directories are to go.")
 @shared_options(*LAUNCHER_FLAGS, "json")
 def command(out: Path, json: bool, **options: Any) -> int:
@@ -40,9 +42,10 @@ def command(out: Path, json: bool, **options: Any) -> int:
     leave it 0. It trains nothing and leaves nothing behind.
     """
     diagnoses = [*diagnose_machine(out), *_examine_nodes(out, options)]
-    problems = sum(diagnosis.level == "problem" for diagnosis in diagnoses)
+    levels = Counter(diagnosis.level for diagnosis in diagnoses)
+    problems = levels["problem"]
     if json:
-        tree = {"problems": problems, "warnings": _warnings(diagnoses), "diagnoses": msgspec.to_builtins(diagnoses)}
+        tree = {"problems": problems, "warnings": levels["warning"], "diagnoses": msgspec.to_builtins(diagnoses)}
         click.echo(json_module.dumps(tree))
     else:
         click.echo(describe_diagnoses(diagnoses))
@@ -84,7 +87,7 @@ def _examine_nodes(out: Path, options: dict[str, Any]) -> Iterator[Diagnosis]:
             yield problem(topic, why, "mend it there, or leave the node out")
         else:
             alike[name] = there
-            cores = _count(len(there.names("cpu")), "core")
+            cores = counted(len(there.names("cpu")), "core")
             yield ok(topic, f"{cores}, {kinds(there.devices)}, torch {there.torch_version}")
     for difference in differences(alike):
         yield problem("nodes", difference, "install the same on all nodes, or choose nodes of one kind")
@@ -111,14 +114,7 @@ def describe_diagnoses(diagnoses: list[Diagnosis]) -> str:
         lines.append(f"{diagnosis.level:<7}  {diagnosis.topic:<{width}}  {visible_line(diagnosis.what)}")
         if diagnosis.remedy:
             lines.append(f"{'':<7}  {'':<{width}}  -> {visible_line(diagnosis.remedy)}")
-    problems = sum(diagnosis.level == "problem" for diagnosis in diagnoses)
-    end = "experiments can run here" if not problems else "an experiment would be refused or fail here"
-    return "\n".join((*lines, "", f"{_count(problems, 'problem')}, {_count(_warnings(diagnoses), 'warning')}: {end}"))
-
-
-def _warnings(diagnoses: list[Diagnosis]) -> int:
-    return sum(diagnosis.level == "warning" for diagnosis in diagnoses)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    levels = Counter(diagnosis.level for diagnosis in diagnoses)
+    end = "an experiment would be refused or fail here" if levels["problem"] else "experiments can run here"
+    counts = f"{counted(levels['problem'], 'problem')}, {counted(levels['warning'], 'warning')}"
+    return "\n".join((*lines, "", f"{counts}: {end}"))

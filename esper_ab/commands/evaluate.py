@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
 from esper_ab.analysis.trained_by import code_states, named, telling
 from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._options import shared_options
 from esper_ab.contracts.endings import how_ended
 from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.own_packages import child_command, child_environment
@@ -19,6 +21,7 @@ from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.run_files import FILE_LIMIT_BYTES
 from esper_ab.contracts.visible import visible_line
 from esper_ab.control import provenance
+from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 
 
@@ -36,7 +39,7 @@ from esper_ab.journal.load import load
               "plans name it.")
 @click.option("--import", "importable", multiple=True, metavar="MODULE", help="Let a policy for "
               "gym:MODULE:ID import this installed module. No other code that a policy names is run.")
-@click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
+@shared_options("json")
 def command(
     policies: tuple[str, ...], eval_episodes: int | None, rng_seed: int | None, device: str, importable: tuple[str,
     ...], json: bool,
@@ -65,11 +68,8 @@ def check_whole(policies: Sequence[str]) -> None:
 
     Nothing is said of one that lies elsewhere, or whose journal cannot be read.
     """
-    for experiment_dir, asked in _by_experiment(policies).items():
-        try:
-            runs = load(experiment_dir).history.runs
-        except (EsperError, OSError):
-            continue
+    for _, history, asked in _by_experiment(policies):
+        runs = history.runs
         for name, path in asked.items():
             evaluation = runs[name].evaluation if name in runs else None
             if evaluation is None or not path.is_file():
@@ -82,13 +82,15 @@ def check_whole(policies: Sequence[str]) -> None:
                 )
 
 
-def _by_experiment(policies: Sequence[str]) -> dict[Path, dict[str, Path]]:
-    """Paths of policies by experiment directory and name of the run, of those that lie where runs save them."""
+def _by_experiment(policies: Sequence[str]) -> Iterator[tuple[Path, History, dict[str, Path]]]:
+    """Each experiment directory with a journal that can be read: its history, and its policies by name of the run."""
     found: dict[Path, dict[str, Path]] = {}
     for path in map(Path, policies):
         if len(path.absolute().parents) > 2:
             found.setdefault(path.absolute().parents[2], {})[f"{path.parent.name}/{path.stem}"] = path
-    return found
+    for experiment_dir, asked in found.items():
+        with suppress(EsperError, OSError):
+            yield experiment_dir, load(experiment_dir).history, asked
 
 
 def describe_other_code(policies: Sequence[str]) -> list[str]:
@@ -97,12 +99,8 @@ def describe_other_code(policies: Sequence[str]) -> list[str]:
     Nothing is said of a policy that no longer lies in its experiment directory, or whose journal cannot be read.
     """
     here, lines = provenance.code(), []
-    for experiment_dir, asked in _by_experiment(policies).items():
-        try:
-            states = code_states(load(experiment_dir).history)
-        except (EsperError, OSError):
-            continue
-        there = [state.code for state in states if asked.keys() & set(state.runs)]
+    for experiment_dir, history, asked in _by_experiment(policies):
+        there = [state.code for state in code_states(history) if asked.keys() & set(state.runs)]
         key = telling([here, *there])
         others = [named(code) for code in there if code.get(key, "") != here.get(key, "")]
         if others:

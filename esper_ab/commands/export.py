@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._experiment_directory import ExperimentDirectory
+from esper_ab.commands._experiment_directory import experiment_argument
+from esper_ab.commands._options import shared_options
 from esper_ab.contracts.below import folder_below, make_folder
 from esper_ab.contracts.errors import UsageError, refused
 from esper_ab.journal.load import load
@@ -43,7 +44,7 @@ class Written:
     "esper-ab export experiments/EXPERIMENT",
     "esper-ab export experiments/EXPERIMENT --format parquet --table episodes --table pairs --out tables",
 ))
-@click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
+@experiment_argument
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Where to put the files; made if it is not there. [default: EXPERIMENT/export]")
 @click.option("--format", "form", type=click.Choice(("csv", "parquet")), default="csv", show_default=True,
@@ -51,7 +52,7 @@ class Written:
 @click.option("--table", "tables", multiple=True, type=click.Choice(TABLES), metavar="TABLE",
               help=f"Only this one: {', '.join(TABLES)}. Repeatable. [default: all]")
 @click.option("--force", is_flag=True, help="Replace files that are there.")
-@click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
+@shared_options("json")
 def command(
     experiment_dir: Path, out: Path | None, form: Format, tables: tuple[str, ...], force: bool, json: bool
 ) -> None:

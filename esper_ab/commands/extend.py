@@ -10,20 +10,18 @@ from typing import Any
 import click
 
 from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._experiment_directory import ExperimentDirectory
-from esper_ab.commands._going_on import allow_changed_code, detach_command, detach_flag
+from esper_ab.commands._experiment_directory import experiment_argument
+from esper_ab.commands._going_on import allow_changed_code, detach_command, detach_flag, show_answer
 from esper_ab.commands._launcher import launcher_of
 from esper_ab.commands._options import LAUNCHER_FLAGS, shared_options
-from esper_ab.execution.experiment import write_report
 from esper_ab.live.console import outlive_terminal
-from esper_ab.report.build import printed
 
 
 @click.command(epilog=epilog(
     "esper-ab extend experiments/EXPERIMENT --seeds 20 --dry-run",
     "esper-ab extend experiments/EXPERIMENT --seeds 20 --detach",
 ))  # fmt: skip
-@click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
+@experiment_argument
 @click.option("--seeds", type=click.IntRange(min=1), required=True, metavar="N", help="How many in all.")
 @shared_options(*LAUNCHER_FLAGS)
 @click.option("--dry-run", is_flag=True, help="Print what would be added and by which rule, and stop.")
@@ -53,4 +51,4 @@ def command(experiment_dir: Path, seeds: int, dry_run: bool, detach: bool, **opt
     launcher = launcher_of(options)
     watched = not (quiet or json)
     extend_run(experiment_dir, seeds, launcher, watched=watched, allow_changed_code=allowed)
-    click.echo(printed(write_report(experiment_dir), "json" if json else "brief"))
+    show_answer(experiment_dir, json=json)

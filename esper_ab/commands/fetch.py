@@ -7,13 +7,14 @@ import json as json_module
 import click
 
 from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._options import shared_options
 from esper_ab.execution.child import answer_of
 
 
 @click.command(epilog=epilog("esper-ab fetch cifar10", "esper-ab fetch cifar10 --data-dir data"))
 @click.argument("task", metavar="TASK")
 @click.option("--data-dir", default="", metavar="DIR", help="Where to put it. [default: the user's cache]")
-@click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
+@shared_options("json")
 def command(task: str, data_dir: str, json: bool) -> None:
     """Download what TASK needs (cifar10), verified by size and checksum."""
     said = answer_of("workers.commands.fetch", task, data_dir).strip()

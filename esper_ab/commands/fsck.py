@@ -20,7 +20,7 @@ import click
 import msgspec
 
 from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._experiment_directory import ExperimentDirectory
+from esper_ab.commands._experiment_directory import experiment_argument
 from esper_ab.commands._leftovers import files_below, leftovers
 from esper_ab.commands._options import shared_options
 from esper_ab.contracts.below import remove_below
@@ -43,7 +43,7 @@ _LISTED = 8  # names in one line of text; --json has them all
 
 
 @click.command(epilog=epilog("esper-ab fsck experiments/EXPERIMENT", "esper-ab fsck experiments/EXPERIMENT --repair"))
-@click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
+@experiment_argument
 @click.option("--repair", "repairs", is_flag=True, help="Cut the journal at its first damaged line, keep what is cut "
               "off beside it, and remove temporary files of killed processes.")
 @shared_options("json")

@@ -14,6 +14,7 @@ import click
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.commands._leftovers import files_below, leftovers
+from esper_ab.commands._options import shared_options
 from esper_ab.contracts.below import remove_below, remove_empty_below
 from esper_ab.contracts.checkpoint_files import is_name
 from esper_ab.contracts.errors import UsageError
@@ -42,7 +43,7 @@ class Found:
 @click.command(epilog=epilog("esper-ab gc experiments/EXPERIMENT --dry-run", "esper-ab gc experiments/*"))
 @click.argument("experiment_dirs", metavar="EXPERIMENT…", nargs=-1, required=True, type=ExperimentDirectory())
 @click.option("--dry-run", is_flag=True, help="Say what would go and remove nothing.")
-@click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
+@shared_options("json")
 def command(experiment_dirs: tuple[Path, ...], dry_run: bool, json: bool) -> None:
     """Remove checkpoints, temporary files and console output of EXPERIMENT….
 

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._options import ExperimentCommand
+from esper_ab.commands._options import ExperimentCommand, hosts_options, shared_options
 from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.solo import Host, Seed, SoloAnswer, SoloQuestion
@@ -25,9 +25,7 @@ _decode_answer = msgspec.json.Decoder(SoloAnswer).decode
     "esper-ab heuristic --task digits --episodes 1 --slots early mid late",
     "esper-ab heuristic --task synthetic --steps 25 --n-envs 2 --json",
 ))  # fmt: skip
-@click.option("--task", default="digits", show_default=True, metavar="NAME",
-              help="What hosts learn.")
-@click.option("--data-dir", default="", metavar="DIR", help="Where a task's data is, if it does not ship.")
+@hosts_options("task", "data_dir")
 @click.option("--slots", metavar="A B …", help="Slots that may grow, in "
               "network order. [default: all]")
 @click.option("--episodes", type=click.IntRange(1), default=1, show_default=True, metavar="N", help="Each on "
@@ -35,10 +33,8 @@ _decode_answer = msgspec.json.Decoder(SoloAnswer).decode
 @click.option("--steps", type=click.IntRange(1), default=75, show_default=True, metavar="N", help="Host epochs, "
               "and decisions, per episode. An experiment has 25, in which one seed is seldom followed by another.")
 @click.option("--n-envs", type=click.IntRange(1), default=4, show_default=True, metavar="N", help="Hosts per episode.")
-@click.option("--rng-seed", type=click.IntRange(0), default=0, show_default=True, metavar="N", help="Root of all "
-              "randomness.")
-@click.option("--device", default="cpu", show_default=True, metavar="NAME", help="torch device for the hosts.")
-@click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
+@hosts_options("rng_seed", "device")
+@shared_options("json")
 def command(json: bool, **options: Any) -> None:
     """Grow hosts by the heuristic controller alone, and count what it does in each slot.
 

@@ -17,7 +17,7 @@ import click
 import msgspec
 
 from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._options import flag_help
+from esper_ab.commands._options import PATH, flag_help, shared_options
 from esper_ab.contracts import catalog
 from esper_ab.contracts.below import create_below, write_below
 from esper_ab.contracts.errors import UsageError, refused
@@ -35,9 +35,9 @@ _LARGE = 10**15  # a bound like that is of no use to a reader
 
 
 @click.command(epilog=epilog("esper-ab init", "esper-ab init rates.py", "esper-ab init experiment.toml --force"))
-@click.argument("file", metavar="[FILE.toml|FILE.py]", default="experiment.toml", type=click.Path(path_type=Path))
+@click.argument("file", metavar="[FILE.toml|FILE.py]", default="experiment.toml", type=PATH)
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
-@click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
+@shared_options("json")
 def command(file: Path, force: bool, json: bool) -> None:
     """Write an experiment file that runs as it is, with every setting and its default as a comment."""
     if file.suffix not in (".toml", ".py"):

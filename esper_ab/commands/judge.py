@@ -9,6 +9,7 @@ import click
 
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._external import columns_of, external_options, printed
+from esper_ab.commands._options import PATH, shared_options
 from esper_ab.contracts.errors import UsageError
 from esper_ab.joint.directory import refuse_joint
 
@@ -17,10 +18,10 @@ from esper_ab.joint.directory import refuse_joint
     "esper-ab judge plan.json results.csv", "esper-ab judge plan.json digits=experiments/ONE mixture=experiments/OTHER",
     "esper-ab judge plan.json results.csv --fail-unless 'new better-than old'",
 ))
-@click.argument("plan_file", metavar="PLAN", type=click.Path(path_type=Path))
+@click.argument("plan_file", metavar="PLAN", type=PATH)
 @click.argument("files", metavar="FILE|[TASK=]EXPERIMENT…", nargs=-1, required=True)
 @external_options("scores", "columns", "figure")
-@click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
+@shared_options("json")
 @click.option("--fail-unless", "requirements", multiple=True, metavar="REQUIREMENT",
               help="Exit status 12 unless the verdict supports it, as in 'new better-than old'; of several tasks the "
               "verdict on their mean. Can be repeated.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,7 +15,6 @@ from esper_ab.settings.assignments import split_commas
 from esper_ab.trackers.subject import NAMES
 
 if TYPE_CHECKING:
-    from esper_ab.design.calibration_file import Calibration
     from esper_ab.execution import experiment as execution
     from esper_ab.trackers.settings import Tracking
 
@@ -32,41 +30,21 @@ if TYPE_CHECKING:
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
 @experiment_options()
-@click.option("--calibration", type=click.Path(path_type=Path), metavar="FILE", help="What `esper-ab calibrate` wrote: "
-              "how much runs differ by chance.")
-@click.option("--reward-audit", type=click.Path(path_type=Path), metavar="FILE", help="What `esper-ab rewards` wrote: "
-              "the journal and the report include it, for the groups' rewards.")
-@click.option("--grid", multiple=True, metavar="KEY=V1,V2,…", help="Ask over a grid: every group runs at every value, "
-              "and the answer is on the mean over them. Repeatable: all combinations.")
-@click.option("--scores", metavar="WORST..TARGET", help="Of several tasks: outcomes that are scores of 0 and of 1, for "
-              "performance profiles and the optimality gap; one, or TASK=WORST..TARGET,…. [default: the ends of their "
-              "ranges, where all have both]")
-@click.option("--fail-unless", multiple=True, metavar="REQUIREMENT", help='"simplified better-than shaped": exit '
-              "status 12 when the verdict is another. Repeatable.")
-@click.option("--track", metavar="A,B,…", help="What follows the experiment: wandb, tensorboard. A tracker that "
-              "breaks does not concern the experiment.")
-@click.option("--wandb-mode", metavar="online|offline", help="[default: WANDB_MODE, else online]")
-@click.option("--wandb-entity", metavar="NAME", help="Team or user at W&B.")
-@click.option("--wandb-project", metavar="NAME", help="[default: ab_test_NAME_DATE]")
-@click.option("--yes", is_flag=True, help="Start what is estimated to take more than a day, or more memory than there "
-              "is, without asking.")
-@click.option("--detach", is_flag=True, help="Go on without this terminal; `esper-ab attach` shows it, `esper-ab stop` "
-              "ends it.")
 def command(**options: Any) -> None:
     """Train one policy per group and seed on paired randomness, and compare the groups.
 
     The groups of a seed train at the same time.
     """
     # Here, so that --help waits for no plan.
+    from esper_ab.commands._going_on import show_answer
     from esper_ab.commands._launcher import launcher_of
     from esper_ab.control.preflight import check_launcher
     from esper_ab.execution import experiment as execution
     from esper_ab.execution.affordable import confirm
     from esper_ab.live.console import outlive_terminal
-    from esper_ab.report.build import printed
     from esper_ab.settings.flags import parse_flags
     from esper_ab.settings.parts import parse_parts
-    from esper_ab.verdict.requirement import parse_requirement, require
+    from esper_ab.verdict.requirement import parse_requirement
 
     if options["detach"] and options["fail_unless"]:
         raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
@@ -94,10 +72,7 @@ def command(**options: Any) -> None:
     planned = execution.make_directory(planned, launcher)
     outlive_terminal(planned.experiment_dir)
     execution.carry_out(planned, launcher, watched=not (options["quiet"] or options["json"]))
-
-    paths = execution.write_report(planned.experiment_dir)
-    click.echo(printed(paths, "json" if options["json"] else "brief"))
-    require(requirements, paths.content.comparisons)
+    show_answer(planned.experiment_dir, requirements, json=options["json"])
 
 
 def _detach(planned: execution.PlannedExperiment, *, as_json: bool) -> None:
@@ -117,20 +92,13 @@ def load_known(options: dict[str, Any]) -> execution.Beforehand:
     from esper_ab.execution import experiment as execution  # as in `command`
     from esper_ab.execution.reward_audit import load_reward_audit
 
-    path = options["reward_audit"]
-    return execution.Beforehand(
-        calibration=_load_calibration(options["calibration"]),
-        reward_audit=None if path is None else load_reward_audit(path)
-    )
+    calibration = None
+    if options["calibration"] is not None:
+        from esper_ab.design.calibration_file import load_calibration  # with scipy: a launch without it is fast
 
-
-def _load_calibration(path: Path | None) -> Calibration | None:
-    """The calibration in the file `path`; None without a file."""
-    if path is None:
-        return None
-    from esper_ab.design.calibration_file import load_calibration  # with scipy: a launch without --calibration is fast
-
-    return load_calibration(path)
+        calibration = load_calibration(options["calibration"])
+    reward_audit = None if options["reward_audit"] is None else load_reward_audit(options["reward_audit"])
+    return execution.Beforehand(calibration=calibration, reward_audit=reward_audit)
 
 
 def _announce(planned: execution.PlannedExperiment, options: dict[str, Any]) -> None:
@@ -141,16 +109,12 @@ def _announce(planned: execution.PlannedExperiment, options: dict[str, Any]) -> 
         click.echo(execution.encode_plan(planned))
     elif not options["json"]:
         click.echo(execution.format_plan(planned))
-        if planned.known.calibration is not None:
-            click.echo(f"power: {_power(planned, planned.known.calibration)}")
+        if (calibration := planned.known.calibration) is not None:
+            from esper_ab.design.power_text import describe_design_power  # with scipy, as a calibration
 
-
-def _power(planned: execution.PlannedExperiment, calibration: Calibration) -> str:
-    """Say which difference the plan resolves with the calibrated spread of runs."""
-    from esper_ab.design.power_text import describe_design_power  # with scipy, as a calibration
-
-    run_sd = planned.plan.run_sd or calibration.spread.sd
-    return describe_design_power(planned.plan.design, run_sd, calibration.spread.runs - 1)
+            spread = calibration.spread
+            power = describe_design_power(planned.plan.design, planned.plan.run_sd or spread.sd, spread.runs - 1)
+            click.echo(f"power: {power}")
 
 
 def tracking_of(options: dict[str, Any]) -> Tracking:

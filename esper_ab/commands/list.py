@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._options import shared_options
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.visible import visible_line
 from esper_ab.live.listed import Listed, list_runs
@@ -27,7 +28,7 @@ _FOLLOW_S = 5  # between two pages of --follow
               "as a page with links to the reports.")
 @click.option("--follow", is_flag=True, help="With --html: write it again every few seconds, until Ctrl-C; a browser "
               "loads it again by itself.")
-@click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
+@shared_options("json")
 def command(folder: Path, page: Path | None, follow: bool, json: bool) -> None:
     """List the experiments below DIR [default: experiments], newest first, with progress and verdicts."""
     if page is not None and json:

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._experiment_directory import ExperimentDirectory
+from esper_ab.commands._experiment_directory import experiment_argument
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.regular_file import open_to_read
 from esper_ab.contracts.run_files import LOGS
@@ -28,7 +28,7 @@ _SHOWN = 8  # names in an error
 
 @click.command(epilog=epilog("esper-ab logs experiments/EXPERIMENT", "esper-ab logs experiments/EXPERIMENT shaped/0 "
                              "--follow"))
-@click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
+@experiment_argument
 @click.argument("name", metavar="[GROUP/REPLICATE]", default="")
 @click.option("-f", "--follow", is_flag=True, help="Go on with what is written, until the experiment ends.")
 @click.option("--json", is_flag=True, help="A JSON object per line.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +11,7 @@ import msgspec
 
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._experiment_directory import ExperimentDirectory
-from esper_ab.commands._options import MOST_SEEDS
+from esper_ab.commands._options import MOST_SEEDS, PATH, shared_options
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import LARGEST
 from esper_ab.design.design import LEAST_KEPT
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 ))
 @click.option("--sd-run", type=float, metavar="SD", help="Standard deviation of runs of one group, in "
               "the unit of the outcome.")
-@click.option("--calibration", type=click.Path(path_type=Path), metavar="FILE", help="Take it from a calibration.json.")
+@click.option("--calibration", type=PATH, metavar="FILE", help="Take it from a calibration.json.")
 @click.option("--experiment", type=ExperimentDirectory(), metavar="EXPERIMENT", help="Take it, and the pair "
               "correlation, from the pairs of an earlier experiment directory.")
 @click.option("--rho", type=float, metavar="R", help="Correlation of the two runs of a pair. [default: of EXPERIMENT; "
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
               "says (--dry-run). [default: as in EXPERIMENT; else they can]")
 @click.option("--futility", type=float, default=0.0, metavar="POWER", help="What stops for futility that keep POWER "
               "(0.8) at the margin would cost and save. [default: off]")
-@click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
+@shared_options("json")
 def command(**options: Any) -> None:
     """Show the smallest difference that R seeds resolve, and the seeds that a margin needs.
 

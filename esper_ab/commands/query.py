@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._experiment_directory import ExperimentDirectory
+from esper_ab.commands._experiment_directory import experiment_argument
 from esper_ab.commands._options import shared_options
 from esper_ab.contracts.visible import visible
 from esper_ab.query.sql import LIMIT_S, query, query_csv, query_json, query_text
@@ -18,7 +18,7 @@ from esper_ab.query.sql import LIMIT_S, query, query_csv, query_json, query_text
     "esper-ab query experiments/EXPERIMENT 'SELECT run, avg(outcome) FROM evaluations GROUP BY run'",
     "esper-ab query experiments/EXPERIMENT 'SELECT * FROM seed_events' --csv",
 ))  # fmt: skip
-@click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
+@experiment_argument
 @click.argument("sql")
 @shared_options("json")
 @click.option("--csv", is_flag=True, help="Comma-separated output with a header line.")

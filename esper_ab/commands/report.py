@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._experiment_directory import ExperimentDirectory
+from esper_ab.commands._experiment_directory import joint_argument
 from esper_ab.commands._options import shared_options
 from esper_ab.execution.experiment import write_report
 from esper_ab.joint.directory import is_joint
@@ -19,7 +19,7 @@ from esper_ab.verdict.requirement import parse_requirement, require
     "esper-ab report experiments/EXPERIMENT", "esper-ab report experiments/EXPERIMENT --format md",
     "esper-ab report experiments/EXPERIMENT --fail-unless 'simplified better-than shaped'",
 ))
-@click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory(joint=True))
+@joint_argument
 @shared_options("json")
 @click.option("--format", "form", type=click.Choice(("text", "md", "json")),
               help="What is printed; md: Markdown for a pull request. [default: text]")

@@ -8,21 +8,19 @@ from typing import Any
 import click
 
 from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._experiment_directory import ExperimentDirectory
-from esper_ab.commands._going_on import allow_changed_code, detach_command, detach_flag
+from esper_ab.commands._experiment_directory import joint_argument
+from esper_ab.commands._going_on import allow_changed_code, detach_command, detach_flag, show_answer
 from esper_ab.commands._launcher import launcher_of
 from esper_ab.commands._options import LAUNCHER_FLAGS, shared_options
-from esper_ab.execution.experiment import write_report
 from esper_ab.joint.directory import is_joint
 from esper_ab.live.console import outlive_terminal
-from esper_ab.report.build import printed
-from esper_ab.verdict.requirement import parse_requirement, require
+from esper_ab.verdict.requirement import parse_requirement
 
 
 @click.command(
     epilog=epilog("esper-ab resume experiments/EXPERIMENT", "esper-ab resume experiments/EXPERIMENT --detach")
 )
-@click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory(joint=True))
+@joint_argument
 @shared_options(*LAUNCHER_FLAGS, "quiet", "json")
 @click.option("--fail-unless", "requirements", multiple=True, metavar="REQUIREMENT",
               help="Exit status 12 unless the verdict supports it, as in 'simplified better-than shaped'. Repeatable.")
@@ -52,6 +50,4 @@ def command(experiment_dir: Path, requirements: tuple[str, ...], detach: bool, *
     outlive_terminal(experiment_dir)
     launcher = launcher_of(options)
     resume_run(experiment_dir, launcher, watched=not (quiet or json), allow_changed_code=allowed)
-    paths = write_report(experiment_dir)
-    click.echo(printed(paths, "json" if json else "brief"))
-    require(asked, paths.content.comparisons)
+    show_answer(experiment_dir, asked, json=json)

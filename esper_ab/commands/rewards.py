@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._options import PATH, hosts_options, shared_options
 from esper_ab.contracts.reward_audit import RewardAuditQuestion
 from esper_ab.execution import reward_audit as execution
 from esper_ab.settings.assignments import read_assignment
@@ -21,9 +22,7 @@ _DEFAULT = RewardAuditQuestion(rewards=())
     "esper-ab rewards simplified --set reward.pbrs_weight=0.1 --out reward-audits/weaker-potential",
 ))  # fmt: skip
 @click.argument("rewards", metavar="[MODE | FILE:FUNCTION]…", nargs=-1)
-@click.option("--task", default=_DEFAULT.task, show_default=True, metavar="NAME",
-              help="What hosts learn.")
-@click.option("--data-dir", default="", metavar="DIR", help="Where a task's data is, if it does not ship.")
+@hosts_options("task", "data_dir")
 @click.option("--slots", default="", metavar="A,B,…",
               help="Slots that may grow, in network order. [default: all]")
 @click.option("--schedules", type=click.IntRange(2), default=_DEFAULT.schedules, show_default=True, metavar="N",
@@ -36,15 +35,12 @@ _DEFAULT = RewardAuditQuestion(rewards=())
               help="Host epochs, and decisions, per episode.")
 @click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE",
               help="A setting of reward or growth, for all. Repeatable.")
-@click.option("--rng-seed", type=click.IntRange(0), default=_DEFAULT.rng_seed, show_default=True, metavar="N",
-              help="Root of all randomness.")
-@click.option("--device", default=_DEFAULT.device, show_default=True, metavar="NAME",
-              help="torch device for the hosts.")
+@hosts_options("rng_seed", "device")
 @click.option("--kernel", type=click.Choice(KERNELS), default=KERNELS[0], show_default=True,
               help="What trains hosts on a CPU; auto: the native kernel where it can be had.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Where the files go. [default: "
+@click.option("--out", type=PATH, metavar="DIR", help="Where the files go. [default: "
               "reward-audits/TASK-DIGEST]")
-@click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
+@shared_options("json")
 def command(out: Path | None, json: bool, slots: str, assignments: tuple[str, ...], **options: Any) -> None:
     """Show what rewards pay for known behaviours, and what it costs to choose by them, before training.
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._options import PATH
 from esper_ab.execution.affordable import confirm
 from esper_ab.live.console import outlive_terminal
 from esper_ab.report.build import printed
@@ -19,9 +20,9 @@ _FLAGS = {"max_parallel": "--max-parallel", "out": "--output-dir"}  # by key
     "esper-ab run experiment.py --dry-run", "esper-ab run experiment.py --output-dir results --max-parallel 4",
     "esper-ab run experiment.toml --no-retry",
 ))  # fmt: skip
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.argument("file", metavar="FILE", type=PATH)
 @click.option("--dry-run", is_flag=True, help="Print the plan and stop.")
-@click.option("--output-dir", type=click.Path(path_type=Path), default=Path("experiments"), show_default=True,
+@click.option("--output-dir", type=PATH, default=Path("experiments"), show_default=True,
               metavar="DIR", help="Where experiment directories go.")
 @click.option("--parallel/--no-parallel", default=True, help="As many runs at once as the devices carry, or one.")
 @click.option("--max-parallel", type=click.IntRange(min=1), metavar="N", help="At most N runs at the same time.")

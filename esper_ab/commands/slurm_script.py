@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._options import PATH
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.joint.directory import JOINT_NAME
@@ -32,7 +33,7 @@ _WARNING_S = 120  # before the time limit: to finish the barrier in progress
     context_settings={"ignore_unknown_options": True},
 )
 @click.option("--name", required=True, metavar="NAME", help="Name of the experiment directory, and of the job.")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("experiments"), show_default=True, metavar="DIR",
+@click.option("--out", type=PATH, default=Path("experiments"), show_default=True, metavar="DIR",
               help="Where experiment directories go; all nodes have to see it.")
 @click.option("--nodes", type=click.IntRange(min=1), required=True, metavar="N", help="Nodes, of one kind.")
 @click.option("--cores", type=click.IntRange(min=1), required=True, metavar="N", help="Cores on each node.")

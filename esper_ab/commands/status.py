@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._experiment_directory import ExperimentDirectory
+from esper_ab.commands._experiment_directory import joint_argument
 from esper_ab.commands._options import shared_options
 from esper_ab.joint.directory import is_joint
 from esper_ab.live.status import status_json, status_text
@@ -15,7 +15,7 @@ from esper_ab.trackers.now import tracking_now, tracking_text
 
 
 @click.command(epilog=epilog("esper-ab status experiments/EXPERIMENT", "esper-ab status experiments/EXPERIMENT --json"))
-@click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory(joint=True))
+@joint_argument
 @shared_options("json")
 def command(experiment_dir: Path, json: bool) -> None:
     """Show how far EXPERIMENT is, from its journal, and what became of its trackers."""

@@ -13,7 +13,8 @@ import click
 import psutil
 
 from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._experiment_directory import ExperimentDirectory
+from esper_ab.commands._experiment_directory import experiment_argument
+from esper_ab.commands._options import shared_options
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.process_start import process_started
 from esper_ab.contracts.shell_command import shell_command
@@ -28,9 +29,9 @@ _LEAVE_POLLS = 25  # 5 s for a process to end once it has let go of the experime
 
 
 @click.command(epilog=epilog("esper-ab stop experiments/EXPERIMENT", "esper-ab stop experiments/EXPERIMENT --now"))
-@click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
+@experiment_argument
 @click.option("--now", is_flag=True, help="Do not wait for the barrier in progress: as Ctrl-C twice.")
-@click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
+@shared_options("json")
 def command(experiment_dir: Path, now: bool, json: bool) -> None:
     """End EXPERIMENT in order, as Ctrl-C does, and wait until it has ended.
 

@@ -10,7 +10,8 @@ import click
 import msgspec
 
 from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._experiment_directory import ExperimentDirectory
+from esper_ab.commands._experiment_directory import experiment_argument
+from esper_ab.commands._options import shared_options
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.visible import visible_line
@@ -26,14 +27,14 @@ from esper_ab.trackers.subject import NAMES
     "esper-ab track experiments/EXPERIMENT --tensorboard",
     "esper-ab track experiments/EXPERIMENT --wandb offline",
 ))  # fmt: skip
-@click.argument("experiment_dir", metavar="EXPERIMENT", type=ExperimentDirectory())
+@experiment_argument
 @click.option("--wandb", is_flag=False, flag_value="", metavar="[offline|online]", help="Weights & Biases. "
               "[default: WANDB_MODE, else online]")
 @click.option("--tensorboard", is_flag=True, help="Event files in EXPERIMENT/tensorboard.")
 @click.option("--wandb-entity", metavar="NAME", help="Team or user.")
 @click.option("--wandb-project", metavar="NAME", help="[default: ab_test_NAME_DATE]")
 @click.option("--follow", is_flag=True, help="Go on until the experiment ends.")
-@click.option("--json", is_flag=True, help="Machine-readable output, nothing else on stdout.")
+@shared_options("json")
 def command(experiment_dir: Path, follow: bool, json: bool, **options: Any) -> int:
     """Fill trackers with what EXPERIMENT has recorded: Weights & Biases or TensorBoard.
 

@@ -126,6 +126,10 @@ class Machine(Settings, frozen=True, kw_only=True):
     gpu_problem: str  # why torch cannot use a GPU that exists; "" when it can use one, or there is none
     unusable_gpus: str = ""  # of those that were tried, how many can be used and why the others cannot; "": all can
 
+    def task(self, name: str) -> TaskFacts:
+        """Return the facts about the task `name`, which is one of those that there are."""
+        return next(task for task in self.tasks if task.name == name)
+
     def names(self, kind: str) -> tuple[str, ...]:
         """Return the names of the devices of a kind: "cuda" or "cpu"."""
         return tuple(device.name for device in self.devices if device.name.startswith(f"{kind}:"))

@@ -45,7 +45,7 @@ def run(
     JournalError, DiskFull, Interrupted; by then no worker is left, and the journal says how it ended.
     """
     started = events.ExperimentStarted(
-        schema=events.SCHEMA, plan=plan, versions=versions(), machine=provenance.machine(), code=provenance.code()
+        schema=events.SCHEMA, plan=plan, **_here()
     )
     journal = where if isinstance(where, Journal) else Journal(where)
     sink = EventSink(journal, begin(started, keeps_records=False), observers)
@@ -68,7 +68,7 @@ def extend(
     except BaseException:
         sink.close()
         raise
-    sink.record(events.ExperimentContinued(versions=versions(), machine=provenance.machine(), code=provenance.code()))
+    sink.record(events.ExperimentContinued(**_here()))
     _perform(sink, events.PlanExtended(extension=extension), experiment_dir, launcher, limits)
 
 
@@ -87,8 +87,13 @@ def resume(
         journal.close()
         raise
     sink = EventSink(journal, history, observers)
-    continued = events.ExperimentContinued(versions=versions(), machine=provenance.machine(), code=provenance.code())
+    continued = events.ExperimentContinued(**_here())
     _perform(sink, continued, experiment_dir, launcher, limits)
+
+
+def _here() -> dict[str, dict[str, str]]:
+    """What the journal says of this process: installed versions, machine and code."""
+    return {"versions": versions(), "machine": provenance.machine(), "code": provenance.code()}
 
 
 def _past(experiment_dir: Path, recorded: Iterator[events.AnyEvent]) -> History:
@@ -205,11 +210,11 @@ def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: 
         except BaseException as error:
             hurried = fleet.stop(str(error).partition("\n")[0], _LEAVE_NOW_S, signals.ctrl_c)
             if hurried and isinstance(error, Interrupted) and error.in_order:
-                sink.record(events.Incident(category="interrupted", run_name="", episode=None, detail=_FURTHER))
+                sink.record(events.Incident(category="interrupted", detail=_FURTHER))
                 error.args = (f"{error}; {_FURTHER}",)
             raise
         finally:
             if hub.unreported:
                 detail = f"{hub.unreported} more messages were refused; only the first of a kind are listed"
-                sink.record(events.Incident(category="bad_message", run_name="", episode=None, detail=detail))
+                sink.record(events.Incident(category="bad_message", detail=detail))
         fleet.stop("the experiment is finished", _LEAVE_S, signals.ctrl_c)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 _CAUGHT = (signal.SIGINT, signal.SIGTERM)
@@ -27,7 +27,7 @@ class CaughtSignals:
             self._before = {number: signal.signal(number, _noted_by_the_wakeup_descriptor) for number in _CAUGHT}
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
         if self._before:

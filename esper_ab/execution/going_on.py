@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from esper_ab.contracts.regular_file import NotRegular
 from esper_ab.contracts.run_files import CHECKPOINTS, LOGS, POLICIES, RUNS
 from esper_ab.control import experiment_run
 from esper_ab.control.nodes import examine_nodes
+from esper_ab.control.observers import Observer
 from esper_ab.control.preflight import examine, reserve_lanes
 from esper_ab.control.rules.looks import all_settled
 from esper_ab.design.design import rule
@@ -40,20 +42,23 @@ def resume_run(
 ) -> None:
     """Train what is left of an interrupted run and journal it in the same experiment directory."""
     history = unfinished(experiment_dir, allow_changed_code=allow_changed_code)
-    _check_links(experiment_dir)
-    _check_here(history, launcher, experiment_dir)
-    with ExitStack() as stack:
-        told = make_observers(stack, experiment_dir, history.plan, history, watched=watched)
+    with _taken_up(experiment_dir, history, launcher, watched=watched) as told:
         experiment_run.resume(experiment_dir, launcher, told, allow_changed_code=allow_changed_code)
 
 
-def _check_links(experiment_dir: Path) -> None:
-    """UsageError when a link stands where runs and trackers write: nothing is written behind one."""
+@contextmanager
+def _taken_up(
+    experiment_dir: Path, history: History, launcher: Launcher, *, watched: bool
+) -> Iterator[list[Observer]]:
+    """Check where runs and trackers write, and what is left to train; while entered, the experiment is followed."""
     try:
         check_no_links(experiment_dir, _WRITTEN_TO)
     except NotRegular as error:
         remedy = "nothing is written behind a link: put the folder or file itself in its place"
         raise UsageError(f"{error.filename} {error.strerror}, and {remedy}") from None
+    _check_here(history, launcher, experiment_dir)
+    with ExitStack() as stack:
+        yield make_observers(stack, experiment_dir, history.plan, history, watched=watched)
 
 
 def _check_here(history: History, launcher: Launcher, experiment_dir: Path) -> None:
@@ -93,10 +98,7 @@ def extend_run(
 ) -> None:
     """Train replicates up to `replicates` in all and journal them in the same experiment directory."""
     history = load(experiment_dir).history
-    _check_links(experiment_dir)
-    _check_here(history, launcher, experiment_dir)
-    with ExitStack() as stack:
-        told = make_observers(stack, experiment_dir, history.plan, history, watched=watched)
+    with _taken_up(experiment_dir, history, launcher, watched=watched) as told:
         experiment_run.extend(
             experiment_dir, lambda there: extension(experiment_dir, there, replicates), launcher, told,
             allow_changed_code=allow_changed_code,

@@ -107,8 +107,8 @@ class Incident(Event, frozen=True, kw_only=True, tag="incident"):
         "ppo_pathology", "worker_death", "hung_worker", "bad_message", "interrupted", "damaged_checkpoint", "disk_full",
         "start_delayed", "moved",
     ]
-    run_name: str  # "" when it concerns the whole experiment
-    episode: int | None
+    run_name: str = ""  # "" when it concerns the whole experiment
+    episode: int | None = None
     detail: str
     last_words: tuple[str, ...] = ()  # lines: the end of a worker's log, with the stacks of one that hung
     confounder: str | msgspec.UnsetType = msgspec.UNSET  # what a training episode showed; entered once per run

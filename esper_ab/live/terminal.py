@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from types import TracebackType
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
@@ -101,7 +100,7 @@ class LiveView:
             self._redraw(now=True)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         with suppress(OSError):  # the terminal has gone
             for line in self._alarms.counts():
                 self._tell(line)

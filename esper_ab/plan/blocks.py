@@ -86,7 +86,7 @@ def make_plan(
     `experiment` alone.
     """
     check_design(experiment)  # first: on its comparisons and looks depends the number of sets of lanes
-    task = next(task for task in machine.tasks if task.name == experiment.task)
+    task = machine.task(experiment.task)
     sets = _lane_sets(experiment, machine)
     digest, matter = digest_of(experiment, machine), bool(positions_could_matter_by(experiment, machine))
     blocks = tuple(
@@ -297,7 +297,6 @@ def _run_spec(
     """Orders that depend on this group, its replicate and its lane, and on no other group."""
     replicate, lane = place
     mode = "" if experiment.trainer else group.settings.reward.mode
-    repeats = next(task.repeats for task in machine.tasks if task.name == experiment.task)
     own_code = (mode, experiment.task, experiment.outcome)
     ref = RunRef(
         name=f"{group.name}/{replicate}",
@@ -326,7 +325,7 @@ def _run_spec(
         reward_code=tuple(code_of(reward) for reward in machine.user_rewards if reward.reference in own_code),
         outcome=experiment.outcome,
         outcome_worst=None if experiment.trainer else worst_outcome(experiment),
-        repeats=repeats,
+        repeats=machine.task(experiment.task).repeats,
         share_observation_norm=experiment.share_observation_norm and group.settings.has_policy,
         trainer=order_of(experiment, machine, ref),
         **_places(ref, lane, experiment.n_envs),

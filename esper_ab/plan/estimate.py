@@ -77,7 +77,7 @@ def estimate(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Mac
     """Estimate duration and memory of all runs; [E] environments train together, blocks in turn on each lane set."""
     if machine.trainer is not None:
         return _of_trainer(experiment, lanes, machine, machine.trainer)
-    task = next(task for task in machine.tasks if task.name == experiment.task)
+    task = machine.task(experiment.task)
     if task.kind != GROWTH:
         return _of_environments(experiment, lanes, machine, task)
     batch = min(group.settings.growth.batch_size for group in experiment.groups)
@@ -139,14 +139,9 @@ def _whole(
     step_s = alone_s * _queue(experiment, lanes, machine)
     evaluated = experiment.eval_episodes + greedy_episodes(experiment.eval_episodes, experiment.n_envs)
     run_s = step_s * experiment.steps * (experiment.episodes + evaluated / experiment.n_envs)
-    at_once = max(1, len(lanes) // len(experiment.groups))
-    start_up_s = _start_up_s(lanes, machine)
+    duration_s, start_up_s = _with_start_up(experiment, lanes, machine, run_s)
     return Estimate(
-        duration_s=start_up_s + run_s * math.ceil(experiment.seeds / at_once),
-        start_up_s=start_up_s,
-        step_s=step_s,
-        memory_bytes=memory_bytes,
-        basis=basis,
+        duration_s=duration_s, start_up_s=start_up_s, step_s=step_s, memory_bytes=memory_bytes, basis=basis
     )
 
 
@@ -155,20 +150,23 @@ def _of_trainer(
 ) -> Estimate:
     """Estimate from what the rehearsal took; a step is a point, between which nothing has to be heard."""
     queue = _queue(experiment, lanes, machine)
-    each_s = (facts.point_s * experiment.episodes + facts.evaluate_s) * queue
-    at_once = max(1, len(lanes) // len(experiment.groups))
-    start_up_s = _start_up_s(lanes, machine)
+    run_s = (facts.point_s * experiment.episodes + facts.evaluate_s) * queue
+    duration_s, start_up_s = _with_start_up(experiment, lanes, machine, run_s)
     short = f", which was shortened by {facts.shortened}" if facts.shortened else ""
     return Estimate(
-        duration_s=start_up_s + each_s * math.ceil(experiment.seeds / at_once), start_up_s=start_up_s,
-        step_s=facts.point_s * queue, memory_bytes=len(lanes) * _WORKER_BYTES,
+        duration_s=duration_s, start_up_s=start_up_s, step_s=facts.point_s * queue,
+        memory_bytes=len(lanes) * _WORKER_BYTES,
         basis=f"rough: as long as in the rehearsal{short}; memory without that of the trainer",
     )  # fmt: skip
 
 
-def _start_up_s(lanes: Sequence[Lane], machine: Machine) -> float:
-    """Return the seconds until the workers of all lanes have loaded torch."""
-    return machine.start_s * max(1.0, len(lanes) / max(1, len(machine.names("cpu"))))
+def _with_start_up(
+    experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine, run_s: float
+) -> tuple[float, float]:
+    """Return the seconds of all runs, each of which takes `run_s`, and those until all workers have loaded torch."""
+    at_once = max(1, len(lanes) // len(experiment.groups))
+    start_up_s = machine.start_s * max(1.0, len(lanes) / max(1, len(machine.names("cpu"))))
+    return start_up_s + run_s * math.ceil(experiment.seeds / at_once), start_up_s
 
 
 def _queue(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine) -> float:

@@ -38,7 +38,7 @@ def run_bytes(task: TaskFacts, n_envs: int, batch_size: int, memory_bytes: int) 
 
 def too_much(experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane]) -> str:
     """One sentence on the first GPU whose runs may not fit, with what would help; "" when all may."""
-    task = next(task for task in machine.tasks if task.name == experiment.task)
+    task = machine.task(experiment.task)
     batch = max(group.settings.growth.batch_size for group in experiment.groups)
     for device in machine.devices:
         each = run_bytes(task, -(-experiment.n_envs // experiment.devices_per_run), batch, device.memory_bytes)

@@ -26,7 +26,7 @@ _FEW = 4  # dimensions of actions, named in a sentence
 
 def estimand(experiment: ResolvedExperiment, machine: Machine) -> str:
     """Say in one sentence what is estimated; docs/statistics.md gives the reasons."""
-    task = next(task for task in machine.tasks if task.name == experiment.task)
+    task = machine.task(experiment.task)
     if task.kind == TRAINER:
         return own.estimand(experiment, task)
     pairing = "independent randomness per group" if experiment.unpaired else "the same randomness in every group"
@@ -50,7 +50,7 @@ def notes(
 ) -> tuple[str, ...]:
     """Write all notes that apply to a plan, the most important first."""
     return (
-        *_on_trainer(experiment, machine),
+        *((own.found(machine.trainer, experiment.trainer),) if machine.trainer else ()),  # what a rehearsal found
         *_on_inference(experiment, blocks_at_once, matter=bool(positions_could_matter_by(experiment, machine))),
         *_on_sharing(experiment),
         *_on_differences(experiment, machine),
@@ -63,12 +63,6 @@ def notes(
         *((*_on_budget(experiment), *_on_start(experiment)) if experiment.slots else ()),  # both are growth's
         *_on_devices(experiment, machine, lanes, idle),
     )
-
-
-def _on_trainer(experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
-    """Say what the rehearsal of a trainer of the user's own found."""
-    if machine.trainer is not None:
-        yield own.found(machine.trainer, experiment.trainer)
 
 
 def _on_inference(experiment: ResolvedExperiment, blocks_at_once: int, *, matter: bool) -> Iterator[str]:
@@ -176,7 +170,7 @@ def _on_outcome(experiment: ResolvedExperiment, machine: Machine) -> Iterator[st
             f"The outcome is also the reward of {', '.join(same)} ({ENV_REWARD}), and not of the other learners: the "
             "question is whether another reward teaches it better than it teaches itself."
         )
-    task = next(task for task in machine.tasks if task.name == experiment.task)
+    task = machine.task(experiment.task)
     if learners:
         yield from _on_actions(task.action_bounds)
     if task.carries:

@@ -7,25 +7,17 @@ from typing import Any
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.plain_values import whole_number
 from esper_ab.contracts.visible import visible_line
-from esper_ab.settings.assignments import split_commas
+from esper_ab.settings.assignments import EXPERIMENT_KEYS, split_commas
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.parse import FileSettings, Request, parse, read_toml
 
+_NEGATED = {"no_telemetry": "telemetry", "no_early_stop": "early_stop"}
+_SPLIT = ("groups", "untested", "looks", "rehearsal")  # between commas
 # Flags whose value is that of a setting unchanged -> its key; the other flags are converted, or are no settings.
-_UNCHANGED = {
-    key: key
-    for key in (
-        "task", "data_dir", "trainer", "outcome", "outcome_better", "outcome_unit", "outcome_range",
-        "slots", "episodes", "steps", "n_envs", "outcome_over", "alpha",
-        "margin", "futility", "control", "rng_seed", "unpaired", "devices", "devices_per_run", "placement", "order",
-        "sync", "share_observation_norm", "max_parallel", "name", "screening",
-    )
-} | {
+_UNCHANGED = {key: key for key in EXPERIMENT_KEYS if key not in (*_SPLIT, "seeds", "eval_episodes")} | {
     "amp": "growth.amp", "kernel": "arithmetic.kernel", "threads": "arithmetic.threads",
     "deterministic": "arithmetic.deterministic",
 }  # fmt: skip
-_NEGATED = {"no_telemetry": "telemetry", "no_early_stop": "early_stop"}
-_SPLIT = ("groups", "untested", "looks", "rehearsal")  # between commas
 _LISTS = {"slots": "--slots early late", "devices": "--devices cpu:0 cpu:1"}  # with an example
 
 

@@ -6,44 +6,29 @@ that means the same, the message names it.
 
 from __future__ import annotations
 
-# Last part of a foreign key -> keys of ours that say the same. A test holds them against the schema.
-OURS: dict[str, tuple[str, ...]] = {
-    "learning_rate": ("ppo.lr",),
-    "total_timesteps": ("episodes", "steps", "n_envs"),
-    "num_timesteps": ("episodes", "steps", "n_envs"),
-    "max_steps": ("steps",),
-    "rollout_length": ("steps",),
-    "num_workers": ("n_envs", "max_parallel"),
-    "num_envs": ("n_envs",),
-    "seed": ("rng_seed",),
-    "device": ("devices",),
-    "num_gpus": ("devices",),
-    "gpus": ("devices",),
-    "env": ("task",),
-    "env_name": ("task",),
-    "env_id": ("task",),
-    "evaluate_interval": ("eval_episodes",),
-    "runs_per_variant": ("seeds",),
-    "n_runs": ("seeds",),
-    "num_seeds": ("seeds",),
-    "n_seeds": ("seeds",),
-    "pairs": ("seeds",),
-    "repeats": ("seeds",),
-    "repetitions": ("seeds",),
-    "trials": ("seeds",),
-    "update_epochs": ("ppo.epochs",),
-    "num_epochs": ("ppo.epochs",),
-    "num_minibatches": ("ppo.minibatches",),
-    "minibatch_size": ("ppo.minibatches",),
-    "discount": ("ppo.gamma",),
-    "clip_coef": ("ppo.clip",),
-    "clip_range": ("ppo.clip",),
-    "ent_coef": ("ppo.entropy_coef",),
-    "vf_coef": ("ppo.value_coef",),
-    "hidden_size": ("policy.hidden",),
-    "hidden_dim": ("policy.hidden",),
+# Keys of ours -> last parts of foreign keys that say the same. A test holds them against the schema.
+_THEIRS = {
+    ("ppo.lr",): ("learning_rate",),
+    ("episodes", "steps", "n_envs"): ("total_timesteps", "num_timesteps"),
+    ("steps",): ("max_steps", "rollout_length"),
+    ("n_envs", "max_parallel"): ("num_workers",),
+    ("n_envs",): ("num_envs",),
+    ("rng_seed",): ("seed",),
+    ("seeds",): (
+        "seeds", "runs_per_variant", "n_runs", "num_seeds", "n_seeds", "pairs", "repeats", "repetitions", "trials",
+    ),
+    ("devices",): ("device", "num_gpus", "gpus"),
+    ("task",): ("env", "env_name", "env_id"),
+    ("eval_episodes",): ("evaluate_interval",),
+    ("ppo.epochs",): ("update_epochs", "num_epochs"),
+    ("ppo.minibatches",): ("num_minibatches", "minibatch_size"),
+    ("ppo.gamma",): ("discount",),
+    ("ppo.clip",): ("clip_coef", "clip_range"),
+    ("ppo.entropy_coef",): ("ent_coef",),
+    ("ppo.value_coef",): ("vf_coef",),
+    ("policy.hidden",): ("hidden_size", "hidden_dim"),
 }
-
+OURS = {theirs: ours for ours, names in _THEIRS.items() for theirs in names}
 # Those that have no counterpart, and why not.
 _NONE = {
     "defaults": "Hydra's defaults list has no counterpart here: every setting has its default and is named by its key",

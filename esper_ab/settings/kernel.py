@@ -45,7 +45,7 @@ def check_kernel(planned: Arithmetic, machine: Machine) -> None:
     """UsageError unless workers on `machine` can have the kernel of a plan, built as it was."""
     if planned.kernel == "torch":
         return
-    kernel = next((kernel for kernel in machine.kernels if kernel.name == planned.kernel), None)
+    kernel = _find(planned.kernel, machine)
     if kernel is None or kernel.problem:
         raise UsageError(f"hosts were trained by {planned.kernel}: {_why_unusable(kernel, machine)}")
     if kernel.build != planned.kernel_build:

@@ -100,19 +100,19 @@ def share_of(alpha: float, parts: int, groups: int, *, controlled: bool) -> floa
     return alpha / (comparisons * parts + 1)
 
 
-def grid(texts: Iterable[str], flag: str = "--grid") -> tuple[Cell, ...]:
+def grid(texts: Iterable[str]) -> tuple[Cell, ...]:
     """Return all combinations of KEY=V1,V2 texts; () without any. UsageError for a key or a value given twice."""
     axes: dict[str, list[str]] = {}
     for text in texts:
         key, equals, values = text.partition("=")
-        pieces = split_commas(values, f"{flag} {text}")
+        pieces = split_commas(values, f"--grid {text}")
         if not (equals and key.strip()) or not all(pieces) or len(set(pieces)) < len(pieces) or len(pieces) < 2:
-            raise UsageError(f"{flag} {text}: two values or more, all different, as in ppo.lr=1e-4,1e-3")
+            raise UsageError(f"--grid {text}: two values or more, all different, as in ppo.lr=1e-4,1e-3")
         key = SHORT.get(key.strip(), key.strip())
         if key in (*_SAME, "margin"):
-            raise UsageError(f"{flag} {text}: {key} is the same in every cell")
+            raise UsageError(f"--grid {text}: {key} is the same in every cell")
         if key in axes:
-            raise UsageError(f"{flag} {text}: {key} is varied twice")
+            raise UsageError(f"--grid {text}: {key} is varied twice")
         axes[key] = pieces
     if not axes:
         return ()

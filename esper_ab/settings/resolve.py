@@ -79,7 +79,7 @@ def _find_task(experiment: ExperimentSettings, machine: Machine) -> TaskFacts:
     if machine.task_problem:
         raise UsageError(f"task {experiment.task}: {machine.task_problem}")
     _refuse_unknown("task", experiment.task, (task.name for task in machine.tasks))
-    return next(task for task in machine.tasks if task.name == experiment.task)
+    return machine.task(experiment.task)
 
 
 def _resolve_slots(experiment: AskedExperiment, task: TaskFacts) -> tuple[str, ...]:

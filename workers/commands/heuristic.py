@@ -17,7 +17,7 @@ from esper_ab.contracts.records import EnvEpisode, SeedEvent
 from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.settings import Arithmetic, ControllerSettings, GrowthSettings, HostKernel, RewardSettings
 from esper_ab.contracts.solo import Host, Seed, SoloAnswer, SoloQuestion
-from workers.arrays import Floats, Ints
+from workers.arrays import Floats, Ints, int_zeros
 from workers.commands.evaluate import torch_device
 from workers.controller import Controller
 from workers.controllers import heuristic
@@ -42,9 +42,9 @@ class _Watched(Controller[DecisionView]):
 
     def begin_episode(self, n_envs: int) -> None:
         self._watched.begin_episode(n_envs)
-        self.settled: Ints = np.zeros(n_envs, dtype=np.int64)  # step; 0: not yet
-        self.unsettled: Ints = np.zeros(n_envs, dtype=np.int64)  # steps
-        self.improving: Ints = np.zeros(n_envs, dtype=np.int64)  # steps
+        self.settled = int_zeros(n_envs)  # step; 0: not yet
+        self.unsettled = int_zeros(n_envs)  # steps
+        self.improving = int_zeros(n_envs)  # steps
 
     def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
         latched = view.signals.stabilized

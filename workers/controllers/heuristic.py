@@ -12,7 +12,7 @@ import numpy as np
 
 from esper_ab.contracts.settings import ControllerSettings
 from workers import vocabulary
-from workers.arrays import Bools, Floats, Ints
+from workers.arrays import Bools, Floats, Ints, int_zeros
 from workers.controller import Controller
 from workers.growth.rules.choice import follow
 from workers.growth.rules.seeds import slot_of
@@ -33,11 +33,7 @@ PENALTY_FORGOTTEN = 0.1
 PENALTY_SKIP = 3.0
 RANSOM_POINTS = 0.1  # contribution of a seed on which the network depends although accuracy fell since germination
 
-_BLEND = {  # head -> its choice in every germination
-    vocabulary.STYLE: next(index for index, (name, _, _) in enumerate(vocabulary.STYLES) if name == "sigmoid_add"),
-    vocabulary.TEMPO: vocabulary.TEMPOS.index(5),
-    vocabulary.ALPHA_TARGET: vocabulary.ALPHA_TARGETS.index(1.0),
-}
+_BLEND = vocabulary.blend("sigmoid_add", 5, 1.0)  # in every germination
 
 
 class Heuristic(Controller[DecisionView]):
@@ -50,7 +46,7 @@ class Heuristic(Controller[DecisionView]):
     def begin_episode(self, n_envs: int) -> None:
         """Reset penalties, embargo and rotation."""
         self._penalty: Floats = np.zeros((n_envs, len(self._rotation)))
-        self._next: Ints = np.zeros(n_envs, dtype=np.int64)  # index into the rotation
+        self._next = int_zeros(n_envs)  # index into the rotation
         self._last_prune: Ints = np.full(n_envs, -EMBARGO_STEPS, dtype=np.int64)  # step
 
     def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
@@ -59,7 +55,7 @@ class Heuristic(Controller[DecisionView]):
         self._penalty[self._penalty < PENALTY_FORGOTTEN] = 0.0
         live = view.table.present & (view.table.stage != Stage.FOSSILIZED)
         place = self._place()
-        wishes = np.zeros((len(view.alive), len(HEADS)), dtype=np.int64)
+        wishes = int_zeros((len(view.alive), len(HEADS)))
         self._wish_germination(wishes, view, ~live.any(axis=1), place)
         target = _target_slot(view, live)
         wishes[target >= 0, OP] = _care(view, target)[target >= 0]

@@ -13,8 +13,8 @@ import numpy as np
 
 from esper_ab.contracts.settings import ControllerSettings
 from workers import vocabulary
+from workers.arrays import Floats, Ints, int_zeros
 from workers.controller import Controller
-from workers.facts import Floats, Ints
 from workers.growth.rules.choice import follow
 from workers.growth.rules.view import DecisionView
 from workers.vocabulary import HEADS, OP, SLOT, Op
@@ -24,11 +24,7 @@ BLIND_NATS = 1.25  # training loss from which on nothing has been learned; a gue
 FEW_NATS = 0.1  # validation loss above training loss
 BLUEPRINTS = ("conv_heavy", "conv_light", "conv_small", "bottleneck", "depthwise")  # the first of them that is enabled
 
-_BLEND = {  # head -> its choice in every germination
-    vocabulary.STYLE: next(index for index, (name, _, _) in enumerate(vocabulary.STYLES) if name == "sigmoid_add"),
-    vocabulary.TEMPO: vocabulary.TEMPOS.index(3),
-    vocabulary.ALPHA_TARGET: vocabulary.ALPHA_TARGETS.index(1.0),
-}
+_BLEND = vocabulary.blend("sigmoid_add", 3, 1.0)  # in every germination
 
 
 class Looking(Controller[DecisionView]):
@@ -39,7 +35,7 @@ class Looking(Controller[DecisionView]):
 
     def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
         """Return decisions [E, head] by the rules; no randomness."""
-        wishes = np.zeros((len(view.alive), len(HEADS)), dtype=np.int64)
+        wishes = int_zeros((len(view.alive), len(HEADS)))
         present = view.table.present
         if view.step >= LOOK_STEP:
             new = ~present.any(axis=1)

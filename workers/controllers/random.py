@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from esper_ab.contracts.settings import ControllerSettings
-from workers.arrays import Bools, Floats, Ints
+from workers.arrays import Bools, Floats, Ints, int_zeros
 from workers.controller import Controller
 from workers.environments import Seen
 
@@ -22,7 +22,7 @@ class Random(Controller[Seen]):
 
     def decide(self, view: Seen, uniforms: Floats) -> Ints:
         """Return decisions [E, head], each head uniform over its mask given the heads before it."""
-        decisions = np.zeros(uniforms.shape, dtype=np.int64)
+        decisions = int_zeros(uniforms.shape)
         for head in range(uniforms.shape[1]):
             decisions[:, head] = choose(view.masks.mask(head, decisions[:, :head]), uniforms[:, head])
         return decisions

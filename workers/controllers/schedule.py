@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from esper_ab.contracts.settings import ControllerSettings
-from workers.arrays import Bools, Floats, Ints
+from workers.arrays import Floats, Ints, all_true, int_zeros
 from workers.controller import Controller
 from workers.growth.rules.choice import follow
 from workers.growth.rules.view import DecisionView
@@ -90,14 +90,14 @@ class Schedule(Controller[DecisionView]):
     def __init__(self, steps: Ints, wishes: Ints) -> None:
         self._steps = steps
         self._wishes = wishes
-        self._pending: Bools = np.ones(steps.shape, dtype=np.bool_)
+        self._pending = all_true(steps.shape)
 
     @classmethod
     def side_by_side(cls, schedules: Sequence[Schedule], hosts: int) -> Schedule:
         """Return one controller that follows schedule i (of one row) in environments i·hosts … (i + 1)·hosts - 1."""
         longest = max(schedule._steps.shape[1] for schedule in schedules)
         steps = np.full((len(schedules), longest), np.iinfo(np.int64).max)  # never due
-        wishes = np.zeros((len(schedules), longest, len(HEADS)), dtype=np.int64)
+        wishes = int_zeros((len(schedules), longest, len(HEADS)))
         for row, schedule in enumerate(schedules):
             entries = schedule._steps.shape[1]
             steps[row, :entries], wishes[row, :entries] = schedule._steps[0], schedule._wishes[0]
@@ -105,13 +105,13 @@ class Schedule(Controller[DecisionView]):
 
     def begin_episode(self, n_envs: int) -> None:
         """Mark all entries as pending."""
-        self._pending = np.ones((n_envs, self._steps.shape[1]), dtype=np.bool_)
+        self._pending = all_true((n_envs, self._steps.shape[1]))
 
     def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
         """Return decisions [E, head]: the first due entry that is valid, else WAIT."""
         n_envs = len(self._pending)
-        decisions = np.zeros((n_envs, len(HEADS)), dtype=np.int64)
-        undecided = np.ones(n_envs, dtype=np.bool_)
+        decisions = int_zeros((n_envs, len(HEADS)))
+        undecided = all_true(n_envs)
         due = (self._steps <= view.step) & self._pending
         for entry in np.flatnonzero(due.any(axis=0)):
             wishes = np.broadcast_to(self._wishes[:, entry], decisions.shape)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from esper_ab.contracts.settings import ControllerSettings
-from workers.arrays import Floats, Ints
+from workers.arrays import Floats, Ints, int_zeros
 from workers.controller import Controller
 from workers.growth.rules.view import DecisionView
 
@@ -15,7 +13,7 @@ class Wait(Controller[DecisionView]):
 
     def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
         """Return zeros [E, head]."""
-        return np.zeros((len(view.alive), len(view.masks.sizes)), dtype=np.int64)
+        return int_zeros((len(view.alive), len(view.masks.sizes)))
 
 
 def make(settings: ControllerSettings, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> Wait:

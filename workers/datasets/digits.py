@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from workers.datasets.split import stratified
-from workers.datasets.task import Split, Splits
+from workers.datasets.split import splits_of
+from workers.datasets.task import Splits
 
 FILE = Path(__file__).with_name("digits.npz")
 SIZES = (1024, 384, 389)
@@ -22,5 +22,4 @@ def load(data_dir: str = "") -> Splits:
     with np.load(FILE) as file:
         images, labels = file["images"], file["labels"].astype(np.int64)
     x = ((images[:, None] / _MAX - _MEAN) / _STD).astype(np.float32)
-    train, validation, test = (Split(x=x[rows], y=labels[rows]) for rows in stratified(labels, SIZES, "digits"))
-    return Splits(train=train, validation=validation, test=test)
+    return splits_of(x, labels, SIZES, "digits")

@@ -5,14 +5,13 @@ from __future__ import annotations
 from itertools import accumulate, pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from esper_ab.contracts.rng import RngPath
+from workers.arrays import Floats32, Ints
+from workers.datasets.task import Split, Splits
 
-Indices = NDArray[np.int64]
 
-
-def stratified(labels: NDArray[np.int64], sizes: tuple[int, ...], name: str) -> tuple[Indices, ...]:
+def stratified(labels: Ints, sizes: tuple[int, ...], name: str) -> tuple[Ints, ...]:
     """Return disjoint index arrays of the given sizes; in each, every class has its share to within one sample per cut.
 
     Samples are shuffled within their class and ordered by their quantile there, so any stretch of that order holds the
@@ -30,3 +29,9 @@ def stratified(labels: NDArray[np.int64], sizes: tuple[int, ...], name: str) -> 
         quantile[shuffled] = (np.arange(len(members)) + 0.5) / len(members)
     order = np.lexsort((words, quantile))
     return tuple(order[begin:end] for begin, end in pairwise(accumulate(sizes, initial=0)))
+
+
+def splits_of(x: Floats32, labels: Ints, sizes: tuple[int, int, int], name: str) -> Splits:
+    """Return samples x and their labels in `stratified` splits."""
+    train, validation, test = (Split(x=x[rows], y=labels[rows]) for rows in stratified(labels, sizes, name))
+    return Splits(train=train, validation=validation, test=test)

@@ -6,9 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
-from numpy.typing import NDArray
-
+from workers.arrays import Floats32, Ints
 from workers.datasets.archive import Archive
 from workers.datasets.behaviour import Behaviours
 
@@ -51,8 +49,8 @@ class Context:
 class Split:
     """Samples of one split, the same for every environment and every group."""
 
-    x: NDArray[np.float32]  # [N, C, H, W], normalised with constants of the task
-    y: NDArray[np.int64]  # [N]
+    x: Floats32  # [N, C, H, W], normalised with constants of the task
+    y: Ints  # [N]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,9 +21,10 @@ import torch
 from esper_ab.contracts.records import EnvEpisode, SeedEvent, finite
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings, HostKernel, RewardSettings
+from workers.arrays import Bools, Floats, Ints, all_false, all_true, int_zeros
 from workers.datasets.task import Splits, Task
 from workers.environments import Ended, Happened
-from workers.facts import Bools, Floats, Ints, StepFacts
+from workers.facts import StepFacts
 from workers.growth.bank.bank import Bank, PassResult
 from workers.growth.bank.configurations import contributions
 from workers.growth.bank.loss_scale import LossScale
@@ -123,8 +125,8 @@ class GrowthEnv:
         self._tracker = SignalTracker(self.n_envs)
         self._memory = FactsMemory(self.n_envs, len(self.spec.slots), self.host_params, self.spec.reward)
         self.events: list[SeedEvent] = []
-        self.diverged: Bools = np.zeros(self.n_envs, dtype=np.bool_)
-        self.steps_done: Ints = np.zeros(self.n_envs, dtype=np.int64)
+        self.diverged = all_false(self.n_envs)
+        self.steps_done = int_zeros(self.n_envs)
         return self.advance()
 
     def step(self, decisions: Ints) -> tuple[Happened[StepFacts], DecisionView]:
@@ -136,7 +138,7 @@ class GrowthEnv:
             facts = self.facts(decisions)
             self.execute(decisions)
         if self.epoch == self.steps:
-            everybody = np.ones(self.n_envs, dtype=np.bool_)
+            everybody = all_true(self.n_envs)
             view = replace(self._view, alive=~everybody)
             return Happened(facts=facts, ended=everybody, penalty=np.zeros(self.n_envs)), view
         was_alive = self.alive.copy()
@@ -157,7 +159,7 @@ class GrowthEnv:
         """Go on from what `carried` returned; no host is in the middle of an episode."""
         if self.loss_scale is not None:
             self.loss_scale.resume(carried["loss_scale"])
-        return np.zeros(self.n_envs, dtype=np.bool_)
+        return all_false(self.n_envs)
 
     @property
     def alive(self) -> Bools:
@@ -211,7 +213,7 @@ class GrowthEnv:
         """Return the accuracy [E] on the test split, percent; chance for diverged hosts. Changes no state."""
         accuracy = np.full(self.n_envs, 100.0 / self.spec.task.host.classes)
         with self._stopwatch.phase("validate"):
-            for envs, result in self._on_every_context(self._test, ~self.diverged):
+            for envs, result in self._on_every_context(partial(self._pass, test=True), ~self.diverged):
                 accuracy[envs] = result.accuracy
         return accuracy
 
@@ -249,7 +251,7 @@ class GrowthEnv:
         for envs, (loss, accuracy) in trained:
             out["train_loss"][envs], out["train_acc"][envs] = loss, accuracy
         with self._stopwatch.phase("validate"):
-            validated = self._on_every_context(self._validate, self.alive)
+            validated = self._on_every_context(partial(self._pass, test=False), self.alive)
         for envs, result in validated:
             out["val_loss"][envs] = result.loss
             out["val_acc"][envs] = result.real_accuracy
@@ -301,15 +303,12 @@ class GrowthEnv:
             for own, at in self._contexts(bank, data, rows)
         ]
 
-    def _validate(self, bank: Bank, data: list[DeviceData], rows: Ints) -> list[tuple[Ints, PassResult]]:
+    def _pass(
+        self, bank: Bank, data: list[DeviceData], rows: Ints, *, test: bool
+    ) -> list[tuple[Ints, PassResult]]:
+        """Measure the test split, or the validation split with all ablations."""
         return [
-            (at, bank.measure(self.lifecycle.table, rows[at], own.validation, ablate=True))
-            for own, at in self._contexts(bank, data, rows)
-        ]
-
-    def _test(self, bank: Bank, data: list[DeviceData], rows: Ints) -> list[tuple[Ints, PassResult]]:
-        return [
-            (at, bank.measure(self.lifecycle.table, rows[at], own.test, ablate=False))
+            (at, bank.measure(self.lifecycle.table, rows[at], own.test if test else own.validation, ablate=not test))
             for own, at in self._contexts(bank, data, rows)
         ]
 

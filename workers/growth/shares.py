@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from esper_ab.contracts.rng import RngPath
+from workers.arrays import Ints, int_zeros
 from workers.datasets.task import Task
-from workers.facts import Ints
 
 
 class Shares:
@@ -21,7 +21,7 @@ class Shares:
     def __init__(self, task: Task, paths: Sequence[RngPath]) -> None:
         """Draw contexts and samples, at addresses below `paths`, which has one per environment."""
         self._contexts = task.contexts
-        self.context: Ints = np.zeros(len(paths), dtype=np.int64)
+        self.context = int_zeros(len(paths))
         if self._contexts:
             drawn = [_drawn(task, path / "kind") for path in paths]
             self.context = np.array([context for context, _ in drawn], dtype=np.int64)

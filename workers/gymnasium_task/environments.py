@@ -23,7 +23,7 @@ from esper_ab.contracts.errors import USER_FAULTS, UserCodeFailed
 from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
 from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.rng import RngPath
-from workers.arrays import Bools, Floats
+from workers.arrays import Bools, Floats, Floats32, all_false, all_true
 from workers.environments import Cut, Decisions, Ended, Happened
 from workers.gymnasium_task.facts import GymEpisode, GymFacts
 from workers.gymnasium_task.spaces import AllValid, Codec
@@ -45,7 +45,7 @@ class GymSeen:
     step: int  # 1-based
     alive: Bools  # [E]
     masks: AllValid
-    observation: NDArray[np.float32]  # [E, width]
+    observation: Floats32  # [E, width]
     low: Floats  # [dimensions] of a decision in a box; one 0 where decisions are by heads
     high: Floats
     integers: bool  # a decision in a box is rounded to whole numbers
@@ -162,7 +162,7 @@ class GymEnvironments:
         self._resets = [0] * self.n_envs
         self._ended: list[list[GymEpisode]] = [[] for _ in paths]
         self._steps_done = [0] * self.n_envs
-        self._alive: Bools = np.ones(self.n_envs, dtype=np.bool_)
+        self._alive = all_true(self.n_envs)
         for env, place in enumerate(self._places):
             if not place.going_on:
                 self._reset(env)
@@ -237,7 +237,7 @@ class GymEnvironments:
 
         ValueError where it is not the same, unless it is known that they do not repeat: then they begin anew.
         """
-        goes_on: Bools = np.zeros(self.n_envs, dtype=np.bool_)
+        goes_on = all_false(self.n_envs)
         for env, kept in carried["going_on"].items() if self._spec.continues and self._spec.repeats else ():
             place = self._places[int(env)]
             place.reset(kept["seed"])
@@ -285,10 +285,10 @@ class GymEnvironments:
             outcome=float(np.mean(outcomes)) if outcomes else None, reward_sum=None, failed=failed, measures=means,
         )
 
-    def _observed(self) -> NDArray[np.float32]:
+    def _observed(self) -> Floats32:
         return np.stack([place.seen for place in self._places])
 
-    def _seen_now(self, observed: NDArray[np.float32]) -> GymSeen:
+    def _seen_now(self, observed: Floats32) -> GymSeen:
         codec = self._spec.codec
         return GymSeen(
             step=self._step, alive=self._alive.copy(), masks=codec.masks, observation=observed, low=codec.low,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workers.arrays import Bools, Floats, Ints, ReadOnlyArrays
+from workers.arrays import Bools, Floats, Floats32, Ints, ReadOnlyArrays
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,9 +21,9 @@ class GymFacts(ReadOnlyArrays):
     Facts are read only: all rewards of a step, the policy and the next observation share them.
     """
 
-    observation: NDArray[np.float32]  # [E, width] flat, before the step
+    observation: Floats32  # [E, width] flat, before the step
     action: NDArray[Any]  # [E] of a Discrete space, else [E, …] in its shape; what the environment was given
-    next_observation: NDArray[np.float32]  # [E, width] after the step, before any reset
+    next_observation: Floats32  # [E, width] after the step, before any reset
     env_reward: Floats  # [E] the environment's own reward
     terminated: Bools  # [E]
     truncated: Bools  # [E] by the environment's own limit or that of the run
@@ -47,7 +47,7 @@ class GymFacts(ReadOnlyArrays):
 class GymEpisode:
     """Complete input of an outcome: one environment's episode of T steps."""
 
-    observations: list[NDArray[np.float32]] = field(default_factory=list)  # T + 1, flat; none if nobody may read them
+    observations: list[Floats32] = field(default_factory=list)  # T + 1, flat; none if nobody may read them
     actions: list[Any] = field(default_factory=list)  # T, as the environment was given them
     env_rewards: list[float] = field(default_factory=list)  # T
     info: Mapping[str, Any] = field(default_factory=dict)  # of the last step

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.spaces.utils import flatdim, flatten
 from numpy.typing import NDArray
 
-from workers.arrays import Bools, Floats, Ints
+from workers.arrays import Bools, Floats, Floats32, Ints, all_true
 from workers.environments import Decisions, Spaces
 
 _STD_FLOOR = 1e-6  # of observations whose unit nobody knows
@@ -26,7 +26,7 @@ class AllValid:
 
     def mask(self, head: int, chosen: Ints) -> Bools:
         """Return ones, [E, size of head]."""
-        return np.ones((len(chosen), self.sizes[head]), dtype=np.bool_)
+        return all_true((len(chosen), self.sizes[head]))
 
 
 class Codec:
@@ -68,7 +68,7 @@ class Codec:
         both = zip(self.low.tolist(), self.high.tolist(), strict=True) if self.box else ()
         return tuple(pair if np.isfinite(pair).all() else None for pair in both)
 
-    def flat(self, observation: Any) -> NDArray[np.float32]:
+    def flat(self, observation: Any) -> Floats32:
         """Return an observation as [width]: a copy, as an environment may write its next one into the same array.
 
         ValueError when it has another width than its space, or a number that float32 has not.

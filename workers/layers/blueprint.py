@@ -35,10 +35,7 @@ class ParamSpec:
     @property
     def size(self) -> int:
         """Number of scalars."""
-        size = 1
-        for extent in self.shape:
-            size *= extent
-        return size
+        return math.prod(self.shape)
 
 
 def fan_in_bound(fan_in: int) -> float:

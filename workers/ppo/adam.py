@@ -22,12 +22,9 @@ class Adam:
 
     def __init__(self, parameters: Iterable[nn.Parameter], lr: float, eps: float) -> None:
         self._parameters = list(parameters)
-        self._lr, self._eps = lr, eps
+        self.lr = lr  # of the next steps; may be set
+        self._eps = eps
         self._state: list[dict[str, Tensor]] = []  # per parameter; empty before the first step
-
-    def set_lr(self, lr: float) -> None:
-        """Take another learning rate from now on."""
-        self._lr = lr
 
     def zero_grad(self) -> None:
         """Clear all gradients."""
@@ -42,7 +39,7 @@ class Adam:
         if not self._state:
             self._state = [
                 {
-                    "step": torch.zeros((), dtype=torch.float32, device=parameter.device),
+                    "step": torch.zeros((), dtype=torch.float32),
                     "exp_avg": torch.zeros_like(parameter), "exp_avg_sq": torch.zeros_like(parameter),
                 }
                 for parameter in self._parameters
@@ -50,7 +47,7 @@ class Adam:
         steps, means, squares = ([state[name] for state in self._state] for name in _KEPT)
         adam(
             list[Tensor](self._parameters), gradients, means, squares, [], steps, fused=True, amsgrad=False,
-            beta1=_BETAS[0], beta2=_BETAS[1], lr=self._lr, weight_decay=0.0, eps=self._eps, maximize=False,
+            beta1=_BETAS[0], beta2=_BETAS[1], lr=self.lr, weight_decay=0.0, eps=self._eps, maximize=False,
         )  # fmt: skip
 
     def state(self) -> dict[str, Any]:
@@ -62,8 +59,4 @@ class Adam:
         found = state["state"]
         if found and len(found) != len(self._parameters):
             raise LookupError(f"a state of {len(found)} parameters for {len(self._parameters)}")
-        self._state = [
-            {name: found[i][name].to(parameter.device, copy=True) for name in _KEPT}
-            for i, parameter in enumerate(self._parameters)
-            if found
-        ]
+        self._state = [{name: found[i][name].clone() for name in _KEPT} for i in range(len(found))]

@@ -14,12 +14,11 @@ from typing import Any
 import msgspec
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from esper_ab.contracts.records import PPOUpdate, finite
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import PolicySettings, PPOSettings, Settings
-from workers.arrays import Floats
+from workers.arrays import Bools, Floats, Floats32, all_true
 from workers.environments import Cut, Decisions, Masks
 from workers.ppo.adam import Adam
 from workers.ppo.buffer import Rollout, RolloutBuffer
@@ -35,7 +34,7 @@ _ADAM_EPS = 1e-5
 
 
 class AgentSpec(Settings, frozen=True, kw_only=True):
-    """Everything a fresh agent is a pure function of (besides the device's arithmetic)."""
+    """Everything a fresh agent is a pure function of (besides the CPU's arithmetic)."""
 
     observation_width: int
     head_names: tuple[str, ...]
@@ -58,7 +57,7 @@ class PPOAgent:
     With `frozen = True` (evaluation) nothing is recorded and nothing learns; `reward` then only says who is done.
     """
 
-    def __init__(self, spec: AgentSpec, device: str = "cpu") -> None:
+    def __init__(self, spec: AgentSpec) -> None:
         self.spec = spec
         self.frozen = False
         shape = Shape(
@@ -66,12 +65,11 @@ class PPOAgent:
             dimensions=0 if spec.head_sizes else len(spec.head_names), hidden=spec.policy.hidden,
             memory=spec.policy.memory, first_bias=spec.first_bias,
         )
-        self.policy = ActorCritic(shape, spec.rng / "policy-init").to(device)
+        self.policy = ActorCritic(shape, spec.rng / "policy-init")
         self.observations = ObservationNormaliser(
             spec.observation_width, shared=spec.share_observations, std_floor=spec.observation_std_floor
         )
         self.returns = ReturnNormaliser()
-        self._device = device
         self._optimiser = Adam(self.policy.parameters(), lr=spec.ppo.lr, eps=_ADAM_EPS)
         self._buffer = RolloutBuffer()
         self._kept: RecurrentState | None = None  # memory of environments that go on in the next rollout
@@ -81,16 +79,16 @@ class PPOAgent:
         empty = self.policy.initial_state(n_envs)
         self._state = self._first = empty if self.frozen or self._kept is None else self._kept
         self._kept = self._kept if self.frozen else None
-        self._alive: NDArray[np.bool_] = np.ones(n_envs, dtype=np.bool_)
+        self._alive = all_true(n_envs)
         self._buffer = RolloutBuffer()
 
-    def forget(self, envs: NDArray[np.bool_]) -> None:
+    def forget(self, envs: Bools) -> None:
         """Have environments [E], in which nothing goes on, begin the next rollout with an empty memory."""
         if self._kept is not None:
             self._kept = _where(envs, self.policy.initial_state(len(envs)), self._kept)
 
     def act(
-        self, observation: NDArray[np.float32], masks: Masks, uniforms: NDArray[np.float64], greedy: bool = False
+        self, observation: Floats32, masks: Masks, uniforms: Floats, greedy: bool = False
     ) -> Decisions:
         """Actions [E, heads] for observation [E, width]; `uniforms` [E, heads] in [0, 1) are used unless greedy.
 
@@ -104,12 +102,12 @@ class PPOAgent:
             self._buffer.decided(raw, seen, decision)
         return decision.actions
 
-    def exclude(self, envs: NDArray[np.bool_]) -> None:
+    def exclude(self, envs: Bools) -> None:
         """Environments [E] that ended before their first decision: no step of theirs is ever valid."""
         self._alive = self._alive & ~envs
 
     def reward(
-        self, rewards: NDArray[np.float64], done: NDArray[np.bool_], cut: Cut | None = None
+        self, rewards: Floats, done: Bools, cut: Cut | None = None
     ) -> None:
         """Complete the step with rewards [E] and the environments [E] that ended with it; they stay ended.
 
@@ -151,7 +149,7 @@ class PPOAgent:
         advantages, returns = gae(rewards, values, rollout.dones, last, settings.gamma, settings.gae_lambda)
         self._move_return_normaliser(returns[rollout.valid])
         normalised, advantage_std = normalise_advantages(advantages, returns, rollout.valid)
-        self._optimiser.set_lr(learning_rate(settings, episode, self.spec.planned_episodes))
+        self._optimiser.lr = learning_rate(settings, episode, self.spec.planned_episodes)
         update = ppo_update(
             self.policy, self._optimiser, self._batch(rollout, values, normalised, returns), settings,
             entropy_coefficient(settings, episode, self.spec.planned_episodes),
@@ -175,9 +173,9 @@ class PPOAgent:
         }
 
     @classmethod
-    def from_state(cls, state: dict[str, Any], device: str = "cpu") -> PPOAgent:
+    def from_state(cls, state: dict[str, Any]) -> PPOAgent:
         """The agent that `state` came from; it goes on as that one would."""
-        agent = cls(msgspec.convert(state["spec"], AgentSpec), device)
+        agent = cls(msgspec.convert(state["spec"], AgentSpec))
         agent.policy.load_state_dict(state["policy"])
         agent._optimiser.load(state["optimiser"])
         agent.observations.load(state["observations"])
@@ -187,7 +185,7 @@ class PPOAgent:
             agent._kept = h, c
         return agent
 
-    def _known(self, observation: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _known(self, observation: Floats32) -> Floats32:
         """Zeros where the environment is done: what a diverged host shows must not reach the network."""
         raw = np.where(self._alive[:, None], observation, np.float32(0.0)).astype(np.float32, copy=False)
         if not np.isfinite(raw).all():
@@ -195,7 +193,7 @@ class PPOAgent:
             raise ValueError(f"environment {env} observes {raw[env, column]} in column {column}")
         return raw
 
-    def _seen(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _seen(self, raw: Floats32) -> Floats32:
         """What the network sees of raw observations [E, width]."""
         return self.observations.normalise(raw) if self.spec.policy.normalise_observations else raw
 
@@ -205,8 +203,8 @@ class PPOAgent:
             return np.zeros(len(self._alive))
         known = self._known(np.where(cut.truncated[:, None], cut.last, np.float32(0.0)))
         with torch.inference_mode():
-            features, _ = self.policy.step(torch.from_numpy(self._seen(known)).to(self._device), self._state)
-            return self.policy.values(features).double().cpu().numpy()
+            features, _ = self.policy.step(torch.from_numpy(self._seen(known)), self._state)
+            return self.policy.values(features).double().numpy()
 
     def _move_return_normaliser(self, returns: Floats) -> None:
         """Merge `returns` [N] into the normaliser, and rescale the critic so that its values in reward units stay.
@@ -232,11 +230,11 @@ class PPOAgent:
             arrays, column, first = cut_sequences(arrays, rollout.starts)
             if memory is not None:
                 memory = memory[:, torch.from_numpy(column)] * torch.from_numpy(first)[None, :, None]
-        tensors = {name: torch.from_numpy(array).to(self._device) for name, array in arrays.items()}
+        tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
         return Batch(**tensors, memory=memory)
 
 
-def _where(chosen: NDArray[np.bool_], state: RecurrentState, other: RecurrentState) -> RecurrentState:
+def _where(chosen: Bools, state: RecurrentState, other: RecurrentState) -> RecurrentState:
     """Return rows of `state` where `chosen` [B], of `other` elsewhere."""
-    rows = torch.from_numpy(chosen)[:, None].to(state[0].device)
+    rows = torch.from_numpy(chosen)[:, None]
     return torch.where(rows, state[0], other[0]), torch.where(rows, state[1], other[1])

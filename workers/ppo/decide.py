@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from workers.arrays import Bools, Floats, Floats32, all_false, int_zeros
 from workers.environments import Decisions, Masks
 from workers.ppo import normal
 from workers.ppo.heads import choice_weights, joint_log_prob, masked_log_softmax, most_probable, sample
@@ -20,14 +20,14 @@ class Decision:
     """The decisions of one step, and what the update needs to know about them."""
 
     actions: Decisions  # [E, heads]
-    masks: NDArray[np.bool_]  # [E, heads, widest head]; continuous: [E, dimensions, 0]
-    logits: NDArray[np.float32]  # [E, heads, widest head]; meaningless where masked; continuous: [E, dimensions, 2]
-    values: NDArray[np.float64]  # [E], normalised
+    masks: Bools  # [E, heads, widest head]; continuous: [E, dimensions, 0]
+    logits: Floats32  # [E, heads, widest head]; meaningless where masked; continuous: [E, dimensions, 2]
+    values: Floats  # [E], normalised
     state: RecurrentState  # after the step
 
 
 @torch.inference_mode()
-def log_probs_of(logits: NDArray[np.float32], masks: NDArray[np.bool_], actions: Decisions) -> NDArray[np.float64]:
+def log_probs_of(logits: Floats32, masks: Bools, actions: Decisions) -> Floats:
     """Return joint log-probabilities [...] over used heads of actions [..., heads]; logits and masks as in a Decision.
 
     Works for any number of decisions at once; a rollout computes all of its steps in one call.
@@ -41,41 +41,40 @@ def log_probs_of(logits: NDArray[np.float32], masks: NDArray[np.bool_], actions:
 
 @torch.inference_mode()
 def decide(
-    policy: ActorCritic, observation: NDArray[np.float32], state: RecurrentState, masks: Masks,
-    uniforms: NDArray[np.float64] | None,
+    policy: ActorCritic, observation: Floats32, state: RecurrentState, masks: Masks,
+    uniforms: Floats | None,
 ) -> Decision:
     """Decide for normalised observation [E, width] with uniforms [E, heads].
 
     Without uniforms it decides greedily, by the mean where decisions are continuous.
     Every mask is computed from all earlier choices, so a later head may be masked by any earlier one.
     """
-    device = state[0].device
-    features, after = policy.step(torch.from_numpy(observation).to(device), state)
-    values = policy.values(features).double().cpu().numpy()
+    features, after = policy.step(torch.from_numpy(observation), state)
+    values = policy.values(features).double().numpy()
     choose = _continuous if policy.shape.dimensions else _by_heads
     actions, chosen_from, logits = choose(policy, features, masks, uniforms)
     return Decision(actions=actions, masks=chosen_from, logits=logits, values=values, state=after)
 
 
 def _continuous(
-    policy: ActorCritic, features: Tensor, masks: Masks, uniforms: NDArray[np.float64] | None
-) -> tuple[Decisions, NDArray[np.bool_], NDArray[np.float32]]:
+    policy: ActorCritic, features: Tensor, masks: Masks, uniforms: Floats | None
+) -> tuple[Decisions, Bools, Floats32]:
     """Return actions [E, dimensions], no masks, and the parameters that the actions were drawn with."""
-    parameters = policy.logits(features, features).cpu()
+    parameters = policy.logits(features, features)
     actions = parameters[..., 0].double() if uniforms is None else normal.sample(parameters, uniforms)
-    return actions.numpy(), np.zeros((*actions.shape, 0), dtype=np.bool_), parameters.numpy()
+    return actions.numpy(), all_false((*actions.shape, 0)), parameters.numpy()
 
 
 def _by_heads(
-    policy: ActorCritic, features: Tensor, masks: Masks, uniforms: NDArray[np.float64] | None
-) -> tuple[Decisions, NDArray[np.bool_], NDArray[np.float32]]:
+    policy: ActorCritic, features: Tensor, masks: Masks, uniforms: Floats | None
+) -> tuple[Decisions, Bools, Floats32]:
     """Return actions [E, heads], with masks and logits [E, heads, widest head]."""
     sizes, n_envs = policy.shape.head_sizes, len(features)
-    actions = np.zeros((n_envs, len(sizes)), dtype=np.int64)
+    actions = int_zeros((n_envs, len(sizes)))
     all_logits = np.zeros((n_envs, len(sizes), max(sizes)), dtype=np.float32)
-    all_masks = np.zeros((n_envs, len(sizes), max(sizes)), dtype=np.bool_)
+    all_masks = all_false((n_envs, len(sizes), max(sizes)))
     for group in policy.groups:
-        logits = group.forward(features, torch.from_numpy(actions).to(features.device)).cpu().numpy()
+        logits = group.forward(features, torch.from_numpy(actions)).numpy()
         weights = choice_weights(logits)
         start = 0
         for head in group.heads:

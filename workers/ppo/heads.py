@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
+
+from workers.arrays import Bools, Floats, Floats32, Ints
 
 _MASKED = -1e30  # finite, so that a row without a valid action yields numbers to discard, not NaN
 _LOWEST_EXPONENT = -700.0  # exp of it is still a normal number
@@ -22,7 +23,7 @@ def pad_heads(flat: Tensor, sizes: tuple[int, ...]) -> Tensor:
     if len(set(sizes)) == 1:
         return flat.reshape(*flat.shape[:-1], len(sizes), sizes[0])  # nothing to pad
     places = torch.arange(max(sizes)) < torch.tensor(sizes)[:, None]
-    return flat.new_zeros(*flat.shape[:-1], *places.shape).masked_scatter(places.to(flat.device), flat)
+    return flat.new_zeros(*flat.shape[:-1], *places.shape).masked_scatter(places, flat)
 
 
 def masked_log_softmax(logits: Tensor, masks: Tensor) -> Tensor:
@@ -52,22 +53,22 @@ def normalised_entropies(entropies: Tensor, counts: Tensor) -> Tensor:
     return (entropies / counts.clamp_min(2).double().log()).masked_fill(counts < 2, 0.0)
 
 
-def choice_weights(logits: NDArray[np.float32]) -> NDArray[np.float64]:
+def choice_weights(logits: Floats32) -> Floats:
     """Return unnormalised probabilities of logits [E, any], all positive, so that a valid choice never has weight 0."""
     wide = logits.astype(np.float64)
-    weights: NDArray[np.float64] = np.exp(np.maximum(wide - wide.max(axis=1, keepdims=True), _LOWEST_EXPONENT))
+    weights: Floats = np.exp(np.maximum(wide - wide.max(axis=1, keepdims=True), _LOWEST_EXPONENT))
     return weights
 
 
-def sample(weights: NDArray[np.float64], mask: NDArray[np.bool_], uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
+def sample(weights: Floats, mask: Bools, uniforms: Floats) -> Ints:
     """Sample choices [E] by inverse CDF from weights and mask [E, size], uniforms [E] in [0, 1); 0 for unused heads."""
     cdf = (weights * mask).cumsum(axis=1)
     threshold = uniforms * cdf[:, -1]  # below the total also when rounded: a double below 1 is at most 1 - 2**-53
-    choice: NDArray[np.int64] = (cdf > threshold[:, None]).argmax(axis=1)
+    choice: Ints = (cdf > threshold[:, None]).argmax(axis=1)
     return choice
 
 
-def most_probable(weights: NDArray[np.float64], mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+def most_probable(weights: Floats, mask: Bools) -> Ints:
     """Return the choices [E] of highest weight, the first of equals; 0 for an unused head."""
-    choice: NDArray[np.int64] = (weights * mask).argmax(axis=1)
+    choice: Ints = (weights * mask).argmax(axis=1)
     return choice

@@ -11,10 +11,10 @@ import math
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import nn
 
 from esper_ab.contracts.rng import RngPath
+from workers.arrays import Floats
 
 
 class _Linear(nn.Linear):
@@ -32,7 +32,7 @@ class _LSTM(nn.LSTM):
         pass
 
 
-def orthogonal(rows: int, columns: int, gain: float, rng: RngPath) -> NDArray[np.float64]:
+def orthogonal(rows: int, columns: int, gain: float, rng: RngPath) -> Floats:
     """Return [rows, columns] with orthonormal rows or columns (whichever are fewer), times `gain`."""
     normal = rng.generator().standard_normal((max(rows, columns), min(rows, columns)))
     q, r = np.linalg.qr(normal)

@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from esper_ab.contracts.records import Moments
-from workers.arrays import Floats
+from workers.arrays import Bools, Floats, Floats32
 
 OBSERVATION_CLIP = 10.0
 
@@ -97,7 +97,7 @@ class ObservationNormaliser:
         self.moments = RunningMoments(width, std_floor)
         self.applied = RunningMoments(width, std_floor) if shared else self.moments
 
-    def normalise(self, observation: NDArray[np.float32]) -> NDArray[np.float32]:
+    def normalise(self, observation: Floats32) -> Floats32:
         """What the policy sees of raw observations [..., width]."""
         scaled = (observation - self.applied.mean) / self.applied.std
         return np.clip(scaled, -OBSERVATION_CLIP, OBSERVATION_CLIP).astype(np.float32)
@@ -154,7 +154,7 @@ class ReturnNormaliser:
         return values * self.std + self.mean
 
 
-def normalise_advantages(advantages: Floats, returns: Floats, valid: NDArray[np.bool_]) -> tuple[Floats, float]:
+def normalise_advantages(advantages: Floats, returns: Floats, valid: Bools) -> tuple[Floats, float]:
     """Advantages [T, E] with mean 0 and standard deviation 1 over the valid steps, and the deviation they had before.
 
     All of it is 0 where the advantages differ by no more than rounding, measured at the returns that they come from:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from esper_ab.contracts.records import HeadUse, PPOUpdate, finite
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import PPOSettings
 from workers.ppo import normal
+from workers.ppo.adam import Adam
 from workers.ppo.heads import choices, head_entropies, joint_log_prob, masked_log_softmax, normalised_entropies
 from workers.ppo.policy import ActorCritic
 
@@ -28,7 +29,7 @@ _MIN_VARIANCE = 1e-8  # of returns in the critic's units, where that of all retu
 
 @dataclass(frozen=True)
 class Batch:
-    """B sequences of up to T steps as tensors on the policy's device; a sequence is no longer than an episode."""
+    """B sequences of up to T steps as tensors; a sequence is no longer than an episode."""
 
     observations: Tensor  # [T, B, width] float32, as the policy saw them
     actions: Tensor  # [T, B, heads] int64, or float64 where they are continuous
@@ -48,16 +49,6 @@ class Batch:
     def steps(self, tensor: Tensor) -> Tensor:
         """The valid steps [N, …] of a tensor [T, B, …]: a view where all are valid, as they are but for divergence."""
         return tensor.flatten(0, 1) if self.valid.all() else tensor[self.valid]
-
-
-class PolicyOptimiser(Protocol):
-    """What moves the policy."""
-
-    def zero_grad(self) -> None:
-        """Forget all gradients."""
-
-    def step(self) -> None:
-        """One update from the gradients."""
 
 
 class PolicyOutputs(NamedTuple):
@@ -123,7 +114,7 @@ def loss_terms(policy: ActorCritic, batch: Batch, settings: PPOSettings, entropy
 
 
 def ppo_update(
-    policy: ActorCritic, optimiser: PolicyOptimiser, batch: Batch, settings: PPOSettings, entropy_coef: float,
+    policy: ActorCritic, optimiser: Adam, batch: Batch, settings: PPOSettings, entropy_coef: float,
     rng: RngPath,
 ) -> PPOUpdate:
     """Update the policy in place; `rng` decides the order of sequences per epoch.
@@ -197,12 +188,12 @@ def _minibatches(batch: Batch, settings: PPOSettings, rng: RngPath) -> Iterator[
 
     Sequences without a valid step are left out: alone in a minibatch they would have no mean.
     """
-    lived = np.flatnonzero(batch.valid.any(0).cpu().numpy())
+    lived = np.flatnonzero(batch.valid.any(0).numpy())
     parts = min(settings.minibatches, len(lived))
     for epoch in range(settings.epochs):
         order = (rng / epoch).generator().permutation(lived)
         for index, envs in enumerate(np.array_split(order, parts)):
-            yield batch.select(torch.from_numpy(envs).to(batch.valid.device)), index == parts - 1
+            yield batch.select(torch.from_numpy(envs)), index == parts - 1
 
 
 def _explained_variance(batch: Batch) -> float | None:

@@ -9,10 +9,11 @@ import numpy as np
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.rng import RngPath
+from workers.arrays import Floats, Ints, int_zeros
 from workers.controller import Controller
 from workers.controllers.schedule import Schedule
 from workers.datasets.behaviour import Behaviour
-from workers.facts import Floats, Ints, StepFacts
+from workers.facts import StepFacts
 from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
 from workers.growth.rules.view import DecisionView
 from workers.reward_audit.recorded import Recorded, joined, kept
@@ -20,7 +21,7 @@ from workers.run.episode import play
 from workers.stopwatch import Stopwatch
 from workers.vocabulary import HEADS
 
-_NOTHING = Schedule(np.zeros((1, 0), dtype=np.int64), np.zeros((1, 0, len(HEADS)), dtype=np.int64))
+_NOTHING = Schedule(int_zeros((1, 0)), int_zeros((1, 0, len(HEADS))))
 
 Play = Callable[[Sequence[Behaviour], int, RngPath], Recorded]
 
@@ -38,7 +39,7 @@ class SideBySide(Controller[DecisionView]):
 
     def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
         """Return decisions [E, head], every controller's for its own environments."""
-        decisions = np.zeros(uniforms.shape, dtype=np.int64)
+        decisions = int_zeros(uniforms.shape)
         for controller, own in self._controllers:
             decisions[own] = controller.decide(view, uniforms)[own]
         return decisions

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.settings import RewardSettings
-from workers.arrays import flaw
-from workers.facts import Floats, Ints, SeedFacts, StepFacts
+from workers.arrays import Floats, Ints, flaw
+from workers.facts import SeedFacts, StepFacts
 from workers.reward_terms.potential import potential
 from workers.user_rewards.lookup import RewardFunction
 

@@ -38,7 +38,11 @@ def play(
     rewards: Mapping[str, Callable[[Facts], Floats]], stopwatch: Stopwatch, on_step: Callable[[int], None],
 ) -> EpisodeResult:
     """Play an episode by `step_through`, and return what it came to."""
-    return _result(env, step_through(env, paths, decider, rewards, stopwatch, on_step))
+    sums = step_through(env, paths, decider, rewards, stopwatch, on_step)
+    ended = env.ends()
+    own = next(iter(sums.values()), np.zeros(env.n_envs))
+    envs = [msgspec.structs.replace(end, reward_sum=finite(float(own[end.env]))) for end in ended.envs]
+    return EpisodeResult(envs=tuple(envs), events=ended.events, rewards=sums)
 
 
 def step_through(
@@ -78,10 +82,3 @@ def _earned(mode: str, values: Floats, seen: Seen) -> Floats:
     if wrong := flaw(earned):
         raise UserCodeFailed(f"reward mode {mode!r} {wrong} at step {seen.step}: {values.tolist()}")
     return earned
-
-
-def _result(env: Environments[S, Facts], sums: dict[str, Floats]) -> EpisodeResult:
-    ended = env.ends()
-    own = next(iter(sums.values()), np.zeros(env.n_envs))
-    envs = [msgspec.structs.replace(end, reward_sum=finite(float(own[end.env]))) for end in ended.envs]
-    return EpisodeResult(envs=tuple(envs), events=ended.events, rewards=sums)

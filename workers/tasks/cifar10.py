@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esper_ab.contracts.regular_file import read_regular
+from workers.arrays import Ints
 from workers.datasets.archive import Archive, data_folder
 from workers.datasets.behaviour import growing
 from workers.datasets.split import stratified
@@ -23,7 +24,7 @@ _MEAN = np.array([0.4914, 0.4822, 0.4465], np.float32)[:, None, None]  # per cha
 _STD = np.array([0.2470, 0.2435, 0.2616], np.float32)[:, None, None]
 
 
-def parse(data: bytes) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def parse(data: bytes) -> tuple[NDArray[np.uint8], Ints]:
     """Return images [N, 3, 32, 32] and labels [N] of one file's bytes; ValueError when they are not whole records."""
     if len(data) % _RECORD_BYTES:
         raise ValueError(f"{len(data)} bytes are not whole records of {_RECORD_BYTES}")
@@ -34,7 +35,7 @@ def parse(data: bytes) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     return records[:, 1:].reshape(-1, *_IMAGE), labels
 
 
-def _read(path: Path, expected: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def _read(path: Path, expected: int) -> tuple[NDArray[np.uint8], Ints]:
     try:
         images, labels = parse(read_regular(path))
         if len(labels) != expected:
@@ -48,7 +49,7 @@ def _read(path: Path, expected: int) -> tuple[NDArray[np.uint8], NDArray[np.int6
     return images, labels
 
 
-def _split(images: NDArray[np.uint8], labels: NDArray[np.int64]) -> Split:
+def _split(images: NDArray[np.uint8], labels: Ints) -> Split:
     return Split(x=(images.astype(np.float32) / np.float32(255) - _MEAN) / _STD, y=labels)
 
 

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from workers.datasets.behaviour import growing
-from workers.datasets.digits import SIZES, load
-from workers.datasets.task import HostSpec, Task
+from dataclasses import replace
 
-TASK = Task(
-    name="digits_easy",
-    title="UCI handwritten digits, 8x8, host of 3x3 convolutions",
-    host=HostSpec(in_channels=1, base=8, levels=3, kernel=3, pools=3, classes=10),
-    slots=("early", "mid", "late"),
-    image=(1, 8, 8),
-    sizes=SIZES,
-    load=load,
-    behaviours=growing,
+from workers.tasks import digits
+
+TASK = replace(
+    digits.TASK, name="digits_easy", title="UCI handwritten digits, 8x8, host of 3x3 convolutions",
+    host=replace(digits.TASK.host, kernel=3),
 )

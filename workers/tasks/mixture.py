@@ -12,10 +12,10 @@ Each context has the same four labels, and one seed at most is of use:
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from esper_ab.contracts.rng import RngPath
+from workers.arrays import Floats, Ints
 from workers.datasets.behaviour import growing
+from workers.datasets.generated import SampleDraws, refuse_folder
 from workers.datasets.task import Context, HostSpec, Split, Splits, Task
 
 _SIDE = 12
@@ -29,20 +29,9 @@ _ASIDE = 2  # pixels between them in the other direction, at most
 _BANDS = 12  # of grey levels
 _LEVELS = 3.0  # from -3 to 3
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
-
-class _Draws:
-    """Uniform numbers of one context and split from raw Philox words, which are the same in every numpy version."""
-
-    def __init__(self, context: str, split: str) -> None:
-        self._path = RngPath(0) / "task" / "mixture" / context / split
-
-    def uniform(self, purpose: str, *shape: int) -> Floats:
-        """Return numbers in [0, 1)."""
-        words = (self._path / purpose).generator().bit_generator.random_raw(int(np.prod(shape)))
-        return np.ldexp((np.asarray(words, np.uint64) >> np.uint64(11)).astype(np.float64), -53).reshape(shape)
+class _Draws(SampleDraws):
+    """Numbers and noise of one context and split."""
 
     def whole(self, purpose: str, least: int, most: Ints | int, n: int) -> Ints:
         """Return n whole numbers from `least` to `most`."""
@@ -54,13 +43,7 @@ class _Draws:
 
 
 def _texture(labels: Ints, draws: _Draws) -> Floats:
-    n, angle = len(labels), labels * (np.pi / _CLASSES)
-    cycles = _CYCLES[0] + (_CYCLES[1] - _CYCLES[0]) * draws.uniform("cycles", n)
-    phase = 2 * np.pi * draws.uniform("phase", n)
-    row, column = np.mgrid[:_SIDE, :_SIDE] / _SIDE
-    along = np.cos(angle)[:, None, None] * column + np.sin(angle)[:, None, None] * row  # [N, side, side]
-    waves: Floats = np.sin(2 * np.pi * cycles[:, None, None] * along + phase[:, None, None])
-    return waves + draws.noise(_GRATING_NOISE, n)
+    return draws.gratings(labels, _CLASSES, _CYCLES, _SIDE) + draws.noise(_GRATING_NOISE, len(labels))
 
 
 def _relation(labels: Ints, draws: _Draws) -> Floats:
@@ -88,12 +71,11 @@ _MAKE = {"texture": _texture, "relation": _relation, "level": _level}
 
 def load(data_dir: str = "") -> Splits:
     """Generate the images of all contexts, x [N, 1, 12, 12]; ValueError for a data_dir."""
-    if data_dir:
-        raise ValueError(f"mixture is generated: nothing is read from data_dir {data_dir!r}; leave it out")
+    refuse_folder("mixture", data_dir)
 
     def split(name: str, size: int) -> Split:
         labels = np.arange(size) % _CLASSES
-        images = [make(labels, _Draws(context, name)) for context, make in _MAKE.items()]
+        images = [make(labels, _Draws("mixture", context, name)) for context, make in _MAKE.items()]
         return Split(x=np.concatenate(images).astype(np.float32)[:, None], y=np.tile(labels, len(_MAKE)))
 
     train, validation, test = map(split, ("train", "validation", "test"), _SIZES)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from esper_ab.contracts.settings import RewardSettings
-from workers.arrays import flaw
+from workers.arrays import all_false, flaw, int_zeros
 from workers.facts import SeedFacts, StepFacts
 from workers.user_rewards.lookup import RewardFunction
 from workers.vocabulary import Op, Stage
@@ -34,7 +34,7 @@ def rehearse(function: RewardFunction, mode: str, n_slots: int) -> bool:
 def _facts(step: int, n_slots: int) -> StepFacts:
     """Return facts of environments that wait, germinate and prune; from step 2 on with a seed in the first slot."""
     shape = (_ENVS, n_slots)
-    grown = np.zeros(shape, dtype=np.bool_)
+    grown = all_false(shape)
     grown[:, 0] = step > 1
     unknown = np.full(_ENVS, np.nan)
 
@@ -47,7 +47,7 @@ def _facts(step: int, n_slots: int) -> StepFacts:
         total_improvement=of_seeds(2.0), interaction_sum=of_seeds(0.5),
         acc_at_germination=np.where(grown, 40.0, np.nan), potential_before=of_seeds(3.5),
     )
-    op = np.array([Op.WAIT, Op.GERMINATE, Op.PRUNE], dtype=np.int64) if step > 1 else np.zeros(_ENVS, dtype=np.int64)
+    op = np.array([Op.WAIT, Op.GERMINATE, Op.PRUNE], dtype=np.int64) if step > 1 else int_zeros(_ENVS)
     size = np.full(_ENVS, 1000, dtype=np.int64)
     added = of_seeds(200).sum(axis=1)
     return StepFacts(
@@ -56,5 +56,5 @@ def _facts(step: int, n_slots: int) -> StepFacts:
         acc_delta=unknown if step == 1 else np.array([0.0, 1.0, -2.0]), val_loss=np.array([1.5, 1.4, 1.3]),
         loss_delta=unknown if step == 1 else np.array([0.0, 0.1, -0.1]), host_params=size, total_params=size + added,
         effective_seed_params=added.astype(np.float64), alpha_delta_sq_sum=added * 0.001,
-        fossilized=np.zeros(_ENVS, dtype=np.int64), contributing=np.zeros(_ENVS, dtype=np.int64),
+        fossilized=int_zeros(_ENVS), contributing=int_zeros(_ENVS),
     )

@@ -35,7 +35,7 @@ def moved(hello: Hello, worker: WorkerState, history: History) -> Incident | Non
         return None
     name = worker.run.ref.name if worker.run else ""
     detail = f"{worker.lane} has moved from {was} to {now}, of the same kind"
-    return Incident(category="moved", run_name=name, episode=None, detail=detail)
+    return Incident(category="moved", run_name=name, detail=detail)
 
 
 def _place(node: str, host: str, uuids: tuple[str, ...]) -> str:
@@ -62,7 +62,7 @@ def reported(report: Report, run: RunHistory) -> Iterator[AnyEvent]:
     yield event_of(report)
     if isinstance(report, Ready):
         for what in report.damaged:
-            yield Incident(category="damaged_checkpoint", run_name=report.run.name, episode=None, detail=what)
+            yield Incident(category="damaged_checkpoint", run_name=report.run.name, detail=what)
     else:
         yield from confounders(report.record, run.confounders)
 
@@ -74,12 +74,12 @@ def inexact(run: RunHistory, milestone: int, how: str) -> Incident:
 
 
 def bad_message(run: str, detail: str) -> Incident:
-    return Incident(category="bad_message", run_name=run, episode=None, detail=detail)
+    return Incident(category="bad_message", run_name=run, detail=detail)
 
 
 def stop_begins(by: str) -> Incident:
     detail = f"{by}: the barrier in progress is finished first; Ctrl-C now stops at once"
-    return Incident(category="interrupted", run_name="", episode=None, detail=detail)
+    return Incident(category="interrupted", detail=detail)
 
 
 def stop_waits(worker: WorkerState, run: RunHistory, stands: int, silence: Laggard | None) -> str:
@@ -116,19 +116,19 @@ def restart(worker: WorkerState, run: RunHistory | None) -> Incident:
     name, recorded = (run.ref.name, run.recorded) if run else ("", 0)
     begins = f"take up {name} from milestone {recorded}" if recorded > 0 else f"begin {name} anew"
     goes_on = f" to {begins}" if run else ""
-    return Incident(category="restart", run_name=name, episode=None, detail=f"{worker.title} was started{goes_on}")
+    return Incident(category="restart", run_name=name, detail=f"{worker.title} was started{goes_on}")
 
 
 def start_delayed(worker: WorkerState, lack: str, limit_s: float) -> Incident:
     run = worker.run.ref.name if worker.run else ""
     detail = f"{worker.title} cannot be started: {lack}; it is tried again for up to {limit_s:.0f} s"
-    return Incident(category="start_delayed", run_name=run, episode=None, detail=detail)
+    return Incident(category="start_delayed", run_name=run, detail=detail)
 
 
 def run_given_up(spec: RunSpec, reason: str, *, failed: bool) -> Incident:
     """The run gets no outcome. `failed`: it is this run of its replicate that could not be completed."""
     category: Literal["dropped_pair", "cancelled"] = "dropped_pair" if failed else "cancelled"
-    return Incident(category=category, run_name=spec.ref.name, episode=None, detail=reason)
+    return Incident(category=category, run_name=spec.ref.name, detail=reason)
 
 
 def whereabouts(worker: WorkerState, run: RunHistory | None, stands: int, sign: Sign | None) -> str:

@@ -33,6 +33,7 @@ from workers.growth.bank.stack import SGD, Borrowed, Optimiser, Stack
 from workers.growth.rules.seeds import SeedTable
 from workers.layers import device as _device
 from workers.layers.blueprint import Blueprint, Params
+from workers.native.library import load
 from workers.vocabulary import Stage
 
 COMPUTED_IN = {"bf16": torch.bfloat16, "fp16": torch.float16}  # growth.amp -> activations of host training
@@ -83,7 +84,9 @@ class Bank:
         self.host = Stack(host_params(task.host), len(envs), self._device, self._dtype)
         self.statistics: list[BatchStatistics] = []
         self._seeds: dict[tuple[int, int], Stack] = {}
-        self._native = NativeStep.of(kernel, task, self._levels, self._blueprints, settings)
+        self._native: NativeStep | None = None
+        if kernel != "torch":
+            self._native = NativeStep(load(kernel), task, self._levels, self._blueprints, settings)
 
     @property
     def host_size(self) -> int:

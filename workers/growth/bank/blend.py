@@ -18,6 +18,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
+from workers.arrays import Bools, Floats, Ints
 from workers.layers.blueprint import Params, ParamSpec, fan_in_bound, linear, pooled
 from workers.vocabulary import Algorithm, Stage
 
@@ -36,7 +37,7 @@ class Blend:
     fossil: Tensor | None
 
     @staticmethod
-    def of(stage: NDArray[np.int64], alpha: NDArray[np.float64], algorithm: NDArray[np.int64], like: Tensor) -> Blend:
+    def of(stage: Ints, alpha: Floats, algorithm: Ints, like: Tensor) -> Blend:
         """Coefficients of n seeds, on the device and in the precision of `like`."""
         incubating = stage == Stage.TRAINING
         gated = ~incubating & (algorithm == Algorithm.GATE)
@@ -45,7 +46,7 @@ class Blend:
         def column(values: NDArray[np.generic]) -> Tensor:
             return torch.from_numpy(values[:, None]).to(like.device, non_blocking=True)  # nobody waits for the device
 
-        def mask(selected: NDArray[np.bool_]) -> Tensor | None:
+        def mask(selected: Bools) -> Tensor | None:
             return column(selected) if selected.any() else None
 
         return Blend(

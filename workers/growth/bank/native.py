@@ -15,9 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from esper_ab.contracts.settings import GrowthSettings, HostKernel
+from esper_ab.contracts.settings import GrowthSettings
+from workers.arrays import Bools, Floats, Ints, int_zeros
 from workers.datasets.task import Task
-from workers.facts import Bools, Floats, Ints
 from workers.growth.bank.blend import gate_params
 from workers.growth.bank.configurations import Pass
 from workers.growth.bank.host import BatchStatistics, channels
@@ -27,7 +27,6 @@ from workers.growth.rules.seeds import SeedTable
 from workers.layers.blueprint import Blueprint
 from workers.native import binding
 from workers.native.chain import chain_of, widest_kernel
-from workers.native.library import load
 from workers.vocabulary import Stage
 
 
@@ -67,17 +66,6 @@ class NativeStep:
             rule.batch_size, rule.host_lr, rule.seed_lr, rule.momentum, rule.weight_decay, rule.max_grad_norm
         )
 
-    @staticmethod
-    def of(
-        kernel: HostKernel,
-        task: Task,
-        levels: tuple[int, ...],
-        blueprints: tuple[Blueprint, ...],
-        rule: GrowthSettings,
-    ) -> NativeStep | None:
-        """The step of a plan's kernel, None when that is torch; Unusable when it is not there."""
-        return None if kernel == "torch" else NativeStep(load(kernel), task, levels, blueprints, rule)
-
     def __deepcopy__(self, _memo: dict[int, object]) -> NativeStep:
         return self  # nothing in it changes
 
@@ -103,7 +91,7 @@ class NativeStep:
     def measure(self, grown: Grown, acting: Bools, plan: Pass, split: DeviceSplit) -> tuple[Ints, Floats]:
         """How many samples every row of `plan` [R] has right, and the sum of the real networks' losses [n]."""
         n = len(grown.rows)
-        right, loss = np.zeros(len(plan.keys), dtype=np.int64), np.zeros(n)
+        right, loss = int_zeros(len(plan.keys)), np.zeros(n)
         trees, data = _Trees(plan, acting, self._levels, self._n_levels), _split(split)
 
         def work(i: int) -> None:

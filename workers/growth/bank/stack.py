@@ -12,9 +12,9 @@ from functools import lru_cache
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from workers.arrays import Floats
 from workers.growth.bank.loss_scale import PartScale
 from workers.growth.bank.rows import put_rows
 from workers.layers.blueprint import ParamSpec
@@ -134,7 +134,7 @@ def _both(a: Tensor | None, b: Tensor | None) -> Tensor | None:
 
 
 @lru_cache(maxsize=64)  # a stack is made anew in every episode
-def _initial(specs: tuple[ParamSpec, ...]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _initial(specs: tuple[ParamSpec, ...]) -> tuple[Floats, Floats]:
     """Bound and centre of every scalar's initial value, [P] each; shared, to be read only."""
     sizes = [spec.size for spec in specs]
     return (
@@ -153,18 +153,18 @@ class Stack:
         self.momentum = torch.zeros_like(self.values)
         self._bound, self._center = _initial(specs)
 
-    def birth(self, row: int | slice, draws: NDArray[np.float64]) -> None:
+    def birth(self, row: int | slice, draws: Floats) -> None:
         """Initialise row(s) from uniform draws in [0, 1), [P] or [rows, P], and zero their momentum."""
         self.values[row] = self._uploaded(self._center + self._bound * (2.0 * draws - 1.0))
         self.momentum[row] = 0.0
 
-    def birth_tail(self, row: int, draws: NDArray[np.float64]) -> None:
+    def birth_tail(self, row: int, draws: Floats) -> None:
         """Initialise only the last len(draws) parameters of a row; the rest keeps values and momentum."""
         tail = slice(self.width - len(draws), None)
         self.values[row, tail] = self._uploaded(self._center[tail] + self._bound[tail] * (2.0 * draws - 1.0))
         self.momentum[row, tail] = 0.0
 
-    def _uploaded(self, values: NDArray[np.float64]) -> Tensor:
+    def _uploaded(self, values: Floats) -> Tensor:
         """On the device, in its precision. Cast before, so that half as much is copied; nobody waits for the copy."""
         return torch.from_numpy(values).to(self.values.dtype).to(self.values.device, non_blocking=True)
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from esper_ab.contracts.settings import RewardSettings
-from workers.facts import Floats, Ints, SeedFacts, StepFacts
+from workers.arrays import Floats, Ints, int_zeros
+from workers.facts import SeedFacts, StepFacts
 from workers.growth.rules.lifecycle import Lifecycle
 from workers.growth.rules.measurement import Measurement
 from workers.growth.rules.reward_inputs import alpha_delta_sq_sum, effective_seed_params
@@ -28,7 +29,7 @@ class FactsMemory:
         self._settings = settings
         self._potential: Floats = np.zeros((n_envs, n_slots))
         self._alpha: Floats = np.zeros((n_envs, n_slots))
-        self._params: Ints = np.zeros((n_envs, n_slots), dtype=np.int64)
+        self._params = int_zeros((n_envs, n_slots))
 
     def step_facts(
         self, lifecycle: Lifecycle, signals: Signals, measurement: Measurement, decisions: Ints, step: int

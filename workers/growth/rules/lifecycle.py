@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from esper_ab.contracts.records import SeedEvent
-from workers.facts import Bools, Floats, Ints
+from workers.arrays import Bools, Floats, Ints, all_false, all_true, int_zeros
 from workers.growth.rules import alpha
 from workers.growth.rules.gates import CONTRIBUTING_POINTS
 from workers.growth.rules.masks import DecisionMasks, decision_masks
@@ -78,14 +78,14 @@ class Lifecycle:
         self.blueprints = blueprints
         self.rules = rules
         self.table = SeedTable.empty(n_envs, len(slots))
-        self.alive: Bools = np.ones(n_envs, dtype=np.bool_)
+        self.alive = all_true(n_envs)
         self.val_acc: Floats = np.full(n_envs, np.nan)  # last recorded, percent
-        self.germinated: Ints = np.zeros(n_envs, dtype=np.int64)
-        self.pruned: Ints = np.zeros(n_envs, dtype=np.int64)
-        self.fossilized: Ints = np.zeros(n_envs, dtype=np.int64)
-        self.contributing: Ints = np.zeros(n_envs, dtype=np.int64)
-        self.op_counts: Ints = np.zeros((n_envs, len(Op)), dtype=np.int64)  # executed decisions
-        self._serials: Ints = np.zeros(n_envs, dtype=np.int64)  # seeds germinated so far, the serial of the next one
+        self.germinated = int_zeros(n_envs)
+        self.pruned = int_zeros(n_envs)
+        self.fossilized = int_zeros(n_envs)
+        self.contributing = int_zeros(n_envs)
+        self.op_counts = int_zeros((n_envs, len(Op)))  # executed decisions
+        self._serials = int_zeros(n_envs)  # seeds germinated so far, the serial of the next one
         self._slot_numbers = np.arange(len(slots))
         self._shown: tuple[int, DecisionMasks] | None = None  # last masks and their step, while valid
 
@@ -255,7 +255,7 @@ class Lifecycle:
         return np.asarray(envs[:, None] & (self._slot_numbers == slot[:, None]))
 
     def _selected_one(self, env: int, slot: int) -> Bools:
-        selected = np.zeros(self.table.stage.shape, dtype=np.bool_)
+        selected = all_false(self.table.stage.shape)
         selected[env, slot] = True
         return selected
 

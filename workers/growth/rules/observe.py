@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from workers.facts import Bools, Floats, Ints
+from workers.arrays import Bools, Floats, Floats32, Ints
 from workers.growth.rules.alpha import DOWN, UP
 from workers.growth.rules.lifecycle import COOLDOWN, Lifecycle
 from workers.growth.rules.measurement import Measurement
@@ -232,7 +232,7 @@ def _write(block: Floats, features: tuple[Feature, ...], seen: _Seen) -> None:
         start += feature.width
 
 
-def observe(lifecycle: Lifecycle, tracker: SignalTracker, measurement: Measurement, step: int) -> NDArray[np.float32]:
+def observe(lifecycle: Lifecycle, tracker: SignalTracker, measurement: Measurement, step: int) -> Floats32:
     """Return the observations before decision `step` (1-based), [E, width]; `measurement` must be recorded already.
 
     Values of all features are collected first and transformed together, because the cost is per numpy call.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from workers.facts import Bools, Floats
+from workers.arrays import Bools, Floats, all_false
 from workers.growth.rules import gates
 from workers.growth.rules.alpha import HOLD
 from workers.growth.rules.seeds import SeedTable
@@ -42,7 +42,7 @@ def valid_operations(table: SeedTable, rules: Rules, val_acc: Floats, alive: Boo
 
     `val_acc`, `alive`: [E]. On the last step only FOSSILIZE can still count: nothing else would be measured.
     """
-    valid = np.zeros((table.stage.shape[0], _OPS, table.stage.shape[1]), dtype=np.bool_)
+    valid = all_false((table.stage.shape[0], _OPS, table.stage.shape[1]))
     valid[:, Op.FOSSILIZE] = gates.may_fossilize(table, rules.gates)
     if step < rules.steps:
         present = table.present

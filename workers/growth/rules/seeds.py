@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from workers.facts import Bools, Floats, Ints
+from workers.arrays import Bools, Floats, Ints, all_false
 from workers.vocabulary import DORMANT, Stage
 
-_LIVE = np.zeros(max(Stage) + 1, dtype=np.bool_)  # indexed by stage
+_LIVE = all_false(max(Stage) + 1)  # indexed by stage
 _LIVE[[Stage.GERMINATED, Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED]] = True
 
 # Fields of a live module, with their values in a slot without one.

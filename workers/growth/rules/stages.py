@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from workers.facts import Bools, Floats
+from workers.arrays import Bools, Floats, all_false
 from workers.growth.rules.seeds import SeedTable
 from workers.vocabulary import Stage
 
@@ -20,7 +20,7 @@ TRANSITIONS: dict[Stage, tuple[Stage, ...]] = {
     Stage.EMBARGOED: (Stage.RESETTING,),
     Stage.RESETTING: (Stage.DORMANT,),
 }
-_LEGAL = np.zeros((max(Stage) + 1, max(Stage) + 1), dtype=np.bool_)  # [from, to]
+_LEGAL = all_false((max(Stage) + 1, max(Stage) + 1))  # [from, to]
 for _source, _targets in TRANSITIONS.items():
     _LEGAL[_source, list(_targets)] = True
 

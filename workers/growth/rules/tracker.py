@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from workers.facts import Bools, Floats, Ints
+from workers.arrays import Bools, Floats, Ints, all_false, int_zeros
 from workers.growth.rules.measurement import Measurement
 from workers.growth.rules.seeds import SeedTable
 
@@ -43,7 +43,7 @@ class SignalTracker:
 
     def __init__(self, n_envs: int) -> None:
         unknown = np.full(n_envs, np.nan)
-        none = np.zeros(n_envs, dtype=np.int64)
+        none = int_zeros(n_envs)
         history = np.full((n_envs, HISTORY), np.nan)
         self.signals = Signals(
             train_loss=unknown,
@@ -58,7 +58,7 @@ class SignalTracker:
             loss_history=history,
             acc_history=history,
             stable_epochs=none,
-            stabilized=np.zeros(n_envs, dtype=np.bool_),
+            stabilized=all_false(n_envs),
         )
 
     def update(self, measurement: Measurement, alive: Bools) -> Signals:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from workers.facts import Bools
+from workers.arrays import Bools, Floats32
 from workers.growth.rules.masks import DecisionMasks
 from workers.growth.rules.seeds import SeedTable
 from workers.growth.rules.tracker import Signals
@@ -25,4 +22,4 @@ class DecisionView:
     alive: Bools  # [E]
     signals: Signals
     masks: DecisionMasks
-    observation: NDArray[np.float32]  # [E, width]
+    observation: Floats32  # [E, width]
