@@ -106,8 +106,8 @@ def _aliased(history: History, contrast: Contrast, places: Sequence[Place], pair
     a, b = contrast.a, contrast.b
     if not history.design.positions_matter:
         sentence = (
-            f"In the {pairs} analysed seeds the difference between {a} and {b} goes together with lane and start "
-            "order; as no record can depend on them, nothing is confounded."
+            f"In the {pairs} analysed seeds the difference between {a} and {b} goes together with device and "
+            "start order; as no record can depend on them, nothing is confounded."
         )
         yield Finding("aliased", "notes", (a, b), sentence)
         return
@@ -156,7 +156,7 @@ def _position_balance(history: History, contrast: Contrast, places: Sequence[Pla
         counts = ", ".join(f"{count:+d} at {order + 1}" for order, count in unbalanced)
         sentence = (
             f"{contrast.a} and {contrast.b} were not equally often in every start position (runs of {contrast.a} "
-            f"minus runs of {contrast.b}: {counts}), and the analysis does not adjust for positions."
+            f"minus runs of {contrast.b}: {counts}), and the analysis does not adjust for device and order."
         )
         yield Finding("positions", "notes", contrast.groups, sentence)
 

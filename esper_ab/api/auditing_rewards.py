@@ -44,9 +44,8 @@ def audit_rewards(
         execution.check_folder(folder)
     found = findings_of(execution.audit(question))
     if folder is not None:
-        from esper_ab.report.audited_rewards import (
-            render_reward_audit_page,  # with matplotlib, which the numbers do without
-        )
+        # with matplotlib, which the numbers do without
+        from esper_ab.report.audited_rewards import render_reward_audit_page
 
         execution.save(found.reward_audit, render_reward_audit_page(found), folder)
     return found

@@ -137,7 +137,7 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
                               "[default: RAY_ADDRESS, else a cluster that it starts on this machine]"),
         "ray_label": _takes("KEY=VALUE", "Of the nodes of the cluster that count, with --launcher ray. Repeatable.",
                             multiple=True),
-        "ray_wait": _takes("SECONDS", "How long to wait until Ray has room for all lanes. [default: 600]",
+        "ray_wait": _takes("SECONDS", "How long to wait until Ray has room for all workers. [default: 600]",
                            type=click.FloatRange(min=0)),
     },
     "What comes out": {

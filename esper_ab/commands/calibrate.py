@@ -34,7 +34,7 @@ _NO_MARGIN = 1.0  # of an A/A plan where nobody has named one: it decides nothin
     "esper-ab calibrate --task gym:CartPole-v1 --runs 12",
     "esper-ab calibrate --trainer mine.py --set trainer.lr=1e-3 --outcome-better higher --runs 12",
 ))
-@click.option("--mode", metavar="NAME", help="The condition: a reward mode or a "
+@click.option("--mode", metavar="NAME", help="The group: a reward mode or a "
               "controller; shaped, and in Gymnasium env, unless it is named. With --trainer there is none.")
 @click.option("--runs", type=click.IntRange(min=LEAST_RUNS), default=20, show_default=True, metavar="N",
               help="How often it is trained, each time on its own randomness; an even number.")

@@ -27,7 +27,7 @@ _FLAGS = {"max_parallel": "--max-parallel", "out": "--output-dir"}  # by key
 @click.option("--parallel/--no-parallel", default=True, help="As many runs at once as the devices carry, or one.")
 @click.option("--max-parallel", type=click.IntRange(min=1), metavar="N", help="At most N runs at the same time.")
 @click.option("--no-retry", is_flag=True, help="A run whose worker dies is given up at once. [default: it is taken up "
-              "again, at most twice at one milestone]")
+              "again, at most twice without progress]")
 @click.option("-v", "--verbose", is_flag=True, help="A line on stderr for everything that is recorded, in place of the "
               "live view.")
 def command(file: Path, **options: Any) -> None:

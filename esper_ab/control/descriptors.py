@@ -22,7 +22,7 @@ _OWN = 64  # of a coordinator beside its workers: it has about 20, and observers
 PASSING = {
     errno.EMFILE: "no file descriptor was free (ulimit -n)", errno.ENFILE: "the system had no file descriptor free",
     errno.EAGAIN: "no process could be added (ulimit -u, pids.max)", errno.ENOMEM: "there was no memory",
-    errno.EHOSTUNREACH: "no node had room for its lane",
+    errno.EHOSTUNREACH: "no node had room for its worker",
 }
 
 
@@ -39,7 +39,7 @@ def check(workers: int, each: int, beside: int) -> None:
     wanted, hard = needed(workers, each, beside), resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if wanted > hard:
         raise UsageError(
-            f"{workers} lanes need {wanted} file descriptors, and this process may have {hard}: raise the hard limit "
+            f"{workers} workers need {wanted} file descriptors, and this process may have {hard}: raise the hard limit "
             f"(ulimit -Hn {wanted}; of a service LimitNOFILE={wanted}), or name fewer devices"
         )
 

@@ -22,7 +22,7 @@ from esper_ab.settings.experiment import Group, ResolvedExperiment
 from esper_ab.settings.option_file import load_option_file
 from esper_ab.stats.text import significant
 
-SCHEMA = 4
+SCHEMA = 5
 FILE_NAME = "calibration.json"
 
 

@@ -306,8 +306,8 @@ def rule(design: Design) -> str:
         said.append(f"{since}anytime-valid t after every pair{first}, {evidence}")
     if not said:
         return f"none: a verdict needs at least {LEAST_PAIRS} seeds"
-    kind = f"adjusted for {design.positions} positions" if design.adjusted else "not adjusted for positions"
-    kind = kind if design.positions_matter else "not adjusted for positions, which cannot matter here"
+    kind = "adjusted for device and order" if design.adjusted else "not adjusted for device and order"
+    kind = kind if design.positions_matter else "not adjusted for device and order, which cannot matter here"
     kind = f", {kind}" if design.outcome_over != "given" else ""  # of runs made elsewhere no position is known
     test = f"paired t{kind}" if design.test == "t" else "Welch's t"
     return f"{test}; {'; '.join(said)}"

@@ -79,7 +79,7 @@ def _stops(row: PowerRow) -> str:
         return ""
     lost = 100.0 * (row.power - row.stops.power)
     return (
-        f" Stops for futility cost {lost / 100.0:.3f} of that power and save replicates: {row.stops.expected_none:.1f} "
+        f" Stops for futility cost {lost / 100.0:.3f} of that power and save seeds: {row.stops.expected_none:.1f} "
         f"are used on average where nothing differs (without such stops {row.stops.expected_none_without:.1f}), "
         f"{row.stops.expected:.1f} ({row.expected:.1f}) at the margin."
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.external.table import observations_of
+from esper_ab.external.table import meaning, observations_of
 from esper_ab.verdict.observations import Observations
 
 _SOURCE = "the data"
@@ -22,7 +22,7 @@ def read_data(data: Any, names: Mapping[str, str] | None = None) -> Observations
     if isinstance(data, Observations):
         return data
     columns = _columns(data)
-    if "outcome" not in {name.strip().lower() for name in columns} and "outcome" not in (names or {}):
+    if "outcome" not in {meaning(name) for name in columns} and "outcome" not in (names or {}):
         columns = _long(columns)
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:

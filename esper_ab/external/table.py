@@ -19,7 +19,8 @@ from esper_ab.verdict.scale import MEAN
 
 PAIR_COLUMNS = ("seed", "pair", "replicate")  # one of them says which runs belong together
 COLUMNS = ("group", *PAIR_COLUMNS, "run", "outcome", "task", "cluster", "order")
-_ALSO = {"group_id": "group", "cell": "task"}  # of `esper-ab export`; a cell of a grid is what a task is
+# of `esper-ab export`; a cell of a grid is what a task is; what an outcome was called when plans of format 1 were made
+_ALSO = {"group_id": "group", "cell": "task", "endpoint": "outcome"}
 _NOTHING = ("", "nan", "<na>", "na", "n/a", "null", "none")  # an outcome or a cluster that is not there
 _MISSING = ("nan", "<NA>", "NaT")  # how data frames show a cell that is not there
 LONGEST_NAME = 60  # characters
@@ -55,7 +56,7 @@ def observations_of(
 def _columns(source: str, columns: Mapping[str, Sequence[object]], names: Mapping[str, str]) -> dict[str, str]:
     """Our name -> the source's, of the columns that are used."""
     named = _named(names)
-    others = [theirs for theirs in columns if _meaning(theirs) not in named and theirs not in named.values()]
+    others = [theirs for theirs in columns if meaning(theirs) not in named and theirs not in named.values()]
     used = _ours(source, others) | named
     has = f"its columns are {visible_line(', '.join(columns), 200)}"
     for ours, theirs in used.items():
@@ -79,7 +80,7 @@ def _columns(source: str, columns: Mapping[str, Sequence[object]], names: Mappin
     return used
 
 
-def _meaning(name: str) -> str:
+def meaning(name: str) -> str:
     """Return our name for a column of the source."""
     plain = name.strip().lower()
     return _ALSO.get(plain, plain)
@@ -89,7 +90,7 @@ def _ours(source: str, columns: Sequence[str]) -> dict[str, str]:
     """Return our name -> the source's, of those columns that are ours; UsageError for two of one meaning."""
     found: dict[str, str] = {}
     for theirs in columns:
-        ours = _meaning(theirs)
+        ours = meaning(theirs)
         if ours in found:
             raise UsageError(
                 f"{source} has the columns {found[ours]} and {theirs}, which mean the same: --columns {ours}=NAME says "

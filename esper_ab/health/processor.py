@@ -52,7 +52,7 @@ def cores(usable: int, there: int) -> Diagnosis:
     if usable < there:
         return warning(
             "cores", f"{usable} of {there} cores may be used (CPU affinity)",
-            "start with a wider `taskset`, or ask the batch system for more cores; lanes are counted by usable cores",
+            "start with a wider `taskset`, or ask the batch system for more cores; workers are counted by usable cores",
         )  # fmt: skip
     return ok("cores", f"{usable}, all of this machine may be used")
 

@@ -123,4 +123,4 @@ AnyEvent = (
     ExperimentStarted | ExperimentContinued | WorkerStarted | RunStarted | RunReady | EpisodeRecorded | RunEvaluated
     | MilestoneReleased | LookTaken | PlanExtended | Incident | ExperimentEnded
 )
-SCHEMA = 7
+SCHEMA = 8

@@ -207,7 +207,7 @@ def _picture(history: History, width: int) -> Group:
 
 def _news(event: LookTaken | PlanExtended, history: History) -> str:
     if isinstance(event, PlanExtended):
-        return f"more replicates: {history.replicates} in all"
+        return f"more seeds: {history.replicates} in all"
     leaving = f"; done with {', '.join(event.leaving)}" if event.leaving else ""
     return f"look at {counted(event.replicates, 'seed')}: {event.outcome}{leaving}"
 

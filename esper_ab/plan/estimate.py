@@ -87,7 +87,7 @@ def estimate(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Mac
     if on_gpu:
         step_s = devices * max(device.step_s for device in machine.devices)  # one interpreter launches for all
         host_epoch_s = step_s * (math.ceil(task.sizes[0] / batch) + _PASSES_OF_GPU * task.sizes[1] / batch)
-        basis = f"rough: {1e3 * step_s:.1f} ms measured for a minibatch on a GPU, with a seed in every slot"
+        basis = f"rough: {1e3 * step_s:.1f} ms measured for a minibatch on a GPU, with a seed module in every slot"
     else:  # the devices of a run take turns
         rates = TORCH if experiment.arithmetic.kernel == "torch" else NATIVE
         rates = replace(rates, step_s=devices * rates.step_s)

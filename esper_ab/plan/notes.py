@@ -68,7 +68,7 @@ def notes(
 def _on_inference(experiment: ResolvedExperiment, blocks_at_once: int, *, matter: bool) -> Iterator[str]:
     replicates, full = experiment.seeds, cycle(len(experiment.groups)) * blocks_at_once
     if replicates == 1:
-        yield "1 replicate: nothing will follow about the groups; one run of each says nothing about their spread."
+        yield "1 seed: nothing will follow about the groups; one run of each says nothing about their spread."
     elif replicates < LEAST_PAIRS:
         yield f"{replicates} seeds cannot carry a verdict: at least {LEAST_PAIRS} are needed (--seeds)."
     elif replicates < LEAST_EQUIVALENCE_PAIRS and not experiment.open_ended:

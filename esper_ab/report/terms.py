@@ -7,10 +7,10 @@ import re
 from markupsafe import Markup, escape
 
 TERMS = {
-    "lane": "A set of devices, or a CPU core, that one worker has for itself.",
-    "look": "A seed planned beforehand after which the test is made; every look costs part of the error rate.",
+    "device": "A GPU or a CPU core, or several, that one worker has for itself.",
+    "look": "A number of seeds, planned beforehand, after which is tested; each look costs part of the error rate.",
     "repeated interval": "An interval that stays valid although the data were looked at several times.",
-    "replicate": "One repetition: every group is trained once, on the same random numbers.",
+    "seed": "One repetition: every group is trained once, on the same random numbers.",
     "position": "The device of a run and its place in the start order of its seed.",
     "pair": "The two runs of one seed, one of each group.",
     "outcome": "The one number of a run that the verdict rests on, declared before the first run.",
@@ -25,7 +25,7 @@ TERMS = {
     "incidents": "What could confound the comparison: deaths of workers, values that are not finite.",
     "digest": "A checksum of records without names and times: equal computations give equal digests.",
     "fossilised": "Of a seed: kept for good as a part of its network.",
-    "seed": "A module grafted into a network; never a random number, which is called an rng seed.",
+    "seed module": "A module grafted into a network.",
     "A12": "The probability that a run of the first group is above one of the second.",
     "Hodges-Lehmann": "The median of all means of two differences: an estimate that single outliers hardly move.",
     "interquartile mean": "The mean of the middle half of the runs.",

@@ -13,7 +13,7 @@ from esper_ab.report.content import Content
 from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.verdict.comparison import Comparison
 
-VERDICT_SCHEMA = 5
+VERDICT_SCHEMA = 6
 # Keys that are fields of a Comparison, before and behind the descriptive statistics.
 _FIRST = ("used", "same_records", "estimate", "low", "high", "level", "test", "effect", "plain", "rank")
 _LAST = (

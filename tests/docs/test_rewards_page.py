@@ -17,7 +17,7 @@ def numbers(text: str) -> set[str]:
 
 def test_every_number_of_the_page_was_printed() -> None:
     page = (DOCS / "rewards.md").read_text().split("### What it shows of these modes")[1].split("\n## ")[0]
-    printed = [float(one) for one in numbers((DOCS / "examples" / "reward_audit.txt").read_text())]
+    printed = [float(one) for one in numbers((DOCS / "examples" / "reward-audit.txt").read_text())]
     told = numbers(page.split("```")[-1])
     assert len(told) > 60
     unknown = [
@@ -28,5 +28,5 @@ def test_every_number_of_the_page_was_printed() -> None:
 
 
 def test_what_was_printed_is_of_every_mode() -> None:
-    title = (DOCS / "examples" / "reward_audit.txt").read_text().splitlines()[0]
+    title = (DOCS / "examples" / "reward-audit.txt").read_text().splitlines()[0]
     assert set(re.findall(r"\w+", title)) >= set(catalog.names("workers.rewards"))

@@ -152,7 +152,9 @@ class Synthetic:
         plan = self.plan()
         listed: list[AnyEvent] = [started(plan)]
         listed += [
-            WorkerStarted(worker=f"w{i}", incarnation=0, device=lane.name, pid=100 + i, uuids=("",), torch_version="2.13")
+            WorkerStarted(
+                worker=f"w{i}", incarnation=0, device=lane.name, pid=100 + i, uuids=("",), torch_version="2.13"
+            )
             for i, lane in enumerate(plan.lanes)
         ]
         for block in plan.blocks:

@@ -22,9 +22,9 @@ MEASURES = TaskMeasures(
         Measure(name="val_loss", label="validation loss", unit="nats", better="lower", low=0.0),
         _count("host_params", "parameters of the host"),
         _count("params_added", "parameters added"),  # trainable ones of all modules and gates present at the end
-        _count("germinated", "seeds germinated"),
-        _count("pruned", "seeds pruned"),
-        _count("fossilized", "seeds fossilised"),
+        _count("germinated", "seed modules germinated"),
+        _count("pruned", "seed modules pruned"),
+        _count("fossilized", "seed modules fossilised"),
         _count("contributing", "contributing fossils"),  # of at least 1 point when fossilised
         *(_count(f"op_{op.name.lower()}", f"decisions {op.name}") for op in Op),  # executed ones
     ),

@@ -90,7 +90,7 @@ def _text(settings: Mapping[str, TrainerValue]) -> str:
 def _refuse_one_run(results: Sequence[object], shown: str, remedy: str) -> None:
     """ValueError when all seeds gave the same."""
     if all(result == results[0] for result in results):
-        raise ValueError(f"{len(results)} seeds gave the same {shown}: every replicate would be one and the same run; "
+        raise ValueError(f"{len(results)} seeds gave the same {shown}: every seed would be one and the same run; "
                          f"{remedy}")  # fmt: skip
 
 

@@ -90,7 +90,7 @@ def _judge(
         ),
         _against(
             a, b, kept_share, "keeps what it grows",
-            f"a larger share of fossilised among fossilised and pruned seeds than {control}?",
+            f"a larger share of fossilised among fossilised and pruned seed modules than {control}?",
         ),
         _decisive(a),
     )  # fmt: skip

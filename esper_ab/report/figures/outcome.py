@@ -138,7 +138,7 @@ def pairs(content: Content) -> Drawing | None:
     )
     return Drawing(
         name="pairs", title="The pairs behind it",
-        caption=f"Each line is one replicate: {shared}. Solid: the right end is at least as high. Broken: it falls."
+        caption=f"Each line is one seed: {shared}. Solid: the right end is at least as high. Broken: it falls."
         + (" Each panel has its own scale." if len(shown) > 1 else "")
         + (f" {left_out} more comparisons are in the tables." if left_out > 0 else "") + not_drawn(content),
         alt="Pairs: " + "; ".join(words) + ". Values in the table Outcomes by seed.", figure=figure,

@@ -45,7 +45,7 @@ def layout(content: Content) -> Drawing | None:
     axes.tick_params(length=0)
     axes.grid(visible=False, axis="x")
     axes.spines[["left", "bottom"]].set_visible(False)
-    axes.set_xlabel("replicate (block)")
+    axes.set_xlabel("seed (block)")
     group_legend(figure, list(enumerate(content.groups)), markers=True)
     return Drawing(
         name="layout", title="Who ran where",

@@ -16,8 +16,8 @@ def _rows(content: Content) -> tuple[Row, ...]:
     return (
         ("parameters added", lambda run: run.measures["params_added"], 0),
         ("points per 1,000 parameters", lambda run: gains[run.run.name], 2),
-        ("seeds fossilised", lambda run: run.measures["fossilized"], 2),
-        ("seeds pruned", lambda run: run.measures["pruned"], 2),
+        ("seed modules fossilised", lambda run: run.measures["fossilized"], 2),
+        ("seed modules pruned", lambda run: run.measures["pruned"], 2),
         ("fossilised of fossilised and pruned %", _kept_percent, 1),
     )
 

@@ -103,7 +103,7 @@ def _deciding(comparison: Comparison) -> Iterator[Row]:
         yield effect.name, f"{counts} at {effect.one:g}, p {p_text(effect.p)}"
     elif effect is not None and effect.t is not None and effect.p is not None:
         degrees = f"{round(effect.df, 1):g} degree{'' if effect.df == 1 else 's'} of freedom"
-        how = effect.name or f"t, {'adjusted for lane and order' if comparison.design.adjusted else 'paired'}"
+        how = effect.name or f"t, {'adjusted for device and order' if comparison.design.adjusted else 'paired'}"
         yield how, f"t = {effect.t:.2f} with {degrees}, p {p_text(effect.p)}"
     if not isinstance(effect, AdjustedDifference):
         return

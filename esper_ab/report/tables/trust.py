@@ -92,7 +92,7 @@ def layout_table(content: Content) -> Table:
     """Build the number of runs per group and lane; many lanes are left to the figure and the journal."""
     lanes = [lane.name for lane in content.history.plan.lanes]
     if len(lanes) > _MOST_LANES:
-        return Table(title="Where the runs were", columns=(), rows=(), note=f"{len(lanes)} lanes: see the query view.")
+        return Table(title="Where the runs were", columns=(), rows=(), note=f"{len(lanes)} devices: see `query`.")
     rows = tuple(
         (group, *(str(sum(run.ref.device == lane for run in content.history.of_group(group))) for lane in lanes))
         for group in content.groups
@@ -142,8 +142,8 @@ def facts_table(content: Content) -> Table:
         "replicates": f"{history.replicates}" + (" so far, no maximum" if experiment.open_ended else ""),
         **kind_of(content).conditions(experiment),
         "outcome": f"{outcome.title}; {outcome.better} is better",
-        "randomness": f"rng seed {experiment.rng_seed}, {'unpaired' if experiment.unpaired else 'paired by replicate'}",
-        "lanes": ", ".join(lane.name for lane in plan.lanes), "left idle": ", ".join(plan.idle_devices) or "nothing",
+        "randomness": f"rng seed {experiment.rng_seed}, {'unpaired' if experiment.unpaired else 'paired by seed'}",
+        "devices": ", ".join(lane.name for lane in plan.lanes), "left idle": ", ".join(plan.idle_devices) or "nothing",
         "placement": f"{experiment.placement}, order {experiment.order}, {experiment.sync}",
         "warm-up": f"{number(warm_up)} s per run, mean" if warm_up is not None else "none recorded",
         "plan": plan.digest, "result": content.analysis.result_hash,

@@ -72,11 +72,11 @@ def lifecycle(content: Content) -> Drawing | None:
     )  # fmt: skip
     silent = [group for group in content.groups if group not in shown]
     return Drawing(
-        name="lifecycle", title="Life of the seeds",
+        name="lifecycle", title="Life of the seed modules",
         caption="Share of all slots in each stage after each step, mean over hosts of the second half of every run's "
-        "training episodes. Blank: empty. The stronger the shade, the further in its life; fossilised seeds stay."
+        "training episodes. Blank: empty. The stronger the shade, the further in its life; fossilised ones stay."
         + _sampled(history)
-        + (f" No seed in: {', '.join(silent)}." if silent else ""),
+        + (f" None in: {', '.join(silent)}." if silent else ""),
         alt="After the last step: " + "; ".join(_last(group, bands) for group, bands in shown.items()) + ".",
         figure=figure, wide=True,
     )

@@ -52,7 +52,7 @@ def test_its_settings_are_read_back_as_they_were_but_for_what_compares(tmp_path:
     name = spec.ref.group_id
     again = parse(Request(groups=(name, "wait")), read_toml(path), CATALOGUE)
     assert again.groups[0] == next(group for group in PLAN.experiment.groups if group.name == name)
-    assert again.replicates == spec.ref.replicate + 1
+    assert again.seeds == spec.ref.replicate + 1
     assert (again.looks, again.control, again.episodes, again.rng_seed) == (
         (), "", PLAN.experiment.episodes, PLAN.experiment.rng_seed,
     )  # fmt: skip

@@ -98,14 +98,14 @@ def test_fewer_than_six_replicates_have_no_boundary():
         ({"looks": (4, 10)}, "--looks 4: the first look needs 6"),
         ({"looks": (6, 10), "open_ended": True}, "without a maximum there is an interim look after every pair"),
         ({"futility": 0.3}, "--futility 0.3: the power to keep at the margin, from 0.5 to below 1; 0 for no such stop"),
-        ({"futility": 0.8, "replicates": 6}, ": a plan of 6 seeds has one look, and so none that could stop"),
-        ({"futility": 0.8, "early_stop": False, "replicates": 20}, "--futility 0.8 stops comparisons early"),
+        ({"futility": 0.8, "seeds": 6}, ": a plan of 6 seeds has one look, and so none that could stop"),
+        ({"futility": 0.8, "early_stop": False, "seeds": 20}, "--futility 0.8 stops comparisons early"),
         ({"futility": 0.8, "open_ended": True}, "without a maximum there is no planned look"),
     ],
 )
 def test_what_cannot_be_honoured_is_refused(settings, words):
     with pytest.raises(UsageError) as refused:
-        fake_plans.plan(**({"replicates": 10} | settings))
+        fake_plans.plan(**({"seeds": 10} | settings))
     assert words in str(refused.value)
 
 

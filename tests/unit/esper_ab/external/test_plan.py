@@ -1,5 +1,6 @@
 import hashlib
 import json
+from pathlib import Path
 
 import pytest
 from support.elsewhere import scales
@@ -8,7 +9,10 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.external.plan import make_external_plan, read_plan, save_plan, write_plan
 from esper_ab.external.table import LONGEST_NAME, observations_of
 from esper_ab.verdict.analysis_plan import Rule, make_plan
+from esper_ab.verdict.judge import judge
 from esper_ab.verdict.scale import MEAN
+
+FORMAT_1 = Path(__file__).parents[3] / "golden" / "plan_format_1.json"
 
 
 def _plan(groups=("new", "old"), seeds=10, tasks=("",), **rule):
@@ -103,3 +107,25 @@ def test_a_field_that_a_later_version_adds_changes_no_plan_that_is_there(tmp_pat
     again = tmp_path / "again.json"
     save_plan(_plan(), again)
     assert read_plan(again).digest == _plan().digest
+
+
+def test_a_plan_of_format_1_is_read_and_is_called_what_it_was_called():
+    """It said endpoint where a plan says outcome_over now: somebody may be in the middle of a study."""
+    plan = read_plan(FORMAT_1)
+    assert plan.digest == "aea86bf5d563522e3a04dedc9f405eec9dbc5a346b158983a8e6fa9fe52f02ed"
+    assert (plan.design.outcome_over, plan.groups, plan.design.looks) == ("given", ("new", "old"), (10, 14, 20))
+
+
+def test_a_plan_of_format_1_that_was_changed_is_refused(tmp_path):
+    changed = tmp_path / "plan.json"
+    changed.write_text(FORMAT_1.read_text().replace('"margin": 2.0', '"margin": 1.0'))
+    with pytest.raises(UsageError, match="was changed after it was written"):
+        read_plan(changed)
+
+
+def test_the_table_of_a_plan_of_format_1_may_keep_its_column_endpoint():
+    rows = [(group, seed, str(70 + seed % 3 + (3 + seed % 2) * (group == "new"))) for seed in range(20) for group in ("new", "old")]
+    group, seed, outcome = zip(*rows, strict=True)
+    columns = {"group": group, "seed": [str(one) for one in seed], "endpoint": outcome}
+    answer = judge(read_plan(FORMAT_1), observations_of("runs.csv", columns, range(2, len(rows) + 2)))
+    assert [one.comparison.verdict for one in answer.comparisons] == ["BETTER"]

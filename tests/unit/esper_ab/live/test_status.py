@@ -232,7 +232,7 @@ def test_commands_can_be_pasted(tmp_path, events):
 def test_one_is_no_plural(tmp_path):
     look = LookTaken(replicates=1, decided=(), leaving=())
     started, *rest = planted_effect()[:50]
-    assert "  look at 1 replicate: " in status_text(write(tmp_path / "run", [started, *rest, look]))
+    assert "  look at 1 seed: " in status_text(write(tmp_path / "run", [started, *rest, look]))
 
 
 def test_status_of_a_run_that_somebody_works_on(tmp_path):

@@ -115,7 +115,7 @@ def test_an_outcome_of_ones_own_is_what_is_compared_and_the_return_stands_beside
 def test_an_evaluation_plays_whole_episodes_whatever_a_rollout_is(tmp_path: Path) -> None:
     own = own_file(tmp_path)
     session = gym_session(f"{own}:make", gym={"rollout": "continues"}, steps=2)
-    eval_episodes = session.evaluate(tmp_path, quiet).eval_episodes
+    eval_episodes = session.evaluate(tmp_path, quiet).episodes
     assert max(played.outcome.steps for played in eval_episodes) > 2
     assert all(played.outcome.measures["length"] == played.outcome.steps for played in eval_episodes)
 
@@ -179,7 +179,7 @@ def test_a_rollout_in_which_no_episode_ends_has_no_outcome_and_an_evaluation_has
     assert {env.outcome for env in session.train(0, quiet, quiet).envs} == {None}
     assert all(env.reward_sum is not None for env in session.train(1, quiet, quiet).envs)
     assert all(
-        played.outcome.outcome == played.outcome.steps for played in session.evaluate(tmp_path, quiet).eval_episodes
+        played.outcome.outcome == played.outcome.steps for played in session.evaluate(tmp_path, quiet).episodes
     )
 
 

@@ -166,7 +166,7 @@ def test_a_command_that_has_ended_is_not_run_again_for_its_evaluation(tmp_path: 
     assert state is not None
     again = scripted(tmp_path, experiment_dir, "3")
     again.resume(state_bytes.from_bytes(state_bytes.to_bytes(state)))
-    assert again.evaluate(experiment_dir, nothing).eval_episodes[0].outcome.outcome == record.envs[0].outcome
+    assert again.evaluate(experiment_dir, nothing).episodes[0].outcome.outcome == record.envs[0].outcome
 
 
 def test_a_script_that_fails_or_was_edited_is_named(tmp_path: Path, experiment_dir: Path) -> None:
