@@ -61,18 +61,18 @@ def _launched(*flags: str, statuses: tuple[int, ...] = (0,), joint: bool = False
     return make
 
 
-def _growth(groups: str, *flags: str, replicates: int = 6, **more: Any) -> Make:
-    return _launched("--groups", groups, "--seeds", str(replicates), *_TINY, *(flags or ()), *_ONE_CORE, **more)
+def _growth(groups: str, *flags: str, seeds: int = 6, **more: Any) -> Make:
+    return _launched("--groups", groups, "--seeds", str(seeds), *_TINY, *(flags or ()), *_ONE_CORE, **more)
 
 
-def _trained(*flags: str, replicates: int = 8, **more: Any) -> Make:
-    return _launched(*_TRAINER, "--seeds", str(replicates), *flags, *_ONE_CORE, **more)
+def _trained(*flags: str, seeds: int = 8, **more: Any) -> Make:
+    return _launched(*_TRAINER, "--seeds", str(seeds), *flags, *_ONE_CORE, **more)
 
 
 def _audited() -> dict[str, Any]:
     _command("rewards", "shaped", "sparse", "--schedules", "8", "--search", "0", "--steps", "6",
              "--out", "reward-audits/rewards")  # fmt: skip
-    return _growth("shaped,sparse", "--reward-audit", "reward-audits/rewards", replicates=1)()
+    return _growth("shaped,sparse", "--reward-audit", "reward-audits/rewards", seeds=1)()
 
 
 def _killed() -> dict[str, Any]:
@@ -184,10 +184,10 @@ GOLDENS: dict[str, Make] = {
     ),
     "trainer_file": _trained("--group", "a:trainer.shift=4"),
     "trainer_lost_with_worst": _trained(
-        *_RANGE, "--group", "a:trainer.shift=4,trainer.fails=0.25", replicates=10, statuses=(0, 3),
+        *_RANGE, "--group", "a:trainer.shift=4,trainer.fails=0.25", seeds=10, statuses=(0, 3),
     ),
     "trainer_no_number": _trained(*_RANGE, "--group", "b:trainer.breaks=0.3"),
-    "trainer_lost": _trained("--group", "a:trainer.shift=4,trainer.fails=0.25", replicates=10, statuses=(0, 3)),
+    "trainer_lost": _trained("--group", "a:trainer.shift=4,trainer.fails=0.25", seeds=10, statuses=(0, 3)),
     "trainer_command": _launched(
         "--trainer", f"{sys.executable} train.py {{seed}} {{shift}} {{out}}", "--outcome", "json:result.json:score",
         "--outcome-better", "lower", "--outcome-unit", "J", "--margin", "2", "--group", "a:trainer.shift=0",
@@ -204,40 +204,40 @@ GOLDENS: dict[str, Make] = {
     "joint_begun": _begun,
     "joint_three_groups": _trained(
         "--groups", "a,b,c", "--control", "c", "--group", "a:trainer.shift=4", "--grid", "trainer.sd=0.5,2,4",
-        replicates=6, joint=True,
+        seeds=6, joint=True,
     ),
     "judged_directory": _judged_directory,
     # by the engine
-    "looks_early_stop": _drawn(_UNLIKE, replicates=16),
-    "looks_no_early_stop": _drawn(_UNLIKE, replicates=16, early_stop=False),
-    "looks_undecided": _drawn(_LIKE, 3.0, replicates=16),
-    "looks_own": _drawn({"a": 2.0, "b": 0.0}, replicates=12, looks=(6, 8, 10, 12)),
-    "looks_alpha_passed_on": _drawn({"a": 9.0, "b": 0.0, "c": 1.5}, 1.0, replicates=20, cores=3),
+    "looks_early_stop": _drawn(_UNLIKE, seeds=16),
+    "looks_no_early_stop": _drawn(_UNLIKE, seeds=16, early_stop=False),
+    "looks_undecided": _drawn(_LIKE, 3.0, seeds=16),
+    "looks_own": _drawn({"a": 2.0, "b": 0.0}, seeds=12, looks=(6, 8, 10, 12)),
+    "looks_alpha_passed_on": _drawn({"a": 9.0, "b": 0.0, "c": 1.5}, 1.0, seeds=20, cores=3),
     "looks_group_leaves": _drawn(
-        {"a": 0.0, "b": 8.0, "c": 0.5, "w": -20.0}, 1.5, replicates=16, control="a", untested=("w",), cores=4,
+        {"a": 0.0, "b": 8.0, "c": 0.5, "w": -20.0}, 1.5, seeds=16, control="a", untested=("w",), cores=4,
     ),
-    "looks_futility": _drawn({"a": 0.0, "b": 0.0}, 1.5, replicates=24, futility=0.8),
-    "looks_cut_off": _drawn(_LIKE, 3.0, replicates=16, keep=140),
-    "equivalent": _drawn({"a": 0.1, "b": 0.0}, 0.4, replicates=16),
-    "better_below_margin": _drawn({"a": 1.0, "b": 0.0}, 0.4, replicates=16, looks=(16,)),
-    "anytime": _drawn({"a": 3.0, "b": 0.0}, 1.5, replicates=2, open_ended=True),
-    "extended": _drawn(_LIKE, 2.0, replicates=6, extend_to=12),
-    "identical_settings": _drawn({"a1": 0.0, "a2": 0.0}, replicates=6, cores=1, placement="share"),
-    "constant_difference": _drawn({"a": 3.0, "b": 0.0}, 0.0, replicates=8),
-    "one_replicate": _drawn(_UNLIKE, replicates=1),
-    "unpaired": _drawn(_UNLIKE, replicates=10, unpaired=True),
-    "drifting": _drawn(_UNLIKE, 1.0, drift=0.5, replicates=12),
-    "lost": _drawn(_UNLIKE, 1.5, replicates=10, faults="raise:a/3:1,raise:a/7:2"),
-    "lost_with_worst": _drawn(_UNLIKE, 1.5, replicates=10, outcome_range="0..", faults="raise:a/3:1,raise:a/7:2"),
-    "lost_in_both": _drawn(_LIKE, 0.4, replicates=18, looks=(18,), faults="raise:a/3:1,raise:b/7:2,raise:b/9:0"),
-    "places_aliased": _drawn(_UNLIKE, replicates=10, order="fixed", arithmetic=_ARITHMETIC),
-    "places_adjusted": _drawn(_UNLIKE, replicates=10, arithmetic=_ARITHMETIC),
+    "looks_futility": _drawn({"a": 0.0, "b": 0.0}, 1.5, seeds=24, futility=0.8),
+    "looks_cut_off": _drawn(_LIKE, 3.0, seeds=16, keep=140),
+    "equivalent": _drawn({"a": 0.1, "b": 0.0}, 0.4, seeds=16),
+    "better_below_margin": _drawn({"a": 1.0, "b": 0.0}, 0.4, seeds=16, looks=(16,)),
+    "anytime": _drawn({"a": 3.0, "b": 0.0}, 1.5, seeds=2, open_ended=True),
+    "extended": _drawn(_LIKE, 2.0, seeds=6, extend_to=12),
+    "identical_settings": _drawn({"a1": 0.0, "a2": 0.0}, seeds=6, cores=1, placement="share"),
+    "constant_difference": _drawn({"a": 3.0, "b": 0.0}, 0.0, seeds=8),
+    "one_replicate": _drawn(_UNLIKE, seeds=1),
+    "unpaired": _drawn(_UNLIKE, seeds=10, unpaired=True),
+    "drifting": _drawn(_UNLIKE, 1.0, drift=0.5, seeds=12),
+    "lost": _drawn(_UNLIKE, 1.5, seeds=10, faults="raise:a/3:1,raise:a/7:2"),
+    "lost_with_worst": _drawn(_UNLIKE, 1.5, seeds=10, outcome_range="0..", faults="raise:a/3:1,raise:a/7:2"),
+    "lost_in_both": _drawn(_LIKE, 0.4, seeds=18, looks=(18,), faults="raise:a/3:1,raise:b/7:2,raise:b/9:0"),
+    "places_aliased": _drawn(_UNLIKE, seeds=10, order="fixed", arithmetic=_ARITHMETIC),
+    "places_adjusted": _drawn(_UNLIKE, seeds=10, arithmetic=_ARITHMETIC),
     "places_shuffled": _drawn(
-        {"a": 4.0, "b": 0.0, "c": 0.0}, replicates=9, order="shuffled", arithmetic=_ARITHMETIC, cores=3
+        {"a": 4.0, "b": 0.0, "c": 0.0}, seeds=9, order="shuffled", arithmetic=_ARITHMETIC, cores=3
     ),
-    "places_shared": _drawn(_UNLIKE, cores=1, replicates=8, placement="share"),
-    "changed_code": _drawn(_UNLIKE, replicates=8, faults="sources:w01:0"),
-    "alpha_of_one_percent": _drawn(_UNLIKE, replicates=8, alpha=0.01),
+    "places_shared": _drawn(_UNLIKE, cores=1, seeds=8, placement="share"),
+    "changed_code": _drawn(_UNLIKE, seeds=8, faults="sources:w01:0"),
+    "alpha_of_one_percent": _drawn(_UNLIKE, seeds=8, alpha=0.01),
 }
 
 

@@ -31,7 +31,7 @@ _decode_answer = msgspec.json.Decoder(SoloAnswer).decode
 @click.option("--episodes", type=click.IntRange(1), default=1, show_default=True, metavar="N", help="Each on "
               "fresh hosts.")
 @click.option("--steps", type=click.IntRange(1), default=75, show_default=True, metavar="N", help="Host epochs, "
-              "and decisions, per episode. An experiment has 25, in which one seed module is seldom followed by another.")
+              "and decisions, per episode. An experiment has 25, in which a second seed module is rare.")
 @click.option("--n-envs", type=click.IntRange(1), default=4, show_default=True, metavar="N", help="Hosts per episode.")
 @hosts_options("rng_seed", "device")
 @shared_options("json")
@@ -93,7 +93,8 @@ def describe_answer(asked: SoloQuestion, answer: SoloAnswer) -> str:
         f"{counted(asked.steps, 'step')}, rng seed {asked.rng_seed}, trained by {answer.kernel}",
         "", *table, "",
         f"held-out accuracy {sum(accuracies) / len(hosts):.2f} % ({min(accuracies):.2f} to {max(accuracies):.2f})",
-        f"seed modules in more than one slot: {count_several_slots(answer)} of {len(hosts)} hosts", "", *map(_line, hosts),
+        f"seed modules in more than one slot: {count_several_slots(answer)} of {len(hosts)} hosts", "",
+        *map(_line, hosts),
     ))
 
 

@@ -9,7 +9,7 @@ ENV_REWARD = "env"  # the reward mode that is the environment's own reward
 REWARDS: dict[str, tuple[str, ...]] = {GYMNASIUM: (ENV_REWARD,), TRAINER: ()}  # of kinds that have no folder of them
 CONTROLLERS = {GYMNASIUM: ("random",), TRAINER: (TRAINER,)}
 _WORDS = {GROWTH: "growing networks", GYMNASIUM: "Gymnasium environments", TRAINER: "trainers of your own"}
-_READ_BY_ALL = ("reward.mode",)
+_READ_BY_ALL = ("reward.mode", "outcome_over")
 _READERS: dict[tuple[str, ...], tuple[str, ...]] = {  # beginnings of keys, the first that fits -> kinds that read them
     ("gym.", "reward.params"): (GYMNASIUM,),
     ("rehearsal", "trainer_folder", "outcome_unit"): (TRAINER,),

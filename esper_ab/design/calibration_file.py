@@ -78,7 +78,7 @@ def circumstances_of(experiment: ResolvedExperiment) -> dict[str, str]:
         "n_envs": experiment.n_envs,
         "episodes": experiment.episodes,
         "steps": experiment.steps,
-        "outcome": experiment.outcome_over,
+        "outcome_over": experiment.outcome_over,
         "arithmetic": experiment.arithmetic,
     }
     if experiment.share_observation_norm:  # never calibrated: independent runs cannot share a normaliser

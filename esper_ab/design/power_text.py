@@ -105,7 +105,7 @@ def table_lines(tables: Sequence[PowerTable], unit: str) -> list[str]:
     """A table of the smallest difference with 80 % power and the power at the margin, by replicates and correlation."""
     margin = tables[0].question.margin
     digits = digits_for(margin)
-    head = ["replicates", "looks", *(f"rho {table.rho:.2g}" for table in tables)]
+    head = ["seeds", "looks", *(f"rho {table.rho:.2g}" for table in tables)]
     rows = [head]
     for same in zip(*(table.rows for table in tables), strict=True):
         cells = [

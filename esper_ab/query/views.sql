@@ -1,4 +1,4 @@
--- Views over a journal; their columns are documented in docs/sql.md. What is there before (query/sql.py): the table
+-- Views over a journal; docs/sql.md has their columns. What is there before (query/sql.py): the table
 -- `other_lines` (n, t, kind, event) of all lines that are no episodes, and the macro `episode_lines(type)` (n, t, record),
 -- which reads those of episodes from the file as they are asked for, and of each record the fields of that type only.
 
@@ -7,7 +7,7 @@ SELECT * FROM other_lines
 UNION ALL
 SELECT n, t, 'episode' AS kind, json_object('kind', 'episode', 'record', record) AS event FROM episode_lines('JSON');
 
-CREATE VIEW plan_runs AS -- of the plan and of every extension of it
+CREATE VIEW plan_runs AS -- of the plan and its extensions
 SELECT unnest(from_json(CASE kind WHEN 'experiment_started' THEN event -> '$.plan.blocks[*].runs[*]'
                                   ELSE event -> '$.extension.blocks[*].runs[*]' END, '[{
          "ref": {"name": "VARCHAR", "group_id": "VARCHAR", "replicate": "INTEGER", "reward_mode": "VARCHAR",
@@ -109,7 +109,7 @@ SELECT
 FROM other_lines
 WHERE kind = 'incident';
 
--- What training left of each run: how many episodes, and the two outcomes that are made of them.
+-- What training left of each run: its episodes, and the two outcomes made of them.
 CREATE VIEW curves AS
 SELECT e.run AS run, count(*) AS episodes, avg(e.outcome) AS curve_mean,
     avg(e.outcome) FILTER (e.episode >= p.spec.episodes - greatest(1, ceil(p.spec.episodes / 10))) AS last_tenth

@@ -15,7 +15,7 @@ _THEIRS = {
     ("n_envs",): ("num_envs",),
     ("rng_seed",): ("seed",),
     ("seeds",): (
-        "seeds", "runs_per_variant", "n_runs", "num_seeds", "n_seeds", "pairs", "repeats", "repetitions", "trials",
+        "replicates", "runs_per_variant", "n_runs", "num_seeds", "n_seeds", "pairs", "repeats", "repetitions", "trials",
     ),
     ("devices",): ("device", "num_gpus", "gpus"),
     ("task",): ("env", "env_name", "env_id"),

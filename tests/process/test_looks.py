@@ -52,7 +52,7 @@ def started(experiment_dir, group):
 
 
 def test_a_clear_difference_ends_at_the_first_look(tmp_path):
-    history = conducted(tmp_path, groups=("a", "b"), replicates=10, looks=(6, 10))
+    history = conducted(tmp_path, groups=("a", "b"), seeds=10, looks=(6, 10))
     (look,) = of(LookTaken, tmp_path)
     assert (look.replicates, look.decided) == (6, (Contrast(a="a", b="b"),))
     assert set(look.leaving) == {"a", "b"}
@@ -64,13 +64,13 @@ def test_a_clear_difference_ends_at_the_first_look(tmp_path):
 
 
 def test_it_ends_there_however_many_looks_would_follow(tmp_path):
-    history = conducted(tmp_path, groups=("a", "b"), replicates=10, looks=(6, 8, 10))
+    history = conducted(tmp_path, groups=("a", "b"), seeds=10, looks=(6, 8, 10))
     assert [look.replicates for look in history.looks] == [6]
     assert history.ended.status == "finished"
 
 
 def test_no_block_starts_before_the_look_that_could_make_it_superfluous(tmp_path):
-    conducted(tmp_path, groups=("a1", "a2"), cores=4, replicates=10, looks=(6, 10))
+    conducted(tmp_path, groups=("a1", "a2"), cores=4, seeds=10, looks=(6, 10))
     seen, looked = set(), 0
     for event in read(tmp_path / JOURNAL_NAME):
         if isinstance(event, LookTaken):
@@ -82,7 +82,7 @@ def test_no_block_starts_before_the_look_that_could_make_it_superfluous(tmp_path
 
 
 def test_without_early_stop_a_decided_comparison_goes_on(tmp_path):
-    history = conducted(tmp_path, groups=("a", "b"), replicates=10, looks=(6, 10), early_stop=False)
+    history = conducted(tmp_path, groups=("a", "b"), seeds=10, looks=(6, 10), early_stop=False)
     assert [look.replicates for look in of(LookTaken, tmp_path)] == [6, 10]
     assert all(look.leaving == () for look in history.looks)
     assert started(tmp_path, "b") == set(range(10))
@@ -92,7 +92,7 @@ def test_without_early_stop_a_decided_comparison_goes_on(tmp_path):
 
 def test_a_group_whose_comparisons_are_decided_leaves_later_blocks(tmp_path):
     groups = {"groups": ("a1", "a2", "b", "w"), "control": "a1", "untested": ("w",)}
-    conducted(tmp_path, **groups, cores=4, replicates=10, looks=(6, 10))
+    conducted(tmp_path, **groups, cores=4, seeds=10, looks=(6, 10))
     first, last = of(LookTaken, tmp_path)
     assert (first.decided, first.leaving) == ((Contrast(a="b", b="a1"),), ("b",))
     assert started(tmp_path, "b") == set(range(6))
@@ -101,7 +101,7 @@ def test_a_group_whose_comparisons_are_decided_leaves_later_blocks(tmp_path):
 
 
 def test_an_open_ended_plan_adds_blocks_until_it_is_decided(tmp_path):
-    history = conducted(tmp_path, groups=("a", "b"), replicates=2, open_ended=True)
+    history = conducted(tmp_path, groups=("a", "b"), seeds=2, open_ended=True)
     assert len(of(PlanExtended, tmp_path)) >= 2
     assert history.looks[-1].decided == (Contrast(a="a", b="b"),)
     (course,) = followed(history).courses.values()
@@ -110,12 +110,12 @@ def test_an_open_ended_plan_adds_blocks_until_it_is_decided(tmp_path):
 
 
 def test_an_open_ended_plan_of_one_computation_twice_ends_by_itself(tmp_path):
-    history = conducted(tmp_path, groups=("a1", "a2"), replicates=6, open_ended=True, unpaired=False)
+    history = conducted(tmp_path, groups=("a1", "a2"), seeds=6, open_ended=True, unpaired=False)
     assert (history.replicates, history.ended.status) == (6, "finished")
 
 
 def test_extending_a_finished_plan_goes_on_where_it_ended_under_the_stricter_rule(tmp_path):
-    before = conducted(tmp_path, groups=("a1", "a2"), replicates=6, rng_seed=1)
+    before = conducted(tmp_path, groups=("a1", "a2"), seeds=6, rng_seed=1)
     extend(tmp_path, lambda history: extension(tmp_path, history, 9), LAUNCHER, ())
     history = load(tmp_path).history
     assert (history.replicates, history.ended.status) == (9, "finished")
@@ -129,12 +129,12 @@ def test_extending_a_finished_plan_goes_on_where_it_ended_under_the_stricter_rul
     # what was added is what a longer plan would have run, bit for bit
     longer = tmp_path / "longer"
     longer.mkdir()
-    planned = conducted(longer, groups=("a1", "a2"), replicates=9, rng_seed=1)
+    planned = conducted(longer, groups=("a1", "a2"), seeds=9, rng_seed=1)
     assert history.runs["a2/8"].evaluation.digest == planned.runs["a2/8"].evaluation.digest
 
 
 def test_what_cannot_be_extended_says_why(tmp_path):
-    history = conducted(tmp_path, groups=("a", "b"), replicates=6)
+    history = conducted(tmp_path, groups=("a", "b"), seeds=6)
     with pytest.raises(UsageError, match="every comparison is decided"):
         extend(tmp_path, lambda there: extension(tmp_path, there, 8), LAUNCHER, ())
     with pytest.raises(UsageError, match="has 6 already; name how many it is to have in all"):

@@ -95,10 +95,10 @@ def test_the_others_wait_at_the_barrier_and_nothing_is_lost_in_any_mode(tmp_path
 
 
 def test_a_killed_process_is_started_again_at_every_point_and_none_is_left(tmp_path, monkeypatch, undisturbed):
-    before = undisturbed(replicates=2)
+    before = undisturbed(seeds=2)
     faults = "die:a/0:1:1,die:b/0:0:1,die:b/0:2:2,die:a/0:3:2,die:a/1:0:3,die:b/1:3:3"
     launcher = LocalLauncher("support.fake_worker:main")
-    events, _ = disturbed(tmp_path, monkeypatch, faults, replicates=2, launcher=launcher)
+    events, _ = disturbed(tmp_path, monkeypatch, faults, seeds=2, launcher=launcher)
     assert records(events) == records(before)
     assert counts(events) == {"worker_death": 6, "restart": 6}
     assert all("was killed by SIGKILL" in death.detail for death in incidents(events, "worker_death"))
@@ -174,7 +174,7 @@ def test_three_deaths_at_one_point_give_the_replicate_up_in_every_group(tmp_path
 
 def test_a_worker_that_is_cancelled_at_work_does_the_next_replicate(tmp_path, monkeypatch):
     """Of the cancelled runs nothing is recorded any more, however far their workers got."""
-    events, _ = disturbed(tmp_path, monkeypatch, "raise:b/0:2", replicates=3, episodes=30, sync="independent")
+    events, _ = disturbed(tmp_path, monkeypatch, "raise:b/0:2", seeds=3, episodes=30, sync="independent")
     first = next(
         n for n, event in enumerate(events) if isinstance(event, Incident) and event.category == "dropped_pair"
     )
@@ -209,7 +209,7 @@ def test_one_fault_in_every_replicate_ends_the_experiment_and_what_is_left_can_b
 
 def test_a_fault_that_comes_after_a_complete_replicate_ends_nothing(tmp_path, monkeypatch):
     faults = ",".join(f"raise:b/{replicate}:1" for replicate in range(1, 5))
-    events, _ = disturbed(tmp_path, monkeypatch, faults, replicates=6)
+    events, _ = disturbed(tmp_path, monkeypatch, faults, seeds=6)
     found = states(events)
     assert [found[f"b/{replicate}"] for replicate in range(6)] == ["finished", *["lost"] * 4, "finished"]
 

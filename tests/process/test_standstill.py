@@ -22,7 +22,7 @@ from esper_ab.control import experiment_run
 from esper_ab.launchers.local import LocalLauncher
 
 if __name__ == "__main__":
-    plan = fake_plans.plan(3, ("a", "b", "c"), replicates=60, episodes=3)
+    plan = fake_plans.plan(3, ("a", "b", "c"), seeds=60, episodes=3)
     experiment_run.run(plan, Path(sys.argv[1]), LocalLauncher("support.fake_worker:main", sys.argv[2]), ())
 """
 

@@ -344,12 +344,12 @@ def _crowd(link, report):
             _crowd_in(Path(endpoint.removeprefix("ipc://")).parent)
         os.waitpid(stranger, 0)
         return report
-    played, _, port = endpoint.removeprefix("tcp://").rpartition(":")
+    host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
     with suppress(OSError):
         while True:
             _CROWD.append(socket.socket())
             _CROWD[-1].setblocking(False)
-            _CROWD[-1].connect_ex((played, int(port)))
+            _CROWD[-1].connect_ex((host, int(port)))
     _CROWD.pop().close()  # the link needs one now and then
     return report
 

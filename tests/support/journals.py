@@ -123,7 +123,7 @@ class Synthetic:
                 measures=self.measures,
             ),
             kind=self.kind,
-            estimand="Mean held-out accuracy of episodes grown by the last policy, over rng seeds, on digits.",
+            estimand="Mean held-out accuracy of hosts grown by the last policy, over rng seeds, on digits.",
             notes=("No GPU: CPU cores, one thread each.",),
         )
 

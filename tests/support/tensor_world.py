@@ -96,7 +96,7 @@ def make_session(**changes: Any) -> Session:
         replicate=replicate,
         reward_mode=mode,
         controller=controller,
-        lane="cpu:0",
+        device="cpu:0",
     )
     fields: dict[str, Any] = {
         "ref": ref,

@@ -201,7 +201,7 @@ def looks_table(comparisons: Sequence[Comparison]) -> Table:
     note = ("Alpha: what the comparison holds at the look, and 1 - alpha the level of its interval; one that is larger "
             "than the margin passes its share on.")
     reached = "alpha", "bound", "reached", "effect", "repeated interval", "decision"
-    columns = "comparison", "replicates", "pairs", *reached
+    columns = "comparison", "seeds", "pairs", *reached
     return Table(title="Looks", columns=columns, rows=rows, note=note if rows else none, wide=True)
 
 
@@ -241,7 +241,7 @@ def outcomes_table(content: Content) -> Table:
     shared = "Every run has its own randomness." if unpaired else "A seed's runs share their randomness."
     return Table(
         title="Outcomes by seed",
-        columns=("replicate", *content.groups, *((f"{only.a} - {only.b}",) if only is not None else ())),
+        columns=("seed", *content.groups, *((f"{only.a} - {only.b}",) if only is not None else ())),
         rows=tuple(rows), wide=len(content.groups) > 2,
         note=f"Outcomes: {design.outcome.title}. {shared}" if rows else "No run has its outcome yet.",
     )

@@ -139,7 +139,7 @@ def facts_table(content: Content) -> Table:
     facts = {
         "experiment": experiment.name, "task": experiment.task_title,
         **({"slots": ", ".join(experiment.slots)} if experiment.slots else {}),
-        "replicates": f"{history.replicates}" + (" so far, no maximum" if experiment.open_ended else ""),
+        "seeds": f"{history.replicates}" + (" so far, no maximum" if experiment.open_ended else ""),
         **kind_of(content).conditions(experiment),
         "outcome": f"{outcome.title}; {outcome.better} is better",
         "randomness": f"rng seed {experiment.rng_seed}, {'unpaired' if experiment.unpaired else 'paired by seed'}",

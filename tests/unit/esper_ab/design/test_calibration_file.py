@@ -71,7 +71,7 @@ def test_it_belongs_to_an_experiment_with_its_condition(found: Calibration) -> N
     [
         ({"episodes": 9}, "episodes was 8, is 9"),
         ({"task": "synthetic"}, 'task was "digits", is "synthetic"'),
-        ({"outcome_over": "curve-mean"}, "outcome was"),
+        ({"outcome_over": "curve-mean"}, "outcome_over was"),
     ],
 )
 def test_it_belongs_to_no_other(found: Calibration, changes: dict[str, object], words: str) -> None:

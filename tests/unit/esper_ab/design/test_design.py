@@ -58,9 +58,9 @@ def test_two_groups_are_adjusted_for_sides_and_many_groups_on_few_pairs_are_not(
 def test_where_positions_cannot_matter_nothing_is_adjusted_for_and_the_rule_says_so():
     free = fake_plans.plan(seeds=16).design
     assert (free.adjusted, free.positions_matter) == (False, False)
-    assert rule(free).startswith("paired t, not adjusted for positions, which cannot matter here; looks after")
+    assert rule(free).startswith("paired t, not adjusted for device and order, which cannot matter here; looks after")
     held = fake_plans.plan(seeds=16, arithmetic=LOOSE).design
-    assert rule(held).startswith("paired t, adjusted for 2 positions; looks after seeds")
+    assert rule(held).startswith("paired t, adjusted for device and order; looks after seeds")
     assert free.boundaries != held.boundaries
     assert free.boundaries[0].nominal_p == pytest.approx(held.boundaries[0].nominal_p, rel=0.02)
 

@@ -124,8 +124,11 @@ def test_a_plan_of_format_1_that_was_changed_is_refused(tmp_path):
 
 
 def test_the_table_of_a_plan_of_format_1_may_keep_its_column_endpoint():
-    rows = [(group, seed, str(70 + seed % 3 + (3 + seed % 2) * (group == "new"))) for seed in range(20) for group in ("new", "old")]
+    rows = [
+        (group, seed, 70 + seed % 3 + (group == "new") * (3 + seed % 2))
+        for seed in range(20) for group in ("new", "old")
+    ]
     group, seed, outcome = zip(*rows, strict=True)
-    columns = {"group": group, "seed": [str(one) for one in seed], "endpoint": outcome}
+    columns = {"group": group, "seed": [str(one) for one in seed], "endpoint": list(map(str, outcome))}
     answer = judge(read_plan(FORMAT_1), observations_of("runs.csv", columns, range(2, len(rows) + 2)))
     assert [one.comparison.verdict for one in answer.comparisons] == ["BETTER"]
