@@ -242,5 +242,5 @@ def _span(evidence: Evidence) -> str:
         near, far = sorted((abs(low), abs(high)))
         return f"{_size(evidence, near)} to {_size(evidence, far)}"
     if evidence.question.sign < 0.0:
-        low, high = -high, -low
+        low, high = high, low
     return f"{_size(evidence, low)} worse to {_size(evidence, high)} better"

@@ -54,7 +54,6 @@ class Sign(msgspec.Struct, frozen=True, kw_only=True):
 
     phase: str
     run_name: str = ""  # "" before its first run
-    milestone: int = 0  # the one it works towards
     step: int = 0
 
 

@@ -243,7 +243,7 @@ class ExperimentMachine:
     def _note_progress(self, worker: WorkerState, progress: messages.Progress, now: float) -> None:
         if worker.run is None or progress.run != worker.run.ref or self._liveness.last(worker.identity) is None:
             return  # overtaken by the run's own report
-        sign = Sign(phase=progress.phase, run_name=progress.run.name, milestone=progress.milestone, step=progress.step)
+        sign = Sign(phase=progress.phase, run_name=progress.run.name, step=progress.step)
         self._liveness.sign(worker.identity, sign, now)
         self._out.do(commands.Show(progress))
 
@@ -308,8 +308,7 @@ class ExperimentMachine:
             if worker.run == run.spec:
                 worker.run = None
         elif self._blocks.stands(run) == milestone:
-            sign = Sign(phase="released", run_name=run.ref.name, milestone=milestone + 1)
-            self._liveness.sign(worker.identity, sign, now)
+            self._liveness.sign(worker.identity, Sign(phase="released", run_name=run.ref.name), now)
 
     def _look(self) -> None:
         """Some block is complete or given up: record what the plan's rule says now."""

@@ -82,6 +82,16 @@ def test_law_of_t_is_that_of_the_least_squares(sides, positions):
         )
 
 
+@pytest.mark.parametrize(
+    ("sides", "positions", "looks", "df"),
+    [(ALTERNATING, 1, (2, 3, 4), (1, 2, 3)), (ALTERNATING, 2, (3, 4), (1, 2)), (THREE, 3, (4,), (1,))],
+)
+def test_looks_test_from_one_degree_of_freedom_on(sides, positions, looks, df):
+    """Of a look after every pair the first are left out: each position effect costs one degree, the mean another."""
+    process = t_process(sides, positions, (1, 2, 3, 4))
+    assert (process.looks, process.df) == (looks, df)
+
+
 def test_all_looks_together_reject_with_probability_alpha():
     """On other draws than those that made them, through the least squares itself with a position effect present."""
     looks, paths = (6, 10), 20_000

@@ -79,6 +79,7 @@ def test_intraclass_correlation_where_it_is_all_or_nothing() -> None:
     assert everything is not None
     assert everything.r == pytest.approx(1.0)
     assert intraclass_correlation(np.full((3, 6), 61.3)) is None
+    assert intraclass_correlation(np.zeros((3, 6))) is None
     assert intraclass_correlation(runs) is None
 
 
@@ -150,6 +151,33 @@ def test_same_generator_same_rates_and_no_other_source_of_chance() -> None:
     curves = autoregressive(20, 12, 0.5, 1.0)
     claims = {"larger": 300, "Mann-Whitney": 52, "percentile": 35, "this": 17}  # of 300 splits
     assert rates(curves, 10, splits=300) == {rule: pytest.approx(n / 300) for rule, n in claims.items()}
+
+
+@pytest.mark.parametrize("splits", [300, 1000, 1500])
+def test_a_rule_that_always_claims_does_so_in_every_deal(splits: int) -> None:
+    assert rates(autoregressive(20, 12, 0.5, 1.0), 10, splits=splits)["larger"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("episodes", "words"), [(10, "last episode"), (11, "last 2 episodes"), (21, "last 3 episodes")]
+)
+def test_the_pooled_rule_names_the_last_tenth_of_the_episodes(episodes: int, words: str) -> None:
+    found = false_claims(autoregressive(10, episodes, 0.0, 1.0), np.arange(10.0), 5, BOUNDS[:0], rng(), splits=20)
+    assert f"Mann-Whitney on the {words} of all runs, pooled" in [claims.rule for claims in found]
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "rule"),
+    [
+        ([0.0, 0.0, 0.0, 1.0], "percentile"),  # in every deal the interval of the difference ends at 0
+        ([0.0, 0.0, 1.0, 1.0], "this"),  # in every deal the differences are constant, or opposite
+    ],
+)
+def test_no_rule_claims_a_difference_whose_interval_touches_0_or_that_does_not_vary(
+    outcomes: list[float], rule: str
+) -> None:
+    found = false_claims(np.empty((4, 0)), outcomes, 2, ((2, 0.05),), rng(), splits=200)
+    assert {claims.rule.partition(" ")[0]: claims.rate for claims in found}[rule] == 0.0
 
 
 def test_a_rule_without_looks_never_claims_and_short_curves_have_no_episodes_to_pool() -> None:

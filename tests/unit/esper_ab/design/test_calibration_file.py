@@ -111,3 +111,14 @@ def test_where_no_margin_was_named_there_is_one_to_start_from() -> None:
     hint = f"No margin was named. 10 seeds find a difference of {found.outcome.difference(f'{found.margin:g}')}"
     assert hint in " ".join(calibration_text(found).split())
     assert "No margin" not in calibration_text(calibration_of(history, 10, deterministic=True, named=True))
+
+
+def test_the_spread_of_runs_shrinks_with_more_evaluation_episodes(found: Calibration) -> None:
+    noise = found.noise
+    assert noise is not None
+    measured = noise.components.eval_episodes
+    assert found.run_sd(measured) == pytest.approx(found.spread.sd)
+    for episodes in (2 * measured, max(1, measured // 2)):
+        assert found.run_sd(episodes) == pytest.approx(found.spread.sd * noise.variance_times(episodes) ** 0.5)
+    assert found.run_sd(2 * measured) < found.run_sd(measured)
+    assert msgspec.structs.replace(found, noise=None).run_sd(2 * measured) == found.spread.sd

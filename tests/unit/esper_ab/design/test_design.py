@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import fake_plans
+from support.comparing import design as designed
+from support.comparing import open_ended
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import Arithmetic
-from esper_ab.design.design import Contrast, default_looks, extended, rule
+from esper_ab.design.design import Boundary, Contrast, Futility, default_looks, extended, rule
 from esper_ab.plan.blocks import extend
 
 LOOSE = Arithmetic(deterministic=False)  # with it device and start order could matter on cores, too
@@ -78,6 +81,66 @@ def test_stops_for_futility_change_no_other_bound_and_are_in_the_rule():
     assert "10 (p <= 0.07), 14 (p <= " in rule(stops)
     assert "of true differences of the margin at most 20 %" in rule(stops)
     assert extended(stops, 20).futility == stops.futility
+
+
+def planned(looks, p, comparisons=1, **changes):
+    """A design with these looks and nominal p."""
+    bounds = tuple(Boundary(open=n, alpha=0.05 / n, nominal_p=p) for n in range(comparisons, 0, -1))
+    return designed(6, comparisons, **({"looks": looks, "boundaries": bounds} | changes))
+
+
+ONE, TWO = ((20,), (0.05,)), ((6, 10), (0.0076, 0.0455))
+TWO_SAID = "looks after seeds 6 (p <= 0.0076), 10 (p <= 0.045)"
+
+
+@pytest.mark.parametrize(
+    ("design", "said"),
+    [
+        (planned(*ONE), "paired t, not adjusted for positions; one look, after seed 20 (p <= 0.05)"),
+        (planned(*TWO), f"paired t, not adjusted for positions; {TWO_SAID}"),
+        (planned(*TWO, early_stop=False), f"paired t, not adjusted for positions; {TWO_SAID}; no early stop"),
+        (planned(*ONE, early_stop=False), "paired t, not adjusted for positions; one look, after seed 20 (p <= 0.05)"),
+        (
+            planned(*TWO, 3),
+            f"paired t, not adjusted for positions; {TWO_SAID}; 3 comparisons share alpha 0.05, one that is larger "
+            "than the margin passes its share on",
+        ),
+        (
+            planned(*TWO, futility=Futility(power=0.8, nominal_p=(0.07, 0.0))),
+            f"paired t, not adjusted for positions; {TWO_SAID}; stopped for futility where both one-sided tests at the "
+            "margin reach a bound, at seeds 6 (p <= 0.07): of true differences of the margin at most 20 %; no other "
+            "bound relies on it",
+        ),
+        (planned(*ONE, outcome_over="given"), "paired t; one look at all pairs (p <= 0.05)"),
+        (planned(*ONE, outcome_over="given", test="welch"), "Welch's t; one look at all runs (p <= 0.05)"),
+        (planned(*TWO, outcome_over="given"), f"paired t; {TWO_SAID}"),
+        (
+            open_ended(),
+            "paired t, not adjusted for positions; anytime-valid t after every pair from the 6th on, decided at an "
+            "e-value of 20",
+        ),
+        (
+            designed(6, 3, looks=(), boundaries=(), anytime_after=0),
+            "paired t, not adjusted for positions; anytime-valid t after every pair from the 6th on, decided at an "
+            "e-value of 20 times the 3 comparisons that share alpha",
+        ),
+        (
+            extended(designed(20), 20),
+            "paired t, not adjusted for positions; one look, after seed 20 (p <= 0.05); after seed 20, anytime-valid t "
+            "after every pair, decided at an e-value of 100",
+        ),
+    ],
+)
+def test_a_rule_as_it_is_printed(design, said):
+    assert rule(design) == said
+
+
+@pytest.mark.parametrize(
+    ("looks", "positions", "too_few"),
+    [((6,), 2, False), ((6,), 3, True), ((7,), 3, False), ((6, 10), 3, True), ((), 2, False), ((), 3, True)],
+)
+def test_an_adjustment_needs_four_replicates_beyond_its_positions_at_the_first_look(looks, positions, too_few):
+    assert msgspec.structs.replace(designed(6), looks=looks, positions=positions).too_few_to_adjust == too_few
 
 
 def test_fewer_than_six_replicates_have_no_boundary():

@@ -20,6 +20,7 @@ def test_pairs_needed_matches_the_measured_example():
 def test_pairs_needed_is_the_least_number_with_the_power(sd, margin, columns):
     n = pairs_needed(sd, 5, margin, columns=columns).pairs
     assert power(sd, margin, n, 0.05, columns) >= POWER
+    assert n >= LEAST_PAIRS
     assert n == LEAST_PAIRS or power(sd, margin, n - 1, 0.05, columns) < POWER
 
 
@@ -33,6 +34,13 @@ def test_power_equals_statsmodels(pairs, size, alpha):
 def test_the_smallest_resolvable_difference_has_just_the_power(sd, pairs, alpha, columns):
     size = smallest_resolvable(sd, pairs, alpha, columns)
     assert power(sd, size, pairs, alpha, columns) == pytest.approx(POWER, abs=1e-6)
+
+
+def test_one_degree_of_freedom_resolves_something_and_positions_cost_one_each():
+    assert smallest_resolvable(1.0, 2, 0.05) == smallest_resolvable(1.0, 2, 0.05, columns=1)
+    sizes = [smallest_resolvable(1.0, 6, 0.05, columns) for columns in range(1, 6)]
+    assert smallest_resolvable(1.0, 6, 0.05) == sizes[0]
+    assert sizes == sorted(sizes)
 
 
 def test_nothing_is_resolvable_without_degrees_of_freedom_or_without_a_bound():

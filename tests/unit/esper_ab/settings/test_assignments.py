@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from esper_ab import ABExperiment, ABVariant, design_comparison
@@ -9,7 +11,7 @@ from esper_ab.api.auditing_rewards import audit_rewards
 from esper_ab.api.running import run_ab_test
 from esper_ab.contracts.errors import UsageError
 from esper_ab.design.design import Contrast
-from esper_ab.settings.assignments import did_you_mean, read_assignment
+from esper_ab.settings.assignments import Assignment, convert_value, did_you_mean, read_assignment
 from esper_ab.settings.flags import parse_flags
 from esper_ab.settings.reward_audit import make_question
 from esper_ab.verdict.requirement import parse_requirement
@@ -44,3 +46,31 @@ def test_what_is_no_setting_is_not_looked_for_where_settings_are(ask, listed) ->
         ask()
     assert "docs/cli.md" not in str(refused.value)
     assert all(name in str(refused.value) for name in listed)
+
+
+def constant(value, *, is_text):
+    return convert_value(Assignment("reward.params.w", value, "there", Path("/"), is_text=is_text), {})
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("3", 3), ("0.5", 0.5), ("1e-3", 1e-3), ("true", True), ("'3'", "3"), ('"a b"', "a b"), ("fast", "fast"),
+        ("'unclosed", "'unclosed"),
+    ],
+)  # fmt: skip
+def test_a_constant_of_the_command_line_is_read_as_in_a_file_and_one_of_a_file_stays_what_it_is(written, meant) -> None:
+    found = constant(written, is_text=True)
+    assert (found, type(found)) == (meant, type(meant))
+    assert constant(written, is_text=False) == written
+    assert constant(meant, is_text=False) == meant
+
+
+@pytest.mark.parametrize(
+    ("value", "is_text"), [("[1, 2]", True), ("{a = 1}", True), ("1979-05-27", True), ([1, 2], False), (None, False)]
+)
+def test_a_constant_is_one_number_one_text_true_or_false(value, is_text) -> None:
+    with pytest.raises(UsageError) as refused:
+        constant(value, is_text=is_text)
+    said = f"there: expected a finite number, true, false or a text, not {value!r}"
+    assert str(refused.value) == said

@@ -87,6 +87,14 @@ def test_the_nearest_budget_counts() -> None:
     assert choose_eval_episodes(experiment(episodes=2, n_envs=4)).eval_episodes == DIGITS.noise.best(2, 4)
 
 
+def test_a_calibration_is_near_up_to_four_times_as_many_and_as_few_training_episodes() -> None:
+    budgets = [one.noise.episodes * one.noise.n_envs for one in shipped() if one.task == "digits"]
+    least, most = min(budgets) // 4, max(budgets) * 4
+    for episodes, is_near in ((least - 1, False), (least, True), (most, True), (most + 1, False)):
+        found = choose_eval_episodes(experiment(episodes=episodes, n_envs=1))
+        assert ("earlier pairs" in found.why) == is_near, episodes
+
+
 def test_an_outcome_of_training_needs_one_episode() -> None:
     found = choose_eval_episodes(experiment(outcome_over="last-tenth", n_envs=6))
     assert found.eval_episodes == 6

@@ -160,6 +160,11 @@ def test_what_a_foreign_key_is_said_to_be_here_exists() -> None:
     assert not OURS.keys() & (GROUP_KEYS.keys() | EXPERIMENT_KEYS.keys())
 
 
+def test_an_experiment_errs_in_one_of_twenty_unless_it_is_asked_to_err_less() -> None:
+    assert asked("shaped", "wait").alpha == 0.05
+    assert asked("shaped", "wait", alpha=0.01).alpha == 0.01
+
+
 def test_default_settings_are_those_of_the_contract() -> None:
     assert asked("a=shaped", "b=shaped").groups[0] == Group(name="a", settings=GroupSettings())
 
@@ -226,6 +231,14 @@ def test_refused_in_one_line(arguments: dict[str, object], words: str) -> None:
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("groups", [("env", "mine=mine.py:reward"), ("mine=mine.py:reward", "env")])
+def test_a_reward_that_a_group_trains_on_is_no_outcome(groups: tuple[str, ...]) -> None:
+    question = {"task": "gym:CartPole-v1", "margin": 1.0}
+    with pytest.raises(UsageError, match=r" is the reward of group 'mine': a reward says nothing about who is better"):
+        asked(*groups, **question, outcome="mine.py:reward")  # type: ignore[arg-type]
+    asked(*groups, **question, outcome="other.py:reward")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

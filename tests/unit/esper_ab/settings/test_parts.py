@@ -2,7 +2,7 @@ import pytest
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.plan.experiment_directory import check_name
-from esper_ab.settings.parts import folder_of, grid, parse_parts
+from esper_ab.settings.parts import folder_of, grid, parse_parts, share_of
 
 
 def _asked(tmp_path, text="", **options):
@@ -139,3 +139,11 @@ def test_a_setting_that_a_grid_varies_is_no_groups_own(tmp_path, options, group)
     """Else the two groups of a pair had different settings, and the cells of that group were one cell."""
     with pytest.raises(UsageError, match=f"--grid .*: group '{group}' has its own .*, and in a cell"):
         _asked(tmp_path, **options)
+
+
+@pytest.mark.parametrize(
+    ("parts", "groups", "controlled", "shares"),
+    [(2, 2, False, 3), (2, 2, True, 3), (2, 3, False, 7), (2, 3, True, 5), (4, 4, False, 25), (4, 4, True, 13)],
+)
+def test_a_part_holds_one_share_of_those_of_all_comparisons_and_their_means(parts, groups, controlled, shares):
+    assert share_of(0.05, parts, groups, controlled=controlled) == pytest.approx(0.05 / shares)

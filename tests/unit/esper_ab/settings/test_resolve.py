@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from support.asking import experiment, machine, planned
+from support.asking import TASK, asked, experiment, machine, planned
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.trainer import TrainerFacts
 from esper_ab.settings.resolve import collect_questions, resolve
 
 GROUPS = ("a", "b", "c")
@@ -72,3 +73,55 @@ def test_no_core_beyond_those_that_a_plan_would_name(asked: tuple[str, ...], cor
     with pytest.raises(UsageError) as caught:
         devices(cores, devices=asked)
     assert words in str(caught.value)
+
+
+CARTPOLE = msgspec.structs.replace(TASK, name="gym:CartPole-v1", kind="gymnasium", slots=())
+
+
+@pytest.mark.parametrize(
+    ("sets", "limit", "words"),
+    [
+        ((), 0, ""),
+        (("gym.rollout=resets",), 500, ""),
+        (("gym.rollout=resets", "gym.episode_steps=9"), 0, ""),
+        (("gym.rollout=resets",), 0, "the environment has no limit of its own, and a rollout's steps are none"),
+        (("gym.rollout=resets", "outcome_over=last-tenth"), 500, "a rollout in which no episode ends has no outcome"),
+        (("outcome_over=last-tenth",), 500, ""),
+    ],
+)
+def test_rollouts_that_are_no_episodes_need_an_outcome_and_a_limit(
+    sets: tuple[str, ...], limit: int, words: str
+) -> None:
+    question = asked("env", "random", task=CARTPOLE.name, margin=1.0, sets=sets)
+    there = machine(tasks=(msgspec.structs.replace(CARTPOLE, episode_steps=limit),))
+    if not words:
+        assert resolve(question, there, "x").task == CARTPOLE.name
+        return
+    with pytest.raises(UsageError, match=words):
+        resolve(question, there, "x")
+
+
+TRAINER = {"group": ("slow:trainer.lr=1e-4", "fast:trainer.lr=1e-3"), "trainer": "mine.py", "outcome_better": "lower"}
+
+
+def test_the_preflight_is_asked_about_a_trainer_with_the_settings_of_every_group() -> None:
+    question = asked(**TRAINER, margin=1.0, outcome="loss", episodes=7, rehearsal=["steps=2"], rng_seed=3)
+    found = collect_questions(question).trainer
+    assert found is not None
+    assert (found.reference, found.outcome, found.points, found.rng_seed) == (question.trainer, "loss", 7, 3)
+    assert found.groups == {"slow": {"lr": "1e-4"}, "fast": {"lr": "1e-3"}}
+    assert found.rehearsal == {"steps": "2"}
+    assert found.evaluations == 0, "as many as the trainer returns"
+    assert collect_questions(experiment()).trainer is None
+
+
+def test_an_experiment_of_a_trainer_has_the_settings_and_evaluations_that_the_preflight_found() -> None:
+    question = asked(**TRAINER, margin=1.0)
+    typed = {"slow": {"lr": 1e-4}, "fast": {"lr": 1e-3}}
+    task = msgspec.structs.replace(TASK, name=question.task, kind="trainer", slots=())
+    facts = TrainerFacts(settings=typed, evaluations=5)
+    found = resolve(question, machine(tasks=(task,), trainer=facts), "x")
+    assert {group.name: group.settings.trainer for group in found.groups} == typed
+    assert (found.eval_episodes, found.arithmetic.kernel, found.slots) == (5, "torch", ())
+    with pytest.raises(UsageError, match=r"trainer .*mine\.py: no function train"):
+        resolve(question, machine(tasks=(task,), trainer=TrainerFacts(problem="no function train")), "x")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import msgspec
 import numpy as np
@@ -149,3 +150,9 @@ def test_the_first_sentence_is_the_same_of_mirrored_outcomes_where_lower_is_bett
     lower = msgspec.structs.replace(rule, measures=msgspec.structs.replace(rule.measures, outcome=outcome))
     mirrored = compared(lower, pairs_of(*(160.0 - np.array(side) for side in (a, b))))
     assert mirrored.headline == compared(rule, pairs_of(a, b)).headline
+
+
+@pytest.mark.parametrize("unknown", [{"low": None}, {"high": None}, {"low": None, "high": None}])
+def test_an_interval_is_printed_only_with_both_of_its_ends(unknown):
+    result = replace(compared(design(6), pairs_of(HIGH, LOW)), **unknown)
+    assert result.headline == "shaped is better than simplified by 4.5 points, in 6 of 6 pairs."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 
 import msgspec
@@ -104,6 +105,27 @@ def with_look(comparison, **fields):
 )
 def test_not_worse_of_an_open_comparison_is_non_inferiority_at_the_margin(comparison, fields, expected):
     assert ("not-worse-than" in supported(with_look(comparison, **fields))) is expected
+
+
+@pytest.mark.parametrize(
+    ("better", "left", "low", "high"),
+    [
+        ("higher", "shaped", -1.9, 9.0),
+        ("higher", "simplified", -9.0, 1.9),
+        ("lower", "shaped", -9.0, 1.9),
+        ("lower", "simplified", -1.9, 9.0),
+    ],
+)
+def test_not_worse_looks_at_the_end_where_the_left_group_would_be_worse(comparison, better, left, low, high):
+    right = "simplified" if left == "shaped" else "shaped"
+    away = math.copysign(0.2, low + high)  # from the margin
+    for shift, holds_there in ((0.0, True), (away, True), (-away, False)):
+        judged = with_look(comparison, low=low + shift, high=high + shift)
+        measures = judged.design.measures
+        outcome = msgspec.structs.replace(measures.outcome, better=better)
+        turned = msgspec.structs.replace(judged.design, measures=msgspec.structs.replace(measures, outcome=outcome))
+        judged = replace(judged, question=msgspec.structs.replace(judged.question, design=turned))
+        assert ("not-worse-than" in supported(judged, left, right)) is holds_there
 
 
 def test_not_worse_needs_a_look_no_cap_and_limits_that_hold_whatever_was_lost(comparison):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import msgspec
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from support.comparing import A, B, compared, design, lost, pairs_of
+from support.comparing import BETTER_A, BETTER_B, A, B, compared, design, lost, pairs_of
 
 from esper_ab.design.design import Boundary, Futility, extended
+from esper_ab.design.pairs_needed import MOST_NAMED
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
 from esper_ab.stats.pair import Samples
 from esper_ab.verdict.finding import Finding
@@ -173,3 +176,41 @@ def agrees(result):
             assert low > -margin
             assert result.used >= LEAST_EQUIVALENCE_PAIRS or "better-than" in held
         assert ("not-worse-than" in held) or not held & {"better-than", "equivalent-to"}
+
+
+@pytest.mark.parametrize(("looks", "number"), [((6,), "1 of 1"), ((6, 10), "1 of 2"), ((5, 8), "1 of 2")])
+def test_a_comparison_in_progress_names_the_look_that_it_waits_for(looks, number):
+    rule = msgspec.structs.replace(design(6), looks=looks)
+    result = compared(rule, pairs_of(BETTER_A[:3], BETTER_B[:3]))
+    assert f"It can be decided after seed {looks[0]} (look {number}), not before." in result.sentence
+
+
+def test_nothing_is_said_of_looks_none_of_which_can_decide():
+    rule = msgspec.structs.replace(design(6), looks=(5,))
+    assert "It can be decided" not in compared(rule, pairs_of(BETTER_A[:3], BETTER_B[:3])).sentence
+
+
+@pytest.mark.parametrize(
+    ("pairs", "high", "said"),
+    [
+        (100, MOST_NAMED, "about 94 more pairs would be needed (80 % range 2 to 9994)"),
+        (100, MOST_NAMED + 1, "about 94 more pairs would be needed (80 % range 2 to more than 10000)"),
+        (MOST_NAMED, MOST_NAMED + 1, "about 9994 more pairs would be needed (80 % range 2 to more than 10000)"),
+        (MOST_NAMED + 1, MOST_NAMED + 1, "more than 10000 more pairs would be needed."),
+    ],
+)
+def test_pairs_beyond_ten_thousand_are_not_counted(pairs, high, said):
+    wide = compared(design(6), pairs_of((71.0, 90.0, 70.5, 70.1, 71.8, 95.0), BETTER_B))
+    needed = msgspec.structs.replace(wide.pairs_needed, pairs=pairs, low=8, high=high)
+    assert said in replace(wide, pairs_needed=needed, pairs_anew=None).sentence
+
+
+def test_as_many_positions_as_pairs_leave_nothing_to_test():
+    turned = [
+        msgspec.structs.replace(pair, position_a=n, position_b=(n + 1) % 6)
+        for n, pair in enumerate(pairs_of(BETTER_A, BETTER_B))
+    ]
+    result = compared(design(6, adjusted=True, positions=6), turned)
+    said = "shaped - simplified = +4.48 points, no adjusted paired t; at this bound 6 pairs give no interval."
+    assert said in result.sentence
+    assert result.verdict is Verdict.INCONCLUSIVE

@@ -7,6 +7,7 @@ import sys
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from support import fake_plans
 from support.drawn import Choices
 from support.machine_world import World, limits_of
@@ -265,6 +266,8 @@ def test_what_has_to_fail_again_is_not_started_again(complete):
     world.to_the_end()
     assert {run.ref.replicate for run in world.recorded.runs.values() if run.lost} == ({1} if complete else set())
     assert [event.category for event in world.journal if isinstance(event, Incident)].count("worker_death") == 1
+    blamed = [event.detail for event in world.journal if getattr(event, "category", "") == "dropped_pair"]
+    assert [" died once " in detail for detail in blamed] == [True] * complete
     assert (world.error is None) == complete
     assert complete or "OutOfMemory: 15.1 GiB of 16" in str(world.error)
 
@@ -349,3 +352,48 @@ def test_an_assignment_that_was_lost_is_sent_again_to_a_worker_that_says_hello_a
     world.hear(worker, worker.ready(0))
     assert answers() == []
     assert len(world.journal) == kept + 1
+
+
+def test_an_experiment_whose_every_seed_was_given_up_has_nothing_to_compare():
+    world = in_peace("lockstep")
+    assert world.machine.error_at_end() is None
+    lost = [Incident(category="dropped_pair", run_name=name, detail="") for name in world.recorded.runs]
+    given_up = World(PLANS["lockstep"], [world.journal[0], *lost])
+    assert not given_up.machine.in_progress
+    assert isinstance(given_up.machine.error_at_end(), WorkerFailed)
+    assert "every seed was given up" in str(given_up.machine.error_at_end())
+
+
+def test_a_seed_that_was_half_given_up_is_given_up_by_the_next_coordinator():
+    world = World(PLANS["lockstep"])
+    for _ in range(4):
+        world.in_peace()
+    lost = Incident(category="dropped_pair", run_name="a/0", detail="")
+    again = World(PLANS["lockstep"], [*world.journal, lost])
+    cancelled = [event.run_name for event in again.journal if getattr(event, "category", "") == "cancelled"]
+    assert cancelled == ["b/0", "c/0"]
+    again.to_the_end()
+    states = {name: run.state for name, run in again.recorded.runs.items()}
+    assert {name for name, state in states.items() if state == "lost"} == {"a/0", "b/0", "c/0"}
+    assert {state for name, state in states.items() if not name.endswith("/0")} == {"finished"}
+
+
+@pytest.mark.parametrize("name", ["early stop", "open-ended"])
+def test_a_look_that_was_due_when_the_coordinator_ended_is_taken_by_the_next(name):
+    journal = in_peace(name).journal
+    first = next(n for n, event in enumerate(journal) if isinstance(event, LookTaken | PlanExtended))
+    assert journal[first] in in_peace(name).resumed(first).journal
+
+
+def test_a_result_that_is_reported_twice_is_an_entry_only_where_it_differs():
+    world = World(PLANS["lockstep"])
+    worker = next(iter(world.workers.values()))
+    while worker.at != 1:
+        world.in_peace()
+    kept, (ready, episode) = len(world.journal), worker.said
+    for said in (ready, episode):
+        world.hear(worker, said)
+    assert len(world.journal) == kept
+    world.hear(worker, replace(episode, record=replace(episode.record, digest="another")))
+    (entry,) = world.journal[kept:]
+    assert (entry.category, entry.run_name, entry.episode) == ("inexact_resume", worker.run, 0)

@@ -11,7 +11,7 @@ from support.fake_worker import report_of
 from support.journals import Synthetic, failed_run, planted_effect
 
 from esper_ab.control.rules.recovery import Deaths, any_complete, nothing_left
-from esper_ab.control.rules.runs import NOWHERE, arrival, assignment, event_of, in_progress
+from esper_ab.control.rules.runs import NOWHERE, arrival, assignment, event_of, in_progress, same_record
 from esper_ab.control.rules.validation import Rejected
 from esper_ab.journal.events import SCHEMA, ExperimentStarted, Incident, RunEvaluated
 from esper_ab.journal.fold import begin, fold
@@ -102,6 +102,15 @@ def test_nobody_is_ready_beyond_what_is_recorded_or_twice():
     with pytest.raises(Rejected, match="reports milestone 2"):
         arrival(recorded_up_to(2), 1, 2, ready)
     assert arrival(recorded_up_to(2), 1, 0, ready) == "repeat"
+
+
+@pytest.mark.parametrize("milestone", range(4))
+def test_a_repeat_agrees_with_the_record_if_its_digest_does_and_a_ready_always(milestone):
+    report, run = report_of(SPEC, milestone), recorded_up_to(3)
+    assert same_record(run, milestone, report)
+    if milestone:
+        other = msgspec.structs.replace(report, record=msgspec.structs.replace(report.record, digest="another"))
+        assert not same_record(run, milestone, other)
 
 
 def test_an_order_offers_the_newest_checkpoints_first():

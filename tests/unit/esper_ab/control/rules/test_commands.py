@@ -1,0 +1,122 @@
+"""What the machine commands besides events: warnings, workers that are ended, and the disk before it goes on."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from support import fake_plans
+from support.drawn import Choices
+from support.fake_worker import report_of
+from support.machine_world import World, limits_of
+
+from esper_ab.contracts.messages import Failed
+from esper_ab.control.rules import commands
+from esper_ab.control.rules.machine import ExperimentMachine
+from esper_ab.journal.events import SCHEMA, ExperimentStarted, LookTaken
+from esper_ab.journal.fold import fold
+
+PLAN = fake_plans.plan(seeds=2)
+NONE = Choices(b"")
+
+
+def at_work():
+    """A world whose two workers train towards the first milestone."""
+    world = World(PLAN)
+    while not all(worker.working and worker.at == 0 for worker in world.workers.values()):
+        world.in_peace()
+    return world, *world.workers.values()
+
+
+def warned(wanted):
+    return [command.text for command in wanted if isinstance(command, commands.Warn)]
+
+
+def ended(wanted):
+    return [command.lane for command in wanted if isinstance(command, commands.EndWorker)]
+
+
+def test_a_stop_that_takes_longer_names_the_workers_at_work_and_again_every_minute():
+    world, waits, works = at_work()
+    world.go_on(waits, NONE)
+    world.perform(world.machine.stop_requested("SIGTERM", world.now))
+    told = {after: warned(world.machine.end_round(world.now + after)) for after in (9.0, 10.0, 69.0, 70.0)}
+    assert (told[9.0], told[69.0]) == ([], [])
+    for after in (10.0, 70.0):
+        (text,) = told[after]
+        assert f"the stop waits for worker {works.identity} on {works.order.lane.name}, in episode 0 of run" in text
+
+
+def test_a_worker_that_reports_what_cannot_be_right_is_ended_with_the_reason():
+    world, one, other = at_work()
+    world.hear(one, report_of(other.assign.spec, 1))
+    (end,) = [wanted for wanted in world.machine.check_ended(world.now) if isinstance(wanted, commands.EndWorker)]
+    assert (end.lane, end.hung) == (one.order.lane.name, False)
+    assert end.reason == f"reports about {other.run}, which it was not assigned"
+
+
+def test_a_worker_that_waits_at_the_barrier_is_not_late_however_long_the_other_takes():
+    world, waits, works = at_work()
+    world.go_on(waits, NONE)
+    for _ in range(60):
+        world.now += 5.0
+        world.hear(works, works.progress())
+        assert ended(world.machine.check_silent(world.now)) == []
+    for _ in range(60):
+        world.now += 5.0
+        if late := ended(world.machine.check_silent(world.now)):
+            break
+    assert late == [works.order.lane.name]
+
+
+def test_a_worker_that_imported_other_code_is_a_warning():
+    first = ExperimentStarted(schema=SCHEMA, plan=PLAN, versions={}, machine={}, code={"sources": "x"})
+    world = World(PLAN, [first])
+    for worker, sources in zip(world.workers.values(), ("x", "y"), strict=True):
+        hello = msgspec.structs.replace(worker.hello(), sources=sources)
+        assert len(warned(world.machine.heard(worker.identity, hello, world.now))) == (sources == "y")
+
+
+@pytest.mark.parametrize(("traceback", "shown"), [("", False), ("Traceback: planted", True)])
+def test_a_death_is_told_with_the_end_of_the_log_unless_its_reason_is_all_there_is_to_say(traceback, shown):
+    world, worker, _ = at_work()
+    world.hear(worker, Failed(summary="it does not fit", traceback=traceback))
+    (text,) = warned(world.machine.lost(worker.order.lane.name, "was ended", "the log", hung=False))
+    assert ("\nthe log" in text) == shown
+    assert text.startswith(f"worker {worker.identity} on {worker.order.lane.name} was ended, in episode 0 of run ")
+
+
+def test_a_death_without_a_log_is_one_line():
+    world = World(PLAN, limits=limits_of())
+    (text,) = warned(world.machine.lost(PLAN.lanes[0].name, "was killed", "", hung=False))
+    assert text == f"worker w00/1 on {PLAN.lanes[0].name} was killed, before it was ready for a run"
+
+
+def unsynced(wanted):
+    """Events that are not yet on the disk after the commands."""
+    kinds = [type(command) for command in wanted]
+    synced = max((n for n, kind in enumerate(kinds) if kind is commands.Sync), default=-1)
+    return [command.event for command in wanted[synced + 1 :] if isinstance(command, commands.Append)]
+
+
+@pytest.mark.parametrize("traceback", ["", "Traceback: planted"])
+def test_a_seed_that_is_given_up_is_on_the_disk_before_anything_follows_from_it(traceback):
+    """Without a traceback it is a user's own code that failed, and every seed is given up."""
+    world = World(PLAN, limits=limits_of(deaths=1))
+    world.in_peace()
+    world.in_peace()
+    worker = next(iter(world.workers.values()))
+    world.hear(worker, Failed(summary="planted", traceback=traceback, again=traceback != ""))
+    wanted = world.machine.lost(worker.order.lane.name, "was ended", "", hung=False)
+    assert unsynced(wanted) == []
+    world.perform(wanted)
+    given_up = {run.ref.replicate for run in world.recorded.runs.values() if run.lost}
+    assert given_up == ({0} if traceback else {0, 1})
+
+
+def test_a_look_is_on_the_disk_before_anything_follows_from_it():
+    journal = World(PLAN).to_the_end().journal
+    first = next(n for n, event in enumerate(journal) if isinstance(event, LookTaken))
+    machine = ExperimentMachine(fold(journal[:first]), limits_of(), 0.0)
+    wanted = machine.take_over()
+    assert commands.Append(journal[first]) in wanted
+    assert unsynced(wanted) == []

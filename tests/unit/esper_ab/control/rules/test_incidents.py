@@ -1,0 +1,139 @@
+"""What the list of incidents and the warnings say of workers and their runs."""
+
+from __future__ import annotations
+
+import pytest
+from support import fake_plans
+from support.fake_worker import report_of
+from support.journals import started
+
+from esper_ab.contracts.messages import PROTOCOL, Hello, Lane, Ready, WorkerOrder
+from esper_ab.contracts.settings import Arithmetic
+from esper_ab.control.rules import incidents
+from esper_ab.control.rules.liveness import Laggard, Sign
+from esper_ab.control.rules.runs import NOWHERE, event_of
+from esper_ab.control.rules.worker_state import WorkerState
+from esper_ab.journal.events import ExperimentContinued, Incident, RunReady
+from esper_ab.journal.fold import begin
+
+PLAN = fake_plans.plan(episodes=2)
+SPEC = PLAN.blocks[0].runs[0]
+ORDER = WorkerOrder(
+    endpoint="", worker="w00", incarnation=1, lane=Lane(name="cpu:0", devices=("cpu:0",), uuids=("",)),
+    arithmetic=Arithmetic(), experiment_dir="", log_file="",
+)  # fmt: skip
+TRAINS = Sign(phase="train", run_name="a/0", step=7)
+
+
+def history_of(began="", *continued):
+    """A history that began, and was continued, with these sources."""
+    history = begin(started(PLAN))
+    history.started.code.update(sources=began)
+    for sources in continued:
+        history.add(ExperimentContinued(versions={}, machine={}, code={"sources": sources}))
+    return history
+
+
+def run():
+    return history_of().runs[SPEC.ref.name]
+
+
+@pytest.mark.parametrize(
+    ("began", "continued", "worker", "warns"),
+    [
+        ("x", (), "x", False),
+        ("x", (), "y", True),
+        ("x", (), "", False),  # a worker that cannot tell
+        ("", (), "y", False),  # a coordinator that could not tell
+        ("x", ("y",), "y", False),
+        ("x", ("y",), "x", True),
+    ],
+)
+def test_a_worker_that_runs_other_code_than_its_coordinator_is_a_warning(began, continued, worker, warns):
+    hello = Hello(worker="w00", incarnation=1, protocol=PROTOCOL, pid=1, uuids=("",), torch_version="", sources=worker)
+    warning = incidents.other_code(hello, "cpu:0", history_of(began, *continued))
+    assert bool(warning) == warns
+    assert not warns or f"(sources {worker}) than this began with ({continued[-1] if continued else began})" in warning
+
+
+@pytest.mark.parametrize(
+    ("greeted", "has_run", "stands", "sign", "where"),
+    [
+        (False, False, NOWHERE, None, "before it was ready for a run"),
+        (False, True, NOWHERE, None, "before it was ready for a run"),
+        (True, False, NOWHERE, None, "between runs"),
+        (True, True, 1, None, "while run a/0 waited at the barrier of milestone 1"),
+        (True, True, NOWHERE, TRAINS, "in warm-up of run a/0 (last sign: train, step 7)"),
+        (True, True, 0, TRAINS, "in episode 0 of run a/0 (last sign: train, step 7)"),
+        (True, True, 1, TRAINS, "in episode 1 of run a/0 (last sign: train, step 7)"),
+        (True, True, 2, TRAINS, "in evaluation of run a/0 (last sign: train, step 7)"),
+    ],
+)
+def test_where_a_worker_was(greeted, has_run, stands, sign, where):
+    worker = WorkerState(order=ORDER, greeted=greeted)
+    assert incidents.whereabouts(worker, run() if has_run else None, stands, sign) == where
+
+
+@pytest.mark.parametrize(
+    ("silence", "said"),
+    [
+        (None, "waited at the barrier of milestone 1: Ctrl-C ends it at once"),
+        (
+            Laggard(worker="w00/1", last=TRAINS, silent_s=41.0, limit_s=60.0),
+            "(last sign: train, step 7): silent for 41 s, ended after 60 s; Ctrl-C ends it at once",
+        ),
+    ],
+)
+def test_a_stop_names_the_worker_that_it_waits_for(silence, said):
+    text = incidents.stop_waits(WorkerState(order=ORDER, greeted=True), run(), 1, silence)
+    assert text.startswith(f"the stop waits for worker {ORDER.identity} on cpu:0, ")
+    assert text.endswith(said)
+
+
+def test_every_damaged_checkpoint_that_a_worker_passed_over_is_an_entry():
+    ready = Ready(run=SPEC.ref, warm_up_s=0.0, damaged=("checkpoint 2 is empty", "checkpoint 1 is empty"))
+    event, *entries = incidents.reported(ready, run())
+    assert isinstance(event, RunReady)
+    assert entries == [
+        Incident(category="damaged_checkpoint", run_name="a/0", detail=what) for what in ready.damaged
+    ]
+
+
+def test_a_sound_report_is_one_event():
+    for milestone in range(4):
+        report = report_of(SPEC, milestone)
+        assert list(incidents.reported(report, run())) == [event_of(report)]
+
+
+@pytest.mark.parametrize(("milestone", "episode"), [(0, None), (1, 0), (2, 1), (3, None)])
+def test_an_entry_names_the_training_episode_whose_result_could_not_be_had_again(milestone, episode):
+    entry = incidents.inexact(run(), milestone, "reported again with")
+    assert (entry.category, entry.run_name, entry.episode) == ("inexact_resume", "a/0", episode)
+    assert entry.detail == f"milestone {milestone} was reported again with another result"
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "said"),
+    [
+        (None, ("n1", "GPU-1"), ""),
+        (("n1", "GPU-1"), ("n1", "GPU-1"), ""),
+        (("n1", "GPU-1"), ("n2", "GPU-2"), "cpu:0 has moved from n1 GPU-1 to n2 GPU-2, of the same kind"),
+        (("n1", "GPU-1"), ("n1", "GPU-2"), "cpu:0 has moved from n1 GPU-1 to n1 GPU-2, of the same kind"),
+        (("n1", ""), ("n2", ""), "cpu:0 has moved from n1 to n2, of the same kind"),
+        (("", "GPU-1"), ("n2", "GPU-2"), ""),  # recorded before hosts were
+    ],
+)
+@pytest.mark.parametrize("spec", [None, SPEC])
+def test_a_lane_that_stands_for_another_device_than_before_is_an_entry(before, now, said, spec):
+    def hello(place):
+        return Hello(
+            worker="w00", incarnation=1, protocol=PROTOCOL, pid=1, uuids=(place[1],), torch_version="", sources="",
+            host=place[0],
+        )  # fmt: skip
+
+    history = history_of()
+    if before:
+        history.add(incidents.worker_started(hello(before), ORDER))
+    entry = incidents.moved(hello(now), WorkerState(order=ORDER, run=spec), history)
+    assert (entry.detail if entry else "") == said
+    assert entry is None or (entry.category, entry.run_name) == ("moved", "a/0" if spec else "")

@@ -1,0 +1,169 @@
+"""Power in words: every sentence of an answer that is made up, so that nothing is simulated."""
+
+from __future__ import annotations
+
+import pytest
+from support import fake_plans
+
+from esper_ab.design.power import PowerQuestion, PowerRow, PowerTable, ReplicatesNeeded, Stops
+from esper_ab.design.power_tables import EvalEpisodesAnswer, Known, PowerAnswer
+from esper_ab.design.power_text import describe_design_power, power_text
+from esper_ab.settings.eval_episodes import EvaluationNoise
+from esper_ab.stats.evaluation_noise import Components
+
+NEEDED = ReplicatesNeeded(replicates=20, low=12, high=40)
+NOISE = EvaluationNoise(
+    components=Components(
+        runs=24, eval_episodes=16, policy=2.0, episode=180.0, share=0.5, share_low=0.25, share_high=0.75, ratio_high=0.2
+    ),
+    episodes=6, n_envs=8, training_episode_s=1.0, evaluation_episode_s=1.0,
+)  # fmt: skip
+UNKNOWN = "Pair correlation unknown: it depends on how much of the shared randomness survives training."
+
+
+def row(replicates=16, **changes):
+    sizes = {"smallest": 3.25, "smallest_low": 2.0, "smallest_high": 7.0, "power": 0.5, "expected": 15.0}
+    return PowerRow(replicates=replicates, looks=(12, replicates), nominal_p=(0.01, 0.045), **(sizes | changes))
+
+
+def table(rho, rows, needed=NEEDED):
+    return PowerTable(
+        sd_run=3.5, rho=rho, sd=4.95, sd_low=None, sd_high=None, question=PowerQuestion(margin=2.0, comparisons=3),
+        rows=tuple(rows), needed=needed,
+    )  # fmt: skip
+
+
+def said(known, *rows, needed=NEEDED, eval_episodes=None):
+    rows = rows or (row(),)
+    tables = table(0.3, rows, needed), table(0.6, [row(rows[0].replicates, power=0.75)])
+    found = PowerAnswer(known=known, replicates=rows[0].replicates, tables=tables, eval_episodes=eval_episodes)
+    return power_text(found).splitlines()
+
+
+def known(**changes):
+    return Known(source="given", sd=3.5, unit="points", **changes)
+
+
+def test_an_answer_has_two_sentences_for_each_pair_correlation_and_a_table():
+    assert said(known(df=9, rho=0.3)) == [
+        "Run SD 3.5 points (given, 9 degrees of freedom); margin 2 points; alpha 0.05 shared by 3 comparisons.",
+        "",
+        "Pair correlation 0.3 (known):",
+        "  16 seeds (looks at 12, 16) find a difference of 3.2 points (80 % range 2 to 7) with 80 % power; one of the "
+        "margin's size with 50%.",
+        "  2 points need about 20 seeds (80 % range 12 to 40).",
+        "",
+        "Pair correlation 0.6:",
+        "  16 seeds (looks at 12, 16) find a difference of 3.2 points (80 % range 2 to 7) with 80 % power; one of the "
+        "margin's size with 75%.",
+        "  2 points need about 20 seeds (80 % range 12 to 40).",
+        "",
+        "Smallest difference in points found with 80 % power / power at 2 points:",
+        "  replicates  looks     rho 0.3     rho 0.6",
+        "          16  12,16  3.25 / 50%  3.25 / 75%",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spread", "unknown", "where_from"),
+    [
+        ({}, True, ""),
+        ({"rho": 0.3}, False, " (known)"),
+        (
+            {"sd_pairs": 4.95, "df_pairs": 5}, False,
+            " (the pairs seen: their differences have an SD of 4.95, 5 degrees of freedom)",
+        ),
+    ],
+)  # fmt: skip
+def test_where_the_first_pair_correlation_comes_from(spread, unknown, where_from):
+    lines = said(known(**spread))
+    assert (UNKNOWN in lines) == unknown
+    assert [line for line in lines if line.startswith("Pair correlation 0")] == [
+        f"Pair correlation 0.3{where_from}:", "Pair correlation 0.6:"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"smallest_low": None}, "find a difference of 3.2 points with 80 % power; one of the margin's size with 50%."),
+        ({"smallest": None}, "16 seeds cannot carry a verdict at all; 6 are the least."),
+        ({"replicates": 14}, "one of the margin's size with 50%. EQUIVALENT takes 15 pairs."),
+        (
+            {"stops": Stops(power=0.46, expected=13.0, expected_none=11.5, expected_none_without=15.9)},
+            "with 50%. Stops for futility cost 0.040 of that power and save replicates: 11.5 are used on average where "
+            "nothing differs (without such stops 15.9), 13.0 (15.0) at the margin.",
+        ),
+        (
+            {"stops": Stops(power=0.46, expected=13.0, expected_none=11.5, expected_none_without=15.9),
+             "expected": None}, "one of the margin's size with 50%.",
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_number_of_seeds_resolves(changes, sentence):
+    assert said(known(rho=0.3), row(**changes))[3].endswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("needed", "sentence"),
+    [
+        ((20, 20, 20), "2 points need 20 seeds."),
+        ((20, 12, None), "2 points need about 20 seeds (80 % range 12 to more than 10,000)."),
+        ((None, None, None), "2 points need more than 10,000 seeds."),
+    ],
+)
+def test_how_many_seeds_a_margin_needs(needed, sentence):
+    replicates, low, high = needed
+    lines = said(known(rho=0.3), needed=ReplicatesNeeded(replicates=replicates, low=low, high=high))
+    assert lines[4].strip() == sentence
+
+
+def episodes(best, after=10):
+    return EvalEpisodesAnswer(
+        eval_episodes=16, share=0.5, cost_share=0.2, best=best, sd=3.0, cost_times=1.5,
+        needed=ReplicatesNeeded(replicates=after, low=8, high=30),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("answer", "needed", "lines"),
+    [
+        (None, NEEDED, []),
+        (episodes(16), NEEDED, ["--eval-episodes 16, as here, has the least variance x cost."]),
+        (
+            episodes(32), NEEDED,
+            ["With --eval-episodes 32 the SD of differences is 3 in the place of 4.95, and a run costs 1.50 times as "
+             "much:",
+             "2 points need about 10 seeds (80 % range 8 to 30) in the place of 20, 0.75 times the compute."],
+        ),
+        (
+            episodes(32), ReplicatesNeeded(replicates=None, low=12, high=None),
+            ["With --eval-episodes 32 the SD of differences is 3 in the place of 4.95, and a run costs 1.50 times as "
+             "much:",
+             "2 points need about 10 seeds (80 % range 8 to 30) in the place of more than 10,000."],
+        ),
+    ],
+)  # fmt: skip
+def test_what_other_evaluation_episodes_would_change(answer, needed, lines):
+    text = said(known(rho=0.3, noise=NOISE), needed=needed, eval_episodes=answer)
+    first = "Evaluation noise is 50 % (80 % limits 25 to 75) of the variance, with 16 episodes that are 20% of a run's "
+    found = [n for n, line in enumerate(text) if line.startswith(first)]
+    assert len(found) == bool(lines)
+    for n in found:
+        assert [line.strip() for line in text[n + 1 : n + 1 + len(lines)]] == lines
+    assert not any("Evaluation noise" in line for line in said(known(rho=0.3), eval_episodes=answer))
+
+
+def test_a_design_is_described_at_its_own_looks_with_its_stops():
+    plain, stops = (fake_plans.plan(seeds=16, **more).design for more in ({}, {"futility": 0.8}))
+    described = [describe_design_power(design, 2.0, 9) for design in (plain, stops)]
+    for text in described:
+        assert text.startswith("runs differ by 2 points (SD, calibrated). pair correlation 0: 16 seeds (looks at 12, 1")
+        assert [f"pair correlation {rho}: " in text for rho in ("0", "0.3", "0.6")] == [True] * 3
+    assert ["Stops for futility" in text for text in described] == [False, True]
+
+
+def test_without_a_maximum_every_difference_is_found():
+    design = fake_plans.plan(seeds=6, open_ended=True).design
+    said_of_it = "runs differ by 2 points (SD, calibrated); without a maximum every difference is found"
+    assert describe_design_power(design, 2.0, 9) == said_of_it
