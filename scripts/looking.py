@@ -204,7 +204,7 @@ def learned(directory: Path) -> dict[str, Any]:
 
 def outcome(found: dict[str, Any]) -> str:
     """The part of the page on one experiment."""
-    plan = f"At rng seed {found['rng_seed']}, {found['replicates']} replicates:"
+    plan = f"At rng seed {found['rng_seed']}, {found['replicates']} seeds:"
     sentences = "\n".join(f"- {one['sentence']}" for one in found["comparisons"])
     rows = [
         row(f"`{name}`, {actions}" if actions == "greedy" else f"`{name}`", values)

@@ -24,20 +24,21 @@ _File = TypeVar("_File", bound=_Numbered)
 def load_option_file(
     path: Path, decoder: msgspec.json.Decoder[_File], *, what: str, schema: int, made_by: str
 ) -> _File:
-    """Read the file that `--{what}` names: `path` itself, or {what}.json in it.
+    """Read the file that an option called `what` names: `path` itself, or the file of that name in it.
 
     UsageError when there is none of this schema that can be read; `made_by`: the command that writes one.
     """
-    file = path / f"{what}.json" if path.is_dir() else path
+    file = path / f"{what.replace(' ', '_')}.json" if path.is_dir() else path
+    option = "--" + what.replace(" ", "-")
     try:
         found = decoder.decode(read_regular(file).removeprefix(codecs.BOM_UTF8))
     except OSError as error:
-        raise UsageError(f"--{what} {file}: {error.strerror}; `esper-ab {made_by}` writes one") from None
+        raise UsageError(f"{option} {file}: {error.strerror}; `esper-ab {made_by}` writes one") from None
     except UNREADABLE as error:
-        raise UsageError(f"--{what} {file}: no {what} of this version: {error}") from None
+        raise UsageError(f"{option} {file}: no {what} of this version: {error}") from None
     if found.schema != schema:
         raise UsageError(
-            f"--{what} {file}: schema {found.schema}, this version reads {schema}; "
+            f"{option} {file}: schema {found.schema}, this version reads {schema}; "
             f"`esper-ab {made_by}` writes one anew"
         )
     return found

@@ -124,7 +124,7 @@ def limits_with_losses(design: Design, data: Data, course: Course, lost: Lost) -
 
     (None, None) where that cannot be said: losses that are unequal or several, no declared worst, no interval.
     """
-    if not course.looks:
+    if not course.looks or course.looks[-1].low is None:
         return None, None
     look = course.looks[-1]
     lost, seen = lost.before(look.replicates), before(data, look.replicates)

@@ -101,7 +101,7 @@ class Fake:
 
     def connect(self) -> None:
         """And say Hello, as soon as there is a connection."""
-        self.socket.connect(self._order.outcome)
+        self.socket.connect(self._order.endpoint)
         order = self._order
         message = Hello(
             worker=order.worker, incarnation=order.incarnation, protocol=PROTOCOL, pid=os.getpid(),

@@ -54,7 +54,7 @@ def evaluation(spec: RunSpec, draw: random.Random) -> EvaluationRecord:
         for env in range(size)
     )  # fmt: skip
     return EvaluationRecord(
-        run=spec.ref, hosts=episodes, policy_file=spec.policy_file, policy_sha256="0" * 64, timing=_timing(draw),
+        run=spec.ref, episodes=episodes, policy_file=spec.policy_file, policy_sha256="0" * 64, timing=_timing(draw),
         digest=hashlib.sha256(spec.ref.name.encode()).hexdigest(),
     )  # fmt: skip
 

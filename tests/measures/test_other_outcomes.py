@@ -39,7 +39,7 @@ MEASURES = TaskMeasures(
 )
 GROUPS = {"calm": Shape(accuracy=-80.0), "wild": Shape(accuracy=-70.0, mode="simplified")}
 ESTIMAND = "Mean energy used by the last policy, over seeds."
-FOREIGN = r"\bpoints|accurac|held.out|\bhosts?\b|fossil|germinat|prune|\bgrown?\b|\bseeds\b|parameters added"
+FOREIGN = r"\bpoints|accurac|held.out|\bhosts?\b|fossil|germinat|prune|\bgrown?\b|\bseed modules?\b|parameters added"
 
 
 def journal(groups: dict[str, Shape] = GROUPS, replicates: int = 6) -> list[AnyEvent]:

@@ -47,7 +47,7 @@ def test_a_plan_that_cannot_fit_is_refused_before_anything_starts(tmp_path, laun
     (line,) = done.stderr.splitlines()
     needed = int(line.split(" file descriptors")[0].rpartition(" ")[2])
     assert line == (
-        f"error: 10 lanes need {needed} file descriptors, and this process may have 90: raise the hard limit (ulimit "
+        f"error: 10 workers need {needed} file descriptors, and this process may have 90: raise the hard limit (ulimit "
         f"-Hn {needed}; of a service LimitNOFILE={needed}), or name fewer devices"
     )
     assert 10 * each + 64 < needed < 10 * each + 90
@@ -100,5 +100,5 @@ def test_launch_refuses_it_with_the_plan(tmp_path, more):
         cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")
-    assert re.fullmatch(r"error: 2 lanes need \d+ file descriptors, and this process may have 64: .*\n", done.stderr)
+    assert re.fullmatch(r"error: 2 workers need \d+ file descriptors, and this process may have 64: .*\n", done.stderr)
     assert list(tmp_path.iterdir()) == []

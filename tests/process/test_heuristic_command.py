@@ -51,7 +51,7 @@ def test_its_hosts_are_those_of_an_experiment(tmp_path: Path) -> None:
     assert found is not None
     asked = ("--task", "synthetic", "--episodes", "1", "--steps", "12", "--n-envs", "2", "--json")
     answer = json.loads(heuristic(*asked).stdout)
-    experiment = [host.outcome.outcome for host in found.hosts]
+    experiment = [host.outcome.outcome for host in found.episodes]
     assert [host["held_out_accuracy"] for host in answer["hosts"]] == experiment
 
 
@@ -97,4 +97,4 @@ def test_text_says_slot_by_slot_what_was_done_and_why_nothing_was() -> None:
     assert "rng seed 0, trained by torch\n" in shown
     assert "early           1         2           1       0" in shown
     assert "early norm from 6, fossilised at 9; late norm from 6, pruned at 9; late norm from 6, under way" in shown
-    assert "never settled; no seed: 3 steps not settled, 5 without a plateau" in shown
+    assert "never settled; no seed module: 3 steps not settled, 5 without a plateau" in shown

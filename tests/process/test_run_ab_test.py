@@ -115,7 +115,7 @@ def test_results_are_by_variant_with_what_is_known_of_each_run(results) -> None:
     assert run.duration_s > 0.0
     assert run.policy.is_file()
     assert (run.directory / "config.toml").is_file()
-    with pytest.raises(KeyError, match="a run has variant, seed, success"):
+    with pytest.raises(KeyError, match="a run has variant, replicate, success"):
         run["sucess"]
 
 

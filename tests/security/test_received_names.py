@@ -186,7 +186,7 @@ def test_no_reading_command_follows_a_name_in_a_journal(
         orders |= {"reward_code": [msgspec.to_builtins(code)], "trainer": msgspec.to_builtins(own)}
     for path in _places(tree):
         changed = _with(tree, path, name)
-        if not {"lanes", "lane"} & set(path) and _holds(events, changed):  # which have to fit each other
+        if not {"lanes", "device"} & set(path) and _holds(events, changed):  # which have to fit each other
             tree, filled = changed, filled + 1
     assert filled > 20
     folder = tmp_path / "received"

@@ -127,7 +127,8 @@ def gym_spec(task: str, **changes: Any) -> RunSpec:
         gym=GymSettings(**changes.pop("gym", {})),
     )  # fmt: skip
     ref = RunRef(
-        name=f"{group}/0", group_id=group, replicate=0, reward_mode=reward["mode"], controller=controller, device="cpu:0"
+        name=f"{group}/0", group_id=group, replicate=0, reward_mode=reward["mode"], controller=controller,
+        device="cpu:0",
     )
     n_envs = changes.pop("n_envs", 3)
     fields: dict[str, Any] = {

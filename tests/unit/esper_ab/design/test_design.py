@@ -90,24 +90,25 @@ def planned(looks, p, comparisons=1, **changes):
 
 
 ONE, TWO = ((20,), (0.05,)), ((6, 10), (0.0076, 0.0455))
+PLAIN = "paired t, not adjusted for device and order"
 TWO_SAID = "looks after seeds 6 (p <= 0.0076), 10 (p <= 0.045)"
 
 
 @pytest.mark.parametrize(
     ("design", "said"),
     [
-        (planned(*ONE), "paired t, not adjusted for positions; one look, after seed 20 (p <= 0.05)"),
-        (planned(*TWO), f"paired t, not adjusted for positions; {TWO_SAID}"),
-        (planned(*TWO, early_stop=False), f"paired t, not adjusted for positions; {TWO_SAID}; no early stop"),
-        (planned(*ONE, early_stop=False), "paired t, not adjusted for positions; one look, after seed 20 (p <= 0.05)"),
+        (planned(*ONE), f"{PLAIN}; one look, after seed 20 (p <= 0.05)"),
+        (planned(*TWO), f"{PLAIN}; {TWO_SAID}"),
+        (planned(*TWO, early_stop=False), f"{PLAIN}; {TWO_SAID}; no early stop"),
+        (planned(*ONE, early_stop=False), f"{PLAIN}; one look, after seed 20 (p <= 0.05)"),
         (
             planned(*TWO, 3),
-            f"paired t, not adjusted for positions; {TWO_SAID}; 3 comparisons share alpha 0.05, one that is larger "
+            f"{PLAIN}; {TWO_SAID}; 3 comparisons share alpha 0.05, one that is larger "
             "than the margin passes its share on",
         ),
         (
             planned(*TWO, futility=Futility(power=0.8, nominal_p=(0.07, 0.0))),
-            f"paired t, not adjusted for positions; {TWO_SAID}; stopped for futility where both one-sided tests at the "
+            f"{PLAIN}; {TWO_SAID}; stopped for futility where both one-sided tests at the "
             "margin reach a bound, at seeds 6 (p <= 0.07): of true differences of the margin at most 20 %; no other "
             "bound relies on it",
         ),
@@ -116,17 +117,17 @@ TWO_SAID = "looks after seeds 6 (p <= 0.0076), 10 (p <= 0.045)"
         (planned(*TWO, outcome_over="given"), f"paired t; {TWO_SAID}"),
         (
             open_ended(),
-            "paired t, not adjusted for positions; anytime-valid t after every pair from the 6th on, decided at an "
+            f"{PLAIN}; anytime-valid t after every pair from the 6th on, decided at an "
             "e-value of 20",
         ),
         (
             designed(6, 3, looks=(), boundaries=(), anytime_after=0),
-            "paired t, not adjusted for positions; anytime-valid t after every pair from the 6th on, decided at an "
+            f"{PLAIN}; anytime-valid t after every pair from the 6th on, decided at an "
             "e-value of 20 times the 3 comparisons that share alpha",
         ),
         (
             extended(designed(20), 20),
-            "paired t, not adjusted for positions; one look, after seed 20 (p <= 0.05); after seed 20, anytime-valid t "
+            f"{PLAIN}; one look, after seed 20 (p <= 0.05); after seed 20, anytime-valid t "
             "after every pair, decided at an e-value of 100",
         ),
     ],

@@ -59,8 +59,8 @@ def test_an_answer_has_two_sentences_for_each_pair_correlation_and_a_table():
         "  2 points need about 20 seeds (80 % range 12 to 40).",
         "",
         "Smallest difference in points found with 80 % power / power at 2 points:",
-        "  replicates  looks     rho 0.3     rho 0.6",
-        "          16  12,16  3.25 / 50%  3.25 / 75%",
+        "  seeds  looks     rho 0.3     rho 0.6",
+        "     16  12,16  3.25 / 50%  3.25 / 75%",
     ]
 
 
@@ -91,7 +91,7 @@ def test_where_the_first_pair_correlation_comes_from(spread, unknown, where_from
         ({"replicates": 14}, "one of the margin's size with 50%. EQUIVALENT takes 15 pairs."),
         (
             {"stops": Stops(power=0.46, expected=13.0, expected_none=11.5, expected_none_without=15.9)},
-            "with 50%. Stops for futility cost 0.040 of that power and save replicates: 11.5 are used on average where "
+            "with 50%. Stops for futility cost 0.040 of that power and save seeds: 11.5 are used on average where "
             "nothing differs (without such stops 15.9), 13.0 (15.0) at the margin.",
         ),
         (

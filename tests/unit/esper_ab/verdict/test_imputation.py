@@ -187,6 +187,12 @@ def test_without_losses_the_limits_are_those_of_the_look():
     assert limits == (course.looks[-1].low, course.looks[-1].high)
 
 
+def test_where_every_run_was_lost_there_is_nothing_to_set_limits_by():
+    rule = design(20, worst=0.0)
+    course = course_of(rule, (), 20)
+    assert limits_with_losses(rule, (), course, Lost(replicates=(half(0, None, None),))) == (None, None)
+
+
 @pytest.mark.parametrize(("direction", "failed"), [(1.0, "a"), (-1.0, "b")])
 def test_no_group_that_lost_a_run_is_better_without_a_declared_worst(direction, failed):
     pairs = pairs_of(70.0 + direction * (10.0 + NOISE[:7]), np.full(7, 70.0))

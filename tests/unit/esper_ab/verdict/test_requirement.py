@@ -208,7 +208,7 @@ def test_formats(tmp_path, capsys):
     assert report(run, "--format", "md") == 0
     assert capsys.readouterr().out.startswith("## shaped against simplified")
     assert report(run, "--format", "json") == 0
-    assert json.loads(capsys.readouterr().out)["schema"] == 5
+    assert json.loads(capsys.readouterr().out)["schema"] == 6
     assert report(run, "--json", "--format", "md") == 2
     assert sorted(path.name for path in run.iterdir() if path.suffix in (".md", ".txt")) == ["summary.txt"]
 
