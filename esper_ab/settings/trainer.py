@@ -25,7 +25,7 @@ READ = frozenset((
     "outcome_over", "alpha", "margin", "looks", "control", "untested", "early_stop", "futility", "open_ended",
     "eval_episodes", "arithmetic.threads", "arithmetic.precision", "arithmetic.deterministic", "arithmetic.conv_kernel",
 ))  # fmt: skip
-# one point and one outcome, the outcome
+# one point and one outcome
 _OF_COMMAND = {"episodes": 1, "eval_episodes": 1, "outcome_over": "evaluation"}
 
 

@@ -155,9 +155,7 @@ class Session:
     def evaluation_episode(
         self, episode: int, eval_episodes: int, decider: Controller[Any], on_step: OnStep
     ) -> EpisodeResult:
-        """Grow the first `eval_episodes` episodes of an evaluation episode, with every reward mode at its default
-        constants.
-        """
+        """Play the first `eval_episodes` environments of an evaluation episode, scored by every mode's defaults."""
         steps = self._world.evaluation_steps
         env = self._world.environments(RewardSettings(), steps, eval_episodes, self._stopwatch, whole=True)
         paths = paths_below(self._path / "evaluate" / episode, eval_episodes)
