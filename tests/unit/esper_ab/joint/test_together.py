@@ -51,7 +51,7 @@ def test_what_must_agree_agrees():
         ({"n_envs": 8, "steps": 9}, ["n_envs: 4 in a; 8 in b", "steps: 25 in a; 9 in b"]),
         ({"episodes": 9}, ["episodes: 8 in a; 9 in b"]),
         ({"eval_episodes": 4}, ["eval_episodes: 8 in a; 4 in b"]),
-        ({"outcome_over": "last-tenth"}, ["outcome: evaluation in a; last-tenth in b"]),
+        ({"outcome_over": "last-tenth"}, ["outcome_over: evaluation in a; last-tenth in b"]),
         (
             {"arithmetic": msgspec.structs.replace(A.history.plan.experiment.arithmetic, threads=2)},
             ["arithmetic.threads: 1 in a; 2 in b"],
