@@ -64,7 +64,7 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "steps": _takes("N", "Host epochs, and decisions, per episode. [default: 25; of Gymnasium at most 1000]",
                         type=int),
         "rng_seed": _takes("N", "Root of all randomness. [default: 0]", type=int),
-        "no_telemetry": _switch("Do not record the life of every seed; no result depends on it."),
+        "no_telemetry": _switch("Do not record the life of every seed module; no result depends on it."),
     },
     "Your own environment or trainer": {
         "trainer": _takes("FILE.py|COMMAND", "Your own: a Python file with train(run), or a command with {seed} and a "
