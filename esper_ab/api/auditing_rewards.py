@@ -1,4 +1,4 @@
-"""`audit_rewards`: what `esper-ab rewards` shows, as numbers."""
+"""`audit_rewards`: what `esper-ab growth rewards` shows, as numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from esper_ab.settings.reward_audit import make_question
 
 
 class RewardAuditOptions(TypedDict, total=False):
-    """What is played; as the flags of `esper-ab rewards`, of which --search is `searched` here."""
+    """What is played; as the flags of `esper-ab growth rewards`, of which --search is `searched` here."""
 
     task: str
     data_dir: str

@@ -70,7 +70,7 @@ class RuleOptions(TypedDict, total=False):
 
 
 class OutcomeOptions(RuleOptions, total=False):
-    """Options of `compare_outcomes`, as the flags of `esper-ab compare --csv`."""
+    """Options of `compare_outcomes`, as the flags of `esper-ab judge` without a plan."""
 
     scores: Told  # "WORST..TARGET" of the outcome, for profiles; one, or one per task
     rows: Literal["runs"] | None  # every row is a training run, however many there are

@@ -21,8 +21,8 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _OPTIONS = {
     "margin": click.option(
-        "--margin", metavar="SIZE", help="The smallest difference worth acting on, in the unit of the outcome; has to "
-        "be said. Of several tasks also TASK=SIZE,TASK=SIZE."),
+        "--margin", metavar="SIZE", help="The smallest difference worth acting on, in the unit of the outcome; it has "
+        "no default. Of several tasks also TASK=SIZE,TASK=SIZE."),
     "better": click.option(
         "--better", metavar="higher|lower", default="higher", show_default=True, help="Which outcomes are better; of "
         "several tasks also TASK=lower,TASK=higher."),

@@ -16,7 +16,7 @@ from esper_ab.verdict.requirement import Requirement, require
 
 allow_changed_code = click.option("--allow-changed-code", is_flag=True, help="Go on with another state of the code "
                                   "than that of the records; the verdict is then BLOCKED.")
-detach_flag = click.option("--detach", is_flag=True, help="Go on without this terminal; see `attach` and `stop`.")
+detach_flag = click.option("--detach", is_flag=True, help="Go on without this terminal; see `status -f` and `stop`.")
 
 
 def detach_command(name: str, experiment_dir: Path, *args: str, options: dict[str, Any]) -> None:

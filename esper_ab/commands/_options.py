@@ -104,7 +104,7 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "unpaired": _switch("Own randomness per group, for calibration."),
         "calibration": _takes("FILE", "What `esper-ab calibrate` wrote: how much runs differ by chance.",
                               type=PATH),
-        "reward_audit": _takes("FILE", "What `esper-ab rewards` wrote: the journal and the report include it, for the "
+        "reward_audit": _takes("FILE", "What `esper-ab growth rewards` wrote: the journal and the report include it, for the "
                             "groups' rewards.", type=PATH),
         "fail_unless": _takes("REQUIREMENT", '"simplified better-than shaped": exit status 12 when the verdict is '
                               "another. Repeatable.", multiple=True),
@@ -153,7 +153,7 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "wandb_mode": _takes("online|offline", "[default: WANDB_MODE, else online]"),
         "wandb_entity": _takes("NAME", "Team or user at W&B."),
         "wandb_project": _takes("NAME", "[default: ab_test_NAME_DATE]"),
-        "detach": _switch("Go on without this terminal; `esper-ab attach` shows it, `esper-ab stop` ends it."),
+        "detach": _switch("Go on without this terminal; `esper-ab status -f` shows it, `esper-ab stop` ends it."),
     },
 }
 _FLAGS = {name: how for flags in _SECTIONS.values() for name, how in flags.items()}

@@ -22,14 +22,13 @@ SECTIONS = {
     },
     "Follow and read": {
         "status": "Show how far EXPERIMENT is, from its journal, and what became of its trackers.",
-        "attach": "Show EXPERIMENT as its own terminal would.",
         "list": "List the experiments below DIR [default: experiments], newest first, with progress and verdicts.",
         "logs": "Print the logs of EXPERIMENT: of one run, of a worker between runs, of the console, or all.",
         "report": "Rebuild summary.txt, verdict.json and report.html of EXPERIMENT from its journal.",
         "query": "Answer a question about EXPERIMENT in SQL.",
         "export": "Write the tables of EXPERIMENT as CSV or Parquet files.",
-        "compare": "Compare the groups of several experiment directories, or of a CSV file; exploratory.",
-        "judge": "Hold outcomes of runs made elsewhere to PLAN, and say what was not followed.",
+        "compare": "Compare the groups of several experiment directories; exploratory.",
+        "judge": "Judge outcomes of runs made elsewhere: by PLAN, saying what was not followed, or exploratory.",
         "track": "Fill trackers with what EXPERIMENT has recorded: Weights & Biases or TensorBoard.",
     },
     "Before an experiment": {
@@ -38,14 +37,11 @@ SECTIONS = {
         "power": "Show the smallest difference that R seeds resolve, and the seeds that a margin needs.",
         "design": "Write a plan for runs that are made elsewhere: comparisons, looks and bounds, before the first run.",
         "calibrate": "Train one group again and again, and show how often each rule would find a difference in it.",
-        "rewards": "Show what rewards pay for known behaviours, and what it costs to choose by them, before training.",
-        "heuristic": "Grow hosts by the heuristic controller alone, and count what it does in each slot.",
-        "fetch": "Download what TASK needs (cifar10), verified by size and checksum.",
+        "growth": "Audit rewards of growth, run its heuristic controller alone, or download data of a task.",
     },
     "Afterwards": {
         "evaluate": "Evaluate saved policies, frozen with their normalisers, in fresh episodes.",
-        "fsck": "Verify EXPERIMENT's journal, policies and checkpoints; exit status 5 when something is damaged.",
-        "gc": "Remove checkpoints, temporary files and console output of EXPERIMENT….",
+        "tidy": "Remove checkpoints, temporary files and console output of EXPERIMENT…, or check what they keep.",
     },
 }
 TABLE = {name: line for commands in SECTIONS.values() for name, line in commands.items()}

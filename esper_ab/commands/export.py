@@ -96,7 +96,7 @@ def export(
             else:
                 make_folder(folder)
             with tempfile.TemporaryDirectory(dir=folder, prefix=".export.") as draft:
-                drafts = {table: Path(draft, f".{file.name}") for table, file in files.items()}  # `gc` knows the dot
+                drafts = {table: Path(draft, f".{file.name}") for table, file in files.items()}  # `tidy` knows the dot
                 rows = {table: _draft(connection, table, drafts[table], form) for table in files}
                 for table, file in files.items():
                     drafts[table].replace(file)

@@ -1,61 +1,110 @@
-"""`esper-ab judge`: outcomes of runs made elsewhere, held to the plan of `esper-ab design`."""
+"""`esper-ab judge`: outcomes of runs made elsewhere, held to the plan of `esper-ab design`, or explored without one."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._external import columns_of, external_options, printed
-from esper_ab.commands._options import PATH, shared_options
+from esper_ab.commands._external import RULE, columns_of, external_options, margin_of, printed, scales_as_told
+from esper_ab.commands._options import shared_options
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.shell_command import shell_command
 from esper_ab.joint.directory import refuse_joint
+
+if TYPE_CHECKING:
+    from esper_ab.verdict.answer import Answer
+    from esper_ab.verdict.observations import Observations
+    from esper_ab.verdict.scale import Scale
+
+_RULE = (*RULE, "rows", "paired")  # what a plan says itself
 
 
 @click.command(epilog=epilog(
     "esper-ab judge plan.json results.csv", "esper-ab judge plan.json digits=experiments/ONE mixture=experiments/OTHER",
     "esper-ab judge plan.json results.csv --fail-unless 'new better-than old'",
+    "esper-ab judge results.csv --margin 2",
+    "esper-ab judge results.csv --margin 25 --columns group=algorithm,outcome=return",
 ))
-@click.argument("plan_file", metavar="PLAN", type=PATH)
-@click.argument("files", metavar="FILE|[TASK=]EXPERIMENT…", nargs=-1, required=True)
+@click.argument("words", metavar="[PLAN] FILE|[TASK=]EXPERIMENT…", nargs=-1, required=True)
 @external_options("scores", "columns", "figure")
 @shared_options("json")
 @click.option("--fail-unless", "requirements", multiple=True, metavar="REQUIREMENT",
               help="Exit status 12 unless the verdict supports it, as in 'new better-than old'; of several tasks the "
               "verdict on their mean. Can be repeated.")
+@external_options(*_RULE)
+@click.pass_context
 def command(
-    plan_file: Path, files: tuple[str, ...], columns: str, json: bool, requirements: tuple[str, ...], **shown: Any
+    context: click.Context, /, words: tuple[str, ...], requirements: tuple[str, ...], columns: str, **options: Any
 ) -> None:
-    """Hold outcomes of runs made elsewhere to PLAN, and say what was not followed.
+    """Judge outcomes of runs made elsewhere: by PLAN, saying what was not followed, or exploratory.
 
     FILE is a CSV file whose header has group, seed (or pair), outcome and, where the plan has tasks, task; a row per
     run, and an empty outcome for a run that failed. In its place there may be an experiment directory, or one per
     task. A look is taken as soon as all runs that it asks for are there.
+
+    A CSV file without PLAN is explored, which confirms nothing: --margin and what follows it say what a plan says.
+    The runs with one seed form a pair, in each task; pairs that share a cluster, another column, count as one. Where
+    no seed is in two groups, or a column run stands in its place, runs form no pairs.
     """
     # Here, so that --help waits for no scipy.
-    from esper_ab.external.csv_file import read_csv
     from esper_ab.external.plan import read_plan
-    from esper_ab.joint.parts import read_experiments
     from esper_ab.verdict.judge import judge
     from esper_ab.verdict.requirement import parse_requirement, require
 
-    plan = read_plan(plan_file)
-    asked = [parse_requirement(text, plan.groups, plan.design.comparisons) for text in requirements]
-    named = [_named(text) for text in files]
-    if len(named) == 1 and not named[0][1].is_dir():
-        observations = read_csv(named[0][1], columns_of(columns))
-    elif columns:
-        raise UsageError("--columns goes with one CSV file; experiment directories have no columns")
+    if len(words) == 1:
+        if requirements:
+            raise UsageError("--fail-unless goes with a plan; what is found without one is exploratory")
+        found, asked = _explore(Path(words[0]), columns, options), []
     else:
-        for _, folder in named:
-            refuse_joint(folder, "judge", by_task=True)
-        observations = read_experiments(named, plan.scales)
-    found = judge(plan, observations)
-    click.echo(printed(found, json=json, **shown), nl=False)
+        told = [name for name in _RULE if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
+        if told:
+            raise UsageError(f"--{told[0]} goes with a CSV file alone; a plan says it itself")
+        plan = read_plan(Path(words[0]))
+        asked = [parse_requirement(text, plan.groups, plan.design.comparisons) for text in requirements]
+        found = judge(plan, _read(words[1:], columns, plan.scales))
+    click.echo(printed(found, **{name: options[name] for name in ("scores", "figure", "json")}), nl=False)
     last = found.comparisons[-1].task
     require(asked, [one.comparison for one in found.comparisons if one.task == last])
+
+
+def _explore(file: Path, columns: str, rule: dict[str, Any]) -> Answer:
+    # Here, so that --help waits for no scipy.
+    from esper_ab.external.csv_file import read_csv
+    from esper_ab.verdict.analysis_plan import Rule
+    from esper_ab.verdict.exploration import explore
+
+    if file.is_dir():
+        raise UsageError(
+            f"{file} is a folder: judge takes a plan and outcomes, or a CSV file alone; "
+            f"`{shell_command('report', file)}` has the verdict of an experiment"
+        )
+    if file.suffix == ".json" and rule["margin"] is None:
+        raise UsageError(f"judge {file}: name the outcomes, too, as in `esper-ab judge plan.json results.csv`")
+    margin = margin_of(rule["margin"])
+    observations = read_csv(file, columns_of(columns))
+    scales = scales_as_told(observations.tasks, margin, rule)
+    declared = Rule(control=rule["control"], alpha=rule["alpha"])
+    return explore(observations, scales, declared, paired=rule["paired"], rows=rule["rows"])
+
+
+def _read(words: Sequence[str], columns: str, scales: Sequence[Scale]) -> Observations:
+    """Read one CSV file or experiment directories."""
+    # Likewise.
+    from esper_ab.external.csv_file import read_csv
+    from esper_ab.joint.parts import read_experiments
+
+    named = [_named(text) for text in words]
+    if len(named) == 1 and not named[0][1].is_dir():
+        return read_csv(named[0][1], columns_of(columns))
+    if columns:
+        raise UsageError("--columns goes with one CSV file; experiment directories have no columns")
+    for _, folder in named:
+        refuse_joint(folder, "judge", by_task=True)
+    return read_experiments(named, scales)
 
 
 def _named(text: str) -> tuple[str, Path]:

@@ -1,4 +1,4 @@
-"""`esper-ab status`: how far an experiment directory is."""
+"""`esper-ab status`: how far an experiment directory is, once or until it ends."""
 
 from __future__ import annotations
 
@@ -9,16 +9,30 @@ import click
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._experiment_directory import joint_argument
 from esper_ab.commands._options import shared_options
-from esper_ab.joint.directory import is_joint
+from esper_ab.joint.directory import is_joint, refuse_joint
 from esper_ab.live.status import status_json, status_text
 from esper_ab.trackers.now import tracking_now, tracking_text
 
 
-@click.command(epilog=epilog("esper-ab status experiments/EXPERIMENT", "esper-ab status experiments/EXPERIMENT --json"))
+@click.command(epilog=epilog(
+    "esper-ab status experiments/EXPERIMENT", "esper-ab status -f experiments/EXPERIMENT",
+    "esper-ab status experiments/EXPERIMENT --json",
+))  # fmt: skip
 @joint_argument
+@click.option("-f", "--follow", is_flag=True, help="Show it as its own terminal would until it ends; Ctrl-C leaves it. "
+              "With --json: a line of JSON now, after every barrier, and at the end.")
 @shared_options("json")
-def command(experiment_dir: Path, json: bool) -> None:
-    """Show how far EXPERIMENT is, from its journal, and what became of its trackers."""
+def command(experiment_dir: Path, follow: bool, json: bool) -> None:
+    """Show how far EXPERIMENT is, from its journal, and what became of its trackers.
+
+    Any number of viewers may follow an experiment; nothing that they do changes it.
+    """
+    if follow:
+        refuse_joint(experiment_dir, "status --follow")
+        from esper_ab.live.following import follow_json, follow_view  # with rich, which a look does not wait for
+
+        (follow_json if json else follow_view)(experiment_dir)
+        return
     if is_joint(experiment_dir):
         from esper_ab.commands._joint import status_joint  # with execution and its plans
 

@@ -1,4 +1,4 @@
-"""Question and answer of `esper-ab heuristic` and the data plane: one controller alone, without a comparison."""
+"""Question and answer of `esper-ab growth heuristic` and the data plane: one controller alone, without a comparison."""
 
 from __future__ import annotations
 

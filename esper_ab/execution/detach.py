@@ -50,7 +50,7 @@ class Detached:
             )
         return (
             f"detached: process {self.pid}, its output in {self.console}\nsee it:   "
-            f"{shell_command('attach', self.experiment_dir)}\nend it:   {shell_command('stop', self.experiment_dir)}"
+            f"{shell_command('status', self.experiment_dir, '--follow')}\nend it:   {shell_command('stop', self.experiment_dir)}"
         )
 
 

@@ -82,7 +82,7 @@ def room(folder: Path, needed_bytes: int) -> Diagnosis:
     """Report free bytes."""
     free_bytes = shutil.disk_usage(folder).free
     what = f"{free_bytes / 2**30:.1f} GiB free in {folder}"
-    remedy = "make room, `esper-ab gc` finished runs, or choose another place with --out"
+    remedy = "make room, `esper-ab tidy` finished runs, or choose another place with --out"
     if free_bytes < needed_bytes:
         return problem("disk", what, remedy)
     return ok("disk", what) if free_bytes >= _LITTLE_BYTES else warning("disk", what, remedy)

@@ -187,9 +187,9 @@ class Journal:
         if found.st_size == self._size and found.st_nlink:
             return
         is_now = f"has {found.st_size} bytes where {self._size} were written" if found.st_nlink else "was removed"
-        fsck = shell_command("fsck", self.experiment_dir)
+        check = shell_command("tidy", self.experiment_dir, "--check")
         raise JournalError(
-            f"somebody else, a reward function perhaps, has changed {self._path}: it {is_now}; `{fsck}` shows what can "
+            f"somebody else, a reward function perhaps, has changed {self._path}: it {is_now}; `{check}` shows what can "
             "be kept"
         )
 
@@ -308,8 +308,8 @@ class Reading(Iterator[AnyEvent]):
         return line
 
     def _damage(self, what: str) -> JournalError:
-        fsck = shell_command("fsck", self._path.parent)
-        remedy = f"the {self.lines} before it are intact; `{fsck}` shows what can be kept"
+        check = shell_command("tidy", self._path.parent, "--check")
+        remedy = f"the {self.lines} before it are intact; `{check}` shows what can be kept"
         return JournalError(f"{self._path}, line {self.lines + 1}: {what}; {remedy}")
 
 

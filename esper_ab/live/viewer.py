@@ -1,6 +1,6 @@
 """Viewer of an experiment run by another process: follows the journal as it grows and changes nothing.
 
-Any number of viewers may attach, from any machine that sees the experiment directory.
+There may be any number of viewers, from any machine that sees the experiment directory.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Viewer:
         first = next(self._reading, None)
         if not isinstance(first, ExperimentStarted):
             path = experiment_dir / JOURNAL_NAME
-            raise UsageError(f"{path} does not begin with experiment_started; try again, or see fsck")
+            raise UsageError(f"{path} does not begin with experiment_started; try again, or see tidy --check")
         with located(self._reading):
             self.history: History = begin(first, keeps_records=False)
         self._add_all()

@@ -26,7 +26,7 @@ def belonging(
     apart = _apart(reward_audit, experiment, learning)
     if apart:
         raise UsageError(
-            f"--reward-audit is of other hosts: {'; '.join(apart)}; audit them anew with `esper-ab rewards`"
+            f"--reward-audit is of other hosts: {'; '.join(apart)}; audit them anew with `esper-ab growth rewards`"
         )
     codes = {user.reference: user.sha256 for user in machine.user_rewards}
     found = {

@@ -83,7 +83,7 @@ def next_steps(content: Content) -> tuple[Step, ...]:
     """Say what to do next, the most useful first."""
     word, place = content.state.word, content.place
     if word == "in progress":
-        return (Step("It is still running: follow it.", shell_command("attach", place)),)
+        return (Step("It is still running: follow it.", shell_command("status", place, "--follow")),)
     if word in ("stale", "interrupted", "failed"):
         if any(run.expected for run in content.history.runs.values()):
             return (Step("It can go on from its checkpoints.", shell_command("resume", place)),)

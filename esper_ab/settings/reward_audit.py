@@ -52,7 +52,7 @@ def _settings(assignments: Sequence[Assignment]) -> GroupSettings:
     keys = {key: kind for key, kind in GROUP_KEYS.items() if key.partition(".")[0] in _SECTIONS}
     for one in assignments:
         if one.key == "reward.mode":
-            raise UsageError(f"{one.origin}: rewards are named as arguments, as in esper-ab rewards sparse")
+            raise UsageError(f"{one.origin}: rewards are named as arguments, as in esper-ab growth rewards sparse")
         if one.key not in keys:
             raise UsageError(f"{one.origin}: no setting of reward or growth; {which_setting(one.key, keys)}")
         section, _, name = one.key.partition(".")

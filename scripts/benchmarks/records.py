@@ -65,7 +65,7 @@ print(json.dumps({"wall_s": time.perf_counter() - began, "core_s": used.ru_utime
 """
 
 
-# Who follows a run (a coordinator, attach) keeps the numbers of its episodes: bytes of each, without the start-up's.
+# Who follows a run (a coordinator, status --follow) keeps the numbers of its episodes: bytes of each, without the start-up's.
 _HELD = """
 import resource, sys
 from pathlib import Path
@@ -205,6 +205,6 @@ def render(record: dict[str, Any]) -> list[str]:
         "",
         *("| " + " | ".join(line) + " |" for line in lines),
         "",
-        "Who follows a run, as a coordinator and `esper-ab attach` do, has in memory of each record "
+        "Who follows a run, as a coordinator and `esper-ab status --follow` do, has in memory of each record "
         + ", ".join(f"{held / 1024:.1f} KiB {name}" for name, held in record["held_bytes"].items()) + ".",
     ]

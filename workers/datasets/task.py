@@ -74,5 +74,5 @@ class Task:
     sizes: tuple[int, int, int]  # samples in train, validation, test; in a family, of each context
     load: Callable[[str], Splits]  # data_dir ("": default folder) -> splits; FileNotFoundError names the remedy
     behaviours: Callable[[tuple[str, ...]], Behaviours] | None = None  # slots -> what rewards are audited by
-    archive: Archive | None = None  # what `esper-ab fetch` downloads; None: nothing to fetch
+    archive: Archive | None = None  # what `esper-ab growth fetch` downloads; None: nothing to fetch
     contexts: tuple[Context, ...] = ()  # of a family; (): all hosts are given everything

@@ -1,4 +1,4 @@
-"""What `esper-ab attach` shows of a run that another process carries out: its live view, or lines of JSON."""
+"""What `esper-ab status --follow` shows of a run that another process carries out: its live view, or lines of JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from esper_ab.live.viewer import Viewer
 _LOOKS, _POLL_S = 240, 0.25  # how often a report is looked for, and between two looks
 
 
-def attach(experiment_dir: Path) -> None:
+def follow_view(experiment_dir: Path) -> None:
     """Show the experiment in this terminal until it ends; Ctrl-C ends only the viewer."""
     viewer, console = Viewer(experiment_dir), rich_console()
     looks = _LOOKS if viewer.state == "running" else 0  # for a report that is still to come
@@ -37,13 +37,13 @@ def attach(experiment_dir: Path) -> None:
             if not reported(experiment_dir, viewer.history)[0]:
                 time.sleep(_POLL_S)  # who has carried it out writes the report now
     except KeyboardInterrupt:
-        again, end = shell_command("attach", experiment_dir), shell_command("stop", experiment_dir)
+        again, end = shell_command("status", experiment_dir, "--follow"), shell_command("stop", experiment_dir)
         click.echo(f"\nleft; the run goes on. See it again: {again}; end it: {end}")
         return
     click.echo(_last_words(experiment_dir, viewer) if console.is_terminal else status_text(experiment_dir))
 
 
-def attach_json(experiment_dir: Path) -> None:
+def follow_json(experiment_dir: Path) -> None:
     """Print the status as one line of JSON now, after every barrier, and at the end."""
     viewer = Viewer(experiment_dir)
     click.echo(_line(experiment_dir, viewer))

@@ -1,0 +1,232 @@
+"""What of an experiment directory is as it was written. Changes nothing.
+
+The journal is verified line by line, then the files that it vouches for: policies and copies of rewards and trainers
+by their sha256, checkpoints by sha256 and size; then settings by the sha256 in their own file. Only the intact part of
+a journal counts, for every reader and for `resume`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import deque
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePath
+
+import msgspec
+
+from esper_ab.commands._removable import files_below, removable
+from esper_ab.contracts.errors import JournalError, UsageError
+from esper_ab.contracts.regular_file import open_to_read
+from esper_ab.contracts.run_files import FILE_LIMIT_BYTES
+from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.source_files import source_sha256
+from esper_ab.contracts.trainer import is_command
+from esper_ab.journal.events import AnyEvent
+from esper_ab.journal.file import JOURNAL_NAME, OtherVersion, Reading, read
+from esper_ab.journal.fold import History, RunHistory, fold
+from esper_ab.journal.lock import holder
+from esper_ab.settings.parse import read_toml
+from esper_ab.stats.text import counted
+
+_LISTED = 8  # names in one line of text; --json has them all
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that is not what the journal says of it."""
+
+    file: str
+    what: str
+
+
+class Findings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a check of one experiment directory found."""
+
+    experiment_dir: str
+    in_use_by: str  # the process that has it now; its checkpoints come and go and were not checked
+    lines: int  # intact ones, from the first on
+    wall_time: str  # of the last intact line, ISO 8601
+    episodes: int  # recorded in them
+    evaluations: int
+    damage: str  # of the journal; "" when there is none
+    repairable: bool  # whether a cut would help
+    behind_lines: int  # behind the last intact line, an unfinished one included
+    behind_bytes: int
+    faults: tuple[Fault, ...]
+    notes: tuple[str, ...]  # what happened on the way and is no fault: waits for room on the disk
+    removable: tuple[str, ...]  # files that `tidy` would remove
+    removable_bytes: int
+
+    @property
+    def exit_status(self) -> int:
+        """0 when all is well, else that of a damaged journal."""
+        return JournalError.exit_code if self.damage or self.faults else 0
+
+
+def examine(experiment_dir: Path) -> Findings:
+    """Check the whole of `experiment_dir`. UsageError when there is no journal."""
+    path = experiment_dir / JOURNAL_NAME
+    user = holder(experiment_dir)
+    reading = read(path)
+    history, damage, repairable = fold_intact(reading)
+    if not history and not damage and not user:
+        damage = "no event was recorded: launch it anew, under the same name"
+    behind_lines, behind_bytes = 0, 0
+    if damage:
+        behind_lines, behind_bytes = _behind(path, reading.intact_bytes)
+    elif reading.torn_bytes and not user:  # while it is written to, the line may be whole by now
+        behind_lines, behind_bytes = 1, reading.torn_bytes
+    runs = tuple(history.runs.values()) if history else ()
+    unneeded = removable(experiment_dir, history) if history and not user else None
+    return Findings(
+        experiment_dir=str(experiment_dir), in_use_by=str(user) if user else "",
+        lines=reading.lines, wall_time=reading.wall_time,
+        episodes=sum(len(run.columns) for run in runs), evaluations=sum(run.evaluation is not None for run in runs),
+        damage=damage, repairable=repairable, behind_lines=behind_lines, behind_bytes=behind_bytes,
+        faults=(
+            *(fault for run in runs for fault in _run_faults(experiment_dir, run, checkpoints=not user)),
+            *_copy_faults(experiment_dir, runs), *_settings_faults(experiment_dir),
+        ),
+        notes=history.pauses if history else (),
+        removable=tuple(map(str, unneeded.files)) if unneeded else (),
+        removable_bytes=unneeded.size_bytes if unneeded else 0,
+    )  # fmt: skip
+
+
+def fold_intact(reading: Reading) -> tuple[History | None, str, bool]:
+    """Fold a journal up to its first damage; return that damage, "" for none, and whether a cut there would help."""
+    damage, helps = "", False
+
+    def until_damaged() -> Iterator[AnyEvent]:
+        nonlocal damage, helps
+        try:
+            yield from reading
+        except OtherVersion as error:
+            damage = str(error)
+        except JournalError as error:
+            damage, helps = str(error).partition("; the ")[0], reading.lines > 0
+
+    events = until_damaged()
+    try:
+        history = fold(events, keeps_records=False)
+    except JournalError as error:
+        deque(events, maxlen=0)  # a damaged line further on is what is told
+        foreign = f"its lines are intact, but {error}: no journal of this tool" if reading.lines else ""
+        return None, damage or foreign, False
+    return history, damage, helps
+
+
+def _behind(path: Path, at: int) -> tuple[int, int]:
+    """Lines and bytes of a journal from byte `at` on."""
+    with open_to_read(path) as file:
+        file.seek(at)
+        sizes = [len(line) for line in file]
+    return len(sizes), sum(sizes)
+
+
+# --- the files that the journal vouches for ---
+
+
+def _run_faults(experiment_dir: Path, run: RunHistory, *, checkpoints: bool) -> Iterator[Fault]:
+    """Faults of a run's policy and checkpoints: the newest is needed until its end, older ones may be gone."""
+    if run.evaluation is not None:
+        file = run.evaluation.policy_file
+        if what := _wrong(experiment_dir / file, run.evaluation.policy_sha256, None):
+            yield Fault(file=file, what=f"policy of {run.ref.name}: {what}")
+    recorded = {one.milestone: one for one in run.checkpoints} if checkpoints else {}
+    newest = max(recorded, default=0) if run.expected else 0
+    for milestone, one in recorded.items():
+        if milestone != newest and not (experiment_dir / one.file).is_file():
+            continue
+        if what := _wrong(experiment_dir / one.file, one.sha256, one.size_bytes):
+            use = "resume goes further back" if run.expected else "it is of no use any more"
+            yield Fault(file=one.file, what=f"checkpoint {milestone} of {run.ref.name}: {what}; {use}")
+
+
+def _copy_faults(experiment_dir: Path, runs: Sequence[RunHistory]) -> Iterator[Fault]:
+    """Faults of copies of rewards and Python trainers; the files of a command are the user's own."""
+    for code in {code for run in runs for code in run.spec.reward_code if code.folder}:
+        folder = experiment_dir / code.folder
+        files = [path.relative_to(folder).as_posix() for path in files_below(folder) if path.suffix != ".pyc"]
+        yield from _copy_fault(experiment_dir, code.folder, files, code.sha256, code.reference)
+    orders = (run.spec.trainer for run in runs if run.spec.trainer and not is_command(run.spec.trainer.reference))
+    for order in {order.folder: order for order in orders}.values():
+        yield from _copy_fault(experiment_dir, order.folder, order.files, order.sha256, order.reference)
+
+
+def _copy_fault(
+    experiment_dir: Path, folder: str, files: Sequence[str], sha256: str, reference: str
+) -> Iterator[Fault]:
+    outside = any({"..", "/"} & set(PurePath(folder, file).parts) for file in files)
+    try:
+        intact = not outside and source_sha256(experiment_dir / folder, files) == sha256
+    except OSError:
+        intact = False
+    if not intact:
+        what = f"copy of {reference}: it is not what was copied there; resume and extend refuse it"
+        yield Fault(file=folder, what=what)
+
+
+def _settings_faults(experiment_dir: Path) -> Iterator[Fault]:
+    for path in (experiment_dir / "experiment.toml", *sorted(experiment_dir.glob("runs/*/config.toml"))):
+        try:
+            if path.exists():
+                read_toml(path)
+        except UsageError as error:
+            yield Fault(file=str(path.relative_to(experiment_dir)), what=str(error).removeprefix(f"{path}: "))
+
+
+def _wrong(path: Path, sha256: str, size_bytes: int | None) -> str:
+    """Say what is wrong with a file recorded with this sha256 and size (None: any); "" when nothing is."""
+    if not path.is_file():
+        return "missing"
+    try:
+        with open_to_read(path) as content:
+            size = content.seek(0, os.SEEK_END)
+            if size > FILE_LIMIT_BYTES or size_bytes not in (None, size):
+                return f"{size} bytes, recorded with {size_bytes or 'fewer'}"
+            content.seek(0)
+            found = hashlib.file_digest(content, "sha256").hexdigest()
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    return "" if found == sha256 else f"sha256 {found[:12]}…, recorded with {sha256[:12]}…"
+
+
+# --- in words ---
+
+
+def describe(found: Findings) -> str:
+    """The findings in words: a line for each, and last what to do."""
+    last = f", the last of {found.wall_time}" if found.wall_time else ""
+    lines = [
+        f"{found.experiment_dir}: {counted(found.lines, 'line')} of the journal {'is' if found.lines == 1 else 'are'} "
+        f"intact{last}; {counted(found.episodes, 'episode')}, {counted(found.evaluations, 'evaluation')}"
+    ]
+    lines += [f"note: {one}" for one in found.notes]
+    if found.in_use_by:
+        lines.append(f"in use by {found.in_use_by}: checkpoints were not checked")
+    size = counted(found.behind_bytes, "byte")
+    if found.damage:
+        lines.append(f"damaged: {found.damage}")
+        if found.behind_lines:
+            lines.append(f"from there on: {counted(found.behind_lines, 'line')}, {size}")
+    elif found.behind_lines:
+        lines.append(f"an unfinished line follows, {size}: it counts as not written, resume cuts it off")
+    lines += [f"damaged: {fault.file}: {fault.what}" for fault in found.faults]
+    if files := found.removable:
+        more = f" and {len(files) - _LISTED} more" if len(files) > _LISTED else ""
+        shown = f"{', '.join(files[:_LISTED])}{more}"
+        lines.append(f"tidy removes {counted(len(files), 'file')}, {found.removable_bytes / 1e6:.1f} MB: {shown}")
+    return "\n".join([*lines, _remedy(found)])
+
+
+def _remedy(found: Findings) -> str:
+    if found.damage and found.repairable:
+        cut = shell_command("tidy", found.experiment_dir, "--repair")
+        rest = "keeps the rest beside it; what was recorded there, resume does again"
+        return f"`{cut}` cuts the journal behind line {found.lines} and {rest}"
+    if found.damage:
+        return "this cannot be repaired by a cut"
+    if found.faults:
+        return "the journal is intact; the files named above cannot be repaired"
+    return "all is well"

@@ -1,0 +1,92 @@
+"""What an experiment directory needs no more: checkpoints, temporary files of killed processes, console output.
+
+Follows no link. Journal, policies, settings, reports and logs always stay.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from esper_ab.contracts.answer_files import PAGE, SUMMARY, VERDICT
+from esper_ab.contracts.below import remove_below, remove_empty_below
+from esper_ab.contracts.checkpoint_files import is_name
+from esper_ab.contracts.run_files import CHECKPOINTS, POLICIES
+from esper_ab.contracts.shell_command import shell_command
+from esper_ab.journal.fold import History
+from esper_ab.journal.lock import Lock
+from esper_ab.live.console import CONSOLE_NAME
+from esper_ab.live.status import state_of
+
+_OF_REPORTS = re.compile(rf"\.({'|'.join(map(re.escape, (SUMMARY, VERDICT, PAGE)))})\..+")  # report/build
+_OF_TRACKERS = re.compile(r"\..+\.json\..+")  # trackers/state
+_OF_WORKERS = re.compile(r"\..+\.pt\.\d+-\d+")  # contracts/below, for workers and for what they send
+_AT_WORK_S = 60.0  # reports and trackers write while nobody has the experiment directory
+_DEPTH = 3  # of a checkpoint below the folder: GROUP/SEED/MILESTONE.pt
+
+
+@dataclass(frozen=True, kw_only=True)
+class Removable:
+    """Files of one experiment directory that can be removed."""
+
+    files: tuple[Path, ...]  # relative to it
+    size_bytes: int
+    kept: str  # why others stay for now, or ""
+
+
+def removable(experiment_dir: Path, history: History) -> Removable:
+    """Find what can be removed of an experiment directory that no process holds."""
+    state, folder = state_of(history, held=False), experiment_dir / CHECKPOINTS
+    files, kept = [*_temporary(experiment_dir), *_checkpoints(folder, history)], ""
+    if state != "finished":
+        kept = f"; it is {state}, so what `{shell_command('resume', experiment_dir)}` needs was kept"
+    elif (experiment_dir / CONSOLE_NAME).is_file():
+        files.append(experiment_dir / CONSOLE_NAME)
+    if folder.is_symlink():
+        kept += f"; {folder} is a symbolic link: clear {folder.readlink()} yourself, or remove the link"
+    names = tuple(sorted(path.relative_to(experiment_dir) for path in files))
+    return Removable(files=names, size_bytes=sum(path.lstat().st_size for path in files), kept=kept)
+
+
+def remove(experiment_dir: Path, found: Removable) -> None:
+    """Remove what was found; UsageError when a process has begun to carry the experiment out in between."""
+    with closing(Lock(experiment_dir)):
+        for file in found.files:
+            remove_below(experiment_dir, file)
+        folders = {parent for file in found.files for parent in file.parents if CHECKPOINTS in parent.parts}
+        for folder in sorted(folders, reverse=True):
+            remove_empty_below(experiment_dir, folder)
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """Regular files below `folder`, in order; none when it is a link, and none behind one."""
+    for at, below, names in os.walk(folder) if not folder.is_symlink() else ():
+        below.sort()
+        yield from (path for path in (Path(at, name) for name in sorted(names)) if _is_file(path))
+
+
+def _temporary(experiment_dir: Path) -> Iterator[Path]:
+    for folder, called in ((experiment_dir, _OF_REPORTS), (experiment_dir / "tracking", _OF_TRACKERS)):
+        for path in folder.glob(".*") if not folder.is_symlink() or folder == experiment_dir else ():
+            if called.fullmatch(path.name) and _is_file(path) and time.time() - path.stat().st_mtime > _AT_WORK_S:
+                yield path
+    for name in (CHECKPOINTS, POLICIES):
+        yield from (path for path in files_below(experiment_dir / name) if _OF_WORKERS.fullmatch(path.name))
+
+
+def _checkpoints(folder: Path, history: History) -> Iterator[Path]:
+    """Checkpoints of runs that are complete; a run that is still to be finished starts again from its own."""
+    needed = {folder / name for name, run in history.runs.items() if run.started and run.expected}
+    for path in files_below(folder):
+        deep = len(path.relative_to(folder).parts) == _DEPTH
+        if deep and is_name(path.name) and path.parent not in needed:
+            yield path
+
+
+def _is_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()

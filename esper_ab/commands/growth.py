@@ -1,0 +1,189 @@
+"""`esper-ab growth`: hosts and their seed modules without an experiment; children of the data plane grow them."""
+
+from __future__ import annotations
+
+import json as json_module
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._options import PATH, ExperimentCommand, hosts_options, shared_options
+from esper_ab.contracts import catalog
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.reward_audit import RewardAuditQuestion
+from esper_ab.contracts.solo import Host, Seed, SoloAnswer, SoloQuestion
+from esper_ab.execution import reward_audit as execution
+from esper_ab.execution.child import answer_of
+from esper_ab.settings.assignments import did_you_mean, read_assignment
+from esper_ab.settings.reward_audit import KERNELS
+from esper_ab.settings.reward_audit import make_question as make_audit_question
+from esper_ab.stats.text import counted
+
+_OPS = ("germinated", "advanced", "fossilised", "pruned")
+_AUDIT = RewardAuditQuestion(rewards=())
+_decode_answer = msgspec.json.Decoder(SoloAnswer).decode
+
+
+@click.group(epilog=epilog("esper-ab growth rewards shaped sparse", "esper-ab growth fetch cifar10"))
+def command() -> None:
+    """Audit rewards of growth, run its heuristic controller alone, or download data of a task."""
+
+
+@command.command(epilog=epilog(
+    "esper-ab growth rewards", "esper-ab growth rewards shaped mine.py:reward --task digits --schedules 128",
+    "esper-ab growth rewards simplified --set reward.pbrs_weight=0.1 --out reward-audits/weaker-potential",
+))  # fmt: skip
+@click.argument("rewards", metavar="[MODE | FILE:FUNCTION]…", nargs=-1)
+@hosts_options("task", "data_dir")
+@click.option("--slots", default="", metavar="A,B,…",
+              help="Slots that may grow, in network order. [default: all]")
+@click.option("--schedules", type=click.IntRange(2), default=_AUDIT.schedules, show_default=True, metavar="N",
+              help="Random schedules, among which best of n is.")
+@click.option("--hosts", type=click.IntRange(1), default=_AUDIT.hosts, show_default=True, metavar="N",
+              help="Of each behaviour.")
+@click.option("--search", "searched", type=click.IntRange(0), default=_AUDIT.searched, show_default=True, metavar="N",
+              help="Behaviours that the search for each reward tries; 0: no search.")
+@click.option("--steps", type=click.IntRange(2), default=_AUDIT.steps, show_default=True, metavar="N",
+              help="Host epochs, and decisions, per episode.")
+@click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE",
+              help="A setting of reward or growth, for all. Repeatable.")
+@hosts_options("rng_seed", "device")
+@click.option("--kernel", type=click.Choice(KERNELS), default=KERNELS[0], show_default=True,
+              help="What trains hosts on a CPU; auto: the native kernel where it can be had.")
+@click.option("--out", type=PATH, metavar="DIR", help="Where the files go. [default: "
+              "reward-audits/TASK-DIGEST]")
+@shared_options("json")
+def rewards(out: Path | None, json: bool, slots: str, assignments: tuple[str, ...], **options: Any) -> None:
+    """Show what rewards pay for known behaviours.
+
+    Before anything is trained, and what it costs to choose by them. Without arguments: every reward mode of the
+    catalogue.
+    """
+    question = make_audit_question(
+        slots=tuple(filter(None, slots.split(","))),
+        assignments=[read_assignment(text, f"--set {text}") for text in assignments], **options,
+    )
+    # Here, so that --help waits for neither scipy nor matplotlib.
+    from esper_ab.analysis.reward_audit import findings_of
+    from esper_ab.live.console import waiting
+    from esper_ab.report.audited_rewards import render_reward_audit_page, render_reward_audit_text
+
+    if out is not None:
+        execution.check_folder(out)
+    with waiting("growing hosts by every behaviour"):
+        reward_audit = execution.audit(question)
+    found = findings_of(reward_audit)
+    files = execution.save(reward_audit, render_reward_audit_page(found), out or execution.default_folder(reward_audit))
+    if json:
+        click.echo(execution.encode(reward_audit).decode().strip())
+    else:
+        click.echo(f"{render_reward_audit_text(found)}\nreward audit: {files.data}\npage: {files.page}")
+
+
+@command.command(cls=ExperimentCommand, epilog=epilog(
+    "esper-ab growth heuristic --task digits --episodes 1 --slots early mid late",
+    "esper-ab growth heuristic --task synthetic --steps 25 --n-envs 2 --json",
+))  # fmt: skip
+@hosts_options("task", "data_dir")
+@click.option("--slots", metavar="A B …", help="Slots that may grow, in "
+              "network order. [default: all]")
+@click.option("--episodes", type=click.IntRange(1), default=1, show_default=True, metavar="N", help="Each on "
+              "fresh hosts.")
+@click.option("--steps", type=click.IntRange(1), default=75, show_default=True, metavar="N", help="Host epochs, "
+              "and decisions, per episode. An experiment has 25, in which a second seed module is rare.")
+@click.option("--n-envs", type=click.IntRange(1), default=4, show_default=True, metavar="N", help="Hosts per episode.")
+@hosts_options("rng_seed", "device")
+@shared_options("json")
+def heuristic(json: bool, **options: Any) -> None:
+    """Grow hosts by the heuristic controller alone.
+
+    What it germinates, advances, fossilises and prunes is counted by slot. Nothing is compared and no experiment
+    directory is written; `launch --groups heuristic,…` compares.
+    """
+    asked = make_question(**options)
+    said = answer_of("workers.commands.heuristic", line=msgspec.json.encode(asked))
+    answer = _decode_answer(said)
+    if json:
+        counts = {"by_slot": count_by_slot(answer), "several_slots": count_several_slots(answer)}
+        tree = {"question": asked, "kernel": answer.kernel, **counts}
+        click.echo(json_module.dumps(msgspec.to_builtins(tree | {"hosts": answer.hosts})))
+    else:
+        click.echo(describe_answer(asked, answer))
+
+
+@command.command(epilog=epilog(
+    "esper-ab growth fetch cifar10", "esper-ab growth fetch cifar10 --data-dir data",
+))  # fmt: skip
+@click.argument("task", metavar="TASK")
+@click.option("--data-dir", default="", metavar="DIR", help="Where to put it. [default: the user's cache]")
+@shared_options("json")
+def fetch(task: str, data_dir: str, json: bool) -> None:
+    """Download what TASK needs (cifar10).
+
+    Its size and checksum are verified.
+    """
+    said = answer_of("workers.commands.fetch", task, data_dir).strip()
+    click.echo(json_module.dumps({"task": task, "detail": said}) if json else said)
+
+
+def make_question(*, slots: str | None, **options: Any) -> SoloQuestion:
+    """The question that the flags ask; UsageError for an unknown task."""
+    known = catalog.names("workers.tasks")
+    if options["task"] not in known:
+        raise UsageError(f"no task {options['task']!r}; {did_you_mean(options['task'], known)}")
+    named = tuple(slot for slot in (slots or "").split(",") if slot)
+    if slots is not None and not named:
+        raise UsageError("--slots: names are missing, as in --slots early late; leave it out for all there are")
+    return SoloQuestion(slots=named, **options)
+
+
+def count_by_slot(answer: SoloAnswer) -> dict[str, dict[str, int]]:
+    """Counts of operations by slot, over all hosts."""
+    seeds = [seed for host in answer.hosts for seed in host.seeds]
+    done = {slot: _done([seed for seed in seeds if seed.slot == slot]) for slot in answer.slots}
+    return {slot: dict(zip(_OPS, counts, strict=True)) for slot, counts in done.items()}
+
+
+def _done(seeds: list[Seed]) -> tuple[int, ...]:
+    ends = [seed.end for seed in seeds]
+    return len(seeds), sum(seed.advanced for seed in seeds), ends.count("fossilized"), ends.count("pruned")
+
+
+def count_several_slots(answer: SoloAnswer) -> int:
+    """Number of hosts with seeds in more than one slot."""
+    return sum(len({seed.slot for seed in host.seeds}) > 1 for host in answer.hosts)
+
+
+def describe_answer(asked: SoloQuestion, answer: SoloAnswer) -> str:
+    """The answer in words: a table of slots, then a line per host."""
+    hosts = answer.hosts
+    accuracies = [host.held_out_accuracy for host in hosts]
+    width = max(map(len, ("slot", *answer.slots)))
+    table = [f"{'slot':<{width}}  {'  '.join(_OPS)}"]
+    for slot, counts in count_by_slot(answer).items():
+        table.append(f"{slot:<{width}}  {'  '.join(f'{counts[op]:>{len(op)}}' for op in _OPS)}")
+    return "\n".join((
+        f"heuristic on {asked.task}: {asked.episodes} x {counted(asked.n_envs, 'host')} of "
+        f"{counted(asked.steps, 'step')}, rng seed {asked.rng_seed}, trained by {answer.kernel}",
+        "", *table, "",
+        f"held-out accuracy {sum(accuracies) / len(hosts):.2f} % ({min(accuracies):.2f} to {max(accuracies):.2f})",
+        f"seed modules in more than one slot: {count_several_slots(answer)} of {len(hosts)} hosts", "",
+        *map(_line, hosts),
+    ))
+
+
+def _line(host: Host) -> str:
+    settled = "never settled" if host.settled_step is None else f"settled at step {host.settled_step}"
+    seeds = "; ".join(map(_life, host.seeds)) or (
+        f"no seed module: {host.unsettled_steps} steps not settled, {host.improving_steps} without a plateau"
+    )
+    end = ", diverged" if host.diverged else ""
+    return f"{host.episode}/{host.env}: {host.held_out_accuracy:.2f} %, {settled}{end}; {seeds}"
+
+
+def _life(seed: Seed) -> str:
+    words = {"fossilized": f"fossilised at {seed.end_step}", "pruned": f"pruned at {seed.end_step}"}
+    return f"{seed.slot} {seed.blueprint} from {seed.germinated}, {words.get(seed.end, 'under way')}"

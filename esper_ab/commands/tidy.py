@@ -1,0 +1,102 @@
+"""`esper-ab tidy`: remove what experiment directories need no more, or check that what they keep is intact."""
+
+from __future__ import annotations
+
+import json as json_module
+from contextlib import closing
+from pathlib import Path
+
+import click
+import msgspec
+
+from esper_ab.commands._check import describe, examine, fold_intact
+from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._experiment_directory import ExperimentDirectory
+from esper_ab.commands._options import shared_options
+from esper_ab.commands._removable import removable, remove
+from esper_ab.contracts.errors import NO_ROOM, DiskFull, UsageError
+from esper_ab.contracts.shell_command import shell_command
+from esper_ab.journal.file import JOURNAL_NAME, check_there, cut_off, read
+from esper_ab.journal.load import load
+from esper_ab.journal.lock import Lock, holder
+from esper_ab.stats.text import counted
+
+
+@click.command(epilog=epilog(
+    "esper-ab tidy experiments/*", "esper-ab tidy --check experiments/EXPERIMENT",
+    "esper-ab tidy --repair experiments/EXPERIMENT",
+))  # fmt: skip
+@click.argument("experiment_dirs", metavar="EXPERIMENT…", nargs=-1, required=True, type=ExperimentDirectory())
+@click.option("--check", is_flag=True, help="Change nothing: verify journal, policies, checkpoints, settings and "
+              "copies of code, and name what would be removed. Exit status 5 when something is damaged.")
+@click.option("--repair", "repairs", is_flag=True, help="First cut a damaged journal at its first damaged line; what "
+              "is cut off is kept beside it.")
+@shared_options("json")
+def command(experiment_dirs: tuple[Path, ...], check: bool, repairs: bool, json: bool) -> int:
+    """Remove checkpoints, temporary files and console output of EXPERIMENT…, or check what they keep.
+
+    Journal, policies, experiment.toml, reports, logs and files that are not of this tool stay. Of an experiment that
+    is not finished, what `resume` needs and the console's output stay, too. One in progress is refused, and then
+    nothing of the others is removed either.
+    """
+    if check and repairs:
+        raise click.UsageError("--check changes nothing; leave it or --repair out")
+    if check:
+        return _check(experiment_dirs, as_json=json)
+    for experiment_dir in experiment_dirs:
+        refuse_in_use(experiment_dir)
+    cut = {experiment_dir: repair(experiment_dir) if repairs else "" for experiment_dir in experiment_dirs}
+    found = {experiment_dir: removable(experiment_dir, load(experiment_dir).history) for experiment_dir in cut}
+    for experiment_dir, one in found.items():
+        remove(experiment_dir, one)
+        if not json:
+            size = f"{one.size_bytes / 1e6:.1f} MB removed"
+            click.echo(f"{experiment_dir}: {cut[experiment_dir]}{counted(len(one.files), 'file')}, {size}{one.kept}")
+    if json:
+        trees = [
+            {"experiment_dir": str(experiment_dir), "cut": cut[experiment_dir].removesuffix("; "),
+             "removed": [str(file) for file in one.files], "bytes": one.size_bytes}
+            for experiment_dir, one in found.items()
+        ]  # fmt: skip
+        click.echo(json_module.dumps(trees, indent=2))
+    return 0
+
+
+def _check(experiment_dirs: tuple[Path, ...], *, as_json: bool) -> int:
+    found = [examine(experiment_dir) for experiment_dir in experiment_dirs]
+    if as_json:
+        trees = [msgspec.to_builtins(one) | {"exit_status": one.exit_status} for one in found]
+        click.echo(json_module.dumps(trees))  # not msgspec's: a path may have bytes that are no UTF-8
+    else:
+        click.echo("\n\n".join(map(describe, found)))
+    return max(one.exit_status for one in found)
+
+
+def refuse_in_use(experiment_dir: Path) -> None:
+    """UsageError when a process carries the experiment out."""
+    if by := holder(experiment_dir):
+        stop = shell_command("stop", experiment_dir)
+        raise UsageError(f"{experiment_dir} is in use by {by}; `{stop}` ends it; nothing was removed")
+
+
+def repair(experiment_dir: Path) -> str:
+    """Cut the journal at its first damage or behind its last whole line, and keep what is cut off; say what was done.
+
+    "" where nothing was to be done or a cut does not help. UsageError when somebody has the experiment directory;
+    DiskFull, with nothing changed, without room for what is cut off.
+    """
+    path = experiment_dir / JOURNAL_NAME
+    check_there(path)  # before a lock is made in a folder that is none of ours
+    try:
+        with closing(Lock(experiment_dir)):
+            reading = read(path)
+            history, _, repairable = fold_intact(reading)
+            if history is None or not (repairable or reading.torn_bytes):
+                return ""
+            size = path.stat().st_size - reading.intact_bytes
+            kept = cut_off(experiment_dir, reading.intact_bytes, reading.lines)
+    except OSError as error:
+        if error.errno in NO_ROOM:
+            raise DiskFull(f"no room in {experiment_dir} to keep what is cut off; nothing was cut; make room") from None
+        raise UsageError(f"{experiment_dir} cannot be repaired: {error.strerror} ({error.filename})") from None
+    return f"cut {size} bytes off the journal behind line {reading.lines}; they are in {kept.name}; "
