@@ -62,26 +62,25 @@ class Kind:
     half: bool = False
 
 
-_REPORT, _FSCK = ("report", "EXPERIMENT"), ("fsck", "EXPERIMENT")
+_REPORT, _CHECK = ("report", "EXPERIMENT"), ("tidy --check", "EXPERIMENT")
 _LIST, _STATUS = ("list", "FOLDER"), ("status", "EXPERIMENT")
 _COMPARE = ("compare", "EXPERIMENT", "OTHER")
 _RESUME = ("resume", "EXPERIMENT", "--launcher", "inline", "--allow-changed-code", "--quiet")
 _QUERY = ("query", "EXPERIMENT", "SELECT run, episode, held_out_accuracy FROM envs ORDER BY ALL")
 KINDS = {
     "events.jsonl": Kind(files="events.jsonl", commands=(
-        _REPORT, _STATUS, _LIST, _FSCK, _QUERY, _COMPARE, ("export", "EXPERIMENT", "--out", "exported", "--force"),
-        ("gc", "EXPERIMENT", "--dry-run"), ("extend", "EXPERIMENT", "--seeds", "4", "--dry-run"),
-        ("logs", "EXPERIMENT"),
+        _REPORT, _STATUS, _LIST, _CHECK, _QUERY, _COMPARE, ("export", "EXPERIMENT", "--out", "exported", "--force"),
+        ("extend", "EXPERIMENT", "--seeds", "4", "--dry-run"), ("logs", "EXPERIMENT"),
     )),
-    "experiment.toml": Kind(files="experiment.toml", commands=(("launch --config", "FILE"), _FSCK, _COMPARE)),
-    "config.toml": Kind(files="runs/*/config.toml", commands=(("launch --config", "FILE"), _FSCK)),
-    "policy": Kind(files="policies/a/0.pt", commands=(_FSCK, ("evaluate", "FILE"))),
+    "experiment.toml": Kind(files="experiment.toml", commands=(("launch --config", "FILE"), _CHECK, _COMPARE)),
+    "config.toml": Kind(files="runs/*/config.toml", commands=(("launch --config", "FILE"), _CHECK)),
+    "policy": Kind(files="policies/a/0.pt", commands=(_CHECK, ("evaluate", "FILE"))),
     "verdict.json": Kind(files="verdict.json", commands=(_LIST,), slow=(_REPORT,)),
-    "summary.txt": Kind(files="summary.txt", commands=(_LIST, _FSCK), slow=(_REPORT,)),
+    "summary.txt": Kind(files="summary.txt", commands=(_LIST, _CHECK), slow=(_REPORT,)),
     "events.jsonl, runs to do": Kind(files="events.jsonl", half=True, commands=(_RESUME,)),
-    "copy of a reward": Kind(files="rewards/*/*.py", half=True, commands=(_FSCK,), slow=(_RESUME,)),
-    "checkpoint": Kind(files="checkpoints/*/1/*.pt", half=True, commands=(_FSCK,), slow=(_RESUME,)),
-    ".lock": Kind(files=".lock", half=True, commands=(_STATUS, _LIST, _FSCK), slow=(_RESUME,)),
+    "copy of a reward": Kind(files="rewards/*/*.py", half=True, commands=(_CHECK,), slow=(_RESUME,)),
+    "checkpoint": Kind(files="checkpoints/*/1/*.pt", half=True, commands=(_CHECK,), slow=(_RESUME,)),
+    ".lock": Kind(files=".lock", half=True, commands=(_STATUS, _LIST, _CHECK), slow=(_RESUME,)),
 }  # fmt: skip
 _SLOW = 20  # flips for which slow commands are called once
 
@@ -113,7 +112,7 @@ def ask(command: tuple[str, ...], places: dict[str, str]) -> Answer:
 def _called(words: list[str], folder: Path) -> tuple[int, str, str]:
     if words[0] == "launch --config":
         return _settings(Path(words[1]))
-    done = esper_ab(*words, folder=folder)
+    done = esper_ab(*words[0].split(), *words[1:], folder=folder)
     if words[0] == "resume" and not done.returncode:  # what it prints tells of the way, the hash of what it came to
         return 0, result_hash(load(Path(words[1])).history), done.stderr
     return done.returncode, done.stdout, done.stderr

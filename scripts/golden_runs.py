@@ -70,7 +70,7 @@ def _trained(*flags: str, seeds: int = 8, **more: Any) -> Make:
 
 
 def _audited() -> dict[str, Any]:
-    _command("rewards", "shaped", "sparse", "--schedules", "8", "--search", "0", "--steps", "6",
+    _command("growth", "rewards", "shaped", "sparse", "--schedules", "8", "--search", "0", "--steps", "6",
              "--out", "reward-audits/rewards")  # fmt: skip
     return _growth("shaped,sparse", "--reward-audit", "reward-audits/rewards", seeds=1)()
 

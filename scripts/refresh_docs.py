@@ -200,9 +200,9 @@ def keep_screening(experiment_dir: Path) -> None:
 
 def other_numbers() -> None:
     """Draw the picture of docs/other-numbers.md, with the command that stands there."""
-    asked = ("--csv", OTHER_NUMBERS, "--margin", "2", "--unit", "%", "--control", "random")
+    asked = (OTHER_NUMBERS, "--margin", "2", "--unit", "%", "--control", "random")
     shown = ("--scores", "10..100", "--figure", "docs/other-numbers.png")
-    subprocess.run([sys.executable, "-m", "esper_ab.commands.cli", "compare", *asked, *shown], check=True, cwd=ROOT,
+    subprocess.run([sys.executable, "-m", "esper_ab.commands.cli", "judge", *asked, *shown], check=True, cwd=ROOT,
                    stdout=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": str(ROOT)})  # fmt: skip
 
 

@@ -104,7 +104,7 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "unpaired": _switch("Own randomness per group, for calibration."),
         "calibration": _takes("FILE", "What `esper-ab calibrate` wrote: how much runs differ by chance.",
                               type=PATH),
-        "reward_audit": _takes("FILE", "What `esper-ab growth rewards` wrote: the journal and the report include it, for the "
+        "reward_audit": _takes("FILE", "What `esper-ab growth rewards` wrote: journal and report include it, for the "
                             "groups' rewards.", type=PATH),
         "fail_unless": _takes("REQUIREMENT", '"simplified better-than shaped": exit status 12 when the verdict is '
                               "another. Repeatable.", multiple=True),

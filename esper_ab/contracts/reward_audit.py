@@ -1,4 +1,4 @@
-"""Question and answer of `esper-ab growth rewards` and the data plane: rewards scored on behaviours before anything trains.
+"""Question and answer of `esper-ab growth rewards` and the data plane: rewards scored before anything trains.
 
 The answer, with what it was made from, is the file that is kept, and part of the plan that includes it.
 """

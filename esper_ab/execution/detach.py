@@ -49,8 +49,9 @@ class Detached:
                 {"experiment_dir": str(self.experiment_dir), "pid": self.pid, "console": str(self.console)}
             )
         return (
-            f"detached: process {self.pid}, its output in {self.console}\nsee it:   "
-            f"{shell_command('status', self.experiment_dir, '--follow')}\nend it:   {shell_command('stop', self.experiment_dir)}"
+            f"detached: process {self.pid}, its output in {self.console}\n"
+            f"see it:   {shell_command('status', self.experiment_dir, '--follow')}\n"
+            f"end it:   {shell_command('stop', self.experiment_dir)}"
         )
 
 

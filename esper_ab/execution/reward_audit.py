@@ -68,7 +68,7 @@ def save(reward_audit: RewardAudit, page: str, folder: Path) -> RewardAuditFiles
 
 def load_reward_audit(path: Path) -> RewardAudit:
     """Read the reward audit at `path`, a file or its folder; UsageError when there is none that can be read."""
-    return load_option_file(path, _DECODER, what="reward audit", schema=SCHEMA, made_by="rewards")
+    return load_option_file(path, _DECODER, what="reward audit", schema=SCHEMA, made_by="growth rewards")
 
 
 def encode(reward_audit: RewardAudit) -> bytes:

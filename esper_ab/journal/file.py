@@ -189,8 +189,8 @@ class Journal:
         is_now = f"has {found.st_size} bytes where {self._size} were written" if found.st_nlink else "was removed"
         check = shell_command("tidy", self.experiment_dir, "--check")
         raise JournalError(
-            f"somebody else, a reward function perhaps, has changed {self._path}: it {is_now}; `{check}` shows what can "
-            "be kept"
+            f"somebody else, a reward function perhaps, has changed {self._path}: it {is_now}; `{check}` shows what "
+            "can be kept"
         )
 
     def _cannot_write(self, error: OSError) -> DiskFull | JournalError:

@@ -65,7 +65,7 @@ print(json.dumps({"wall_s": time.perf_counter() - began, "core_s": used.ru_utime
 """
 
 
-# Who follows a run (a coordinator, status --follow) keeps the numbers of its episodes: bytes of each, without the start-up's.
+# Who follows a run (a coordinator, status --follow) keeps numbers of its episodes: bytes of each, less the start-up's.
 _HELD = """
 import resource, sys
 from pathlib import Path

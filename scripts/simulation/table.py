@@ -217,8 +217,8 @@ def of_families(found: Sequence[Row]) -> str:
         f"common; {size:,} experiments each. Other laws, with the first two patterns and SDs of 1.6 and 2: {others}.",
         _grid(["rule", "false, normal", "false, other laws", "at once, normal", "at once, other laws"], body),
         "**Pairs in clusters**, nothing differs, two thirds of the variance of differences common to a cluster: false "
-        "claims of the t of cluster means, as `judge` without a plan takes them (limit: upper end 5.6), and of all pairs "
-        "taken as independent.",
+        "claims of the t of cluster means, as `judge` without a plan takes them (limit: upper end 5.6), and of all "
+        "pairs taken as independent.",
         _grid(["clusters", "means of clusters", "pairs as independent"], grouped),
         f"**Each group at its own best** of {families.CELLS} cells by the mean of {families.CHOOSING} seeds, judged by "
         f"the t of {families.JUDGED} pairs: false claims where the best cells are equal, and one group has "

@@ -117,7 +117,7 @@ def test_cifar10_reads_labels_and_planes(tmp_path: Path) -> None:
 
 
 def test_cifar10_says_the_remedy(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="esper-ab fetch cifar10"):
+    with pytest.raises(FileNotFoundError, match="esper-ab growth fetch cifar10"):
         cifar10.TASK.load(str(tmp_path))
     load(cifar10.TASK, tmp_path)
     with pytest.raises(ValueError, match=r"10 images, not 10000"):

@@ -60,18 +60,18 @@ def test_what_is_harmless(calm, tmp_path):
     for report in ("summary.txt", "verdict.json"):
         assert (experiment_dir / report).read_text() == "mine", "the reward has been called"
     done("report", experiment_dir)
-    done("fsck", experiment_dir)
+    done("tidy", "--check", experiment_dir)
     assert "damage" not in done("list", tmp_path)
     for policy in sorted(calm.glob("policies/*/[01].pt")):
         assert (experiment_dir / policy.relative_to(calm)).read_bytes() == policy.read_bytes()
-    done("gc", experiment_dir)
+    done("tidy", experiment_dir)
     assert (experiment_dir / "notes/mine.txt").read_text() == "mine", "what is the user's is not removed"
 
 
 def test_what_is_found_afterwards(calm, tmp_path):
     experiment_dir = tried(calm, tmp_path, *meddling.FOUND)
     assert result_hash(load(experiment_dir).history) == result_hash(load(calm).history), "nothing spoilt was learnt"
-    checked = esper_ab("fsck", experiment_dir)
+    checked = esper_ab("tidy", "--check", experiment_dir)
     assert checked.returncode == 5
     for file in meddling.FOUND:
         assert file in checked.stdout + checked.stderr

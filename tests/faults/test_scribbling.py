@@ -43,7 +43,8 @@ def test_nothing_is_written_to_a_journal_that_somebody_else_has_changed(tmp_path
     changed = path.read_bytes() if path.exists() else None
     journal.append(entry(1))
     for write in (journal.write, journal.commit, journal.close):
-        with pytest.raises(JournalError, match=rf"somebody else.* has changed .*{JOURNAL_NAME}.*esper-ab fsck"):
+        told = rf"somebody else.* has changed .*{JOURNAL_NAME}.*esper-ab tidy .* --check"
+        with pytest.raises(JournalError, match=told):
             write()
     assert (path.read_bytes() if path.exists() else None) == changed
 
@@ -59,7 +60,7 @@ def test_an_experiment_whose_journal_a_worker_writes_to_ends_at_once_and_can_be_
         with pytest.raises(JournalError, match="somebody else, a reward function perhaps, has changed"):
             experiment_run.run(plan, experiment_dir, LAUNCHER, ())
     assert esper_ab("report", experiment_dir).returncode == 5
-    assert esper_ab("fsck", experiment_dir, "--repair").returncode == 0
+    assert esper_ab("tidy", experiment_dir, "--repair").returncode == 0
     assert '"reward": 1.0' not in (experiment_dir / JOURNAL_NAME).read_text()
     assert len(list(read(experiment_dir / JOURNAL_NAME))) > 1
     experiment_run.resume(experiment_dir, LAUNCHER, ())

@@ -18,7 +18,7 @@ ASKED_FOR = {
     "esper_ab/live/console.py": "the stamp of a line",
     "esper_ab/live/on_stderr.py": "the stamp of a line",
     "esper_ab/report/listing.py": "when the page was written",
-    "esper_ab/commands/_leftovers.py": "the age of temporary files, which only a repair removes",
+    "esper_ab/commands/_removable.py": "the age of temporary files, which `tidy` removes",
 }
 WALL = {("time", "time"), ("time", "time_ns"), ("datetime", "now"), ("datetime", "utcnow"), ("date", "today")}
 

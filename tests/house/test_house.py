@@ -138,13 +138,13 @@ def test_commands_with_values_are_made_in_one_place(path: Path) -> None:
 
 def test_an_unquoted_command_would_be_found() -> None:
     assert _untyped_commands('f"to go on: esper-ab resume {experiment_dir}"')
-    assert _untyped_commands('f"`esper-ab fsck {experiment_dir} --repair`"')
+    assert _untyped_commands('f"`esper-ab tidy {experiment_dir} --repair`"')
     assert not _untyped_commands("""f"`esper-ab report` and `{shell_command('resume', experiment_dir)}`" """)
 
 
 # They know the directory of the experiment that they speak of.
 KNOW_THE_DIRECTORY = ("live", "report", "control", "execution", "journal")
-OF_EXPERIMENTS = "attach|export|extend|fsck|gc|logs|query|report|resume|status|stop"
+OF_EXPERIMENTS = "export|extend|logs|query|report|resume|status|stop|tidy"
 
 
 def _unaddressed(source: str) -> list[str]:

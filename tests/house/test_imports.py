@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.command_lines import leaves
 from support.elsewhere import csv_text, rows, scales
 from support.journals import Synthetic, write
 
@@ -29,16 +30,14 @@ LONGEST_HELP = 100  # characters of a line of the table: more would not fit a te
 # called in other tests, may load all but torch, which is the workers'. Scipy is for several pairs: here there is one.
 TRAINING = {"calibrate", "extend", "launch", "resume", "run"}
 ALLOWED: dict[str, set[str]] = {
-    "attach": {"rich"},
     "compare": {"numpy"},
     "design": {"numpy"},
     "doctor": set(),
     "evaluate": set(),
     "export": {"numpy", "duckdb"},
-    "fetch": set(),
-    "fsck": set(),
-    "gc": set(),
-    "heuristic": set(),
+    "growth fetch": set(),
+    "growth heuristic": set(),
+    "growth rewards": set(),
     "init": set(),
     "judge": {"numpy"},
     "list": set(),
@@ -46,10 +45,10 @@ ALLOWED: dict[str, set[str]] = {
     "power": {"numpy"},
     "query": {"duckdb"},
     "report": {"numpy", "matplotlib", "jinja2"},
-    "rewards": set(),
     "slurm-script": set(),
     "status": set(),
     "stop": set(),
+    "tidy": set(),
     "track": set(),
 }
 CALLS: dict[str, tuple[str, ...]] = {
@@ -58,14 +57,14 @@ CALLS: dict[str, tuple[str, ...]] = {
     "doctor": ("doctor",),
     "evaluate": ("evaluate", "EXPERIMENT/policies/wait/0.pt"),
     "export": ("export", "EXPERIMENT", "--out", "tables"),
-    "fetch": ("fetch", "digits"),
-    "heuristic": ("heuristic", "--task", "nothing"),
+    "growth fetch": ("growth", "fetch", "digits"),
+    "growth heuristic": ("growth", "heuristic", "--task", "nothing"),
+    "growth rewards": ("growth", "rewards", "--task", "nothing"),
     "init": ("init", "made.toml"),
     "judge": ("judge", "held.json", "results.csv"),
     "list": ("list", "."),
     "power": ("power", "--experiment", "EXPERIMENT"),  # which has one replicate: refused, when everything is loaded
     "query": ("query", "EXPERIMENT", "SELECT 1"),
-    "rewards": ("rewards", "--task", "nothing"),
     "slurm-script": ("slurm-script", "--name", "x", "--nodes", "1", "--cores", "1", "--groups", "wait,random"),
     "track": ("track", "EXPERIMENT", "--wandb", "sometimes"),
 }
@@ -117,7 +116,7 @@ def test_the_table_says_what_the_command_says(name: str) -> None:
 
 
 def test_help_of_no_command_loads_anything_heavy(tmp_path: Path) -> None:
-    calls = [(name, "--help") for name in TABLE]
+    calls = [(*name.split(), "--help") for name in (*TABLE, *leaves())]
     for call, (status, error, modules) in zip(calls, loaded(*calls, folder=tmp_path), strict=True):
         assert status == 0, error
         assert not heavy(modules), call
@@ -135,7 +134,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_command_has_an_allowance() -> None:
-    assert set(ALLOWED) | TRAINING == set(TABLE)
+    assert set(ALLOWED) | TRAINING == set(leaves())
 
 
 def test_light_commands_load_nothing_heavy(folder: Path) -> None:

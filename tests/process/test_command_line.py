@@ -79,7 +79,7 @@ def test_bad_input_is_one_line_and_status_2(tmp_path: Path, args: tuple[str, ...
     [
         (("--slots", "early", "erly"), "did you mean early"),
         (_PLAN, "group 'plan': schedule entry '1:germinat:early': no op 'germinat'"),
-        (("--task", "cifar10", "--data-dir", "empty"), "esper-ab fetch cifar10"),
+        (("--task", "cifar10", "--data-dir", "empty"), "esper-ab growth fetch cifar10"),
         (("--share-observation-norm", "--sync", "independent"), "merges at the barrier after every episode"),
     ],
 )

@@ -25,7 +25,7 @@ from support.elsewhere import scales
 
 from esper_ab.analysis.audit_conduct import findings
 from esper_ab.analysis.result_hash import result_hash
-from esper_ab.commands.fsck import examine
+from esper_ab.commands._check import examine
 from esper_ab.contracts.errors import DiskFull, Interrupted
 from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings

@@ -17,17 +17,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
-from support.command_lines import check_command_line
+from support.command_lines import check_command_line, leaves
 from support.elsewhere import csv_text, rows, scales
 from support.patience import within
 
 from esper_ab.commands._exit_status import examples_of, invoke
-from esper_ab.commands.cli import TABLE, group, load_command
+from esper_ab.commands.cli import group
 from esper_ab.external.plan import make_external_plan, save_plan
 from esper_ab.verdict.analysis_plan import Rule
 
-NAMES = sorted(TABLE)
+NAMES = sorted(leaves())
 NOT_DATA = {"run", "slurm-script"}  # as the document has it, and a script, which JSON would not help
 CODES = re.compile(r"\x1b")
 _TINY = (
@@ -39,7 +40,6 @@ _LAUNCH = ("launch", *_TINY, "--launcher", "inline")
 # A call of every command that is cheap and ends with 0. EXPERIMENT is a finished experiment directory, COPY one of its
 # own.
 CALLS: dict[str, tuple[str, ...]] = {
-    "attach": ("EXPERIMENT",),
     "calibrate": ("--mode", "wait", "--runs", "4", "--task", "synthetic", "--dry-run"),
     "compare": ("EXPERIMENT", "COPY"),
     "design": ("--groups", "a,b", "--seeds", "6", "--margin", "1", "--dry-run"),
@@ -47,10 +47,11 @@ CALLS: dict[str, tuple[str, ...]] = {
     "evaluate": ("EXPERIMENT/policies/wait/0.pt",),
     "export": ("EXPERIMENT", "--out", "exported", "--force"),
     "extend": ("EXPERIMENT", "--seeds", "2", "--dry-run"),
-    "fetch": ("digits",),
-    "fsck": ("EXPERIMENT",),
-    "gc": ("COPY", "--dry-run"),
-    "heuristic": ("--task", "synthetic", "--steps", "3", "--n-envs", "1"),
+    "growth fetch": ("digits",),
+    "growth heuristic": ("--task", "synthetic", "--steps", "3", "--n-envs", "1"),
+    "growth rewards": (
+        "sparse", "--task", "synthetic", "--schedules", "2", "--hosts", "1", "--search", "0", "--steps", "3",
+    ),
     "init": ("made.toml", "--force"),
     "judge": ("held.json", "results.csv"),
     "launch": (*_TINY, "--dry-run"),
@@ -60,11 +61,11 @@ CALLS: dict[str, tuple[str, ...]] = {
     "query": ("EXPERIMENT", "SELECT count(*) AS n FROM runs"),
     "report": ("EXPERIMENT",),
     "resume": ("EXPERIMENT",),
-    "rewards": ("sparse", "--task", "synthetic", "--schedules", "2", "--hosts", "1", "--search", "0", "--steps", "3"),
     "run": ("made.toml", "--dry-run"),
     "slurm-script": ("--nodes", "2", "--cores", "4", "--name", "lab", "--groups", "shaped,sparse"),
     "status": ("EXPERIMENT",),
     "stop": ("EXPERIMENT",),
+    "tidy": ("EXPERIMENT", "--check"),
     "track": ("COPY", "--tensorboard"),
 }
 REFUSED = {"resume"}  # a finished run cannot be resumed: what is said then is an error
@@ -102,20 +103,24 @@ def place(finished: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return finished
 
 
+def leaf(name: str) -> click.Command:
+    return leaves()[name]
+
+
 def arguments(name: str) -> list[str]:
     words = {"EXPERIMENT": "experiments/one", "COPY": "experiments/two"}
     return [re.sub("|".join(words), lambda found: words[found[0]], arg) for arg in CALLS[name]]
 
 
 def test_every_command_has_a_call_here() -> None:
-    assert set(TABLE) == set(CALLS), "a new command needs a cheap call in CALLS"
+    assert set(leaves()) == set(CALLS), "a new command needs a cheap call in CALLS"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_help_has_examples_whose_options_exist(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert invoke(group, [name, "--help"], "esper-ab") == 0
+    assert invoke(group, [*name.split(), "--help"], "esper-ab") == 0
     assert "Examples:" in capsys.readouterr().out
-    examples = examples_of(load_command(name).epilog)
+    examples = examples_of(leaf(name).epilog)
     assert any(re.search(rf"\besper-ab {name}\b", line) for line in examples)
     for line in examples:
         assert check_command_line(line)
@@ -123,7 +128,7 @@ def test_help_has_examples_whose_options_exist(name: str, capsys: pytest.Capture
 
 @pytest.mark.parametrize("name", NAMES)
 def test_help_fits_80_columns_and_says_what_each_thing_is(name: str) -> None:
-    command = load_command(name)
+    command = leaf(name)
     with command.make_context(name, [], resilient_parsing=True, terminal_width=80) as context:
         lines = command.get_help(context).splitlines()
     assert [line for line in lines if len(line) > 80] == []
@@ -136,7 +141,7 @@ def test_examples_of_the_group_exist() -> None:
 
 
 DRY = sorted(
-    line for name in NAMES for line in examples_of(load_command(name).epilog)
+    line for name in NAMES for line in examples_of(leaf(name).epilog)
     if "--dry-run" in line and "experiments/" not in line
 )  # fmt: skip
 
@@ -154,7 +159,7 @@ def test_help_of_an_experiment_stands_under_headings_and_loses_no_option(capsys:
     assert invoke(group, ["launch", "--help"], "esper-ab") == 0
     text = capsys.readouterr().out
     shown = re.findall(r"^  (--[a-z-]+|-h)", text, re.MULTILINE)
-    declared = {param.opts[0] for param in load_command("launch").params}
+    declared = {param.opts[0] for param in leaf("launch").params}
     assert set(shown) == declared | {"-h"}
     assert len(shown) == len(set(shown))
     first = text.split("What is trained:")[0].split("What most experiments need:")[1]
@@ -165,8 +170,8 @@ def test_help_of_an_experiment_stands_under_headings_and_loses_no_option(capsys:
 @pytest.mark.parametrize("name", NAMES)
 def test_help_fits_a_narrow_terminal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
-    context = load_command(name).make_context(name, [], resilient_parsing=True, terminal_width=40)
-    text = load_command(name).get_help(context)
+    context = leaf(name).make_context(name, [], resilient_parsing=True, terminal_width=40)
+    text = leaf(name).get_help(context)
     assert not CODES.search(text)
     options = text.partition("Options:")[2].partition("Examples:")[0]
     longest = max((len(word) for word in options.split()), default=0)
@@ -175,10 +180,10 @@ def test_help_fits_a_narrow_terminal(name: str, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_error_is_one_line_and_with_json_an_object(name: str, capfd: pytest.CaptureFixture[str]) -> None:
-    has_json = any("--json" in option.opts for option in load_command(name).params)
+    has_json = any("--json" in option.opts for option in leaf(name).params)
     assert has_json == (name not in NOT_DATA)
     asked = ["--json"] if has_json else []
-    assert invoke(group, [name, *asked, "--no-such-option"], "esper-ab") == 2
+    assert invoke(group, [*name.split(), *asked, "--no-such-option"], "esper-ab") == 2
     out, error = capfd.readouterr()
     assert error.count("\n") == 1
     assert error.startswith("error: ")
@@ -202,21 +207,21 @@ def test_an_error_is_an_object_however_json_is_asked_for(
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in NOT_DATA])
 def test_json_is_all_there_is_on_stdout(name: str, capfd: pytest.CaptureFixture[str]) -> None:
     """One value, or one per line where output goes on and on."""
-    status = invoke(group, [name, *arguments(name), "--json"], "esper-ab")
+    status = invoke(group, [*name.split(), *arguments(name), "--json"], "esper-ab")
     out, error = capfd.readouterr()
     assert status == (2 if name in REFUSED else 0), error
     assert not CODES.search(out + error)
     try:
         json.loads(out)
     except json.JSONDecodeError:
-        assert name in {"attach", "logs"}
-        assert [json.loads(line) for line in out.splitlines()] or name == "logs"
+        assert name == "logs"
+        assert all(json.loads(line) for line in out.splitlines())
 
 
 # --- an experiment directory in which something else stands in place of .lock ---
 
 TAKE_THE_LOCK = {
-    "gc": ("EXPERIMENT",), "fsck": ("EXPERIMENT", "--repair"), "extend": ("EXPERIMENT", "--seeds", "2"),
+    "tidy": ("EXPERIMENT",), "extend": ("EXPERIMENT", "--seeds", "2"),
     "resume": ("UNFINISHED",),
 }  # fmt: skip
 LOCK_STANDS_FOR = {
@@ -243,7 +248,7 @@ def test_what_stands_in_place_of_a_lock_is_neither_written_nor_waited_for(
     args = [words.get(arg, arg) for arg in TAKE_THE_LOCK.get(name, CALLS[name])]
     monkeypatch.chdir(tmp_path)
     with within(60):
-        status = invoke(group, [name, *args], "esper-ab")
+        status = invoke(group, [*name.split(), *args], "esper-ab")
     out, error = capfd.readouterr()
     assert (tmp_path / "precious").read_text() == "thesis"
     assert not (tmp_path / "nothing").exists()
@@ -271,7 +276,7 @@ def test_no_command_waits_at_a_pipe_in_a_received_directory(
     monkeypatch.chdir(tmp_path)
     settings = ("--config", "experiments/one/experiment.toml", "--dry-run", "--name", "x")
     with within(60):
-        status = invoke(group, [name, *(settings if name == "launch" else arguments(name))], "esper-ab")
+        status = invoke(group, [*name.split(), *(settings if name == "launch" else arguments(name))], "esper-ab")
     said = "".join(capfd.readouterr())
     assert (status in (0, 2, 5), said.count("error: ") <= 1) == (True, True), said
     assert status == 0 or re.search(r"experiments/one|is no regular file", said), said
@@ -285,9 +290,15 @@ def test_json_of_a_launch_with_workers_in_its_own_threads(place: Path) -> None:
 
 
 @pytest.mark.usefixtures("place")
+def test_json_of_a_status_that_is_followed_is_an_object_per_line(capfd: pytest.CaptureFixture[str]) -> None:
+    assert invoke(group, ["status", "-f", "experiments/one", "--json"], "esper-ab") == 0
+    assert [json.loads(line)["state"] for line in capfd.readouterr().out.splitlines()] == ["finished"]
+
+
+@pytest.mark.usefixtures("place")
 @pytest.mark.parametrize("name", NAMES)
 def test_a_pipe_gets_plain_lines(name: str, capfd: pytest.CaptureFixture[str]) -> None:
-    status = invoke(group, [name, *arguments(name)], "esper-ab")
+    status = invoke(group, [*name.split(), *arguments(name)], "esper-ab")
     out, error = capfd.readouterr()
     assert status == (2 if name in REFUSED else 0), error
     assert not CODES.search(out + error)

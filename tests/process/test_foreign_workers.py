@@ -105,9 +105,9 @@ def test_an_experiment_with_a_reward_that_lies_there(trapped: Folder, launcher: 
 def test_the_other_programs(trapped: Folder, finished: Path) -> None:
     trapped.gives(*INSTALLED, "run", "my_experiment.py")
     assert "fsync" in trapped.gives(*INSTALLED, "doctor")
-    trapped.gives(*INSTALLED, "heuristic", "--task", "synthetic", "--episodes", "1", "--json")
+    trapped.gives(*INSTALLED, "growth", "heuristic", "--task", "synthetic", "--episodes", "1", "--json")
     trapped.gives(*INSTALLED, "evaluate", str(finished / "policies" / "random" / "0.pt"))
-    trapped.gives(*INSTALLED, "fetch", "digits")
+    trapped.gives(*INSTALLED, "growth", "fetch", "digits")
     trapped.gives(*INSTALLED, "init", "new.toml")
 
 
@@ -115,7 +115,7 @@ def test_the_other_programs(trapped: Folder, finished: Path) -> None:
 def test_a_detached_experiment(tmp_path: Path) -> None:
     there = Folder(tmp_path, "workers/__init__.py", "esper_ab/__init__.py", "queue.py")
     there.gives(*INSTALLED, "launch", *SMALL, "--groups", "random,wait", "--name", "run", "--detach")
-    there.gives(*INSTALLED, "attach", "experiments/run")
+    there.gives(*INSTALLED, "status", "--follow", "experiments/run")
     assert load(tmp_path / "experiments" / "run").history.ended is not None
 
 

@@ -83,7 +83,7 @@ def test_rollouts_in_which_no_episode_ends_are_read_by_every_command(tmp_path: P
     found = load(tmp_path / "x")
     envs = [env for run in found.history.runs.values() for record in run.curve() for env in record.envs]
     assert {env.outcome for env in envs} == {None}
-    for command in ("status", "report", "fsck", "export"):
+    for command in ("status", "report", "tidy", "export"):
         ended = esper_ab(command, tmp_path / "x")
         assert ended.returncode == 0, ended.stderr
     asked = "SELECT count(*) AS a, count(outcome) AS b, count(length) AS c, count(reward_sum) AS d FROM episodes"

@@ -1,4 +1,4 @@
-"""`esper-ab heuristic`: the hand-written controller manages seeds in several slots of one host."""
+"""`esper-ab growth heuristic`: the hand-written controller manages seeds in several slots of one host."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from support.in_process import done as esper_ab_done
 from support.in_process import esper_ab
 
-from esper_ab.commands.heuristic import count_by_slot, count_several_slots, describe_answer, make_question
+from esper_ab.commands.growth import count_by_slot, count_several_slots, describe_answer, make_question
 from esper_ab.contracts.solo import Host, Seed, SoloAnswer
 from esper_ab.journal.load import load
 
@@ -18,7 +18,7 @@ _ASKED = ("--task", "digits", "--episodes", "1", "--slots", "early", "mid", "lat
 
 
 def heuristic(*args: str) -> subprocess.CompletedProcess[str]:
-    return esper_ab("heuristic", *args)
+    return esper_ab("growth", "heuristic", *args)
 
 
 def test_seeds_live_in_more_than_one_slot_of_one_host() -> None:

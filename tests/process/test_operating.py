@@ -194,8 +194,8 @@ def test_viewers_come_and_go_without_effect(tmp_path, environment, undisturbed):
     process = start(experiment_dir, EPISODES, environment)
     wait_for(lambda: under_way(experiment_dir), "episodes")
     process.send_signal(signal.SIGSTOP)  # however fast the machine is, it is not over before the viewers are there
-    killed = [operate(environment, "attach", experiment_dir, "--json") for _ in range(3)]
-    left, staying = (operate(environment, "attach", experiment_dir) for _ in range(2))
+    killed = [operate(environment, "status", "-f", experiment_dir, "--json") for _ in range(3)]
+    left, staying = (operate(environment, "status", "-f", experiment_dir) for _ in range(2))
     for viewer in killed:
         assert json.loads(viewer.stdout.readline())["state"] == "running"
         viewer.kill()
@@ -244,13 +244,13 @@ def test_a_dead_run_is_told_from_a_running_one(tmp_path, environment):
     experiment_dir = tmp_path / "run"
     process = start(experiment_dir, ENDLESS, environment)
     wait_for(lambda: under_way(experiment_dir), "episodes")
-    refused = operate(environment, "gc", experiment_dir)
+    refused = operate(environment, "tidy", experiment_dir)
     assert f"in use by process {process.pid} on " in refused.communicate()[1]
     assert refused.returncode == 2
     process.kill()
     process.communicate()
     wait_for(lambda: all(process_started(pid) is None for pid in worker_pids(experiment_dir)), "the workers to end")
-    assert "coordinator is gone" in told(operate(environment, "attach", experiment_dir))
+    assert "coordinator is gone" in told(operate(environment, "status", "-f", experiment_dir))
     assert json.loads(told(operate(environment, "list", tmp_path, "--json")))[0]["state"] == "stale"
     answer = json.loads(told(operate(environment, "stop", experiment_dir, "--json")))
     assert (answer["stopped"], answer["state"]) == (False, "stale")

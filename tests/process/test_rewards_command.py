@@ -1,4 +1,4 @@
-"""`esper-ab rewards`: what it plays, prints and keeps; whose code runs where; and an experiment that includes it."""
+"""`esper-ab growth rewards`: what it plays, prints and keeps; whose code runs where; an experiment that includes it."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def made(folder: Path) -> tuple[str, RewardAudit]:
     """What is printed, and the file, of a reward audit of three rewards."""
     rewards = ("mine.py:gain", "mine.py:nothing", "sparse")
-    text = done("rewards", *rewards, *TINY, "--search", "3", "--out", "first", folder=folder)
+    text = done("growth", "rewards", *rewards, *TINY, "--search", "3", "--out", "first", folder=folder)
     return text, load_reward_audit(folder / "first")
 
 
 def refused(folder: Path, *args: str) -> str:
     """The error of a call that exits with 2."""
-    ended = esper_ab("rewards", *args, "--json", folder=folder)
+    ended = esper_ab("growth", "rewards", *args, "--json", folder=folder)
     assert ended.returncode == 2, ended.stdout
     assert ended.stderr.count("\n") == 1
     return str(json.loads(ended.stdout)["error"])
@@ -101,14 +101,14 @@ def test_the_text_has_every_table_and_where_the_files_are(made: tuple[str, Rewar
 
 
 def test_two_calls_write_equal_files(made: tuple[str, RewardAudit], folder: Path) -> None:
-    done("rewards", "mine.py:gain", "mine.py:nothing", "sparse", *TINY, "--search", "3", "--out", "again",
+    done("growth", "rewards", "mine.py:gain", "mine.py:nothing", "sparse", *TINY, "--search", "3", "--out", "again",
          folder=folder)  # fmt: skip
     for name in ("reward_audit.json", "reward_audit.html"):
         assert (folder / "again" / name).read_bytes() == (folder / "first" / name).read_bytes()
 
 
 def test_other_rewards_change_no_play_and_the_digest(made: tuple[str, RewardAudit], folder: Path) -> None:
-    shown = json.loads(done("rewards", "simplified", *TINY, "--search", "0", "--json", folder=folder))
+    shown = json.loads(done("growth", "rewards", "simplified", *TINY, "--search", "0", "--json", folder=folder))
     other = msgspec.convert(shown, RewardAudit)
     assert other.answer.behaviours == made[1].answer.behaviours
     assert other.digest != made[1].digest
@@ -116,8 +116,8 @@ def test_other_rewards_change_no_play_and_the_digest(made: tuple[str, RewardAudi
 
 
 def test_a_constant_scales_what_it_should(made: tuple[str, RewardAudit], folder: Path) -> None:
-    text = done("rewards", "sparse", *TINY, "--search", "0", "--set", "reward.sparse_reward_scale=2", "--json",
-                folder=folder)  # fmt: skip
+    text = done("growth", "rewards", "sparse", *TINY, "--search", "0", "--set", "reward.sparse_reward_scale=2",
+                "--json", folder=folder)  # fmt: skip
     (doubled,) = json.loads(text)["answer"]["scored"]
     expected = [[2 * value for value in hosts] for hosts in made[1].answer.scored[2].returns]
     assert doubled["returns"] == expected
@@ -147,7 +147,7 @@ def test_what_cannot_be_done_is_one_line_and_status_2(folder: Path, args: tuple[
 
 
 def test_slots_are_those_asked_for(folder: Path) -> None:
-    text = done("rewards", "sparse", *TINY, "--search", "0", "--slots", "late", "--json", folder=folder)
+    text = done("growth", "rewards", "sparse", *TINY, "--search", "0", "--slots", "late", "--json", folder=folder)
     answer = msgspec.convert(json.loads(text), RewardAudit).answer
     assert answer.slots == ("late",)
     assert {entry.split(":")[2] for one in answer.behaviours for entry in one.schedule} == {"late"}
@@ -207,7 +207,7 @@ def test_an_experiment_journals_it_and_its_report_shows_its_rewards(
 
 @pytest.mark.parametrize(
     ("file", "words"),
-    [("nowhere.json", "`esper-ab rewards` writes one"), ("mine.py", "no reward audit of this version")],
+    [("nowhere.json", "`esper-ab growth rewards` writes one"), ("mine.py", "no reward audit of this version")],
 )
 def test_what_is_no_reward_audit_is_refused_before_anything_else(folder: Path, file: str, words: str) -> None:
     ended = esper_ab(*LAUNCH, "--groups", "sparse,wait", "--reward-audit", file, folder=folder)

@@ -18,7 +18,8 @@ from esper_ab.journal.events import AnyEvent, Incident, RunEvaluated
 from esper_ab.journal.file import JOURNAL_NAME
 
 READ_IT = (
-    ("report",), ("status",), ("status", "--json"), ("attach",), ("fsck",), ("query", "SELECT 1"), ("export",), ("gc",),
+    ("report",), ("status",), ("status", "--json"), ("status", "-f"), ("tidy", "--check"), ("query", "SELECT 1"),
+    ("export",), ("tidy",),
     ("resume",),
 )  # fmt: skip
 # In the first line, or wherever it stands: what no version writes there.
@@ -65,7 +66,7 @@ def one_line(done: subprocess.CompletedProcess[str]) -> str:
     return "".join(errors)
 
 
-@pytest.mark.parametrize("command", READ_IT, ids=lambda command: command[0])
+@pytest.mark.parametrize("command", READ_IT, ids=" ".join)
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_journal_with_right_checksums_and_wrong_contents(tmp_path, wrong, command):
     experiment_dir = write(tmp_path / "run", events_of_all_kinds())
@@ -89,7 +90,7 @@ def test_one_of_them_hides_no_other_in_a_list(tmp_path):
 
 
 @pytest.mark.skipif(os.getuid() == 0 and not Path("/proc/self/ns/mnt").exists(), reason="needs a mount namespace")
-@pytest.mark.parametrize("command", ["report", "gc", "resume", "fsck --repair", "export"])
+@pytest.mark.parametrize("command", ["report", "tidy", "resume", "tidy --repair", "export"])
 def test_a_place_that_cannot_be_written_to(tmp_path, command):
     events = planted_effect()
     if command == "resume":

@@ -133,7 +133,9 @@ def test_sql_takes_everything_for_a_value(experiment_dir, view):
         assert EVIL in [row["detail"] for row in rows]
 
 
-@pytest.mark.parametrize("command", [("status",), ("report",), ("report", "--format", "md"), ("list",), ("attach",)])
+@pytest.mark.parametrize(
+    "command", [("status",), ("status", "-f"), ("report",), ("report", "--format", "md"), ("list",)]
+)  # fmt: skip
 def test_commands_show_and_do_not_obey(experiment_dir, command):
     name, *flags = command
     result = CliRunner().invoke(cli.group, [name, str(experiment_dir), *flags])
@@ -225,7 +227,7 @@ def test_a_worker_cannot_name_the_file_of_another_run():
 
 
 def test_a_journal_cannot_name_a_file_elsewhere(tmp_path):
-    """One that comes from somebody else: its names would be read by `logs` and `fsck`, and drawn in figures."""
+    """One that comes from somebody else: its names would be read by `logs` and `tidy --check`, and drawn in figures."""
     started, *_ = evil_events()
     (block, *others) = started.plan.blocks
     (spec, *rest) = block.runs

@@ -156,7 +156,7 @@ def test_a_module_is_not_looked_for_in_the_working_directory(
 
 READERS = (
     ("status",), ("status", "--json"), ("logs",), ("report", "--format", "md"), ("query", "SELECT * FROM runs"),
-    ("fsck",), ("list",), ("gc", "--dry-run"), ("export", "--out", "exported"), ("stop",), ("attach",),
+    ("tidy", "--check"), ("list",), ("export", "--out", "exported"), ("stop",), ("status", "-f"),
 )  # fmt: skip
 
 

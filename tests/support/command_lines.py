@@ -6,6 +6,7 @@ import itertools
 import re
 import shlex
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import click
@@ -13,12 +14,24 @@ import click
 from esper_ab.commands.cli import TABLE, group, load_command
 
 
+@cache
+def leaves() -> dict[str, click.Command]:
+    """Commands that do something, by the words that call them: "growth rewards" is one, and "growth" is none."""
+    found = {name: load_command(name) for name in TABLE}
+    return {name: command for name, command in found.items() if not isinstance(command, click.Group)} | {
+        f"{name} {below}": command for name, above in found.items() if isinstance(above, click.Group)
+        for below, command in above.commands.items()
+    }  # fmt: skip
+
+
 def check_command_line(line: str) -> list[tuple[str, dict[str, Any]]]:
     """(command, parameters) of every command of ours in `line`; click refuses what does not exist."""
     found = []
-    for name, *args in commands_in(line):
-        assert name in TABLE, f"{line}: there is no command {name}"
-        context = load_command(name).make_context(name, args, parent=click.Context(group, info_name="esper-ab"))
+    for words in commands_in(line):
+        name = next((name for name in leaves() if words[: name.count(" ") + 1] == name.split()), "")
+        assert name, f"{line}: there is no such command"
+        args = words[name.count(" ") + 1 :]
+        context = leaves()[name].make_context(name, args, parent=click.Context(group, info_name="esper-ab"))
         found.append((name, context.params))
     return found
 

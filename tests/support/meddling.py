@@ -79,7 +79,7 @@ HARMLESS = {
     ".lock": _write(".lock"),
     ".lock removed": _removed(".lock"),
 }
-FOUND = {  # by fsck, in this file
+FOUND = {  # by tidy --check, in this file
     "policies/a/0.pt": _write("policies/a/0.pt"),
     "checkpoints/a/0/": _write("checkpoints/a/0/*.pt"),
     "experiment.toml": _write("experiment.toml"),

@@ -1,4 +1,4 @@
-"""CIFAR-10 (A. Krizhevsky, 2009) from its binary archive, fetched by `esper-ab growth fetch cifar10` or read from a folder."""
+"""CIFAR-10 (A. Krizhevsky, 2009) from its binary archive, of `esper-ab growth fetch cifar10` or in a folder."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def _read(path: Path, expected: int) -> tuple[NDArray[np.uint8], Ints]:
             raise ValueError(f"{len(labels)} images, not {expected}")
     except FileNotFoundError:
         raise FileNotFoundError(
-            f"CIFAR-10 is not there: no {path}; `esper-ab growth fetch cifar10` downloads it, data_dir names another folder"
+            f"CIFAR-10 is not there: no {path}; `esper-ab growth fetch cifar10` downloads it, data_dir names another "
+            "folder"
         ) from None
     except ValueError as error:
         raise ValueError(f"{path}: {error}; `esper-ab growth fetch cifar10` replaces it") from None
@@ -71,7 +72,7 @@ def read(folder: Path, sizes: tuple[int, int, int]) -> Splits:
 
 
 def load(data_dir: str = "") -> Splits:
-    """Return splits of the whole data set, below `data_dir` or the default folder of `esper-ab growth fetch cifar10`."""
+    """Return splits of the whole data set, below `data_dir` or the folder of `esper-ab growth fetch cifar10`."""
     return read(data_folder(data_dir) / _FOLDER, _SIZES)
 
 

@@ -52,7 +52,7 @@ def test_a_help_speaks_of_several_tasks_where_the_command_takes_them(name, sever
         assert (("several" in told) or ("," in str(options[flag].metavar))) is several
 
 
-@pytest.mark.parametrize("name", ["design", "compare"])
+@pytest.mark.parametrize("name", ["design", "judge"])
 def test_a_help_says_that_a_margin_is_asked_for(name):
     options = {param.name: param for param in load_command(name).params}
-    assert "has to be said" in options["margin"].help
+    assert "it has no default" in options["margin"].help

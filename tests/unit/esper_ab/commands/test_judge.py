@@ -56,14 +56,16 @@ def test_seeds_are_run_in_the_order_told(files, capsys):
 
 
 @pytest.mark.parametrize("args", [
-    ("compare",), ("compare", "--csv", "results.csv"), ("compare", "--csv", "results.csv", "--margin", "x"),
-    ("compare", "somewhere", "--csv", "results.csv", "--margin", "1"), ("compare", "a", "b", "--margin", "1"),
-    ("compare", "--csv", "none.csv", "--margin", "1"), ("compare", "--csv", ".", "--margin", "1"),
-    ("compare", "--csv", "results.csv", "--margin", "1", "--columns", "group"),
-    ("compare", "--csv", "results.csv", "--margin", "1", "--columns", "outcome=x,outcome_over=outcome"),
-    ("compare", "--csv", "results.csv", "--margin", "1", "--control", "nobody"),
-    ("compare", "--csv", "results.csv", "--margin", "1", "--alpha", "0.7"),
-    ("compare", "--csv", "plan.json", "--margin", "1"),
+    ("compare",), ("judge", "results.csv"), ("judge", "results.csv", "--margin", "x"),
+    ("judge", "plan.json"), ("judge", "."), ("compare", "a", "b", "--margin", "1"),
+    ("judge", "plan.json", "results.csv", "--margin", "1"),
+    ("judge", "results.csv", "--fail-unless", "new better-than old"),
+    ("judge", "none.csv", "--margin", "1"), ("judge", ".", "--margin", "1"),
+    ("judge", "results.csv", "--margin", "1", "--columns", "group"),
+    ("judge", "results.csv", "--margin", "1", "--columns", "outcome=x,outcome_over=outcome"),
+    ("judge", "results.csv", "--margin", "1", "--control", "nobody"),
+    ("judge", "results.csv", "--margin", "1", "--alpha", "0.7"),
+    ("judge", "plan.json", "--margin", "1"),
     ("design", "--groups", "a,b", "--margin", "1"), ("design", "--groups", "a,b", "--seeds", "6"),
     ("design", "--groups", "a,b", "--seeds", "6", "--margin", "1", "--tasks", "A,A", "--dry-run"),
     ("design", "--groups", "a,b", "--seeds", "6", "--margin", "1", "--tasks", "A,", "--dry-run"),
@@ -103,7 +105,7 @@ def test_scores_wait_for_the_cells_to_be_chosen(files, capsys):
 
 
 def test_outcomes_without_a_plan_are_compared_and_called_exploratory(files, capsys):
-    status, out, _ = _run(capsys, "compare", "--csv", "results.csv", "--margin", "2", "--unit", "%")
+    status, out, _ = _run(capsys, "judge", "results.csv", "--margin", "2", "--unit", "%")
     assert status == 0
     assert out.startswith("EXPLORATORY.")
     assert "points" in out

@@ -198,9 +198,9 @@ def test_logs_of_one_run_and_of_all(tmp_path):
     ("args", "words"),
     [
         (("logs", "EXPERIMENT", "shapd/1"), "did you mean shaped/1?"),
-        (("attach", "EXPERIMENT/none"), "no journal at"),
+        (("status", "-f", "EXPERIMENT/none"), "no journal at"),
         (("stop", "EXPERIMENT/none"), "no journal at"),
-        (("gc", "EXPERIMENT/none"), "no journal at"),
+        (("tidy", "EXPERIMENT/none"), "no journal at"),
         (("list", "EXPERIMENT/none"), "no folder"),
     ],
 )

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from support.journals import planted_effect, write
 
-from esper_ab.commands.gc import removable
+from esper_ab.commands._removable import removable
 from esper_ab.contracts.errors import DiskFull
 from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.records import RunRef
@@ -18,6 +18,7 @@ from esper_ab.contracts.shell_command import shell_command
 from esper_ab.control.disk import PHASE, DiskSpaceWait
 from esper_ab.control.signals import CaughtSignals
 from esper_ab.execution.detach import Detached
+from esper_ab.journal.load import load
 from esper_ab.live.status import status_text
 
 
@@ -35,10 +36,12 @@ def quoted(text, command):
 def test_a_path_with_a_space_can_be_typed_as_it_is_printed(tmp_path):
     experiment_dir = write(tmp_path / "my runs" / "one", planted_effect()[:30])
     assert quoted(status_text(experiment_dir), "resume") == [str(experiment_dir)]
-    assert quoted(removable(experiment_dir).kept, "resume") == [str(experiment_dir)]
+    assert quoted(removable(experiment_dir, load(experiment_dir).history).kept, "resume") == [str(experiment_dir)]
     shown = Detached(experiment_dir=experiment_dir, pid=1, console=experiment_dir / "console.log").shown(as_json=False)
     commands = [shlex.split(line.partition(":")[2]) for line in shown.splitlines()[1:]]
-    assert commands == [["esper-ab", "attach", str(experiment_dir)], ["esper-ab", "stop", str(experiment_dir)]]
+    assert commands == [
+        ["esper-ab", "status", str(experiment_dir), "--follow"], ["esper-ab", "stop", str(experiment_dir)],
+    ]  # fmt: skip
 
 
 def test_so_can_that_of_a_run_without_room():

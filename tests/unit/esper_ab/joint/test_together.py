@@ -200,7 +200,7 @@ def test_json_is_that_of_outcomes_and_exploratory(folders):
         (["a"], "two experiment directories at least"),
         (["a", "./a"], "are one experiment directory"),
         (["a", "nowhere"], "no journal"),
-        (["a", "b", "--margin", "3"], "--margin goes with --csv"),
+        (["a", "b", "--margin", "3"], "no option --margin"),
     ],
 )
 def test_what_is_refused(folders, capsys, args, words):

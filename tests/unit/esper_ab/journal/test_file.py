@@ -116,7 +116,7 @@ def test_a_damaged_journal_is_not_reopened_and_not_kept_locked(tmp_path, journal
     damaged = journal_bytes.replace(b"bad_message", b"bad_massage")
     path.write_bytes(damaged)
     for _ in range(2):
-        with pytest.raises(JournalError, match=f"line 2: .*`esper-ab fsck {tmp_path}`"):
+        with pytest.raises(JournalError, match=f"line 2: .*`esper-ab tidy {tmp_path} --check`"):
             Journal.take_up(tmp_path, list)
     assert path.read_bytes() == damaged
     assert list(tmp_path.glob("*.torn-*")) == []
@@ -150,7 +150,7 @@ def test_events_come_before_the_damage_is_reported(tmp_path, journal_bytes):
     path.write_bytes(journal_bytes.replace(b"bad_message", b"bad_massage"))
     reading = read(path)
     assert next(reading) == EVENTS[0]
-    with pytest.raises(JournalError, match=r"line 2: its CRC does not match.*esper-ab fsck"):
+    with pytest.raises(JournalError, match=r"line 2: its CRC does not match.*esper-ab tidy"):
         next(reading)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from support.short_journal import EVENTS, fixed_clock
 
-from esper_ab.commands.fsck import repair
+from esper_ab.commands.tidy import repair
 from esper_ab.contracts.errors import DiskFull, UsageError
 from esper_ab.contracts.process_start import process_started
 from esper_ab.journal.file import JOURNAL_NAME, Journal

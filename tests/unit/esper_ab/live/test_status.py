@@ -29,7 +29,7 @@ from esper_ab.journal.events import EpisodeRecorded, Incident, LookTaken, Milest
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
 from esper_ab.journal.lock import Lock
-from esper_ab.live.attach import _last_words
+from esper_ab.live.following import _last_words
 from esper_ab.live.listed import list_runs
 from esper_ab.live.recent import differences_now, group_now, worked_s
 from esper_ab.live.status import status, status_json, status_text

@@ -43,7 +43,7 @@ def found(name: str) -> Content:
         ("identical", ""),
         ("one seed", f"{ANEW} --seeds 12 --name synthetic-larger"),
         ("failed", "esper-ab resume 'a folder/x'"),
-        ("running", "esper-ab attach 'a folder/x'"),
+        ("running", "esper-ab status 'a folder/x' --follow"),
     ],
 )
 def test_the_next_step_fits_what_came_out(name, command):

@@ -1,16 +1,20 @@
-"""gc: what it may take from an experiment directory, and what it may not."""
+"""tidy: what it may take from an experiment directory, and what it may not."""
 
 from __future__ import annotations
 
+import json
 import os
 
 import pytest
 from support.journals import planted_effect, write
 
-from esper_ab.commands.fsck import examine, repair
-from esper_ab.commands.gc import removable, remove
+from esper_ab.commands._check import examine
+from esper_ab.commands._exit_status import invoke
+from esper_ab.commands._removable import removable, remove
+from esper_ab.commands.cli import group
 from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.events import EpisodeRecorded, RunEvaluated
+from esper_ab.journal.load import load
 from esper_ab.journal.lock import Lock
 
 KEPT = (
@@ -35,21 +39,29 @@ def files(experiment_dir):
     return {str(path.relative_to(experiment_dir)) for path in experiment_dir.rglob("*") if path.is_file()}
 
 
+def found_in(experiment_dir):
+    return removable(experiment_dir, load(experiment_dir).history)
+
+
+def tidy(*words):
+    return invoke(group, ["tidy", *map(str, words)], "esper-ab")
+
+
 def test_of_a_finished_run_journal_policies_and_reports_stay(tmp_path):
     experiment_dir = fill(write(tmp_path / "run", planted_effect()), *KEPT, *GONE, "console.log")
     journal = (experiment_dir / "events.jsonl").read_bytes()
-    found = removable(experiment_dir)
-    assert found.size_bytes == 10 * 6
+    assert found_in(experiment_dir).size_bytes == 10 * 6
+    assert tidy(experiment_dir, "--check") == 5, "its policies and settings are made up"
     assert files(experiment_dir) >= {*KEPT, *GONE, "console.log"}, "looking removes nothing"
-    remove(found)
+    assert tidy(experiment_dir) == 0
     assert files(experiment_dir) == {*KEPT, ".lock"}
     assert (experiment_dir / "events.jsonl").read_bytes() == journal
-    assert removable(experiment_dir).files == ()
+    assert found_in(experiment_dir).files == ()
 
 
 def test_folders_of_checkpoints_that_are_empty_then_go_too(tmp_path):
     experiment_dir = fill(write(tmp_path / "run", planted_effect()), "checkpoints/shaped/0/7.pt")
-    remove(removable(experiment_dir))
+    assert tidy(experiment_dir) == 0
     assert not (experiment_dir / "checkpoints").exists()
 
 
@@ -62,29 +74,59 @@ def test_of_an_unfinished_run_what_resume_needs_stays(tmp_path):
     experiment_dir = write(tmp_path / "run", cut)
     fill(experiment_dir, f"checkpoints/{done}/8.pt", f"checkpoints/{open_run}/8.pt", f"checkpoints/{open_run}/7.pt",
          f"checkpoints/{open_run}/.9.pt.3-4", "console.log")  # fmt: skip
-    found = removable(experiment_dir)
-    assert "esper-ab resume" in found.kept
-    remove(found)
+    assert "esper-ab resume" in found_in(experiment_dir).kept
+    assert tidy(experiment_dir) == 0
     assert files(experiment_dir) - {".lock", "events.jsonl", "experiment.toml"} == {
         f"checkpoints/{open_run}/8.pt", f"checkpoints/{open_run}/7.pt", "console.log",
     }
 
 
-def test_a_run_in_progress_is_refused(tmp_path):
+def test_a_run_in_progress_is_refused_and_no_other_is_touched(tmp_path, capsys):
+    other = fill(write(tmp_path / "other", planted_effect()), "checkpoints/a/0/1.pt")
     experiment_dir = fill(write(tmp_path / "run", planted_effect()), "checkpoints/a/0/1.pt")
-    found = removable(experiment_dir)
+    found = found_in(experiment_dir)
     lock = Lock(experiment_dir)
-    for act in (lambda: removable(experiment_dir), lambda: remove(found)):
-        with pytest.raises(UsageError, match=f"in use by process {os.getpid()} on "):
-            act()
+    for options in ((), ("--repair",)):
+        assert tidy(other, experiment_dir, *options) == 2
+        assert f"in use by process {os.getpid()} on " in capsys.readouterr().err
+    with pytest.raises(UsageError, match="in use by process"):
+        remove(experiment_dir, found)
     lock.close()
-    assert "checkpoints/a/0/1.pt" in files(experiment_dir)
+    for folder in (other, experiment_dir):
+        assert "checkpoints/a/0/1.pt" in files(folder)
 
 
-def test_what_is_no_experiment_directory_is_refused(tmp_path):
+def test_what_is_no_experiment_directory_is_refused(tmp_path, capsys):
     fill(tmp_path, ".important.file")
-    with pytest.raises(UsageError, match="no journal"):
-        removable(tmp_path)
+    for options in ((), ("--check",), ("--repair",)):
+        assert tidy(tmp_path, *options) == 2
+        assert "no journal" in capsys.readouterr().err
+    assert files(tmp_path) == {".important.file"}
+
+
+def test_a_repair_cuts_first_and_then_tidies(tmp_path, capsys):
+    experiment_dir = fill(write(tmp_path / "run", planted_effect()), *GONE, "console.log")
+    journal = experiment_dir / "events.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join((*lines[:-1], lines[-1].replace(b"finished", b"finishes"))))
+    assert tidy(experiment_dir) == 5
+    assert f"`esper-ab tidy {experiment_dir} --check` shows what can be kept" in capsys.readouterr().err
+    assert files(experiment_dir) >= set(GONE)
+    assert tidy(experiment_dir, "--repair", "--json") == 0
+    (told,) = json.loads(capsys.readouterr().out)
+    assert told["cut"].startswith(f"cut {len(lines[-1])} bytes off the journal behind line {len(lines) - 1}; ")
+    assert set(told["removed"]) == set(GONE)
+    assert files(experiment_dir) >= {f"events.jsonl.torn-{len(lines) - 1}", "console.log"}
+
+
+def test_a_check_of_several_has_the_worst_status(tmp_path, capsys):
+    well, ill = (write(tmp_path / name, planted_effect()) for name in ("well", "ill"))
+    (ill / "events.jsonl").write_bytes((ill / "events.jsonl").read_bytes().replace(b"finished", b"finishes", 1))
+    assert tidy(well, ill, "--check") == 5
+    first, second = capsys.readouterr().out.split("\n\n")
+    assert first.startswith(f"{well}: ")
+    assert second.startswith(f"{ill}: ")
+    assert tidy(well, "--check", "--repair") == 2
 
 
 @pytest.mark.parametrize("link", ["checkpoints/link", "checkpoints/shaped", "checkpoints/shaped/0", "policies",
@@ -96,17 +138,20 @@ def test_links_are_never_followed_out_of_the_experiment_directory(tmp_path, link
     experiment_dir = write(tmp_path / "run", planted_effect())
     (experiment_dir / link).parent.mkdir(parents=True, exist_ok=True)
     (experiment_dir / link).symlink_to(elsewhere)
-    assert examine(experiment_dir).leftovers == ()
-    remove(removable(experiment_dir))
+    assert examine(experiment_dir).removable == ()
+    assert tidy(experiment_dir) == 0
     assert files(elsewhere) == before
     assert (experiment_dir / link).is_symlink()
 
 
-def test_checkpoints_that_are_kept_elsewhere_are_refused(tmp_path):
+def test_checkpoints_that_are_kept_elsewhere_stay_and_are_named(tmp_path, capsys):
     elsewhere = fill(tmp_path / "elsewhere", "shaped/0/7.pt", "shaped/0/.7.pt.1-2", "thesis.tex")
-    experiment_dir = write(tmp_path / "run", planted_effect())
+    experiment_dir = fill(write(tmp_path / "run", planted_effect()), "console.log")
     (experiment_dir / "checkpoints").symlink_to(elsewhere)
-    with pytest.raises(UsageError, match=r"checkpoints is a symbolic link.*; nothing was removed: clear .*elsewhere"):
-        removable(experiment_dir)
-    assert repair(experiment_dir).done == ()
+    assert tidy(experiment_dir) == 0
+    out = capsys.readouterr().out
+    assert out.endswith(
+        f": 1 file, 0.0 MB removed; {experiment_dir}/checkpoints is a symbolic link: clear {elsewhere} yourself, or "
+        "remove the link\n"
+    )
     assert files(elsewhere) == {"shaped/0/7.pt", "shaped/0/.7.pt.1-2", "thesis.tex"}

@@ -1,4 +1,4 @@
-"""fsck finds what is not as it was written, cuts where told to, and takes nothing away that was recorded."""
+"""A check finds what is not as it was written; a repair cuts there, and takes nothing away that was recorded."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import journals
 
-from esper_ab.commands import fsck as fsck_module
+from esper_ab.commands import _check
+from esper_ab.commands._check import describe, examine
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group
-from esper_ab.commands.fsck import examine, fsck_text, repair
+from esper_ab.commands.tidy import repair
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.records import Checkpoint
@@ -93,15 +94,19 @@ def everything(experiment_dir):
     return {path: path.read_bytes() for path in experiment_dir.rglob("*") if path.is_file()}
 
 
-def fsck(experiment_dir, *options):
-    return invoke(group, ["fsck", str(experiment_dir), *options], "esper-ab")
+def tidy(experiment_dir, *options):
+    return invoke(group, ["tidy", str(experiment_dir), *options], "esper-ab")
+
+
+def check(experiment_dir, *options):
+    return tidy(experiment_dir, "--check", *options)
 
 
 def test_all_is_well(finished, capsys):
     before = everything(finished)
-    assert fsck(finished) == 0
+    assert check(finished) == 0
     assert capsys.readouterr().out.endswith("all is well\n")
-    assert fsck(finished, "--repair") == 0
+    assert repair(finished) == ""
     del before[finished / ".lock"]  # names its last holder
     assert before.items() <= everything(finished).items()
 
@@ -116,8 +121,8 @@ def test_a_torn_tail_is_no_damage_and_a_repair_keeps_it(stopped):
     path.write_bytes(data[:-5])
     found = examine(stopped)
     assert (found.exit_status, found.damage) == (0, "")
-    assert found.behind.lines == 1
-    assert "resume cuts it off" in fsck_text(found)
+    assert found.behind_lines == 1
+    assert "resume cuts it off" in describe(found)
     repair(stopped)
     (kept,) = stopped.glob("*.torn-*")
     assert path.read_bytes() + kept.read_bytes() == data[:-5]
@@ -150,12 +155,13 @@ def test_damage_in_the_middle_is_cut_off_and_kept(tmp_path_factory, how, at):
     found = examine(experiment_dir)
     assert (found.exit_status, found.lines, found.repairable) == (5, first, True)
     assert f"line {first + 1}:" in found.damage
-    assert f"esper-ab fsck {experiment_dir} --repair" in fsck_text(found)
+    assert f"esper-ab tidy {experiment_dir} --repair" in describe(found)
     assert everything(experiment_dir) == before  # looking changes nothing
 
-    mended = repair(experiment_dir)
-    assert mended.damage == ""
+    said = repair(experiment_dir)
+    assert examine(experiment_dir).damage == ""
     (kept,) = experiment_dir.glob("*.torn-*")
+    assert said == f"cut {kept.stat().st_size} bytes off the journal behind line {first}; they are in {kept.name}; "
     assert path.read_bytes() == b"".join(lines[:first])
     assert path.read_bytes() + kept.read_bytes() == damaged
     assert all(path.is_file() for path in before)
@@ -169,15 +175,16 @@ def test_what_a_cut_would_cost_is_said(stopped):
     lines = path.read_bytes().splitlines(keepends=True)
     at = next(i for i, line in enumerate(lines) if b'"episode":1,' in line)
     path.write_bytes(b"".join(damage(lines, "flip", at)))
-    assert examine(stopped).behind.lines == len(lines) - at
+    assert examine(stopped).behind_lines == len(lines) - at
 
 
 def test_a_journal_without_an_intact_line_is_left_alone(stopped, capsys):
     path = stopped / JOURNAL_NAME
     damaged = b"x" + path.read_bytes()
     path.write_bytes(damaged)
-    assert fsck(stopped, "--repair") == 5
+    assert check(stopped) == 5
     assert "cannot be repaired" in capsys.readouterr().out
+    assert tidy(stopped, "--repair") == 5
     assert path.read_bytes() == damaged
 
 
@@ -191,7 +198,8 @@ def test_lines_of_another_version_are_not_cut_off(stopped):
     journal.append(Unknown(code=event.code))
     journal.close()
     before = everything(stopped)
-    found = repair(stopped)
+    assert tidy(stopped, "--repair") == 5
+    found = examine(stopped)
     assert (found.exit_status, found.repairable) == (5, False)
     assert "read it with the one that wrote it" in found.damage
     assert (stopped / JOURNAL_NAME).read_bytes() == before[stopped / JOURNAL_NAME]
@@ -201,11 +209,11 @@ def test_lines_of_another_version_are_not_cut_off(stopped):
 def test_a_policy_that_is_not_as_recorded_is_named(finished, how, capsys):
     path = finished / load(finished).history.runs[EXPERIMENT].evaluation.policy_file
     spoil(path, how)
-    assert fsck(finished, "--json") == 5
-    (fault,) = json.loads(capsys.readouterr().out)["faults"]
+    assert check(finished, "--json") == 5
+    ((fault,),) = [one["faults"] for one in json.loads(capsys.readouterr().out)]
     assert fault["file"] == str(path.relative_to(finished))
     assert fault["what"].startswith(f"policy of {EXPERIMENT}: ")
-    assert fsck(finished, "--repair") == 5
+    assert repair(finished) == ""
 
 
 def with_reward(experiment_dir):
@@ -246,18 +254,18 @@ def of_runs(experiment_dir, **changes):
 @pytest.mark.parametrize("file", ["mine.py", "helper.py"])
 def test_a_copy_of_a_reward_that_is_not_as_planned_is_named(tmp_path, file, capsys):
     experiment_dir = with_reward(tmp_path / "run")
-    assert fsck(experiment_dir) == 0
+    assert check(experiment_dir) == 0
     put(experiment_dir, f"rewards/x/{file}", b"bonus = 2")
-    assert fsck(experiment_dir) == 5
+    assert check(experiment_dir) == 5
     assert "damaged: rewards/x: copy of mine.py:reward: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("file", ["train.py", "helper.py"])
 def test_a_copy_of_a_trainer_that_is_not_as_planned_is_named(tmp_path, file, capsys):
     experiment_dir = with_trainer(tmp_path / "run")
-    assert fsck(experiment_dir) == 0
+    assert check(experiment_dir) == 0
     (experiment_dir / "trainer" / "x" / file).unlink()
-    assert fsck(experiment_dir) == 5
+    assert check(experiment_dir) == 5
     assert "damaged: trainer/x: copy of /home/me/train.py: " in capsys.readouterr().out
 
 
@@ -267,14 +275,14 @@ def test_lines_that_were_appended_while_it_was_read_are_no_unfinished_line(stopp
     lines = whole.splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:-2]))
 
-    real = fsck_module.fold
+    real = _check.fold
 
     def fold(events, **how):
         return real(events, **how), path.write_bytes(whole)  # as the coordinator, just after the last line was read
 
-    monkeypatch.setattr(fsck_module, "fold", lambda *events, **how: fold(*events, **how)[0])
+    monkeypatch.setattr(_check, "fold", lambda *events, **how: fold(*events, **how)[0])
     found = examine(stopped)
-    assert (found.lines, found.behind, found.exit_status) == (len(lines) - 2, None, 0)
+    assert (found.lines, found.behind_lines, found.exit_status) == (len(lines) - 2, 0, 0)
 
 
 def test_a_journal_is_not_kept_in_memory_while_it_is_read(tmp_path):
@@ -292,7 +300,7 @@ def test_a_line_that_is_being_written_is_none_that_was_lost(stopped, held):
     with closing(Journal.take_up(stopped, list)[0]) if held else nullcontext():
         data = path.read_bytes()
         path.write_bytes(data[:-5])
-        assert (examine(stopped).behind is None) == held
+        assert (examine(stopped).behind_lines == 0) == held
         path.write_bytes(data)
 
 
@@ -300,9 +308,9 @@ def test_a_line_that_is_being_written_is_none_that_was_lost(stopped, held):
 def test_settings_that_do_not_vouch_for_themselves_are_named(finished, file, capsys):
     settings = 'episodes = 12\n\n[record]\nsettings = "'
     put(finished, file, f'{settings}{settings_sha256({"episodes": 12})}"\n'.encode())
-    assert fsck(finished) == 0
+    assert check(finished) == 0
     put(finished, file, f'{settings}{settings_sha256({"episodes": 13})}"\n'.encode())
-    assert fsck(finished) == 5
+    assert check(finished) == 5
     assert f"damaged: {file}: its settings are not those that [record] vouches for" in capsys.readouterr().out
 
 
@@ -315,7 +323,7 @@ def test_the_newest_checkpoint_of_an_unfinished_run_has_to_be_intact(stopped, ho
 
 
 def test_checkpoints_that_nobody_needs_may_be_gone_but_not_rotten(finished):
-    """Older generations are removed as a run goes on, all of them by gc."""
+    """Older generations are removed as a run goes on, all of them by tidy."""
     spoil(finished / f"checkpoints/{EXPERIMENT}/7.pt", "missing")
     assert examine(finished).faults == ()
     spoil(finished / f"checkpoints/{EXPERIMENT}/8.pt", "flip")
@@ -343,7 +351,7 @@ def test_a_journal_cannot_point_outside(tmp_path, file):
     assert "policy_file" in found.damage
 
 
-def test_temporary_files_are_named_and_removed_by_a_repair_only(stopped):
+def test_temporary_files_are_named_and_removed_without_a_check(stopped):
     leftovers = [
         ".report.html.k3j_x2a1",
         f"checkpoints/{EXPERIMENT}/.4.pt.4711-4712",
@@ -353,9 +361,11 @@ def test_temporary_files_are_named_and_removed_by_a_repair_only(stopped):
     for file in [*leftovers, *mine]:
         os.utime(put(stopped, file, b"half"), (0, 0))
     fresh = put(stopped, ".summary.txt.abcdefgh", b"being written by a report now")
-    assert set(examine(stopped).leftovers) == set(leftovers)
+    assert set(examine(stopped).removable) == set(leftovers)
+    assert check(stopped) == 0
     assert all((stopped / file).exists() for file in leftovers)
-    assert repair(stopped).leftovers == ()
+    assert tidy(stopped) == 0
+    assert examine(stopped).removable == ()
     assert not any((stopped / file).exists() for file in leftovers)
     assert fresh.exists()
     assert all((stopped / file).exists() for file in mine)
@@ -366,7 +376,7 @@ def test_a_experiment_directory_in_use_is_looked_at_and_not_repaired(stopped):
     lock = Lock(stopped)
     found = examine(stopped)
     assert (found.faults, found.exit_status) == ((), 0)
-    assert f"in use by process {os.getpid()} on " in fsck_text(found)
+    assert f"in use by process {os.getpid()} on " in describe(found)
     with pytest.raises(UsageError, match="in use by process"):
         repair(stopped)
     lock.close()
@@ -380,14 +390,14 @@ def test_a_folder_without_a_journal_gets_no_lock(tmp_path):
 
 def test_a_path_that_is_no_utf_8_has_its_json(tmp_path, capsys):
     there = with_files(tmp_path / os.fsdecode(b"\xff"), journals.one_replicate())
-    assert fsck(there, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["experiment_dir"] == str(there)
+    assert check(there, "--json") == 0
+    assert json.loads(capsys.readouterr().out)[0]["experiment_dir"] == str(there)
 
 
 def test_one_line_is_no_plural(tmp_path):
     experiment_dir = journals.write(tmp_path / "run", journals.planted_effect()[:2])
     data = (experiment_dir / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
     (experiment_dir / JOURNAL_NAME).write_bytes(data[0] + data[1].replace(b'"n":1', b'"n":2'))
-    text = fsck_text(examine(experiment_dir))
+    text = describe(examine(experiment_dir))
     assert "1 line of the journal is intact" in text
     assert "from there on: 1 line, " in text
