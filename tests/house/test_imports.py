@@ -116,7 +116,7 @@ def test_the_table_says_what_the_command_says(name: str) -> None:
 
 
 def test_help_of_no_command_loads_anything_heavy(tmp_path: Path) -> None:
-    calls = [(*name.split(), "--help") for name in (*TABLE, *leaves())]
+    calls = [(*name.split(), "--help") for name in dict.fromkeys((*TABLE, *leaves()))]
     for call, (status, error, modules) in zip(calls, loaded(*calls, folder=tmp_path), strict=True):
         assert status == 0, error
         assert not heavy(modules), call

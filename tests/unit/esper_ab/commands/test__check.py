@@ -382,12 +382,6 @@ def test_a_experiment_directory_in_use_is_looked_at_and_not_repaired(stopped):
     lock.close()
 
 
-def test_a_folder_without_a_journal_gets_no_lock(tmp_path):
-    with pytest.raises(UsageError, match="no journal at"):
-        repair(tmp_path)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_path_that_is_no_utf_8_has_its_json(tmp_path, capsys):
     there = with_files(tmp_path / os.fsdecode(b"\xff"), journals.one_replicate())
     assert check(there, "--json") == 0
