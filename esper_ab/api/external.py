@@ -99,12 +99,14 @@ def compare_outcomes(
     """
     asked = arguments("compare_outcomes", options, OutcomeOptions)
     with _python_errors():
-        observations = _observations(data, columns)
-        found = explore(
-            observations, _scales(observations.tasks, margin, asked), _rule(asked),
-            paired=asked.get("paired"), rows=asked.get("rows"),
-        )  # fmt: skip
-        return _with_profiles(found, asked.get("scores", ""))
+        return explored(_observations(data, columns), margin, asked)
+
+
+def explored(observations: Observations, margin: Told, asked: Mapping[str, Any]) -> OutcomeVerdicts:
+    """Compare all groups; `asked`: options as of `compare_outcomes`, which a command has as flags."""
+    scales, rule = _scales(observations.tasks, margin, asked), _rule(asked)
+    found = explore(observations, scales, rule, paired=asked.get("paired"), rows=asked.get("rows"))
+    return with_scores(found, asked.get("scores", ""))
 
 
 def design_comparison(
@@ -118,14 +120,20 @@ def design_comparison(
     """
     asked = arguments("design_comparison", options, DesignOptions)
     with _python_errors():
-        scales = _scales(asked.get("tasks") or ("",), margin, asked)
-        plan = make_external_plan(
-            typed("groups", groups, tuple[str, ...]), _seeds(seeds), scales, _rule(asked),
-            cells=tuple(asked.get("cells", ())), choosing=asked.get("choose", 0),
-        )  # fmt: skip
+        plan = designed(typed("groups", groups, tuple[str, ...]), _seeds(seeds), margin, asked)
         if output_path is not None:
             save_plan(plan, Path(output_path))
     return plan
+
+
+def designed(
+    groups: Sequence[str], seeds: Sequence[str], margin: Told, asked: Mapping[str, Any]
+) -> AnalysisPlan:  # fmt: skip
+    """Make a plan; `asked`: options as of `design_comparison`, which a command has as flags."""
+    return make_external_plan(
+        groups, seeds, _scales(asked.get("tasks") or ("",), margin, asked), _rule(asked),
+        cells=tuple(asked.get("cells", ())), choosing=asked.get("choose", 0),
+    )  # fmt: skip
 
 
 def judge_outcomes(
@@ -144,10 +152,11 @@ def judge_outcomes(
         for _, folder in folders:
             refuse_joint(folder, "judge_outcomes", by_task=True)
         observations = read_experiments(folders, held.scales) if folders else _observations(data, columns)
-        return _with_profiles(judge(held, observations), scores)
+        return with_scores(judge(held, observations), scores)
 
 
-def _with_profiles(found: Answer, scores: Told) -> OutcomeVerdicts:
+def with_scores(found: Answer, scores: Told) -> OutcomeVerdicts:
+    """Return `found` with the profiles that `scores` ask for."""
     ranges = ranges_of([scale.task for scale in found.scales], scores)
     return OutcomeVerdicts(**vars(with_profiles(found, ranges)))
 
@@ -178,7 +187,7 @@ def _observations(data: Any, columns: Mapping[str, str] | None) -> Observations:
 
 
 def _scales(tasks: Sequence[str], margin: Told, asked: Mapping[str, Any]) -> tuple[Scale, ...]:
-    return scales_of(tasks, margin, **{key: asked[key] for key in ("better", "unit", "label") if key in asked})
+    return scales_of(tasks, margin, **{key: asked[key] for key in ("better", "unit", "label", "worst") if key in asked})
 
 
 def _rule(asked: Mapping[str, Any]) -> Rule:

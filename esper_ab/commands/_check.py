@@ -17,26 +17,20 @@ import msgspec
 
 from esper_ab.commands._removable import files_below, removable
 from esper_ab.contracts.errors import JournalError, UsageError
+from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.regular_file import open_to_read
 from esper_ab.contracts.run_files import FILE_LIMIT_BYTES
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.source_files import source_sha256
-from esper_ab.contracts.trainer import is_command
+from esper_ab.contracts.trainer import TrainerOrder, is_command
 from esper_ab.journal.events import AnyEvent
 from esper_ab.journal.file import JOURNAL_NAME, OtherVersion, Reading, read
-from esper_ab.journal.fold import History, RunHistory, fold
+from esper_ab.journal.fold import History, Inconsistent, RunHistory, fold
 from esper_ab.journal.lock import holder
 from esper_ab.settings.parse import read_toml
 from esper_ab.stats.text import counted
 
 _LISTED = 8  # names in one line of text; --json has them all
-
-
-class Fault(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that is not what the journal says of it."""
-
-    file: str
-    what: str
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,10 +44,8 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     evaluations: int
     damage: str  # of the journal; "" when there is none
     repairable: bool  # whether a cut would help
-    behind_lines: int  # behind the last intact line, an unfinished one included
-    behind_bytes: int
-    faults: tuple[Fault, ...]
-    notes: tuple[str, ...]  # what happened on the way and is no fault: waits for room on the disk
+    lines_behind: int  # the intact ones, of which the last may be unfinished
+    faults: dict[str, str]  # file -> what is wrong with it
     removable: tuple[str, ...]  # files that `tidy` would remove
     removable_bytes: int
 
@@ -65,29 +57,24 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 
 def examine(experiment_dir: Path) -> Findings:
     """Check the whole of `experiment_dir`. UsageError when there is no journal."""
-    path = experiment_dir / JOURNAL_NAME
     user = holder(experiment_dir)
-    reading = read(path)
+    reading = read(experiment_dir / JOURNAL_NAME)
     history, damage, repairable = fold_intact(reading)
     if not history and not damage and not user:
         damage = "no event was recorded: launch it anew, under the same name"
-    behind_lines, behind_bytes = 0, 0
+    behind = 1 if reading.torn_bytes and not user else 0  # while it is written to, the line may be whole by now
     if damage:
-        behind_lines, behind_bytes = _behind(path, reading.intact_bytes)
-    elif reading.torn_bytes and not user:  # while it is written to, the line may be whole by now
-        behind_lines, behind_bytes = 1, reading.torn_bytes
+        with open_to_read(experiment_dir / JOURNAL_NAME) as file:
+            file.seek(reading.intact_bytes)
+            behind = sum(1 for _ in file)
     runs = tuple(history.runs.values()) if history else ()
     unneeded = removable(experiment_dir, history) if history and not user else None
     return Findings(
         experiment_dir=str(experiment_dir), in_use_by=str(user) if user else "",
         lines=reading.lines, wall_time=reading.wall_time,
         episodes=sum(len(run.columns) for run in runs), evaluations=sum(run.evaluation is not None for run in runs),
-        damage=damage, repairable=repairable, behind_lines=behind_lines, behind_bytes=behind_bytes,
-        faults=(
-            *(fault for run in runs for fault in _run_faults(experiment_dir, run, checkpoints=not user)),
-            *_copy_faults(experiment_dir, runs), *_settings_faults(experiment_dir),
-        ),
-        notes=history.pauses if history else (),
+        damage=damage, repairable=repairable, lines_behind=behind,
+        faults=dict(_faults(experiment_dir, runs, checkpoints=not user)),
         removable=tuple(map(str, unneeded.files)) if unneeded else (),
         removable_bytes=unneeded.size_bytes if unneeded else 0,
     )  # fmt: skip
@@ -108,31 +95,40 @@ def fold_intact(reading: Reading) -> tuple[History | None, str, bool]:
 
     events = until_damaged()
     try:
-        history = fold(events, keeps_records=False)
-    except JournalError as error:
+        return fold(events, keeps_records=False), damage, helps
+    except Inconsistent as error:
         deque(events, maxlen=0)  # a damaged line further on is what is told
         foreign = f"its lines are intact, but {error}: no journal of this tool" if reading.lines else ""
         return None, damage or foreign, False
-    return history, damage, helps
 
 
-def _behind(path: Path, at: int) -> tuple[int, int]:
-    """Lines and bytes of a journal from byte `at` on."""
-    with open_to_read(path) as file:
-        file.seek(at)
-        sizes = [len(line) for line in file]
-    return len(sizes), sum(sizes)
+# --- the files that the journal vouches for, and what is wrong with them ---
 
 
-# --- the files that the journal vouches for ---
+def _faults(experiment_dir: Path, runs: Sequence[RunHistory], *, checkpoints: bool) -> Iterator[tuple[str, str]]:
+    for run in runs:
+        yield from _run_faults(experiment_dir, run, checkpoints=checkpoints)
+    for code in {code for run in runs for code in run.spec.reward_code if code.folder}:
+        folder = experiment_dir / code.folder
+        files = [path.relative_to(folder).as_posix() for path in files_below(folder) if path.suffix != ".pyc"]
+        yield from _copy_faults(experiment_dir, code, files)
+    for order in {run.spec.trainer.folder: run.spec.trainer for run in runs if run.spec.trainer}.values():
+        if not is_command(order.reference):  # the files of a command are the user's own
+            yield from _copy_faults(experiment_dir, order, order.files)
+    for path in (experiment_dir / "experiment.toml", *sorted(experiment_dir.glob("runs/*/config.toml"))):
+        try:
+            if path.exists():
+                read_toml(path)
+        except UsageError as error:
+            yield str(path.relative_to(experiment_dir)), str(error).removeprefix(f"{path}: ")
 
 
-def _run_faults(experiment_dir: Path, run: RunHistory, *, checkpoints: bool) -> Iterator[Fault]:
+def _run_faults(experiment_dir: Path, run: RunHistory, *, checkpoints: bool) -> Iterator[tuple[str, str]]:
     """Faults of a run's policy and checkpoints: the newest is needed until its end, older ones may be gone."""
     if run.evaluation is not None:
         file = run.evaluation.policy_file
         if what := _wrong(experiment_dir / file, run.evaluation.policy_sha256, None):
-            yield Fault(file=file, what=f"policy of {run.ref.name}: {what}")
+            yield file, f"policy of {run.ref.name}: {what}"
     recorded = {one.milestone: one for one in run.checkpoints} if checkpoints else {}
     newest = max(recorded, default=0) if run.expected else 0
     for milestone, one in recorded.items():
@@ -140,40 +136,19 @@ def _run_faults(experiment_dir: Path, run: RunHistory, *, checkpoints: bool) -> 
             continue
         if what := _wrong(experiment_dir / one.file, one.sha256, one.size_bytes):
             use = "resume goes further back" if run.expected else "it is of no use any more"
-            yield Fault(file=one.file, what=f"checkpoint {milestone} of {run.ref.name}: {what}; {use}")
+            yield one.file, f"checkpoint {milestone} of {run.ref.name}: {what}; {use}"
 
 
-def _copy_faults(experiment_dir: Path, runs: Sequence[RunHistory]) -> Iterator[Fault]:
-    """Faults of copies of rewards and Python trainers; the files of a command are the user's own."""
-    for code in {code for run in runs for code in run.spec.reward_code if code.folder}:
-        folder = experiment_dir / code.folder
-        files = [path.relative_to(folder).as_posix() for path in files_below(folder) if path.suffix != ".pyc"]
-        yield from _copy_fault(experiment_dir, code.folder, files, code.sha256, code.reference)
-    orders = (run.spec.trainer for run in runs if run.spec.trainer and not is_command(run.spec.trainer.reference))
-    for order in {order.folder: order for order in orders}.values():
-        yield from _copy_fault(experiment_dir, order.folder, order.files, order.sha256, order.reference)
-
-
-def _copy_fault(
-    experiment_dir: Path, folder: str, files: Sequence[str], sha256: str, reference: str
-) -> Iterator[Fault]:
-    outside = any({"..", "/"} & set(PurePath(folder, file).parts) for file in files)
+def _copy_faults(
+    experiment_dir: Path, code: RewardCode | TrainerOrder, files: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    outside = any({"..", "/"} & set(PurePath(code.folder, file).parts) for file in files)
     try:
-        intact = not outside and source_sha256(experiment_dir / folder, files) == sha256
+        intact = not outside and source_sha256(experiment_dir / code.folder, files) == code.sha256
     except OSError:
         intact = False
     if not intact:
-        what = f"copy of {reference}: it is not what was copied there; resume and extend refuse it"
-        yield Fault(file=folder, what=what)
-
-
-def _settings_faults(experiment_dir: Path) -> Iterator[Fault]:
-    for path in (experiment_dir / "experiment.toml", *sorted(experiment_dir.glob("runs/*/config.toml"))):
-        try:
-            if path.exists():
-                read_toml(path)
-        except UsageError as error:
-            yield Fault(file=str(path.relative_to(experiment_dir)), what=str(error).removeprefix(f"{path}: "))
+        yield code.folder, f"copy of {code.reference}: it is not what was copied there; resume and extend refuse it"
 
 
 def _wrong(path: Path, sha256: str, size_bytes: int | None) -> str:
@@ -202,17 +177,14 @@ def describe(found: Findings) -> str:
         f"{found.experiment_dir}: {counted(found.lines, 'line')} of the journal {'is' if found.lines == 1 else 'are'} "
         f"intact{last}; {counted(found.episodes, 'episode')}, {counted(found.evaluations, 'evaluation')}"
     ]
-    lines += [f"note: {one}" for one in found.notes]
     if found.in_use_by:
         lines.append(f"in use by {found.in_use_by}: checkpoints were not checked")
-    size = counted(found.behind_bytes, "byte")
     if found.damage:
-        lines.append(f"damaged: {found.damage}")
-        if found.behind_lines:
-            lines.append(f"from there on: {counted(found.behind_lines, 'line')}, {size}")
-    elif found.behind_lines:
-        lines.append(f"an unfinished line follows, {size}: it counts as not written, resume cuts it off")
-    lines += [f"damaged: {fault.file}: {fault.what}" for fault in found.faults]
+        behind = f"; from there on: {counted(found.lines_behind, 'line')}" if found.lines_behind else ""
+        lines.append(f"damaged: {found.damage}{behind}")
+    elif found.lines_behind:
+        lines.append("an unfinished line follows: it counts as not written, resume cuts it off")
+    lines += [f"damaged: {file}: {what}" for file, what in found.faults.items()]
     if files := found.removable:
         more = f" and {len(files) - _LISTED} more" if len(files) > _LISTED else ""
         shown = f"{', '.join(files[:_LISTED])}{more}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +14,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.plain_values import whole_number
 
 if TYPE_CHECKING:
-    from esper_ab.verdict.answer import Answer
-    from esper_ab.verdict.scale import Scale
+    from esper_ab.api.external import OutcomeVerdicts
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -76,40 +75,29 @@ def columns_of(text: str) -> dict[str, str]:
     return found
 
 
-def margin_of(told: str | None) -> str:
-    """The margin as it was typed; nobody but the user knows it."""
-    if told is None:
+def as_in_python(flags: dict[str, Any]) -> dict[str, Any]:
+    """The flags of a command as options of the Python function for it, what differs between tasks by task."""
+    from esper_ab.external.scales import told_by_task  # with scipy
+
+    if flags["margin"] is None:  # nobody but the user knows it
         raise UsageError("--margin SIZE is needed: the smallest difference worth acting on, in the outcome's unit")
-    return told
+    by_task = ("margin", "better", "unit", "worst", "scores")
+    return {name: told_by_task(value) if name in by_task else value for name, value in flags.items()}
 
 
-def scales_as_told(tasks: Sequence[str], margin: str, rule: dict[str, Any]) -> tuple[Scale, ...]:
-    """The scale of every task, by its margin and the other flags of a rule."""
-    from esper_ab.external.scales import scales_of, told_by_task  # with scipy
-
-    return scales_of(
-        tasks, told_by_task(margin), better=told_by_task(rule["better"]), unit=told_by_task(rule["unit"]),
-        label=rule["label"], worst=told_by_task(rule["worst"]),
-    )  # fmt: skip
-
-
-def printed(found: Answer, *, scores: str, figure: Path | None, json: bool) -> str:
+def printed(found: OutcomeVerdicts, *, figure: Path | None, json: bool) -> str:
     """What a command prints of a result, after its figure was drawn."""
     # Here, so that --help waits for no numpy, and what draws nothing for no matplotlib.
-    from esper_ab.external.scales import ranges_of, told_by_task
-    from esper_ab.report.external import external_json, render_external
-    from esper_ab.verdict.answer import with_profiles
+    from esper_ab.report.external import external_json
 
-    found = with_profiles(found, ranges_of([scale.task for scale in found.scales], told_by_task(scores)))
     if figure is not None:
         from esper_ab.report.figures.external import FORMATS, render_figure  # likewise
 
         form = figure.suffix.removeprefix(".")
         if form not in FORMATS:
             raise UsageError(f"--figure {figure}: the end of its name says what it is: .{', .'.join(FORMATS)}")
-        content = render_figure(found, form)
-        write_below(figure.parent, figure.name, content)
-    return external_json(found) + "\n" if json else render_external(found)
+        write_below(figure.parent, figure.name, render_figure(found, form))
+    return external_json(found) + "\n" if json else str(found)
 
 
 def names_of(text: str) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from esper_ab.commands._options import shared_options
 @click.argument("folders", metavar="EXPERIMENT EXPERIMENT…", nargs=-1, required=True, type=ExperimentDirectory())
 @external_options("control", "alpha", "scores", "figure")
 @shared_options("json")
-def command(folders: tuple[Path, ...], control: str, alpha: float, **shown: Any) -> None:
+def command(folders: tuple[Path, ...], control: str, alpha: float, scores: str, **shown: Any) -> None:
     """Compare the groups of several experiment directories; exploratory.
 
     They must agree in task, budget, outcome, margin, arithmetic, code, versions and rng seed; what does not is named,
@@ -27,8 +27,10 @@ def command(folders: tuple[Path, ...], control: str, alpha: float, **shown: Any)
     pair.
     """
     # Here, so that --help waits for no scipy.
+    from esper_ab.api.external import with_scores
+    from esper_ab.external.scales import told_by_task
     from esper_ab.joint.together import compare_directories
     from esper_ab.verdict.analysis_plan import Rule
 
     found = compare_directories(folders, Rule(control=control, alpha=alpha))
-    click.echo(printed(found, **shown), nl=False)
+    click.echo(printed(with_scores(found, told_by_task(scores)), **shown), nl=False)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._external import RULE, external_options, margin_of, names_of, scales_as_told, seeds_of
+from esper_ab.commands._external import RULE, as_in_python, external_options, names_of, seeds_of
 from esper_ab.commands._options import MOST_SEEDS, PATH, shared_options
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.plain_values import whole_number
@@ -43,21 +43,15 @@ def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
 
     `esper-ab judge` holds the outcomes to it.
     """
-    margin = margin_of(asked["margin"])
     # Here, so that --help waits for no scipy.
-    from esper_ab.external.plan import make_external_plan, save_plan
+    from esper_ab.api.external import designed
+    from esper_ab.external.plan import save_plan
     from esper_ab.report.external import render_plan
-    from esper_ab.verdict.analysis_plan import Rule
 
-    scales = scales_as_told(names_of(asked["tasks"]) if asked["tasks"] else ("",), margin, asked)
-    rule = Rule(
-        control=asked["control"], alpha=asked["alpha"], looks=_looks(asked["looks"]),
-        early_stop=not asked["no_early_stop"], futility=asked["futility"],
-    )  # fmt: skip
-    plan = make_external_plan(
-        names_of(asked["groups"]), _seeds(asked), scales, rule,
-        cells=names_of(asked["cells"]) if asked["cells"] else (), choosing=asked["choose"],
-    )  # fmt: skip
+    named = {name: names_of(asked[name]) for name in ("tasks", "cells") if asked[name]}
+    more = {"looks": _looks(asked["looks"]), "early_stop": not asked["no_early_stop"]}
+    told = as_in_python(asked | {"tasks": (), "cells": ()} | named | more)
+    plan = designed(names_of(asked["groups"]), _seeds(asked), told["margin"], told)
     if not dry_run:
         save_plan(plan, out)
     if json:

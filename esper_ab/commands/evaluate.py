@@ -52,7 +52,7 @@ def command(
     for line in describe_other_code(policies):
         click.echo(f"warning: {visible_line(line)}", err=True)
     arguments = ["--device", device]
-    arguments += [] if eval_episodes is None else ["--episodes", "eval_episodes", str(eval_episodes)]
+    arguments += [] if eval_episodes is None else ["--episodes", str(eval_episodes)]
     arguments += [] if rng_seed is None else ["--rng-seed", str(rng_seed)]
     arguments += [f"--import={module}" for module in importable]
     arguments += ["--json"] if json else []

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._external import RULE, columns_of, external_options, margin_of, printed, scales_as_told
+from esper_ab.commands._external import RULE, as_in_python, columns_of, external_options, printed
 from esper_ab.commands._options import shared_options
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.joint.directory import refuse_joint
 
 if TYPE_CHECKING:
-    from esper_ab.verdict.answer import Answer
+    from esper_ab.api.external import OutcomeVerdicts
     from esper_ab.verdict.observations import Observations
     from esper_ab.verdict.scale import Scale
 
@@ -51,31 +51,33 @@ def command(
     no seed is in two groups, or a column run stands in its place, runs form no pairs.
     """
     # Here, so that --help waits for no scipy.
+    from esper_ab.api.external import with_scores
     from esper_ab.external.plan import read_plan
+    from esper_ab.external.scales import told_by_task
     from esper_ab.verdict.judge import judge
     from esper_ab.verdict.requirement import parse_requirement, require
 
+    figure, json = options.pop("figure"), options.pop("json")
     if len(words) == 1:
         if requirements:
             raise UsageError("--fail-unless goes with a plan; what is found without one is exploratory")
-        found, asked = _explore(Path(words[0]), columns, options), []
-    else:
-        told = [name for name in _RULE if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
-        if told:
-            raise UsageError(f"--{told[0]} goes with a CSV file alone; a plan says it itself")
-        plan = read_plan(Path(words[0]))
-        asked = [parse_requirement(text, plan.groups, plan.design.comparisons) for text in requirements]
-        found = judge(plan, _read(words[1:], columns, plan.scales))
-    click.echo(printed(found, **{name: options[name] for name in ("scores", "figure", "json")}), nl=False)
+        click.echo(printed(_explore(Path(words[0]), columns, options), figure=figure, json=json), nl=False)
+        return
+    told = [name for name in _RULE if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
+    if told:
+        raise UsageError(f"--{told[0]} goes with a CSV file alone; a plan says it itself")
+    plan = read_plan(Path(words[0]))
+    asked = [parse_requirement(text, plan.groups, plan.design.comparisons) for text in requirements]
+    found = with_scores(judge(plan, _read(words[1:], columns, plan.scales)), told_by_task(options["scores"]))
+    click.echo(printed(found, figure=figure, json=json), nl=False)
     last = found.comparisons[-1].task
     require(asked, [one.comparison for one in found.comparisons if one.task == last])
 
 
-def _explore(file: Path, columns: str, rule: dict[str, Any]) -> Answer:
+def _explore(file: Path, columns: str, rule: dict[str, Any]) -> OutcomeVerdicts:
     # Here, so that --help waits for no scipy.
+    from esper_ab.api.external import explored
     from esper_ab.external.csv_file import read_csv
-    from esper_ab.verdict.analysis_plan import Rule
-    from esper_ab.verdict.exploration import explore
 
     if file.is_dir():
         raise UsageError(
@@ -84,11 +86,8 @@ def _explore(file: Path, columns: str, rule: dict[str, Any]) -> Answer:
         )
     if file.suffix == ".json" and rule["margin"] is None:
         raise UsageError(f"judge {file}: name the outcomes, too, as in `esper-ab judge plan.json results.csv`")
-    margin = margin_of(rule["margin"])
-    observations = read_csv(file, columns_of(columns))
-    scales = scales_as_told(observations.tasks, margin, rule)
-    declared = Rule(control=rule["control"], alpha=rule["alpha"])
-    return explore(observations, scales, declared, paired=rule["paired"], rows=rule["rows"])
+    told = as_in_python(rule)
+    return explored(read_csv(file, columns_of(columns)), told["margin"], told)
 
 
 def _read(words: Sequence[str], columns: str, scales: Sequence[Scale]) -> Observations:
