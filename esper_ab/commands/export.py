@@ -6,9 +6,8 @@ import errno
 import json as json_module
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -28,16 +27,6 @@ if TYPE_CHECKING:
 Format = Literal["csv", "parquet"]
 _NESTED = {"rewards"}  # a map, which CSV cannot hold: written as JSON
 _FOLDER = "export"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Written:
-    """A file that was written, and what is in it."""
-
-    table: str
-    file: Path
-    rows: int
-    size_bytes: int
 
 
 @click.command(epilog=epilog(
@@ -64,19 +53,18 @@ def command(
     folder = experiment_dir / _FOLDER if out is None else out
     written = export(experiment_dir, folder, form, tuple(dict.fromkeys(tables)) or TABLES, force=force)
     if json:
-        files = [{"table": one.table, "file": str(one.file), "rows": one.rows, "bytes": one.size_bytes}
-                 for one in written]
-        click.echo(json_module.dumps({"run": str(experiment_dir), "format": form, "files": files}, indent=2))
+        click.echo(json_module.dumps({"run": str(experiment_dir), "format": form, "files": written}, indent=2))
         return
     for one in written:
-        click.echo(f"{one.file}: {counted(one.rows, 'row')}, {one.size_bytes / 1e3:.1f} kB")
+        click.echo(f"{one['file']}: {counted(one['rows'], 'row')}, {one['bytes'] / 1e3:.1f} kB")
 
 
 def export(
     experiment_dir: Path, folder: Path, form: Format, tables: Sequence[str], *, force: bool
-) -> tuple[Written, ...]:
-    """Write one file per table, each whole or not at all; when one cannot be written none of them takes its name.
+) -> list[dict[str, Any]]:
+    """Write one file per table, each whole or not at all, and return what `--json` says of each.
 
+    When one cannot be written none of them takes its name.
     UsageError when a file is there and `force` is not given, when `folder` cannot be written, or without a journal.
     """
     from esper_ab.analysis.analyse import analyse  # with scipy: --help is fast
@@ -104,10 +92,10 @@ def export(
             error.filename = str(folder)
             why = f"{folder} cannot be written: {error.strerror}; --out names another folder"
             raise refused(error, why) from None
-    return tuple(
-        Written(table=table, file=file, rows=rows[table], size_bytes=file.stat().st_size)
+    return [
+        {"table": table, "file": str(file), "rows": rows[table], "bytes": file.stat().st_size}
         for table, file in files.items()
-    )
+    ]
 
 
 def _draft(connection: DuckDBPyConnection, table: str, file: Path, form: Format) -> int:

@@ -14,7 +14,7 @@ from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.commands._options import shared_options
 from esper_ab.commands._removable import removable, remove
-from esper_ab.contracts.errors import NO_ROOM, DiskFull, UsageError
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.journal.file import JOURNAL_NAME, check_there, cut_off, read
 from esper_ab.journal.load import load
@@ -83,20 +83,15 @@ def repair(experiment_dir: Path) -> str:
     """Cut the journal at its first damage or behind its last whole line, and keep what is cut off; say what was done.
 
     "" where nothing was to be done or a cut does not help. UsageError when somebody has the experiment directory;
-    DiskFull, with nothing changed, without room for what is cut off.
+    OSError, with nothing changed, without room for what is cut off.
     """
     path = experiment_dir / JOURNAL_NAME
     check_there(path)  # before a lock is made in a folder that is none of ours
-    try:
-        with closing(Lock(experiment_dir)):
-            reading = read(path)
-            history, _, repairable = fold_intact(reading)
-            if history is None or not (repairable or reading.torn_bytes):
-                return ""
-            size = path.stat().st_size - reading.intact_bytes
-            kept = cut_off(experiment_dir, reading.intact_bytes, reading.lines)
-    except OSError as error:
-        if error.errno in NO_ROOM:
-            raise DiskFull(f"no room in {experiment_dir} to keep what is cut off; nothing was cut; make room") from None
-        raise UsageError(f"{experiment_dir} cannot be repaired: {error.strerror} ({error.filename})") from None
+    with closing(Lock(experiment_dir)):
+        reading = read(path)
+        history, _, repairable = fold_intact(reading)
+        if history is None or not (repairable or reading.torn_bytes):
+            return ""
+        size = path.stat().st_size - reading.intact_bytes
+        kept = cut_off(experiment_dir, reading.intact_bytes, reading.lines)
     return f"cut {size} bytes off the journal behind line {reading.lines}; they are in {kept.name}; "

@@ -106,3 +106,9 @@ def test_what_forms_no_pairs_and_what_is_0_or_1_is_in_the_document():
     assert (one["test"], one["effect"]["ones_a"], one["effect"]["runs_b"]) == ("Fisher's exact test", 7, 7)
     assert (one["sign_flip"], one["plain"], one["rank"]) == (None, None, None)
     assert esper_ab.compare_outcomes(runs, margin=0.1).figure is not None
+
+
+def test_the_worst_outcome_is_that_which_was_named():
+    assert [scale.worst for scale in _plan(worst=0.0).scales] == [0.0]
+    assert [scale.worst for scale in esper_ab.compare_outcomes(RUNS, margin=2.0, worst=-1.0).scales] == [-1.0]
+    assert [scale.worst for scale in _plan().scales] == [None]
