@@ -40,10 +40,11 @@ def command(**options: Any) -> None:
     from esper_ab.control.preflight import check_launcher
     from esper_ab.execution import experiment as execution
     from esper_ab.execution.affordable import confirm
-    from esper_ab.execution.answer import parse_requirements, show_answer
+    from esper_ab.execution.answer import show_answer
     from esper_ab.live.console import outlive_terminal
     from esper_ab.settings.flags import parse_flags
     from esper_ab.settings.parts import parse_parts
+    from esper_ab.verdict.requirement import parse_requirement
 
     if options["detach"] and options["fail_unless"]:
         raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
@@ -59,7 +60,8 @@ def command(**options: Any) -> None:
         asked, options["out"], launcher, known=known, only_plan=options["dry_run"] or options["detach"],
     ), tracking=tracking)  # fmt: skip
     groups = [group.name for group in planned.plan.experiment.groups]
-    parse_requirements(options["fail_unless"], groups, planned.plan.design.comparisons)
+    for text in options["fail_unless"]:
+        parse_requirement(text, groups, planned.plan.design.comparisons)
     check_launcher(launcher, planned.plan.lanes, planned.machine.devices)
     _announce(planned, options)
     confirm(planned, yes=options["yes"], dry_run=options["dry_run"])
