@@ -59,9 +59,8 @@ def command(**options: Any) -> None:
     planned = replace(execution.plan_experiment(
         asked, options["out"], launcher, known=known, only_plan=options["dry_run"] or options["detach"],
     ), tracking=tracking)  # fmt: skip
-    groups = [group.name for group in planned.plan.experiment.groups]
     for text in options["fail_unless"]:
-        parse_requirement(text, groups, planned.plan.design.comparisons)
+        parse_requirement(text, [one.name for one in planned.plan.experiment.groups], planned.plan.design.comparisons)
     check_launcher(launcher, planned.plan.lanes, planned.machine.devices)
     _announce(planned, options)
     confirm(planned, yes=options["yes"], dry_run=options["dry_run"])
