@@ -148,7 +148,7 @@ def _copy_faults(
     except OSError:
         intact = False
     if not intact:
-        yield code.folder, f"copy of {code.reference}: it is not what was copied there; resume and extend refuse it"
+        yield code.folder, f"copy of {code.reference}: it is not what was copied there; resume refuses it"
 
 
 def _wrong(path: Path, sha256: str, size_bytes: int | None) -> str:

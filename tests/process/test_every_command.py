@@ -46,7 +46,6 @@ CALLS: dict[str, tuple[str, ...]] = {
     "doctor": (),
     "evaluate": ("EXPERIMENT/policies/wait/0.pt",),
     "export": ("EXPERIMENT", "--out", "exported", "--force"),
-    "extend": ("EXPERIMENT", "--seeds", "2", "--dry-run"),
     "growth fetch": ("digits",),
     "growth heuristic": ("--task", "synthetic", "--steps", "3", "--n-envs", "1"),
     "growth rewards": (
@@ -221,8 +220,7 @@ def test_json_is_all_there_is_on_stdout(name: str, capfd: pytest.CaptureFixture[
 # --- an experiment directory in which something else stands in place of .lock ---
 
 TAKE_THE_LOCK = {
-    "tidy": ("EXPERIMENT",), "extend": ("EXPERIMENT", "--seeds", "2"),
-    "resume": ("UNFINISHED",),
+    "tidy": ("EXPERIMENT",), "resume": ("UNFINISHED",),
 }  # fmt: skip
 LOCK_STANDS_FOR = {
     "link": lambda lock: lock.symlink_to("../../precious"),
