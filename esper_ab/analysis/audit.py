@@ -20,7 +20,8 @@ from esper_ab.design.counterbalance import identified
 from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.outcomes import outcome_of
-from esper_ab.plan.blocks import Block, positions
+from esper_ab.plan.blocks import positions
+from esper_ab.plan.plan import Block
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.verdict.finding import Finding
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from esper_ab.api.setting_names import plain
 from esper_ab.contracts.errors import UsageError
 from esper_ab.settings.assignments import did_you_mean
+from esper_ab.trackers.settings import Tracking
+
+_OF_TRACKING = tuple(name for name in Tracking.__struct_fields__ if name not in ("description", "tags"))
 
 
 def arguments(function: str, given: Mapping[str, Any], declared: type) -> dict[str, Any]:
@@ -29,3 +32,17 @@ def typed(what: str, given: Any, kind: Any) -> Any:
     except msgspec.ValidationError as error:
         said = str(error).replace("`array`", "a list").replace("`", "")
         raise UsageError(f"{what}={given!r}: {said[0].lower()}{said[1:]}") from None
+
+
+def change_tracking(before: Tracking, changes: Mapping[str, Any]) -> Tracking:
+    """Return `before` with `changes`; UsageError for what no tracker has."""
+    kinds = {field.name: field.type for field in msgspec.structs.fields(Tracking)}
+    for name, value in changes.items():
+        if name not in _OF_TRACKING:
+            raise UsageError(f"set_tracking: no {name!r}; {did_you_mean(name, _OF_TRACKING)}")
+        try:
+            msgspec.convert(value, type=kinds[name], strict=True)
+        except msgspec.ValidationError:
+            right = {bool: "True or False", str: "text"}.get(kinds[name]) or ", ".join(get_args(kinds[name]))
+            raise UsageError(f"set_tracking: {name}={value!r}: expected {right}") from None
+    return msgspec.structs.replace(before, **changes)

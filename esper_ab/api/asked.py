@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from esper_ab.api.arguments import change_tracking
 from esper_ab.api.declared import ABExperiment, ABVariant
 from esper_ab.api.setting_names import Settings, dotted, plain
 from esper_ab.api.spelling import in_python, spelled
@@ -19,7 +20,7 @@ from esper_ab.settings.assignments import EXPERIMENT_KEYS, SHORT, Assignment
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.launcher import UNSAID, AskedLauncher
 from esper_ab.settings.parse import FileSettings, Request, parse
-from esper_ab.trackers.settings import Tracking, change_tracking
+from esper_ab.trackers.settings import Tracking
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,11 +19,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from esper_ab.api.arguments import change_tracking
 from esper_ab.api.asked import parse_experiment
 from esper_ab.api.declared import ABExperiment, ABVariant
 from esper_ab.api.setting_names import Settings, dotted
 from esper_ab.contracts.errors import UsageError
-from esper_ab.trackers.settings import Tracking, change_tracking
+from esper_ab.trackers.settings import Tracking
 
 
 def create_experiment(name: str, description: str = "", date: str = "") -> ExperimentBuilder:

@@ -17,7 +17,8 @@ from esper_ab.execution import joint
 from esper_ab.execution.affordable import confirm
 from esper_ab.execution.answer import parse_requirements, show_answer
 from esper_ab.execution.detach import FOR_SEVERAL
-from esper_ab.joint.directory import read_joint
+from esper_ab.external.plan import read_plan
+from esper_ab.joint.directory import PLAN_NAME, read_joint
 from esper_ab.journal.begun import begun
 from esper_ab.live.console import outlive_terminal
 from esper_ab.live.status import status, status_text
@@ -66,7 +67,7 @@ def launch_joint(asked: Parts, options: dict[str, Any], tracking: Tracking) -> N
 
 def status_joint(directory: Path, *, json: bool) -> None:
     """Show how far every part is."""
-    found, plan = read_joint(directory)
+    found, plan = read_joint(directory), read_plan(directory / PLAN_NAME)
     if json:
         parts = [
             {"part": part.name, **(msgspec.to_builtins(status(folder)) if begun(folder) else {"state": "planned"})}

@@ -7,11 +7,12 @@ from difflib import get_close_matches
 import click
 
 from esper_ab.contracts.errors import Setting, as_flag
-from esper_ab.settings.foreign_keys import OURS
 
 
 def unknown_option(error: click.NoSuchOption) -> str:
     """Write the sentence: options of the same meaning in other tools first, then those spelt alike, closest first."""
+    from esper_ab.settings.foreign_keys import OURS  # for an option that does not exist alone: others do not wait
+
     said = f"no option {error.option_name}"
     known = [flag for parameter in error.ctx.command.params for flag in parameter.opts] if error.ctx else []
     same = [_flag(key) for key in OURS.get(error.option_name.lstrip("-").replace("-", "_"), ())]

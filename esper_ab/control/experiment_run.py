@@ -26,8 +26,8 @@ from esper_ab.journal import events
 from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import History, begin, fold
 from esper_ab.launchers import Launcher
-from esper_ab.plan.blocks import Extension, Plan
 from esper_ab.plan.experiment_directory import versions
+from esper_ab.plan.plan import Extension, Plan
 from esper_ab.stats import distributions
 
 _LEAVE_S = 10.0

@@ -22,7 +22,7 @@ from esper_ab.control.keys import worker_of
 from esper_ab.control.rules import waves
 from esper_ab.health.control_groups import OomWatch
 from esper_ab.launchers import KeyExchange, Launcher, Worker
-from esper_ab.plan.blocks import Plan
+from esper_ab.plan.plan import Plan
 
 LOG_LINES = 20
 _LOG_END_BYTES = 64 << 10

@@ -9,8 +9,8 @@ from esper_ab.contracts.below import write_below
 from esper_ab.contracts.run_files import config_of
 from esper_ab.control.observers import Observed
 from esper_ab.journal.events import PlanExtended, RunStarted
-from esper_ab.plan.blocks import Block, Plan
 from esper_ab.plan.experiment_directory import run_toml
+from esper_ab.plan.plan import Block, Plan
 
 
 class RunFolders:

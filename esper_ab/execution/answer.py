@@ -10,7 +10,8 @@ import click
 from esper_ab.contracts.answer_files import PAGE
 from esper_ab.contracts.errors import UsageError
 from esper_ab.design.design import Contrast
-from esper_ab.joint.directory import is_joint, read_joint
+from esper_ab.external.plan import read_plan
+from esper_ab.joint.directory import PLAN_NAME, is_joint, read_joint
 from esper_ab.live.console import waiting
 from esper_ab.report.build import ReportPaths, build_report, printed
 from esper_ab.verdict.requirement import Requirement, parse_requirement, require
@@ -58,7 +59,7 @@ def _show_joint(directory: Path, texts: Sequence[str], form: str) -> None:
         write_joint_report,
     )
 
-    joint, plan = read_joint(directory)
+    joint, plan = read_joint(directory), read_plan(directory / PLAN_NAME)
     with waiting("writing the report"):
         result = judge_directory(directory, joint, plan)
         write_joint_report(directory, result)

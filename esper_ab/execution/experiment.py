@@ -45,9 +45,10 @@ from esper_ab.launchers import Launcher
 from esper_ab.live.console import rich_console, waiting
 from esper_ab.live.on_stderr import Warnings
 from esper_ab.plan.audited_rewards import belonging
-from esper_ab.plan.blocks import Plan, make_plan
+from esper_ab.plan.blocks import make_plan
 from esper_ab.plan.estimate import estimate
 from esper_ab.plan.experiment_directory import check_name, claim_new, make_experiment_directory
+from esper_ab.plan.plan import Plan
 from esper_ab.plan.text import WIDTH, duration, plan_text
 from esper_ab.settings.eval_episodes import choose_eval_episodes
 from esper_ab.settings.experiment import AskedExperiment

@@ -21,14 +21,16 @@ from esper_ab.design.design import rule
 from esper_ab.execution.answer import parse_requirements, write_report
 from esper_ab.execution.experiment import make_observers
 from esper_ab.execution.joint import launch_again, resumed_as_a_whole
-from esper_ab.joint.directory import is_joint, read_joint, refuse_joint
+from esper_ab.external.plan import read_plan
+from esper_ab.joint.directory import PLAN_NAME, is_joint, read_joint, refuse_joint
 from esper_ab.journal.begun import begun
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import Lock
 from esper_ab.launchers import Launcher
 from esper_ab.live.console import waiting
-from esper_ab.plan.blocks import Extension, extend
+from esper_ab.plan.blocks import extend
+from esper_ab.plan.plan import Extension
 from esper_ab.settings.kernel import check_kernel
 from esper_ab.stats.text import counted
 
@@ -62,7 +64,7 @@ def check_resumable(
     if is_joint(experiment_dir):
         if seeds is not None:
             refuse_joint(experiment_dir, "resume --seeds")
-        _, plan = read_joint(experiment_dir)
+        plan = read_plan(experiment_dir / PLAN_NAME)
         parse_requirements(requirements, plan.groups, plan.design.comparisons)
         return None
     history = load(experiment_dir).history
@@ -115,7 +117,7 @@ def _resume_joint(
     directory: Path, launcher: Launcher, *, watched: bool, allow_changed_code: bool, begin: Callable[[str], object]
 ) -> None:
     """Go on with the parts that are not finished, and launch those that never began; UsageError: all are finished."""
-    joint, _ = read_joint(directory)
+    joint = read_joint(directory)
     with closing(Lock(directory)):
         to_do = [
             part for part in joint.parts

@@ -18,7 +18,8 @@ from esper_ab.control.preflight import check_launcher
 from esper_ab.execution import experiment as execution
 from esper_ab.execution.answer import write_report
 from esper_ab.execution.leftover import clear, is_leftover
-from esper_ab.joint.directory import Joint, JointPart, write_joint
+from esper_ab.external.plan import save_plan
+from esper_ab.joint.directory import PLAN_NAME, Joint, JointPart, write_joint
 from esper_ab.journal.lock import Lock
 from esper_ab.launchers import Launcher
 from esper_ab.plan.estimate import estimate
@@ -133,7 +134,8 @@ def carry_out_joint(
             stack.enter_context(closing(Lock(planned.directory)))
             if tracking != Tracking():
                 save_settings(planned.directory, tracking)  # for parts that `resume` begins
-            write_joint(planned.directory, planned.joint, planned.plan, settings)
+            save_plan(planned.plan, planned.directory / PLAN_NAME)
+            write_joint(planned.directory, planned.joint, settings)
         for part, one in zip(planned.joint.parts, planned.parts, strict=True):
             begin(part.name)
             with resumed_as_a_whole(planned.directory, one.experiment_dir):

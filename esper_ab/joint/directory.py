@@ -23,9 +23,7 @@ from esper_ab.contracts.records import GroupName, Sha256
 from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.settings import Settings
 from esper_ab.contracts.unreadable import UNREADABLE
-from esper_ab.external.plan import read_plan, save_plan
 from esper_ab.journal.lock import holder
-from esper_ab.verdict.analysis_plan import AnalysisPlan
 
 JOINT_NAME, PLAN_NAME = "joint.json", "plan.json"
 
@@ -54,31 +52,28 @@ def is_joint(directory: Path) -> bool:
     return (directory / JOINT_NAME).is_file()
 
 
-def write_joint(directory: Path, joint: Joint, plan: AnalysisPlan, settings: dict[str, str]) -> None:
-    """Write what is decided before the first run; `settings`: experiment.toml by folder of a part. UsageError."""
-    save_plan(plan, directory / PLAN_NAME)
+def write_joint(directory: Path, joint: Joint, settings: dict[str, str]) -> None:
+    """Write the parts, after their plan; `settings`: experiment.toml by folder of a part. UsageError."""
     for folder, text in settings.items():
         write_below(directory, f"{folder}.toml", text.encode())
     write_below(directory, JOINT_NAME, msgspec.json.format(msgspec.json.encode(joint), indent=1) + b"\n")
 
 
-def read_joint(directory: Path) -> tuple[Joint, AnalysisPlan]:
-    """Read parts and plan; UsageError where `directory` is none of a joint experiment, JournalError for damage."""
+def read_joint(directory: Path) -> Joint:
+    """Read the parts; UsageError where `directory` is none of a joint experiment, JournalError for damage."""
     if not is_joint(directory):
         raise UsageError(f"{directory} is no joint experiment: it has no {JOINT_NAME}")
     try:
-        joint = _decode(read_regular(directory / JOINT_NAME))
+        return _decode(read_regular(directory / JOINT_NAME))
     except UNREADABLE as error:
         raise JournalError(
             f"{directory / JOINT_NAME} is damaged: {error}; put a copy of it back, or report on each part by itself"
         ) from None
-    return joint, read_plan(directory / PLAN_NAME)
 
 
 def folders_of(directory: Path) -> list[Path]:
     """Return the experiment directories of the parts."""
-    joint, _ = read_joint(directory)
-    return [directory / part.folder for part in joint.parts]
+    return [directory / part.folder for part in read_joint(directory).parts]
 
 
 def refuse_joint(directory: Path, command: str, *, by_task: bool = False) -> None:
@@ -88,7 +83,7 @@ def refuse_joint(directory: Path, command: str, *, by_task: bool = False) -> Non
     """
     if not is_joint(directory):
         return
-    joint, _ = read_joint(directory)
+    joint = read_joint(directory)
     whole = f"{directory} holds {len(joint.parts)} experiments with one answer"
     folders = [directory / part.folder for part in joint.parts]
     if by_task:

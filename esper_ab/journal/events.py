@@ -8,7 +8,7 @@ import msgspec
 
 from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, Moments, RunRef
 from esper_ab.design.design import Contrast
-from esper_ab.plan.blocks import Extension, Plan
+from esper_ab.plan.plan import Extension, Plan
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):

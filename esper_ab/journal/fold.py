@@ -19,7 +19,7 @@ from esper_ab.design.design import Design
 from esper_ab.journal import events
 from esper_ab.journal.columns import Columns
 from esper_ab.journal.episodes import Episodes
-from esper_ab.plan.blocks import Block, Plan
+from esper_ab.plan.plan import Block, Plan
 from esper_ab.settings.experiment import ResolvedExperiment
 
 

@@ -44,7 +44,7 @@ from esper_ab.live.recent import (
     group_now,
     worked_s,
 )
-from esper_ab.plan.blocks import Plan
+from esper_ab.plan.plan import Plan
 from esper_ab.stats.text import counted, n_pairs
 
 _REDRAW_S = 0.2

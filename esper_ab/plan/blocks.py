@@ -12,12 +12,10 @@ import msgspec
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.machine import Device, Machine
 from esper_ab.contracts.messages import Lane, RunSpec
-from esper_ab.contracts.records import RunRef, Sha256
+from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.reward_audit import RewardAudit
 from esper_ab.contracts.rng import RngPath, run_path
 from esper_ab.contracts.run_files import log_of, out_of, policy_of
-from esper_ab.contracts.settings import Settings
-from esper_ab.contracts.trainer import TrainerFacts
 from esper_ab.design.counterbalance import (
     blocks_needed,
     draws_positions,
@@ -29,50 +27,16 @@ from esper_ab.design.counterbalance import (
 from esper_ab.design.design import Design, FindBounds, check_design, comparisons, extended, looks_of, make_design
 from esper_ab.plan.estimate import estimate
 from esper_ab.plan.notes import estimand, notes
+from esper_ab.plan.plan import Block, Extension, Plan
 from esper_ab.plan.positions import positions_could_matter_by
 from esper_ab.plan.reward_code import code_of
 from esper_ab.plan.trainer import order_of
-from esper_ab.settings.differences import Difference, differences
+from esper_ab.settings.differences import differences
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 from esper_ab.settings.outcome_range import worst_outcome
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 
 LaneSet = tuple[Lane, ...]  # the lanes of one block, by position
-
-
-class Block(Settings, frozen=True, kw_only=True):
-    """The runs of one replicate: they train at the same time behind one barrier. The unit of inference."""
-
-    replicate: int
-    runs: tuple[RunSpec, ...]  # in start order; ref.device names the lane
-
-
-class Plan(Settings, frozen=True, kw_only=True):
-    """Everything decided before the first run; hashed, journalled, shown by --dry-run."""
-
-    experiment: ResolvedExperiment
-    digest: Sha256  # over the experiment, less its name and the order of its groups
-    lanes: tuple[Lane, ...]
-    idle_devices: tuple[str, ...]
-    blocks: tuple[Block, ...]
-    differences: tuple[Difference, ...]
-    design: Design  # what is compared, by which rule
-    kind: str  # of the task: names what reports and analyses have for it
-    estimand: str  # one sentence
-    notes: tuple[str, ...]  # what the user should know: several axes, time slicing, idle devices, too few replicates
-    step_s: float = 0.0  # estimated: a step (growth: a host epoch), or a trainer's point; 0 in older journals
-    chance: float | None = None  # outcome of guessing a class; None: not known, or there are no classes
-    run_sd: float | None = None  # how much runs of one group differ, from a calibration; None: unknown
-    trainer: TrainerFacts | None = None  # what the rehearsal of a trainer of the user's own found
-    reward_audit: RewardAudit | None = None  # of the groups' rewards, when the experiment includes one
-    carries: bool = False  # whether the task's environments carry state from one reset to the next
-
-
-class Extension(Settings, frozen=True, kw_only=True):
-    """Blocks added to a plan, and the rule that holds from then on for the whole experiment."""
-
-    design: Design
-    blocks: tuple[Block, ...]
 
 
 def make_plan(

@@ -25,7 +25,7 @@ from esper_ab.contracts.run_files import config_of
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.trainer import TrainerFacts
 from esper_ab.plan import trainer
-from esper_ab.plan.blocks import Plan
+from esper_ab.plan.plan import Plan
 from esper_ab.plan.reward_code import keep
 from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.settings.parse import settings_sha256

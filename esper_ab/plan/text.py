@@ -9,8 +9,8 @@ from pathlib import Path
 
 from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.design.design import rule
-from esper_ab.plan.blocks import Block, Plan
 from esper_ab.plan.estimate import Estimate
+from esper_ab.plan.plan import Block, Plan
 from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.stats.text import counted
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Literal
 
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.settings.assignments import did_you_mean
 from esper_ab.trackers.subject import NAMES, Name
 
 PROJECT_CHARS = 128  # what W&B takes as the name of a project, and what it does not take in it
@@ -37,23 +35,6 @@ class Tracking(msgspec.Struct, frozen=True, kw_only=True):
     def anything(self) -> bool:
         """Whether any tracker is wanted."""
         return self.wandb != "off" or self.tensorboard
-
-
-_SET = tuple(name for name in Tracking.__struct_fields__ if name not in ("description", "tags"))
-
-
-def change_tracking(before: Tracking, changes: Mapping[str, Any]) -> Tracking:
-    """Return `before` with `changes`; UsageError for what no tracker has."""
-    kinds = {field.name: field.type for field in msgspec.structs.fields(Tracking)}
-    for name, value in changes.items():
-        if name not in _SET:
-            raise UsageError(f"set_tracking: no {name!r}; {did_you_mean(name, _SET)}")
-        try:
-            msgspec.convert(value, type=kinds[name], strict=True)
-        except msgspec.ValidationError:
-            right = {bool: "True or False", str: "text"}.get(kinds[name]) or ", ".join(get_args(kinds[name]))
-            raise UsageError(f"set_tracking: {name}={value!r}: expected {right}") from None
-    return msgspec.structs.replace(before, **changes)
 
 
 def wanted(tracking: Tracking) -> tuple[Name, ...]:

@@ -18,7 +18,7 @@ from benchmarks.machine import FEW, Spread
 from esper_ab.contracts.messages import Lane, RunSpec
 from esper_ab.control import experiment_run
 from esper_ab.journal.file import JOURNAL_NAME
-from esper_ab.plan.blocks import Plan
+from esper_ab.plan.plan import Plan
 
 _SYNCS = 50
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"

@@ -33,7 +33,7 @@ from esper_ab.journal.events import (
     RunStarted,
 )
 from esper_ab.journal.file import JOURNAL_NAME
-from esper_ab.plan.blocks import Plan
+from esper_ab.plan.plan import Plan
 
 _EPISODES = 1000
 _TEMPLATES = 64  # distinct records; every line has its own run, episode and digest

@@ -11,7 +11,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import TaskFacts, UserReward
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.settings import GymSettings, RewardSettings
-from esper_ab.plan.blocks import Plan
+from esper_ab.plan.plan import Plan
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.resolve import collect_questions
 

@@ -133,6 +133,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+# Own modules that a call may load, and libraries that it may not: what everybody waits for, many times a day.
+OWN = {("status", "EXPERIMENT"): 69, ("launch", "--help"): 26}
+NEVER_LIGHTLY = HEAVY | {"asyncio", "ssl"}
+
+
+@pytest.mark.parametrize("words", OWN, ids=" ".join)
+def test_a_light_call_loads_few_modules_of_ours(words: tuple[str, ...], folder: Path) -> None:
+    """Of `status`, of a finished experiment. The numbers may only fall."""
+    ((status, error, modules),) = loaded(words, folder=folder)
+    assert status == 0, error
+    own = {name for name in modules if name.partition(".")[0] in ("esper_ab", "workers")}
+    assert len(own) <= OWN[words], sorted(own)
+    assert not {name.partition(".")[0] for name in modules} & NEVER_LIGHTLY
+
+
 def test_every_command_has_an_allowance() -> None:
     assert set(ALLOWED) | TRAINING == set(leaves())
 

@@ -9,7 +9,8 @@ import msgspec
 from esper_ab.contracts.machine import Device, Machine, TaskFacts
 from esper_ab.contracts.settings import GroupSettings, PPOSettings
 from esper_ab.design.boundary_cache import find_bounds
-from esper_ab.plan.blocks import Plan, make_plan
+from esper_ab.plan.blocks import make_plan
+from esper_ab.plan.plan import Plan
 from esper_ab.settings.experiment import AskedExperiment, Group
 from esper_ab.settings.parse import Catalogue, FileSettings, Request, parse, read_toml
 from esper_ab.settings.resolve import resolve

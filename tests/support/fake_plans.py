@@ -7,7 +7,8 @@ from msgspec.structs import replace
 from esper_ab.contracts.machine import Device, Machine, TaskFacts
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.design.boundary_cache import find_bounds
-from esper_ab.plan.blocks import Plan, make_plan
+from esper_ab.plan.blocks import make_plan
+from esper_ab.plan.plan import Plan
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 from workers.growth.measures import MEASURES
 

@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from esper_ab.plan.blocks import Plan
+from esper_ab.plan.plan import Plan
 from support import children, fake_plans, stand_in
 
 

@@ -41,7 +41,7 @@ def main(experiment_dir: str, life: str, plan: str, entry: str, floor_s: str, st
     import msgspec
 
     from esper_ab.launchers.local import LocalLauncher
-    from esper_ab.plan.blocks import Plan
+    from esper_ab.plan.plan import Plan
 
     read = msgspec.json.decode(Path(plan).read_bytes(), type=Plan)
     return lived(Path(experiment_dir), life, read, LocalLauncher(entry), (float(floor_s), float(start_up_s)))

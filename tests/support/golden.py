@@ -24,8 +24,9 @@ from esper_ab.analysis.analyse import analyse, conditions, facts_of
 from esper_ab.analysis.observe import rows_of
 from esper_ab.contracts.errors import EsperError
 from esper_ab.design.design import Design
+from esper_ab.external.plan import read_plan
 from esper_ab.external.table import observations_of
-from esper_ab.joint.directory import read_joint
+from esper_ab.joint.directory import PLAN_NAME, read_joint
 from esper_ab.joint.judged import judge_directory
 from esper_ab.journal.begun import begun
 from esper_ab.journal.fold import History, RunHistory
@@ -84,7 +85,7 @@ def of_experiment(directory: Path) -> dict[str, Any]:
 
 def of_joint(directory: Path) -> dict[str, Any]:
     """Golden of a joint experiment, with one of each part."""
-    joint, plan = read_joint(directory)
+    joint, plan = read_joint(directory), read_plan(directory / PLAN_NAME)
     result = judge_directory(directory, joint, plan, SEED)
     folders = {part.name: directory / part.folder for part in joint.parts if begun(directory / part.folder)}
     parts = {name: of_experiment(folder) for name, folder in folders.items()}

@@ -45,7 +45,9 @@ from esper_ab.journal.events import (
     WorkerStarted,
 )
 from esper_ab.journal.file import Journal
-from esper_ab.plan.blocks import Block, Difference, Plan, extend
+from esper_ab.plan.blocks import extend
+from esper_ab.plan.plan import Block, Plan
+from esper_ab.settings.differences import Difference
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 from workers.growth.measures import MEASURES
 

@@ -49,7 +49,7 @@ from esper_ab.analysis.calibration import calibration_of
 from esper_ab.contracts.errors import EsperError
 from esper_ab.contracts.machine import Machine
 from esper_ab.control import preflight
-from esper_ab.external.plan import Rule, make_external_plan, write_plan
+from esper_ab.external.plan import Rule, make_external_plan, save_plan, write_plan
 from esper_ab.external.scales import scales_of
 from esper_ab.joint.directory import Joint, JointPart, write_joint
 from esper_ab.journal.events import RunEvaluated
@@ -99,7 +99,8 @@ def _joint(folder: Path) -> Path:
     plan = make_external_plan(("shaped", "simplified"), tuple("012345"), scales_of(tasks, 2.0), Rule())
     parts = tuple(JointPart(name=task, folder=task, digest="0" * 64) for task in tasks)
     folder.mkdir(parents=True)
-    write_joint(folder, Joint(parts=parts, scores={}), plan, {task: f'task = "{task}"\n' for task in tasks})
+    save_plan(plan, folder / "plan.json")
+    write_joint(folder, Joint(parts=parts, scores={}), {task: f'task = "{task}"\n' for task in tasks})
     return folder
 
 

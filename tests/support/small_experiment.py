@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from esper_ab.contracts.settings import GroupSettings, GrowthSettings, PolicySettings, PPOSettings, RewardSettings
 from esper_ab.execution.experiment import plan_on
-from esper_ab.plan.blocks import Plan
+from esper_ab.plan.plan import Plan
 from esper_ab.settings.experiment import AskedExperiment, Group
 from esper_ab.settings.resolve import collect_questions
 from workers.commands.describe import describe

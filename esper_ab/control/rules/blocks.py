@@ -10,7 +10,7 @@ from esper_ab.control.rules.runs import NOWHERE, arrival, barrier_again
 from esper_ab.control.rules.turns import barrier_of
 from esper_ab.control.rules.validation import Rejected, Report
 from esper_ab.journal.fold import RunHistory
-from esper_ab.plan.blocks import Block, Plan
+from esper_ab.plan.plan import Block, Plan
 
 
 class BlocksInProgress:

@@ -8,7 +8,8 @@ from esper_ab.analysis.observe import followed
 from esper_ab.design.design import Contrast
 from esper_ab.journal.events import LookTaken, PlanExtended
 from esper_ab.journal.fold import History
-from esper_ab.plan.blocks import Block, extend
+from esper_ab.plan.blocks import extend
+from esper_ab.plan.plan import Block
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.pair import alike, outcomes
 from esper_ab.verdict.follow import Courses

@@ -24,7 +24,7 @@ from esper_ab.control.rules.waiting import WaitingBlocks
 from esper_ab.control.rules.worker_state import Workers, WorkerState
 from esper_ab.journal.events import MilestoneReleased, PlanExtended
 from esper_ab.journal.fold import History, RunHistory
-from esper_ab.plan.blocks import Block
+from esper_ab.plan.plan import Block
 
 CTRL_C = "Ctrl-C"
 LAST_WORDS_S = 0.5  # a worker that has ended may have said why; the message can come after the end

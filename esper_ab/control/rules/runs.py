@@ -13,7 +13,7 @@ from esper_ab.control.rules.turns import barrier_of
 from esper_ab.control.rules.validation import Rejected, Report, digest_of
 from esper_ab.journal.events import EpisodeRecorded, RunEvaluated, RunReady
 from esper_ab.journal.fold import History, RunHistory
-from esper_ab.plan.blocks import Block, Plan
+from esper_ab.plan.plan import Block, Plan
 
 NOWHERE = barrier.BEFORE_START
 _CHECKPOINTS_OFFERED = 3  # a worker keeps two generations, and one may have been written without its record

@@ -5,7 +5,7 @@ from __future__ import annotations
 from esper_ab.contracts.rng import run_path
 from esper_ab.control.rules import barrier
 from esper_ab.design.counterbalance import shuffled
-from esper_ab.plan.blocks import Block, Plan
+from esper_ab.plan.plan import Block, Plan
 
 
 def barrier_of(block: Block, plan: Plan) -> barrier.BarrierState:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from esper_ab.control.rules import looks, runs
 from esper_ab.journal.fold import History
-from esper_ab.plan.blocks import Block
+from esper_ab.plan.plan import Block
 
 
 class WaitingBlocks:

@@ -9,7 +9,7 @@ from esper_ab import judge_outcomes
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group
 from esper_ab.contracts.errors import UsageError
-from esper_ab.external.plan import make_external_plan
+from esper_ab.external.plan import make_external_plan, save_plan
 from esper_ab.joint.directory import Joint, JointPart, write_joint
 from esper_ab.settings.parts import folder_of
 from esper_ab.verdict.analysis_plan import Rule
@@ -119,7 +119,8 @@ def test_of_a_joint_experiment_the_parts_are_named_as_they_can_be_judged(tmp_pat
         write(tmp_path / "both" / folder_of(part), Synthetic(groups=shapes, replicates=6).events())
     plan = make_external_plan(tuple(shapes), tuple("012345"), scales(tasks=parts), Rule())
     joint = Joint(parts=tuple(JointPart(name=one, folder=folder_of(one), digest="0" * 64) for one in parts), scores={})
-    write_joint(tmp_path / "both", joint, plan, {})
+    write_joint(tmp_path / "both", joint, {})
+    save_plan(plan, tmp_path / "both" / "plan.json")
     status, _, err = _run(capsys, "judge", "both/plan.json", "both")
     assert status == 2
     named = shlex.split(err.rpartition("judge takes them by name: ")[2])

@@ -1,29 +1,25 @@
 from contextlib import closing
 
 import pytest
-from support.elsewhere import scales
 
 from esper_ab.contracts.errors import JournalError, UsageError
-from esper_ab.external.plan import make_external_plan
 from esper_ab.joint.directory import JOINT_NAME, Joint, JointPart, is_joint, read_joint, refuse_joint, write_joint
 from esper_ab.journal.lock import Lock
-from esper_ab.verdict.analysis_plan import Rule
 
 TASKS = ("digits", "mixture")
-PLAN = make_external_plan(("a", "b"), tuple("012345"), scales(tasks=TASKS), Rule())
 JOINT = Joint(parts=tuple(JointPart(name=task, folder=task, digest="0" * 64) for task in TASKS), scores={})
 
 
 def test_what_is_written_is_read(tmp_path):
-    write_joint(tmp_path, JOINT, PLAN, {task: f'task = "{task}"\n' for task in TASKS})
+    write_joint(tmp_path, JOINT, {task: f'task = "{task}"\n' for task in TASKS})
     assert is_joint(tmp_path)
-    assert read_joint(tmp_path) == (JOINT, PLAN)
+    assert read_joint(tmp_path) == JOINT
     assert (tmp_path / "mixture.toml").read_text() == 'task = "mixture"\n'
 
 
 def test_a_command_for_one_experiment_names_the_parts(tmp_path):
     refuse_joint(tmp_path, "export")  # nothing there: it is the command's to say so
-    write_joint(tmp_path, JOINT, PLAN, {})
+    write_joint(tmp_path, JOINT, {})
     with pytest.raises(UsageError, match=f"; export takes single ones: {tmp_path}/digits, {tmp_path}/mixture$"):
         refuse_joint(tmp_path, "export")
     (tmp_path / "mixture").mkdir()
@@ -34,7 +30,7 @@ def test_a_command_for_one_experiment_names_the_parts(tmp_path):
 def test_damage_is_told_by_its_file(tmp_path):
     with pytest.raises(UsageError, match="no joint experiment"):
         read_joint(tmp_path)
-    write_joint(tmp_path, JOINT, PLAN, {})
+    write_joint(tmp_path, JOINT, {})
     (tmp_path / JOINT_NAME).write_text("{")
     with pytest.raises(JournalError, match=JOINT_NAME):
         read_joint(tmp_path)

@@ -19,9 +19,10 @@ from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.settings import ControllerSettings, GrowthSettings, PolicySettings, PPOSettings, RewardSettings
 from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.design.counterbalance import estimable_orders, identified
-from esper_ab.plan.blocks import Plan, make_plan
+from esper_ab.plan.blocks import make_plan
 from esper_ab.plan.estimate import estimate
 from esper_ab.plan.notes import ENOUGH_EPISODES
+from esper_ab.plan.plan import Plan
 from esper_ab.settings.experiment import AskedArithmetic, AskedExperiment, ResolvedExperiment
 from esper_ab.settings.resolve import resolve
 

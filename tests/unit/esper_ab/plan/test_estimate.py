@@ -12,8 +12,8 @@ from support.asking import asked, experiment, machine, planned
 
 from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.contracts.measures import Measure, TaskMeasures
-from esper_ab.plan.blocks import Plan
 from esper_ab.plan.estimate import NATIVE, TORCH, Estimate, epoch_s, estimate
+from esper_ab.plan.plan import Plan
 from esper_ab.plan.text import plan_text
 from workers.growth.measures import MEASURES
 

@@ -17,7 +17,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Device, Kernel, Machine, TaskFacts
 from esper_ab.control.preflight import check_experiment_dir, expected_bytes
 from esper_ab.design.boundary_cache import find_bounds
-from esper_ab.plan.blocks import Plan, make_plan
+from esper_ab.plan.blocks import make_plan
 from esper_ab.plan.estimate import Estimate, estimate
 from esper_ab.plan.experiment_directory import (
     check_name,
@@ -26,6 +26,7 @@ from esper_ab.plan.experiment_directory import (
     make_experiment_directory,
     run_toml,
 )
+from esper_ab.plan.plan import Plan
 from esper_ab.plan.text import plan_text
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kernel import resolve_kernel

@@ -11,9 +11,10 @@ from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.source_files import source_sha256
 from esper_ab.contracts.trainer import TrainerFacts
-from esper_ab.plan.blocks import Plan, extend
+from esper_ab.plan.blocks import extend
 from esper_ab.plan.estimate import estimate
 from esper_ab.plan.experiment_directory import experiment_toml, make_experiment_directory, run_toml
+from esper_ab.plan.plan import Plan
 from esper_ab.plan.trainer import found
 
 FACTS = TrainerFacts(
