@@ -16,9 +16,8 @@ from esper_ab.contracts.below import open_below
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.own_packages import ForeignPackage, claim
-from esper_ab.launchers import KeyExchange, LauncherFactory, Transport
-from esper_ab.launchers._entering import call
-from esper_ab.launchers._places import LanePlaces
+from esper_ab.launchers import KeyExchange, Launcher, LauncherFactory, Transport
+from esper_ab.launchers._entry import call
 
 DEFAULT_ENTRY = "workers.process.entry:main_in_thread"
 
@@ -46,7 +45,7 @@ class InlineWorker:
         self._theirs: socket.socket | None = None
         if order.server_key:
             ours, self._theirs = socket.socketpair()
-            self.keys = KeyExchange(ours.fileno(), ours.fileno(), ours.close)
+            self.keys = KeyExchange(ours)
         self._thread = threading.Thread(target=self._run, name=order.identity, daemon=True)
         try:
             self._thread.start()
@@ -92,11 +91,10 @@ class InlineWorker:
         return True
 
 
-class InlineLauncher(LanePlaces):
+class InlineLauncher(Launcher):
     """Starts each worker as a thread."""
 
     name = "inline"
-    child_processes = False
     descriptors = 12  # a pipe, both ends of a connection, and what a context of libzmq takes
 
     def __init__(self, entry: str = DEFAULT_ENTRY, transport: Transport = "ipc") -> None:

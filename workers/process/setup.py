@@ -17,8 +17,8 @@ from typing import NoReturn
 
 from esper_ab.contracts.below import open_below
 from esper_ab.contracts.messages import Lane
-from esper_ab.contracts.own_packages import ORPHANED, end_with_parent
 from esper_ab.contracts.settings import Arithmetic
+from esper_ab.contracts.supervisor import ORPHANED, end_with_parent
 from workers import pinned
 
 _STDERR = 2  # a descriptor, whatever it leads to
