@@ -11,6 +11,7 @@ from support import fake_plans
 
 from esper_ab.control.fleet import Fleet
 from esper_ab.control.hub import Hub
+from esper_ab.launchers import Launcher
 
 GRACE_S = 10.0
 LONG_S = 100.0  # longer than anything here is waited for
