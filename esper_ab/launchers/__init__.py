@@ -25,7 +25,7 @@ from esper_ab.contracts.own_packages import child_command, child_environment
 # Connection of workers to the coordinator. ipc: a socket that only this user of this machine can open; tcp: CURVE,
 # with keys for these workers only. No result depends on it.
 Transport = Literal["ipc", "tcp"]
-_LINE_BYTES = 256  # more than a public key has, less than a pipe takes at once
+_LINE_BYTES = 256  # more than a public key has; what is written at once to a socket pair is read at once
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +46,7 @@ class KeyExchange:
 
     def __init__(self, ours: socket.socket) -> None:
         """`ours`: the other end of the one that the worker has."""
-        self._ours, self._heard = ours, b""
+        self._ours = ours
 
     @property
     def descriptor(self) -> int:
@@ -54,15 +54,10 @@ class KeyExchange:
         return self._ours.fileno()
 
     def public(self) -> str | None:
-        """The key; None while the line is not whole, "" when nothing or something else was said. To be asked when
+        """The key; None while nothing was said, "" when something else was, or nothing will be. To be asked when
         `descriptor` is readable."""
-        part = self._ours.recv(_LINE_BYTES)
-        self._heard += part
-        line, newline, _ = self._heard.partition(b"\n")
-        if part and not newline and len(self._heard) < _LINE_BYTES:
-            return None
-        text = line.decode(errors="replace")
-        return text if newline and link_keys.is_public_key(text) else ""
+        line = self._ours.recv(_LINE_BYTES).decode(errors="replace").rstrip("\n")
+        return line if link_keys.is_public_key(line) else ""
 
     def admit(self) -> None:
         """Let the worker connect. One that is gone meanwhile shows by its end."""
@@ -184,8 +179,9 @@ class Launcher:
             for planned, device in zip(lane.titles, found, strict=False):
                 if planned != device.title:
                     raise UsageError(
-                        f"{where}: {device.name} is {_kind(device.title)}{_on(device.node)}, and the plan was made for "
-                        f"{_kind(planned)}: a run never changes the kind of its devices; go on where there are such"
+                        f"{where}: {device.name} is {device.title or 'a core'}{_on(device.node)}, and the plan was "
+                        f"made for {planned or 'a core'}: a run never changes the kind of its devices; go on where "
+                        "there are such"
                     )
             if len({device.node for device in found}) > 1:
                 across = " and ".join(f"{device.name}{_on(device.node)}" for device in found)
@@ -214,10 +210,6 @@ class Launcher:
     def start(self, order: WorkerOrder) -> Worker:
         """Return at once; OSError when it cannot be started now. What becomes of it shows in its Hello or its end."""
         raise NotImplementedError
-
-
-def _kind(title: str) -> str:
-    return title or "a core"
 
 
 def _on(node: str) -> str:

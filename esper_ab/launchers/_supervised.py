@@ -132,7 +132,6 @@ class NodeSupervisor:
         self._to_say: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self.changed = threading.Condition()  # guards what is known of its workers
         self._workers: dict[str, NodeWorker] = {}  # those that have not ended
-        self._suspects: set[str] = set()  # told to end
         self._lost = ""  # how, in words, once it is
         threading.Thread(target=self._write, name=f"to {node}", daemon=True).start()
         self._reader = threading.Thread(target=self._read, name=node, daemon=True)
@@ -146,7 +145,7 @@ class NodeSupervisor:
     def is_reliable(self) -> bool:
         """True while the supervisor is alive and has no unconfirmed kills."""
         with self.changed:
-            return not self._lost and not self._suspects
+            return not self._lost and not any(worker.suspect for worker in self._workers.values())
 
     def start(self, order: WorkerOrder, entry: str) -> NodeWorker:
         """A worker with this order; what becomes of it shows."""
@@ -161,12 +160,6 @@ class NodeSupervisor:
 
     def tell(self, *message: object) -> None:
         self._to_say.put(msgspec.json.encode(message) + b"\n")
-
-    def suspect(self, name: str) -> None:
-        """It was told to end this worker."""
-        with self.changed:
-            if name in self._workers:
-                self._suspects.add(name)
 
     def give_up(self) -> None:
         """Kill what stands for it here; all of its workers count as ended at once."""
@@ -207,7 +200,7 @@ class NodeSupervisor:
     def _lose(self) -> None:
         for worker in self._workers.values():
             worker.end(-signal.SIGKILL, self._lost)
-        self._workers, self._suspects = {}, set()
+        self._workers = {}
         self._tell_of_change()
 
     def _hear(self, message: Said | Ended) -> None:
@@ -224,7 +217,6 @@ class NodeSupervisor:
             if isinstance(message, Ended):
                 worker.end(message.status, how)
                 del self._workers[message.name]
-                self._suspects.discard(message.name)
             else:
                 worker.said = message.line if link_keys.is_public_key(message.line) else ""
             self._tell_of_change()
@@ -270,6 +262,7 @@ class NodeWorker:
         self.name, self.sentinel = order.identity, supervisor.sentinel
         self.pid, self.ended_how = supervisor.pid, ""
         self.exitcode: int | None = None
+        self.suspect = False  # its supervisor was told to end it
         self.said: str | None = None  # its public key, once it has said something
         self.keys: KeyExchange | None = _NodeKeys(self, supervisor) if order.server_key else None
 
@@ -287,7 +280,7 @@ class NodeWorker:
     def kill(self) -> None:
         """Have its supervisor end it; a supervisor that has not by the next start on its node is given up."""
         if self.exitcode is None:
-            self._supervisor.suspect(self.name)
+            self.suspect = True
             self._supervisor.tell("signal", self.name, signal.SIGKILL)
 
     def join(self, timeout_s: float) -> bool:

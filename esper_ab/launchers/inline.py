@@ -31,7 +31,7 @@ def any_given_up() -> bool:
 
 
 class InlineWorker:
-    """A worker on a daemon thread; its sentinel is a pipe whose other end closes when the thread ends."""
+    """A worker on a daemon thread, which writes to its sentinel when it ends."""
 
     ended_how = ""
 
@@ -40,7 +40,7 @@ class InlineWorker:
         self.name = order.identity
         self.pid = os.getpid()
         self.exitcode: int | None = None
-        self.sentinel, self._ended = os.pipe()
+        self.sentinel = os.eventfd(0, os.EFD_CLOEXEC)
         self.keys: KeyExchange | None = None
         self._theirs: socket.socket | None = None
         if order.server_key:
@@ -51,7 +51,6 @@ class InlineWorker:
             self._thread.start()
         except RuntimeError:
             os.close(self.sentinel)
-            os.close(self._ended)
             if self.keys and self._theirs:
                 self.keys.close()
                 self._theirs.close()
@@ -66,7 +65,7 @@ class InlineWorker:
             with self._log() as log:
                 traceback.print_exc(file=log)
         finally:
-            os.close(self._ended)
+            os.eventfd_write(self.sentinel, 1)
 
     def dump_stacks(self) -> None:
         """Write the stacks of all threads of this process, the worker's among them, to its log."""
@@ -95,7 +94,7 @@ class InlineLauncher(Launcher):
     """Starts each worker as a thread."""
 
     name = "inline"
-    descriptors = 12  # a pipe, both ends of a connection, and what a context of libzmq takes
+    descriptors = 11  # an eventfd, both ends of a connection, and what a context of libzmq takes
 
     def __init__(self, entry: str = DEFAULT_ENTRY, transport: Transport = "ipc") -> None:
         """UsageError when this process has imported another package `workers` than the one that has the entry."""
