@@ -160,15 +160,12 @@ class Launcher:
         self._devices = {device.name: device for device in devices}
 
     def check_lanes(self, lanes: Sequence[Lane]) -> None:
-        """UsageError, naming this launcher, unless each lane's worker can have the devices of its lane.
-
-        They have to be there, of the kind that was planned, and on one node. Without nodes, a lane on the CPU is not
-        bound to a core: this machine shares its cores among all of them.
-        """
+        """UsageError unless each lane's devices are there, of the kind that was planned, and on one node."""
         if not self._devices:
             return
         for lane in lanes:
             where = f"launcher {self.name} on {lane.name}"
+            # Without nodes, a lane on the CPU is not bound to a core: this machine shares its cores among all of them.
             bound = [device for device in lane.devices if self.nodes or not device.startswith("cpu:")]
             lacking = [device for device in bound if device not in self._devices]
             if lacking:
@@ -197,10 +194,7 @@ class Launcher:
         """Give back what was reserved, when no worker is left that anybody needs."""
 
     def bound(self, order: WorkerOrder) -> WorkerOrder:
-        """Return the order with the devices and node that its lane stands for now; OSError while they are not known.
-
-        Without any devices a lane is what its plan says.
-        """
+        """Return the order with the devices and node that its lane stands for now; OSError while they are not known."""
         devices = [self._devices[name] for name in order.lane.devices if name in self._devices]
         if not devices:
             return order

@@ -31,14 +31,14 @@ DESCRIPTORS = 4  # that a supervisor takes here: its streams, and one that shows
 _LEAVE_S = 5.0  # for a supervisor whose input has ended
 
 
-class Said(msgspec.Struct, frozen=True, tag="said", array_like=True):
+class WorkerSaid(msgspec.Struct, frozen=True, tag="said", array_like=True):
     """The first line of the worker's output: its public key, or "" when it has ended without one."""
 
     name: str
     line: str
 
 
-class Ended(msgspec.Struct, frozen=True, tag="ended", array_like=True):
+class WorkerEnded(msgspec.Struct, frozen=True, tag="ended", array_like=True):
     """The worker has ended, with a status as `subprocess` has it; what it wrote to standard error last."""
 
     name: str
@@ -46,7 +46,7 @@ class Ended(msgspec.Struct, frozen=True, tag="ended", array_like=True):
     complaint: str
 
 
-_decode = msgspec.json.Decoder(Said | Ended).decode
+_decode = msgspec.json.Decoder(WorkerSaid | WorkerEnded).decode
 
 
 class Carrier(Protocol):
@@ -72,7 +72,7 @@ class Carrier(Protocol):
         """Return when it has ended after `dismiss`, after a limited time at the latest."""
 
 
-class Step:
+class PipedSupervisor:
     """A supervisor by its standard streams; `command` starts it, or something that stands for it here, as srun does."""
 
     def __init__(self, command: Sequence[str]) -> None:
@@ -203,18 +203,18 @@ class NodeSupervisor:
         self._workers = {}
         self._tell_of_change()
 
-    def _hear(self, message: Said | Ended) -> None:
+    def _hear(self, message: WorkerSaid | WorkerEnded) -> None:
         worker = self._workers.get(message.name)
         if worker is None:
             return
         how = ""
-        if isinstance(message, Ended):
+        if isinstance(message, WorkerEnded):
             if message.status == NOT_STARTED:
                 how = f"could not be started on {self.node}: {message.complaint}"
             else:
                 _note(worker.order, message.complaint)
         with self.changed:
-            if isinstance(message, Ended):
+            if isinstance(message, WorkerEnded):
                 worker.end(message.status, how)
                 del self._workers[message.name]
             else:

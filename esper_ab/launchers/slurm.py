@@ -24,7 +24,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import WorkerOrder
 from esper_ab.contracts.own_packages import alone_command, child_command
 from esper_ab.launchers import Errand, Launcher, LauncherFactory, Node, Transport, begin_here
-from esper_ab.launchers._supervised import DESCRIPTORS, NodeSupervisor, NodeWorker, Step
+from esper_ab.launchers._supervised import DESCRIPTORS, NodeSupervisor, NodeWorker, PipedSupervisor
 
 DEFAULT_ENTRY = "workers.process.entry:main"
 _TALK_S = 60.0  # for Slurm's controller to answer
@@ -73,7 +73,7 @@ class SlurmLauncher(Launcher):
         known = self._supervisors[node]
         if not known or not known[-1].is_reliable:
             step = [*_SRUN, f"--nodelist={node}", "--job-name=workers", *alone_command(supervisor.__file__)]
-            known.append(NodeSupervisor(node, partial(Step, step)))
+            known.append(NodeSupervisor(node, partial(PipedSupervisor, step)))
             for earlier in known[-2:-1]:
                 earlier.give_up()
         return known[-1]

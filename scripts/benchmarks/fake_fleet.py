@@ -20,7 +20,7 @@ from benchmarks.fake_node import Meeting, await_all
 from benchmarks.fake_node import Node as Told
 from esper_ab.contracts.messages import WorkerOrder
 from esper_ab.launchers import Launcher, Node, Transport
-from esper_ab.launchers._supervised import DESCRIPTORS, NodeSupervisor, NodeWorker, Step
+from esper_ab.launchers._supervised import DESCRIPTORS, NodeSupervisor, NodeWorker, PipedSupervisor
 
 _HERE, _ROOT = Path(__file__).resolve().parents[1], Path(__file__).resolve().parents[2]
 _PROGRAM = (
@@ -58,7 +58,7 @@ class Fleet(Launcher):
                 coordinator=os.getpid(), meeting=str(meeting), results=str(self._results_of(index)),
             )  # fmt: skip
             command = [sys.executable, "-c", _PROGRAM, msgspec.json.encode(told).decode()]
-            self._supervisors.append(NodeSupervisor(f"n{index}", partial(Step, command)))
+            self._supervisors.append(NodeSupervisor(f"n{index}", partial(PipedSupervisor, command)))
         await_all(meeting, 1)
 
     def _results_of(self, index: int) -> Path:

@@ -24,7 +24,7 @@ from esper_ab.contracts.settings import Arithmetic
 from esper_ab.journal.events import EpisodeRecorded, WorkerStarted
 from esper_ab.journal.fold import fold
 from esper_ab.launchers import Launcher, Node
-from esper_ab.launchers._supervised import DESCRIPTORS, NodeSupervisor, Step
+from esper_ab.launchers._supervised import DESCRIPTORS, NodeSupervisor, PipedSupervisor
 
 PLAN = fake_plans.plan(6, ("a", "b", "c"), seeds=4, episodes=3)
 NODES = ("n0", "n1")
@@ -48,7 +48,7 @@ class Beside(Launcher):
         there = self.supervisors.get(node)
         if there is None or not there.is_reliable:
             self.before += [] if there is None else [there]
-            self.supervisors[node] = NodeSupervisor(node, partial(Step, alone_command(supervisors.__file__)))
+            self.supervisors[node] = NodeSupervisor(node, partial(PipedSupervisor, alone_command(supervisors.__file__)))
         return self.supervisors[node].start(order, self._entry)
 
     def release(self):
@@ -103,7 +103,7 @@ def test_without_faults_nothing_is_noted(tmp_path, on_threads):
 
 
 def begun(*command):
-    return NodeSupervisor("n9", partial(Step, command))
+    return NodeSupervisor("n9", partial(PipedSupervisor, command))
 
 
 def test_of_a_process_that_is_no_supervisor_nothing_is_believed(tmp_path):
