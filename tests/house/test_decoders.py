@@ -15,10 +15,9 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(path for folder in ("esper_ab", "workers") for path in (ROOT / folder).rglob("*.py"))
 # Where the type is not known before.
 KNOWN_LATER = {
-    "esper_ab/api/arguments.py": "the type of one argument, which is no struct",
+    "esper_ab/api/arguments.py": "the type of one argument or setting, which is no struct",
     "esper_ab/contracts/codec.py": "the two unions of messages, which it has decoders of",
     "esper_ab/settings/assignments.py": "the type of one key, which is no struct",
-    "esper_ab/trackers/settings.py": "the type of one setting, which is no struct",
     "workers/gymnasium_task/making.py": "a struct of the user's",
     "workers/trainer/module.py": "likewise",
     "workers/user_rewards/declared.py": "likewise, one thread at a time",

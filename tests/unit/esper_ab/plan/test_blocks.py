@@ -26,8 +26,6 @@ from esper_ab.plan.plan import Plan
 from esper_ab.settings.experiment import AskedArithmetic, AskedExperiment, ResolvedExperiment
 from esper_ab.settings.resolve import resolve
 
-# --- lanes and blocks -----------------------------------------------------------------------------------------------
-
 LOOSE = AskedArithmetic(deterministic=False)  # with it device and start order could matter on cores, too
 shapes = st.tuples(
     st.integers(2, 5),  # groups
