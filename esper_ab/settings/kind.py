@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from esper_ab.contracts import catalog
@@ -33,8 +33,8 @@ class Kind:
     free_names = False  # whether a group may be called anything
     on_cores = False  # whether a GPU would be idle
 
-    def read(self, values: Mapping[str, Any], groups: Sequence[Group], said: Sequence[Assignment]) -> dict[str, Any]:
-        """Return what it decides of an experiment's `values`, by key; UsageError for what does not go together.
+    def read(self, asked: AskedExperiment, said: Sequence[Assignment]) -> AskedExperiment:
+        """Return the experiment with what the kind decides of it; UsageError for what does not go together.
 
         `said`: everything that was said.
         """
@@ -42,23 +42,21 @@ class Kind:
             readers = FIELDS[one.key].kinds if one.key in FIELDS else ("gymnasium",)
             if self.name not in readers and not (one.key in FIELDS and one.value == FIELDS[one.key].default):
                 kinds = " and ".join(kind_words(reader) for reader in readers)
-                task = values.get("task", FIELDS["task"].default)
                 raise UsageError(
-                    f"{one.origin}: {one.key} is a setting of {kinds}; task {task} does not read it, leave it out"
+                    f"{one.origin}: {one.key} is a setting of {kinds}; task {asked.task} does not read it, leave it out"
                 )
-        for group in groups:
+        for group in asked.groups:
             self._check_group(group.name, group.settings)
-            _refuse_reward_as_outcome(values.get("outcome", ""), group)
-        read_range(values.get("outcome_range", ""))
-        control = values.get("control", "")
-        fixed = [group.name for group in groups if not group.settings.has_policy]
-        if values.get("screening") and control not in fixed:
+            _refuse_reward_as_outcome(asked.outcome, group)
+        read_range(asked.outcome_range)
+        fixed = [group.name for group in asked.groups if not group.settings.has_policy]
+        if asked.screening and asked.control not in fixed:
             there = ", ".join(fixed) or "none is there: add random"
             raise UsageError(
                 Setting("screening"), " judges against the ", Setting("control"),
                 f", which is a group that does not learn ({there})",
             )  # fmt: skip
-        return {}
+        return asked
 
     def ask(self, asked: AskedExperiment) -> Questions:
         """Return what only the preflight child can tell about an experiment."""

@@ -45,13 +45,14 @@ def parse(request: Request) -> AskedExperiment:
     values = defaults | {key: one.value for key, one in request.common.items()}
     values = {key: value for key, value in values.items() if not of_group(key)}
     layers = (request.common, *(layer for group in asked for layer in (group.table, group.own)))
-    values |= kind.read(values, groups, [one for layer in layers for one in layer.values()])
+    asked_for = msgspec.convert({**_nest(values), "groups": groups}, type=AskedExperiment)
+    experiment = kind.read(asked_for, [one for layer in layers for one in layer.values()])
     if len(groups) < 2:
         only = groups[0].name
         raise UsageError(
             Setting("groups"), f": one group ({only}) cannot be compared; name another, as in {only},wait"
         )
-    return msgspec.convert({**_nest(values), "groups": groups}, type=AskedExperiment)
+    return experiment
 
 
 def _nest(values: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -27,24 +27,24 @@ class Gymnasium(Kind):
     no_groups = ": name them; env trains on the environment's own reward, as in env,mine=path/to/file.py:reward"
     on_cores = True
 
-    def read(self, values: Mapping[str, Any], groups: Sequence[Group], said: Sequence[Assignment]) -> dict[str, Any]:
+    def read(self, asked: AskedExperiment, said: Sequence[Assignment]) -> AskedExperiment:
         """Turn `total_timesteps` into rollouts, of which the last is a whole one, too."""
-        super().read(values, groups, said)
-        total = values.get("total_timesteps", 0)
-        if not total:
-            return {}
+        super().read(asked, said)
+        if not asked.total_timesteps:
+            return asked
         if any(one.key == "episodes" for one in said):
             raise UsageError(
                 Setting("total_timesteps"), " and ", Setting("episodes"), " both say how long a run trains: choose one"
             )
-        for group in groups:
+        for group in asked.groups:
             if group.settings.gym.rollout == "episodes":
                 raise UsageError(
                     Setting("total_timesteps"), f": the rollouts of group {group.name!r} end with their episodes, and "
                     "nobody knows after how many steps; with ", Setting("gym.rollout", "continues", assigned=True),
                     " each has as many as ", Setting("steps"), " says",
                 )  # fmt: skip
-        return {"episodes": -(-total // (values["steps"] * values["n_envs"])), "total_timesteps": 0}
+        rollouts = -(-asked.total_timesteps // (asked.steps * asked.n_envs))
+        return msgspec.structs.replace(asked, episodes=rollouts, total_timesteps=0)
 
     def ask(self, asked: AskedExperiment) -> Questions:
         """Ask about the outcome and every group's reward, too."""

@@ -18,7 +18,7 @@ from esper_ab.contracts.trainer import OUT, SEED, TrainerQuestion, TrainerValue,
 from esper_ab.settings.assignments import FIELDS, TRAINER, Assignment
 from esper_ab.settings.devices import asked_gpus, resolve_devices
 from esper_ab.settings.eval_episodes import EvaluationNoise
-from esper_ab.settings.experiment import AskedExperiment, Group
+from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kernel import torch_alone
 from esper_ab.settings.kind import Kind
 from esper_ab.settings.outcome_range import read_range
@@ -36,51 +36,48 @@ class Trainer(Kind):
     rewards, controllers = REWARDS[name], CONTROLLERS[name]
     free_names = True
 
-    def read(self, values: Mapping[str, Any], groups: Sequence[Group], said: Sequence[Assignment]) -> dict[str, Any]:
+    def read(self, asked: AskedExperiment, said: Sequence[Assignment]) -> AskedExperiment:
         """Return the task, and what a trainer or a command has one of."""
-        reference = values["trainer"]
+        reference = asked.trainer
         for one in said:
             if not (one.key.startswith(TRAINER) or (one.key in FIELDS and self.name in FIELDS[one.key].kinds)):
                 raise UsageError(
                     f"{one.origin}: {one.key} is not read with a trainer of your own; groups differ in the trainer's "
                     "settings, as in --group fast:trainer.lr=1e-2"
                 )
-        if len(groups) < 2:
+        if len(asked.groups) < 2:
             raise UsageError(
                 "a trainer of your own needs two groups or more that differ in its settings, as in --group "
                 "slow:trainer.lr=1e-4 --group fast:trainer.lr=1e-3"
             )
-        unit = f", in {values['outcome_unit']}" if values.get("outcome_unit") else ""
+        unit = f", in {asked.outcome_unit}" if asked.outcome_unit else ""
         needed = {
             "outcome_better": "whether higher or lower is better",
             "margin": f"which difference in the outcome is worth acting on{unit}",
         }
         if is_command(reference):
             needed["outcome"] = "where the command leaves it, as in json:result.json:return"
-        missing = [key for key in needed if values.get(key) in (None, "")]
+        missing = [key for key in needed if getattr(asked, key) in (None, "")]
         if missing:
             raise UsageError(*[
                 part for key in missing for part in ("; ", Setting(key), f" is missing: say {needed[key]}")
             ][1:])  # fmt: skip
-        read_range(values.get("outcome_range", ""))
-        rehearsal = read_rehearsal(values.get("rehearsal", ()))
+        read_range(asked.outcome_range)
+        rehearsal = read_rehearsal(asked.rehearsal)
         if not is_command(reference):
-            _check_python(reference, values.get("outcome", ""))
-            return {"task": f"{TRAINER_PREFIX}{_name(PurePath(reference).stem)}", "n_envs": 1, "steps": 1}
+            _check_python(reference, asked.outcome)
+            task = f"{TRAINER_PREFIX}{_name(PurePath(reference).stem)}"
+            return msgspec.structs.replace(asked, task=task, n_envs=1, steps=1)
         for one in said:
             if one.key in _OF_COMMAND and one.value != _OF_COMMAND[one.key]:
                 raise UsageError(f"{one.origin}: a command has one point and one outcome, at its end")
-        _check_command(reference, values.get("outcome", ""), {group.name: group.settings.trainer for group in groups})
+        _check_command(reference, asked.outcome, {group.name: group.settings.trainer for group in asked.groups})
         _check_filled(reference, rehearsal, Setting("rehearsal"))
         folder = next(one for one in said if one.key == "trainer").folder.resolve()
-        return {
-            "task": f"{TRAINER_PREFIX}{_name(_title(reference))}",
-            "n_envs": 1,
-            "steps": 1,
-            "episodes": 1,
-            "eval_episodes": 1,
-            "trainer_folder": values.get("trainer_folder") or str(folder),
-        }
+        return msgspec.structs.replace(
+            asked, task=f"{TRAINER_PREFIX}{_name(_title(reference))}", n_envs=1, steps=1, episodes=1, eval_episodes=1,
+            trainer_folder=asked.trainer_folder or str(folder),
+        )
 
     def ask(self, asked: AskedExperiment) -> Questions:
         """Ask what the trainer's rehearsal finds out."""
