@@ -27,7 +27,7 @@ from esper_ab.journal.events import AnyEvent
 from esper_ab.journal.file import JOURNAL_NAME, OtherVersion, Reading, read
 from esper_ab.journal.fold import History, Inconsistent, RunHistory, fold
 from esper_ab.journal.lock import holder
-from esper_ab.settings.parse import read_toml
+from esper_ab.settings.request import read_toml
 from esper_ab.stats.text import counted
 
 _LISTED = 8  # names in one line of text; --json has them all
