@@ -10,17 +10,19 @@ E environments of one run, side by side. Whatever they draw has an address below
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from numpy.typing import NDArray
 
-from esper_ab.contracts.records import EnvEpisode, SeedEvent
+from esper_ab.contracts.records import EnvEpisode, SeedEvent, Timing
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import RewardSettings
 from workers.arrays import Bools, Floats, Floats32, Ints
-from workers.stopwatch import Stopwatch
 
 Decisions = NDArray[Any]  # [E, heads] int64, or [E, dimensions] float64 where decisions are continuous
 Facts_co = TypeVar("Facts_co", covariant=True)
@@ -151,3 +153,48 @@ AnyEnvironments = Environments[Any, Any]
 def paths_below(path: RngPath, n_envs: int) -> list[RngPath]:
     """Return the address of every environment of an episode at `path`."""
     return [path / "env" / env for env in range(n_envs)]
+
+
+class Stopwatch:
+    """Sums wall time by phase since the last `lap`."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+        self._phases: dict[str, float] = {}
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Add the time inside the context to `name`: "train", "validate", "decide" or "update"."""
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            self._phases[name] = self._phases.get(name, 0.0) + time.monotonic() - start
+
+    def lap(self) -> Timing:
+        """Return the times since the last lap, and start the next."""
+        now = time.monotonic()
+        spent = {f"{name}_s": self._phases.get(name, 0.0) for name in ("train", "validate", "decide", "update")}
+        timing = Timing(total_s=now - self._start, **spent)
+        self._start, self._phases = now, {}
+        return timing
+
+
+S = TypeVar("S", bound=Seen, contravariant=True)
+
+
+class Controller(ABC, Generic[S]):
+    """Decides for all environments of a run at once; draws no random number of its own."""
+
+    def begin_episode(self, n_envs: int) -> None:
+        """Reset all state of earlier episodes."""
+
+    @abstractmethod
+    def decide(self, view: S, uniforms: Floats) -> Decisions:
+        """Return one decision per environment, [E, head], valid under `view.masks`; `uniforms` [E, head] in [0, 1)."""
+
+    def exclude(self, envs: Bools) -> None:
+        """Take which environments [E] ended before their first decision; what is decided for them has no effect."""
+
+    def reward(self, rewards: Floats, done: Bools, cut: Cut | None = None) -> None:
+        """Take the rewards [E] of the last decision, which environments [E] ended with it, and what cut them off."""

@@ -184,7 +184,7 @@ class ProcessArithmetic(Settings, frozen=True, kw_only=True):
     threads: PositiveInt = 1  # per worker
     precision: Literal["float32"] = "float32"
     deterministic: bool = True
-    conv_kernel: Literal["by_shape"] = "by_shape"  # the rule of workers/layers/convolution.py
+    conv_kernel: Literal["by_shape"] = "by_shape"  # the rule of workers/layers/operations.py
 
 
 class Arithmetic(ProcessArithmetic, frozen=True, kw_only=True):

@@ -35,19 +35,17 @@ from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic, GrowthSettings
 from esper_ab.contracts.source_files import copy_files
 from esper_ab.contracts.trainer import TrainerFacts
-from workers.commands.gymnasium_preflight import Probed, probe
 from workers.datasets.task import Split, Task
-from workers.gpus import seen_gpus
+from workers.devices.by_torch import pin, seen_gpus
 from workers.growth.bank.bank import Bank
-from workers.growth.bank.split import DeviceSplit
 from workers.growth.measures import MEASURES
 from workers.growth.rules.seeds import SeedTable
+from workers.growth.samples import DeviceSplit
+from workers.gymnasium_task.preflight import Probed, probe
 from workers.native import library
-from workers.native.chain import trains
-from workers.process import arithmetic
+from workers.native.binding import trains
 from workers.trainer.rehearsal import rehearse as rehearse_trainer
-from workers.user_rewards.lookup import as_planned, user_function
-from workers.user_rewards.rehearsal import rehearse
+from workers.user_rewards.lookup import as_planned, rehearse, user_function
 from workers.vocabulary import Stage
 
 _GPU_SIGNS = (Path("/proc/driver/nvidia/version"), Path("/dev/nvidia0"))
@@ -160,7 +158,7 @@ def task_facts(task: Task) -> TaskFacts:
 
 def multiply_adds_per_s() -> float:
     """Time forward and backward of a grouped convolution as banks train it, by one thread."""
-    arithmetic.pin(Arithmetic())
+    pin(Arithmetic())
     width = _ENVS * _CHANNELS
     x = torch.ones(_BATCH, width, _SIDE, _SIDE)
     weight = torch.ones(width, _CHANNELS, _KERNEL, _KERNEL, requires_grad=True)
@@ -268,7 +266,7 @@ def describe(questions: Questions) -> Machine:
     slots = questions.slots or next((task.slots for task in tasks if task.name == questions.task), ("",))
     code = found.code if kind == GYMNASIUM else tuple(user_reward(one, len(slots)) for one in questions.user_rewards)
     _doing("measuring this machine")  # and no code of the user's any more
-    arithmetic.pin(Arithmetic())  # before CUDA begins
+    pin(Arithmetic())  # before CUDA begins
     try:
         gpus, unusable = find_gpus(questions, seen_gpus(pool))  # now: a trainer's rehearsal had them to itself
     except RuntimeError as error:

@@ -19,12 +19,12 @@ from esper_ab.contracts.records import EnvEpisode, EvaluatedEpisode
 from esper_ab.contracts.settings import Arithmetic, GroupSettings, RewardSettings
 from esper_ab.contracts.visible import visible_line
 from workers.datasets.task import Task
+from workers.devices.by_torch import pin
 from workers.environments import World
-from workers.growth.environment import DeviceData
+from workers.growth.samples import DeviceData
 from workers.kinds.growth import GrowthWorld
 from workers.native import library
 from workers.native.build import Unusable
-from workers.process import arithmetic
 from workers.run import policy_file
 from workers.run.session import Session, evaluate_policy
 
@@ -163,7 +163,7 @@ def main(
     """Evaluate saved POLICIES (policies/<group>/<replicate>.pt), frozen with their normalisers."""
     rows: list[dict[str, object]] = []
     for path in policies:
-        arithmetic.pin(policy_file.load(path).spec.arithmetic)
+        pin(policy_file.load(path).spec.arithmetic)
         rows += summary(path, evaluate_file(path, eval_episodes, rng_seed, device, importable))
     if as_json:
         click.echo(msgspec.json.encode(rows).decode())

@@ -14,8 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from esper_ab.contracts.catalog import entry
-from workers.datasets.archive import Archive, data_folder
-from workers.datasets.task import Task
+from workers.datasets.task import Archive, Task, data_folder
 
 _TIMEOUT_S = 30.0  # per read, not for the whole download
 _CHUNK_BYTES = 1 << 20

@@ -19,16 +19,15 @@ from esper_ab.contracts.settings import Arithmetic, ControllerSettings, GrowthSe
 from esper_ab.contracts.solo import Host, Seed, SoloAnswer, SoloQuestion
 from workers.arrays import Floats, Ints, int_zeros
 from workers.commands.evaluate import torch_device
-from workers.controller import Controller
 from workers.controllers import heuristic
 from workers.datasets.task import Task
-from workers.environments import paths_below
-from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
+from workers.devices.by_torch import pin
+from workers.environments import Controller, Stopwatch, paths_below
+from workers.growth.environment import EnvSpec, GrowthEnv
 from workers.growth.rules.view import DecisionView
+from workers.growth.samples import DeviceData
 from workers.native import library
-from workers.process import arithmetic
 from workers.run.episode import play
-from workers.stopwatch import Stopwatch
 from workers.vocabulary import Stage
 
 _decode = msgspec.json.Decoder(SoloQuestion).decode
@@ -124,7 +123,7 @@ def _seed(events: list[SeedEvent]) -> Seed:
 
 def main() -> int:
     """Answer the question on stdin; return exit status 0, or 2 with one line on stderr."""
-    arithmetic.pin(Arithmetic())
+    pin(Arithmetic())
     try:
         answer = grow(_decode(sys.stdin.buffer.readline()))
     except (ValueError, KeyError, OSError) as error:

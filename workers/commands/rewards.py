@@ -15,10 +15,10 @@ from esper_ab.contracts.own_packages import take_output
 from esper_ab.contracts.reward_audit import RewardAuditAnswer, RewardAuditQuestion
 from workers.commands.evaluate import torch_device
 from workers.datasets.task import Task
-from workers.growth.environment import DeviceData
+from workers.devices.by_torch import pin
+from workers.growth.samples import DeviceData
 from workers.native import library
 from workers.native.build import Unusable
-from workers.process import arithmetic
 from workers.reward_audit.scoring import audit, choose_arithmetic
 
 _decode = msgspec.json.Decoder(RewardAuditQuestion).decode
@@ -28,7 +28,7 @@ def answer(question: RewardAuditQuestion) -> RewardAuditAnswer:
     """Play and score; ValueError, KeyError, OSError or Unusable (of a kernel) name what cannot be done."""
     chosen = question.arithmetic or choose_arithmetic(question.growth, question.device)
     library.check(chosen)
-    arithmetic.pin(chosen)
+    pin(chosen)
     task: Task = catalog.entry("workers.tasks", question.task, "TASK")
     data = DeviceData.of(task.load(question.data_dir), torch_device(question.device))
     return audit(question, chosen, data, task)

@@ -12,9 +12,9 @@ import msgspec
 from esper_ab.contracts.errors import USER_FAULTS, UsageError
 from esper_ab.contracts.own_packages import take_output
 from esper_ab.contracts.settings import Arithmetic
-from workers.process import arithmetic
+from workers.devices.by_torch import pin
 from workers.trainer import module
-from workers.trainer.trial import Trial, attempt
+from workers.trainer.rehearsal import Trial, attempt
 from workers.user_rewards.user_code import line_of, one_line
 
 _decode = msgspec.json.Decoder(Trial).decode
@@ -23,7 +23,7 @@ _decode = msgspec.json.Decoder(Trial).decode
 def main() -> int:
     """Try the trainer; return the exit status."""
     answer, trial = take_output(), _decode(sys.stdin.buffer.readline())
-    arithmetic.pin(Arithmetic(threads=trial.threads, deterministic=trial.deterministic))
+    pin(Arithmetic(threads=trial.threads, deterministic=trial.deterministic))
     try:
         tried = attempt(trial, "cuda:0" if trial.gpu else "cpu")
     except USER_FAULTS as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from esper_ab.contracts.settings import ControllerSettings
 from workers.arrays import Floats, Ints, int_zeros
-from workers.controller import Controller
+from workers.environments import Controller
 from workers.growth.rules.view import DecisionView
 
 

@@ -16,59 +16,29 @@ from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
-import torch
 
 from esper_ab.contracts.records import EnvEpisode, SeedEvent, finite
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings, HostKernel, RewardSettings
 from workers.arrays import Bools, Floats, Ints, all_false, all_true, int_zeros
-from workers.datasets.task import Splits, Task
-from workers.environments import Ended, Happened
+from workers.datasets.task import Task
+from workers.environments import Ended, Happened, Stopwatch
 from workers.facts import StepFacts
 from workers.growth.bank.bank import Bank, PassResult
 from workers.growth.bank.configurations import contributions
 from workers.growth.bank.loss_scale import LossScale
-from workers.growth.bank.split import DeviceSplit
 from workers.growth.measures import MEASURES
-from workers.growth.orders import Orders
 from workers.growth.rules.facts import FactsMemory
 from workers.growth.rules.lifecycle import Lifecycle
-from workers.growth.rules.measurement import Measurement
+from workers.growth.rules.masks import Rules
 from workers.growth.rules.observe import observe
-from workers.growth.rules.predicates import Rules
-from workers.growth.rules.tracker import SignalTracker
+from workers.growth.rules.tracker import Measurement, SignalTracker
 from workers.growth.rules.view import DecisionView
-from workers.growth.shares import Shares
+from workers.growth.samples import DeviceData, Orders, Shares
 from workers.layers.device import is_cpu
-from workers.stopwatch import Stopwatch
 from workers.vocabulary import HEADS, Algorithm
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class DeviceData:
-    """The three splits on one device."""
-
-    train: DeviceSplit
-    validation: DeviceSplit
-    test: DeviceSplit
-
-    @staticmethod
-    def of(splits: Splits, device: torch.device, dtype: torch.dtype = torch.float32) -> DeviceData:
-        """Upload all splits once; they are constants."""
-        parts = (splits.train, splits.validation, splits.test)
-        return DeviceData(*(DeviceSplit.of(split, device, dtype) for split in parts))
-
-    def of_contexts(self, task: Task) -> list[DeviceData]:
-        """Return the data of each context of a family, without a copy; of another task all of it."""
-        if not task.contexts:
-            return [self]
-        whole = (self.train, self.validation, self.test)
-        return [
-            DeviceData(*(split.cut(context * size, size) for split, size in zip(whole, task.sizes, strict=True)))
-            for context in range(len(task.contexts))
-        ]
 
 
 @dataclass(frozen=True, kw_only=True)

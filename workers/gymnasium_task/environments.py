@@ -24,10 +24,9 @@ from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
 from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.rng import RngPath
 from workers.arrays import Bools, Floats, Floats32, all_false, all_true
-from workers.environments import Cut, Decisions, Ended, Happened
+from workers.environments import Cut, Decisions, Ended, Happened, Stopwatch
 from workers.gymnasium_task.facts import GymEpisode, GymFacts
 from workers.gymnasium_task.spaces import AllValid, Codec
-from workers.stopwatch import Stopwatch
 from workers.user_rewards.user_code import line_of, one_line
 
 Env = gymnasium.Env[Any, Any]

@@ -22,8 +22,15 @@ from workers.arrays import Floats
 from workers.gymnasium_task.environments import Env, close
 from workers.gymnasium_task.facts import GymEpisode, GymFacts
 from workers.gymnasium_task.spaces import Codec
-from workers.user_rewards.declared import annotation_of, fields_of
-from workers.user_rewards.user_code import function_of, line_of, load_module, numbers, one_line
+from workers.user_rewards.user_code import (
+    annotation_of,
+    fields_of,
+    function_of,
+    line_of,
+    load_module,
+    numbers,
+    one_line,
+)
 
 Load = Callable[[str, str], ModuleType]  # what it is for, reference -> the module that has the function
 Reward = Callable[[GymFacts], Floats]

@@ -14,13 +14,11 @@ from esper_ab.contracts.measures import Measure
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.settings import RewardSettings
 from workers.arrays import Floats, Ints
-from workers.controller import Controller
 from workers.controllers.random import Random
-from workers.environments import Decisions
+from workers.environments import Controller, Decisions, Stopwatch
 from workers.gymnasium_task.environments import GymEnvironments, GymSeen, GymSpec
 from workers.gymnasium_task.facts import GymEpisode
 from workers.gymnasium_task.making import Load, codec_of, env_return, maker, outcome_of, reward_of
-from workers.stopwatch import Stopwatch
 from workers.user_rewards.user_code import load, load_planned
 
 RETURN = Measure(name="env_return", label="return", better="higher")

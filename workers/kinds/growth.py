@@ -10,16 +10,15 @@ from esper_ab.contracts import catalog, messages
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.settings import PolicySettings, RewardSettings
 from workers.arrays import Floats
-from workers.controller import Controller
 from workers.datasets.task import Task
-from workers.environments import Spaces
+from workers.devices.by_torch import torch_devices
+from workers.environments import Controller, Spaces, Stopwatch
 from workers.facts import StepFacts
-from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
+from workers.growth.environment import EnvSpec, GrowthEnv
 from workers.growth.rules.observe import STD_FLOOR, layout
-from workers.kinds._devices import torch_devices
+from workers.growth.samples import DeviceData
 from workers.native import library
 from workers.run.session import Session
-from workers.stopwatch import Stopwatch
 from workers.user_rewards.lookup import Find, as_planned, find_reward
 from workers.vocabulary import HEADS, Op, head_sizes
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from esper_ab.contracts.kinds import CONTROLLERS, GYMNASIUM
 from esper_ab.contracts.messages import Lane, RunSpec
-from workers.controller import Controller
+from workers.environments import Controller
 from workers.gymnasium_task.world import GymWorld, RandomActions, as_planned
 from workers.run.session import Session
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from esper_ab.contracts.messages import Lane, RunSpec
-from workers.kinds._devices import torch_devices
+from workers.devices.by_torch import torch_devices
 from workers.trainer.session import TrainerSession, open_session
 
 

@@ -23,7 +23,7 @@ from esper_ab.contracts.kinds import GROWTH, kind_of_task
 from esper_ab.contracts.records import Checkpoint
 from workers.process.link import Link
 from workers.run.session import OnStep, Session
-from workers.storage import checkpoint, state_bytes
+from workers.storage import durable, state_bytes
 from workers.storage.durable import Damaged
 from workers.trainer.session import TrainerSession
 
@@ -134,7 +134,7 @@ def _take_up(folder: Path, session: AnySession, assigned: messages.Assign) -> tu
 
     if session.stateless:
         return assigned.milestone, ()
-    milestone, damaged = checkpoint.take_up(folder, assigned.spec.ref, assigned.checkpoints, resume)
+    milestone, damaged = durable.take_up(folder, assigned.spec.ref, assigned.checkpoints, resume)
     for sentence in damaged:
         _say(sentence)
     if assigned.milestone > 0:
@@ -149,7 +149,7 @@ def _save(link: Link, session: AnySession, order: messages.WorkerOrder, mileston
         return None
     link.send(messages.Progress(run=spec.ref, milestone=milestone, step=spec.steps, phase="save"))
     store = functools.partial(
-        checkpoint.store, Path(order.experiment_dir), spec.ref, milestone, state_bytes.to_bytes(state), order.writer
+        durable.store, Path(order.experiment_dir), spec.ref, milestone, state_bytes.to_bytes(state), order.writer
     )
     return _when_there_is_room(link, spec, milestone, store)
 

@@ -12,10 +12,8 @@ import numpy as np
 from esper_ab.contracts.settings import RewardSettings
 from workers.facts import Floats, SeedFacts, StepFacts
 from workers.reward_terms import loss as _loss
-from workers.reward_terms.action_shaping import action_shaping
-from workers.reward_terms.attribution import attribution
+from workers.reward_terms.per_seed import action_shaping, attribution, blank_absent
 from workers.reward_terms.potential import before_with_birth, pbrs
-from workers.reward_terms.slots import blank_absent
 from workers.vocabulary import BLENDING, HOLDING, WAIT
 
 GAMMA = 0.995

@@ -16,9 +16,7 @@ from esper_ab.contracts.errors import UserCodeFailed
 from esper_ab.contracts.records import EnvEpisode, SeedEvent, finite
 from esper_ab.contracts.rng import RngPath
 from workers.arrays import Floats, flaw
-from workers.controller import Controller
-from workers.environments import Environments, Seen
-from workers.stopwatch import Stopwatch
+from workers.environments import Controller, Environments, Seen, Stopwatch
 
 Facts = TypeVar("Facts")
 S = TypeVar("S", bound=Seen)

@@ -26,13 +26,11 @@ from esper_ab.contracts.records import (
 )
 from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.settings import RewardSettings
-from workers.controller import Controller
-from workers.environments import World, paths_below
+from workers.environments import Controller, Stopwatch, World, paths_below
 from workers.ppo.agent import AgentSpec, PPOAgent
 from workers.run import policy_file
-from workers.run.deciders import AgentDecider
 from workers.run.episode import EpisodeResult, play, step_through
-from workers.stopwatch import Stopwatch
+from workers.run.policy_file import AgentDecider
 
 OnStep = Callable[[int], None]
 STATE_FORMAT = 1

@@ -25,11 +25,11 @@ from esper_ab.contracts.records import (
 from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.source_files import source_sha256
 from esper_ab.contracts.trainer import TrainerOrder, is_command, read_source
-from workers import pinned
+from workers.devices import pinned
 from workers.storage import durable
 from workers.trainer import module, script
-from workers.trainer.outcome import read_outcome
-from workers.trainer.user_run import Point, Run, State
+from workers.trainer.module import Point, Run, State
+from workers.trainer.script import read_outcome
 
 OnStep = Callable[[int], None]
 STATE_FORMAT = 1

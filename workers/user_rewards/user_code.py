@@ -1,4 +1,4 @@
-"""Loading of a user's code with its local imports, and hashing of its state.
+"""Loading of a user's code with its local imports, hashing of its state, and resolving what it declares.
 
 Every error is a ValueError of one line that begins with `what`, as the caller calls the code, and names the fault.
 """
@@ -21,7 +21,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import msgspec
 import numpy as np
+from msgspec.structs import FieldInfo
 
 from esper_ab.contracts.errors import USER_FAULTS, UserCodeFailed
 from esper_ab.contracts.messages import RewardCode
@@ -247,3 +249,38 @@ def load_module(what: str, name: str) -> ModuleType:
         return importlib.import_module(name)
     except USER_FAULTS as error:
         raise ValueError(f"{what}: importing {name!r} failed: {one_line(error)}") from error
+
+
+_REMEDY = "import what they name outside of `if TYPE_CHECKING:`"
+
+
+def annotation_of(function: Callable[..., Any], index: int, module: ModuleType, what: str) -> Any:
+    """Return what parameter `index` of a function that `module` has is annotated with.
+
+    Annotations of other parameters are nobody's concern: they may hold names that only a type checker knows.
+    """
+    parameter = list(inspect.signature(function).parameters.values())[index]
+    if not isinstance(parameter.annotation, str):
+        return parameter.annotation
+    names = getattr(inspect.unwrap(function), "__globals__", vars(module))
+    with _resolved(module, f"{what}: the annotation of {parameter.name!r}"):
+        return eval(parameter.annotation, names)
+
+
+def fields_of(struct: type[msgspec.Struct], module: ModuleType, what: str) -> tuple[FieldInfo, ...]:
+    """Return the fields of a struct that `module` has; from then on msgspec converts to it wherever it is asked to."""
+    with _resolved(module, f"{what}: the annotations of {struct.__name__}"):
+        fields = msgspec.structs.fields(struct)
+        msgspec.json.Decoder(struct)  # resolves what nested structs are annotated with, and msgspec keeps all types
+    return fields
+
+
+@contextmanager
+def _resolved(module: ModuleType, what: str) -> Iterator[None]:
+    """Evaluate annotations of `module`, and of those that it imported from beside it, while entered."""
+    try:
+        with known(module):
+            yield
+    except USER_FAULTS as error:
+        remedy = f"; {_REMEDY}" if isinstance(error, NameError) else ""
+        raise ValueError(f"{what} cannot be resolved: {one_line(error)}{remedy}") from error

@@ -13,12 +13,9 @@ import numpy as np
 from esper_ab.contracts.records import SeedEvent
 from workers.arrays import Bools, Floats, Ints, all_false, all_true, int_zeros
 from workers.growth.rules import alpha
-from workers.growth.rules.gates import CONTRIBUTING_POINTS
-from workers.growth.rules.masks import DecisionMasks, decision_masks
-from workers.growth.rules.measurement import Measurement
-from workers.growth.rules.predicates import Rules, rampable
-from workers.growth.rules.seeds import SeedTable, seed_id
-from workers.growth.rules.stages import transition
+from workers.growth.rules.masks import CONTRIBUTING_POINTS, DecisionMasks, Rules, decision_masks, rampable
+from workers.growth.rules.seeds import SeedTable, seed_id, transition
+from workers.growth.rules.tracker import Measurement
 from workers.vocabulary import (
     ALPHA_CURVE,
     ALPHA_SPEED,

@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from workers.arrays import Bools, Floats, Floats32, Ints
 from workers.growth.rules.alpha import DOWN, UP
 from workers.growth.rules.lifecycle import COOLDOWN, Lifecycle
-from workers.growth.rules.measurement import Measurement
-from workers.growth.rules.predicates import seed_limit
+from workers.growth.rules.masks import seed_limit
 from workers.growth.rules.seeds import SeedTable
-from workers.growth.rules.tracker import HISTORY, Signals, SignalTracker
+from workers.growth.rules.tracker import HISTORY, Measurement, Signals, SignalTracker
 from workers.vocabulary import SPEEDS, STYLES, TEMPOS, Stage
 
 _STAGES = (  # PRUNED is never observed: it lasts from a decision to the end of its step

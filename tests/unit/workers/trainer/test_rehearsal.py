@@ -14,9 +14,8 @@ from support import trainers
 from esper_ab.contracts.measures import RESERVED, Measure
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic
-from workers.trainer.rehearsal import behaviour, measure_names, named_files, rehearse
+from workers.trainer.rehearsal import Trial, Tried, attempt, behaviour, measure_names, named_files, rehearse
 from workers.trainer.session import open_session
-from workers.trainer.trial import Trial, Tried, attempt
 
 
 def silent(what: str) -> None: ...

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from workers import vocabulary
 from workers.growth.rules import alpha
 from workers.growth.rules.alpha import AlphaMode
-from workers.growth.rules.seeds import SeedTable, slot_of
-from workers.growth.rules.stages import TRANSITIONS, IllegalTransition, transition
+from workers.growth.rules.seeds import TRANSITIONS, IllegalTransition, SeedTable, slot_of, transition
 from workers.vocabulary import Curve, Op, Stage
 
 ONE = np.ones((1, 1), dtype=bool)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from support.growth_world import BLUEPRINTS, SLOTS, Episode, decision, make_lifecycle, measure, random_decisions
 
 from workers.growth.rules.lifecycle import Lifecycle
+from workers.growth.rules.masks import Rules
 from workers.growth.rules.observe import layout
-from workers.growth.rules.predicates import Rules
 from workers.vocabulary import Op
 
 WHERE = layout(len(SLOTS), len(BLUEPRINTS))
