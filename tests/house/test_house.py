@@ -175,7 +175,7 @@ WRITES_ITSELF = {
     "commands/export.py": "drafts in a folder that `below` made",
     "health/storage.py": "tries whether a folder can be written",
     "query/sql.py": "a temporary file without a name to be found", "workers/commands/fetch.py": "the user's data",
-    "workers/commands/describe.py": "a temporary folder", "workers/gymnasium_task/preflight.py": "likewise",
+    "workers/growth/preflight.py": "a temporary folder", "workers/gymnasium_task/preflight.py": "likewise",
     "workers/native/build.py": "the cache of kernels",
     "execution/detach.py": "renames to a name directly in the experiment directory, which follows no link",
     "workers/trainer/script.py": "rmtree in a folder that `below` made, which follows no link",

@@ -18,10 +18,9 @@ from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.settings import Arithmetic, ControllerSettings, GrowthSettings, HostKernel, RewardSettings
 from esper_ab.contracts.solo import Host, Seed, SoloAnswer, SoloQuestion
 from workers.arrays import Floats, Ints, int_zeros
-from workers.commands.evaluate import torch_device
 from workers.controllers import heuristic
 from workers.datasets.task import Task
-from workers.devices.by_torch import pin
+from workers.devices.by_torch import device_here, pin
 from workers.environments import Controller, Stopwatch, paths_below
 from workers.growth.environment import EnvSpec, GrowthEnv
 from workers.growth.rules.view import DecisionView
@@ -60,7 +59,7 @@ def grow(question: SoloQuestion) -> SoloAnswer:
     task: Task = catalog.entry("workers.tasks", question.task, "TASK")
     slots = _slots(question.slots, task)
     growth = GrowthSettings()
-    data = {question.device: DeviceData.of(task.load(question.data_dir), torch_device(question.device))}
+    data = {question.device: DeviceData.of(task.load(question.data_dir), device_here(question.device))}
     spec = EnvSpec(
         task=task, slots=slots, steps=question.steps, env_devices=(question.device,) * question.n_envs, growth=growth,
         reward=RewardSettings(), kernel=_kernel(question.device),

@@ -13,9 +13,8 @@ import msgspec
 from esper_ab.contracts import catalog
 from esper_ab.contracts.own_packages import take_output
 from esper_ab.contracts.reward_audit import RewardAuditAnswer, RewardAuditQuestion
-from workers.commands.evaluate import torch_device
 from workers.datasets.task import Task
-from workers.devices.by_torch import pin
+from workers.devices.by_torch import device_here, pin
 from workers.growth.samples import DeviceData
 from workers.native import library
 from workers.native.build import Unusable
@@ -30,7 +29,7 @@ def answer(question: RewardAuditQuestion) -> RewardAuditAnswer:
     library.check(chosen)
     pin(chosen)
     task: Task = catalog.entry("workers.tasks", question.task, "TASK")
-    data = DeviceData.of(task.load(question.data_dir), torch_device(question.device))
+    data = DeviceData.of(task.load(question.data_dir), device_here(question.device))
     return audit(question, chosen, data, task)
 
 

@@ -38,3 +38,11 @@ def torch_devices(names: tuple[str, ...]) -> dict[str, torch.device]:
     """Map the plan names of one lane to torch devices: the worker sees only its own GPUs, numbered from 0."""
     gpus = [name for name in names if name.startswith("cuda")]
     return {name: torch.device("cuda", gpus.index(name)) if name in gpus else torch.device("cpu") for name in names}
+
+
+def device_here(name: str) -> torch.device:
+    """Return the device that plans call `name`; ValueError when it is not on this machine."""
+    there = ("cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count() if torch.version.cuda else 0)))
+    if name not in there:
+        raise ValueError(f"no device {name!r} here; there is {', '.join(there)}")
+    return torch.device(name)

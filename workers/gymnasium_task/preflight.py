@@ -1,62 +1,41 @@
-"""What planning needs to know of a Gymnasium task: spaces, code, determinism, speed. Imports gymnasium when asked."""
+"""What planning needs to know of a Gymnasium task: spaces, code, determinism, speed."""
 
 from __future__ import annotations
 
 import hashlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 
-from esper_ab.contracts.below import folder_below
 from esper_ab.contracts.kinds import GYM_PREFIX, GYMNASIUM, is_own_outcome
-from esper_ab.contracts.machine import Questions, TaskFacts, UserReward
+from esper_ab.contracts.machine import Questions, TaskFacts
 from esper_ab.contracts.measures import Measure, TaskMeasures
-from esper_ab.contracts.messages import RewardCode
+from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.rng import RngPath
-from esper_ab.contracts.source_files import copy_files
-from workers.environments import Stopwatch
-from workers.user_rewards import user_code
+from workers.arrays import Floats, flaw
+from workers.environments import Found, Stopwatch
+from workers.gymnasium_task.environments import GymEnvironments, GymSpec
+from workers.gymnasium_task.facts import GymFacts
+from workers.gymnasium_task.making import Load, codec_of, maker, outcome_of, reward_of
+from workers.gymnasium_task.world import RETURN, RandomActions, as_planned, measured, measures
+from workers.user_rewards.user_code import copied
 
-if TYPE_CHECKING:
-    from esper_ab.contracts.records import EnvEpisode
-    from workers.arrays import Floats
-    from workers.gymnasium_task.environments import GymEnvironments
-    from workers.gymnasium_task.facts import GymFacts
-    from workers.gymnasium_task.making import Load
-
-
-INSTALL = "it needs gymnasium: pip install 'esper-ab[gymnasium]'"
 _LIMIT = 2000  # steps, at most, of an episode that is played again
 
 
-@dataclass(frozen=True, kw_only=True)
-class Probed:
-    """What was found out about a task."""
-
-    tasks: tuple[TaskFacts, ...] = ()
-    code: tuple[UserReward, ...] = ()
-    problem: str = ""
-    reward_problems: dict[str, str] = field(default_factory=dict)  # by group
-
-
-def probe(questions: Questions, doing: Callable[[str], None]) -> Probed:
-    """Load everything that is the user's, from copies as runs will, and play one episode again and again."""
-    doing(f"playing one episode of {questions.task}, and the same again")
-    try:
-        import gymnasium  # noqa: F401
-    except ModuleNotFoundError:
-        return Probed(problem=INSTALL)
+def probe(questions: Questions, names: Found) -> Found:
+    """Load what is the user's, from copies as runs will, and play one episode; `names`: what else is known."""
     with TemporaryDirectory() as folder:
         try:
-            code = tuple(_code(kind, reference) for kind, reference in _references(questions))
-            return _played(questions, code, Path(folder))
+            return _played(questions, names, Path(folder))
         except (ValueError, OSError) as error:
-            return Probed(problem=" ".join(str(error).removeprefix(f"task {questions.task!r}").lstrip(": ").split()))
+            problem = " ".join(str(error).removeprefix(f"task {questions.task!r}").lstrip(": ").split())
+            return replace(names, task_problem=problem)
 
 
 def _references(questions: Questions) -> list[tuple[str, str]]:
@@ -66,30 +45,12 @@ def _references(questions: Questions) -> list[tuple[str, str]]:
     return [*task, *outcome, *(("reward mode", mode) for mode in questions.user_rewards)]
 
 
-def _code(kind: str, reference: str) -> UserReward:
-    place = reference.rpartition(":")[0]
-    found = user_code.load(f"{kind} {reference!r}", place)
-    files = found.files if place.endswith(".py") else ()
-    return UserReward(reference=reference, sha256=found.sha256, problem="", root=str(found.root), files=files)
-
-
-def _from_copies(code: tuple[UserReward, ...], folder: Path) -> Load:
-    planned = {}
-    for number, one in enumerate(code):
-        name = f"copy{number}" if one.files else ""
-        if name:
-            copy_files(Path(one.root), one.files, folder_below(folder, name))
-        file = one.files[0] if one.files else ""
-        planned[one.reference] = RewardCode(reference=one.reference, folder=name, file=file, sha256=one.sha256)
-    return lambda what, reference: user_code.load_planned(what, planned[reference], folder)
-
-
-def _played(questions: Questions, code: tuple[UserReward, ...], folder: Path) -> Probed:
-    from workers.gymnasium_task.environments import GymEnvironments, GymSpec
-    from workers.gymnasium_task.making import codec_of, maker, outcome_of
-    from workers.gymnasium_task.world import measured
-
-    load = _from_copies(code, folder)
+def _played(questions: Questions, names: Found, folder: Path) -> Found:
+    found = [
+        copied(f"{kind} {reference!r}", reference, folder, f"copy{number}")
+        for number, (kind, reference) in enumerate(_references(questions))
+    ]
+    load = as_planned([planned for _, planned in found], folder)
     make = maker(questions.task, load)
     codec, limit = codec_of(make)
     spec = GymSpec(
@@ -114,16 +75,14 @@ def _played(questions: Questions, code: tuple[UserReward, ...], folder: Path) ->
         observation_width=codec.spaces.observation_width, action_bounds=codec.bounds,
     )
     problems = {group: look.reward_problems[group] for group in questions.rewards if group in look.reward_problems}
-    code = tuple(msgspec.structs.replace(one, repeats=one.reference not in look.impure) for one in code)
-    return Probed(tasks=(task,), code=code, reward_problems=problems)
+    code = tuple(msgspec.structs.replace(one, repeats=one.reference not in look.impure) for one, _ in found)
+    return replace(names, tasks=(task,), user_rewards=code, reward_problems=problems)
 
 
 class _Look:
     """What is looked for in the facts of every step, none of which are kept: observations may be large."""
 
     def __init__(self, questions: Questions, load: Load) -> None:
-        from workers.gymnasium_task.making import reward_of
-
         self.unusable = ""  # the first observation that is not finite: no policy can use it
         self.reward_problems: dict[str, str] = {}  # by group, why its reward cannot be computed, or used
         self._rewards: dict[str, tuple[str, Callable[[GymFacts], Floats]]] = {}  # those without a problem so far
@@ -137,10 +96,6 @@ class _Look:
 
     def __call__(self, facts: GymFacts) -> None:
         """Take in the facts of the next step."""
-        import numpy as np
-
-        from workers.arrays import flaw
-
         self._steps += 1
         if not self.unusable and not np.isfinite(facts.observation).all():
             self.unusable = f"what it shows before step {self._steps} is not finite: {facts.observation.tolist()}"
@@ -186,8 +141,6 @@ def _behaviour(shown: str, played: GymEnvironments, new: GymEnvironments) -> tup
 
 def _episode(environments: GymEnvironments, look: Callable[[GymFacts], None] = lambda facts: None) -> _Episode:
     """Play an episode of random actions; `look` is given the facts of every step."""
-    from workers.gymnasium_task.world import RandomActions
-
     controller, sha, began = RandomActions(), hashlib.sha256(), time.perf_counter()
     seen = environments.begin([RngPath(0) / "preflight" / env for env in range(environments.n_envs)])
     took_s = time.perf_counter() - began
@@ -205,8 +158,6 @@ def _episode(environments: GymEnvironments, look: Callable[[GymFacts], None] = l
 
 
 def _measures(questions: Questions) -> TaskMeasures:
-    from workers.gymnasium_task.world import RETURN, measures
-
     outcome, declared = questions.outcome, RETURN
     if outcome:
         label = outcome.rpartition(":")[2]

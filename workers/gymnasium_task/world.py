@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
 
@@ -11,7 +11,7 @@ import torch
 
 from esper_ab.contracts.kinds import is_own_outcome
 from esper_ab.contracts.measures import Measure
-from esper_ab.contracts.messages import RunSpec
+from esper_ab.contracts.messages import RewardCode, RunSpec
 from esper_ab.contracts.settings import RewardSettings
 from workers.arrays import Floats, Ints
 from workers.controllers.random import Random
@@ -45,14 +45,14 @@ def as_it_is(what: str, reference: str) -> ModuleType:
     return load(what, reference.rpartition(":")[0]).module
 
 
-def as_planned(spec: RunSpec, experiment_dir: Path) -> Load:
-    """Return what loads a user's code as it was when the run was planned."""
-    codes = {code.reference: code for code in spec.reward_code}
+def as_planned(codes: Iterable[RewardCode], folder: Path) -> Load:
+    """Return what loads a user's code as it was when it was copied to below `folder`; any other as it is today."""
+    known = {code.reference: code for code in codes}
 
     def planned(what: str, reference: str) -> ModuleType:
-        if reference not in codes:
+        if reference not in known:
             return as_it_is(what, reference)
-        return load_planned(what, codes[reference], experiment_dir)
+        return load_planned(what, known[reference], folder)
 
     return planned
 

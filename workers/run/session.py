@@ -26,7 +26,7 @@ from esper_ab.contracts.records import (
 )
 from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.settings import RewardSettings
-from workers.environments import Controller, Stopwatch, World, paths_below
+from workers.environments import Controller, Stopwatch, World, kind_of, paths_below
 from workers.ppo.agent import AgentSpec, PPOAgent
 from workers.run import policy_file
 from workers.run.episode import EpisodeResult, play, step_through
@@ -170,7 +170,7 @@ class Session:
         ))
 
     def _decider(self, agent: PPOAgent | None) -> Controller[Any]:
-        return policy_file.make_controller(self.spec) if agent is None else AgentDecider(agent)
+        return kind_of(self.spec.task).controller(self.spec) if agent is None else AgentDecider(agent)
 
     def _policy_bytes(self) -> bytes:
         if self.agent is None:

@@ -25,9 +25,11 @@ import msgspec
 import numpy as np
 from msgspec.structs import FieldInfo
 
+from esper_ab.contracts.below import folder_below
 from esper_ab.contracts.errors import USER_FAULTS, UserCodeFailed
+from esper_ab.contracts.machine import UserReward
 from esper_ab.contracts.messages import RewardCode
-from esper_ab.contracts.source_files import source_sha256
+from esper_ab.contracts.source_files import copy_files, source_sha256
 from workers.arrays import Floats
 
 _NEVER_FORGOTTEN = ("__main__", "esper_ab", "workers")
@@ -91,6 +93,18 @@ def load_planned(what: str, code: RewardCode, experiment_dir: Path) -> ModuleTyp
     if loaded.sha256 != code.sha256:
         raise changed
     return loaded.module
+
+
+def copied(what: str, reference: str, folder: Path, name: str) -> tuple[UserReward, RewardCode]:
+    """Load a user's code, and copy what is a file, with its local imports, to `name` below `folder`, as a plan does."""
+    place = reference.rpartition(":")[0]
+    code = load(what, place)
+    files = code.files if place.endswith(".py") else ()
+    if files:
+        copy_files(code.root, files, folder_below(folder, name))
+    told = UserReward(reference=reference, sha256=code.sha256, problem="", root=str(code.root), files=files)
+    where, file = (name, files[0]) if files else ("", "")
+    return told, RewardCode(reference=reference, folder=where, file=file, sha256=code.sha256)
 
 
 @contextmanager

@@ -11,21 +11,20 @@ from support.gym_world import own_file
 
 from esper_ab.contracts.machine import Questions
 from esper_ab.contracts.settings import RewardSettings
-from workers.gymnasium_task.preflight import Probed, probe
+from workers.environments import Found
+from workers.gymnasium_task.preflight import probe
 
 
-def ask(task: str, *modes: str, params: dict[str, Any] | None = None, **questions: Any) -> Probed:
+def ask(task: str, *modes: str, params: dict[str, Any] | None = None, **questions: Any) -> Found:
     rewards = {f"g{place}": RewardSettings(mode=mode, params=params or {}) for place, mode in enumerate(modes)}
     own = tuple(mode for mode in modes if ":" in mode)
-    return probe(
-        Questions(task=task, data_dir="", user_rewards=own, rewards=rewards, **questions), lambda _doing: None
-    )
+    return probe(Questions(task=task, data_dir="", user_rewards=own, rewards=rewards, **questions), Found())
 
 
 def test_a_registered_environment_repeats_and_has_its_limit_and_its_speed() -> None:
     found = ask("gym:CartPole-v1", "env")
     (task,) = found.tasks
-    assert (found.problem, found.reward_problems, found.code) == ("", {}, ())
+    assert (found.task_problem, found.reward_problems, found.user_rewards) == ("", {}, ())
     assert (task.kind, task.repeats, task.episode_steps) == ("gymnasium", True, 500)
     assert task.step_s > 0.0
     assert 8 < task.seen_steps < 100
@@ -100,14 +99,14 @@ def test_an_environment_that_carries_state_from_one_reset_to_the_next_is_found(
     own = own_file(tmp_path)
     own.write_text(own.read_text() + CARRIES)
     found = ask(f"{own}:{name}", "env", outcome=outcome)
-    assert (found.problem, found.tasks[0].repeats, found.tasks[0].carries) == ("", repeats, carries)
+    assert (found.task_problem, found.tasks[0].repeats, found.tasks[0].carries) == ("", repeats, carries)
 
 
 def test_all_code_of_a_users_own_is_reported_for_copying(tmp_path: Path) -> None:
     own = own_file(tmp_path)
     found = ask(f"{own}:make", f"{own}:reward", outcome=f"{own}:outcome", outcome_better="lower")
-    assert {one.reference for one in found.code} == {f"{own}:{name}" for name in ("make", "reward", "outcome")}
-    assert all(one.files == ("own.py",) and one.sha256 for one in found.code)
+    assert {one.reference for one in found.user_rewards} == {f"{own}:{name}" for name in ("make", "reward", "outcome")}
+    assert all(one.files == ("own.py",) and one.sha256 for one in found.user_rewards)
     measures = found.tasks[0].measures
     assert (measures.outcome.label, measures.outcome.better) == ("outcome", "lower")
     assert measures.names == ("env_return", "length")
@@ -124,7 +123,7 @@ def test_what_cannot_be_had_is_one_line_that_does_not_repeat_the_task(
     tmp_path: Path, task: str, outcome: str, said: str
 ) -> None:
     name = task.format(own=own_file(tmp_path))
-    problem = ask(name, "env", outcome=outcome).problem
+    problem = ask(name, "env", outcome=outcome).task_problem
     assert said in problem
     assert "\n" not in problem
     assert not problem.startswith("task")
@@ -142,7 +141,7 @@ def test_every_groups_reward_is_tried_on_the_episode_with_its_constants(tmp_path
 def test_a_range_is_declared_and_one_that_random_actions_leave_is_refused(tmp_path: Path) -> None:
     outcome = ask("gym:CartPole-v1", "env", outcome_low=0.0, outcome_high=500.0).tasks[0].measures.outcome
     assert (outcome.low, outcome.high) == (0.0, 500.0)
-    problem = ask("gym:CartPole-v1", "env", outcome_low=-9.0, outcome_high=0.0).problem
+    problem = ask("gym:CartPole-v1", "env", outcome_low=-9.0, outcome_high=0.0).task_problem
     assert "the return of random actions was" in problem
     assert "which --outcome-range says is impossible" in problem
 
@@ -153,8 +152,8 @@ def test_an_outcome_that_is_no_number_is_found_before_anything_is_trained_unless
     own = own_file(tmp_path)
     task, outcome = f"{own}:make", f"{own}:never"
     own.write_text(own.read_text() + "\n\ndef never(episode):\n    return float('nan')\n")
-    assert "--outcome-range" in ask(task, "env", outcome=outcome).problem
-    assert ask(task, "env", outcome=outcome, outcome_low=-1.0, outcome_worst=-1.0).problem == ""
+    assert "--outcome-range" in ask(task, "env", outcome=outcome).task_problem
+    assert ask(task, "env", outcome=outcome, outcome_low=-1.0, outcome_worst=-1.0).task_problem == ""
 
 
 BROKEN = """
@@ -224,7 +223,7 @@ def test_an_environment_that_breaks_its_contract_is_named_with_what_it_did(
 ) -> None:
     own = own_file(tmp_path)
     own.write_text(own.read_text() + BROKEN)
-    problem = ask(f"{own}:{name}", "env").problem
+    problem = ask(f"{own}:{name}", "env").task_problem
     assert problem.startswith(said)
     assert bool(problem) == bool(said)
 
@@ -240,8 +239,9 @@ def test_a_reward_that_gives_other_values_for_the_same_facts_is_told_apart(tmp_p
     own = own_file(tmp_path)
     own.write_text(own.read_text() + NOISY)
     found = ask("gym:CartPole-v1", f"{own}:noisy", f"{own}:reward")
-    assert {code.reference.rpartition(":")[2]: code.repeats for code in found.code} == {"noisy": False, "reward": True}
-    assert (found.problem, found.reward_problems) == ("", {})
+    repeats = {code.reference.rpartition(":")[2]: code.repeats for code in found.user_rewards}
+    assert repeats == {"noisy": False, "reward": True}
+    assert (found.task_problem, found.reward_problems) == ("", {})
 
 
 def test_the_memory_of_an_episode_does_not_grow_with_its_steps(tmp_path: Path) -> None:
@@ -253,7 +253,7 @@ def test_the_memory_of_an_episode_does_not_grow_with_its_steps(tmp_path: Path) -
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert (found.problem, found.tasks[0].repeats, found.tasks[0].observation_width) == ("", True, 50_000)
+    assert (found.task_problem, found.tasks[0].repeats, found.tasks[0].observation_width) == ("", True, 50_000)
     assert list(found.reward_problems) == ["g0"]
     assert "is not finite at step 40: [nan, nan]" in found.reward_problems["g0"]
     assert most < 8 << 20
@@ -262,7 +262,7 @@ def test_the_memory_of_an_episode_does_not_grow_with_its_steps(tmp_path: Path) -
 def test_an_outcome_of_a_users_own_has_all_observations_of_an_episode(tmp_path: Path) -> None:
     own = own_file(tmp_path)
     wide = 61 * 50_000.0
-    assert ask(f"{own}:Wide", "env", outcome=f"{own}:width", outcome_low=wide, outcome_high=wide).problem == ""
+    assert ask(f"{own}:Wide", "env", outcome=f"{own}:width", outcome_low=wide, outcome_high=wide).task_problem == ""
 
 
 TELLS = """

@@ -111,7 +111,7 @@ def test_one_function_changes_stages() -> None:
     folder = Path(alpha.__file__).parent
     assigning = re.compile(r"\btable\.stage(\[[^=]*\])?\s*(=(?!=)|[-+]=)")
     writers = [path.name for path in sorted(folder.glob("*.py")) if assigning.search(path.read_text())]
-    assert writers == ["stages.py"]
+    assert writers == ["seeds.py"]
 
 
 def test_slot_of_refuses_a_number_twice() -> None:
