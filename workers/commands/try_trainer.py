@@ -23,11 +23,12 @@ _decode = msgspec.json.Decoder(Trial).decode
 def main() -> int:
     """Try the trainer; return the exit status."""
     answer, trial = take_output(), _decode(sys.stdin.buffer.readline())
-    pin(Arithmetic(threads=trial.threads, deterministic=trial.deterministic))
+    asked = trial.question
+    pin(Arithmetic(threads=asked.threads, deterministic=asked.deterministic))
     try:
         tried = attempt(trial, "cuda:0" if trial.gpu else "cpu")
     except USER_FAULTS as error:
-        where = line_of(error, module.load(trial.reference)[0].train) if not isinstance(error, ValueError) else ""
+        where = line_of(error, module.load(asked.reference)[0].train) if not isinstance(error, ValueError) else ""
         sys.stderr.write(f"\nerror: {one_line(error)}{where}\n")
         return UsageError.exit_code
     answer.write(msgspec.json.encode(tried))

@@ -45,9 +45,7 @@ class GymSeen:
     alive: Bools  # [E]
     masks: AllValid
     observation: Floats32  # [E, width]
-    low: Floats  # [dimensions] of a decision in a box; one 0 where decisions are by heads
-    high: Floats
-    integers: bool  # a decision in a box is rounded to whole numbers
+    codec: Codec  # knows the bounds of a box
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -290,8 +288,7 @@ class GymEnvironments:
     def _seen_now(self, observed: Floats32) -> GymSeen:
         codec = self._spec.codec
         return GymSeen(
-            step=self._step, alive=self._alive.copy(), masks=codec.masks, observation=observed, low=codec.low,
-            high=codec.high, integers=codec.integers,
+            step=self._step, alive=self._alive.copy(), masks=codec.masks, observation=observed, codec=codec
         )
 
 

@@ -21,9 +21,9 @@ from workers.arrays import Floats, flaw
 from workers.environments import Found, Stopwatch
 from workers.gymnasium_task.environments import GymEnvironments, GymSpec
 from workers.gymnasium_task.facts import GymFacts
-from workers.gymnasium_task.making import Load, codec_of, maker, outcome_of, reward_of
-from workers.gymnasium_task.world import RETURN, RandomActions, as_planned, measured, measures
-from workers.user_rewards.user_code import copied
+from workers.gymnasium_task.making import codec_of, maker, outcome_of, reward_of
+from workers.gymnasium_task.world import RETURN, RandomActions, measured, measures
+from workers.user_rewards.user_code import Load, as_planned, copied
 
 _LIMIT = 2000  # steps, at most, of an episode that is played again
 

@@ -12,6 +12,7 @@ from esper_ab.contracts.machine import Questions
 from esper_ab.contracts.messages import Lane, RunSpec
 from workers.environments import Controller, Found, Kind, World
 from workers.run.session import Session
+from workers.user_rewards.user_code import as_planned
 
 _NAMES = Found(rewards=REWARDS[GYMNASIUM], controllers=CONTROLLERS[GYMNASIUM])
 _INSTALL = "it needs gymnasium: pip install 'esper-ab[gymnasium]'"
@@ -33,7 +34,7 @@ class Gymnasium(Kind):
     def runs(self, lane: Lane, experiment_dir: Path) -> Callable[[RunSpec], Session]:
         """Return what makes a run; ValueError, in one line, when its code is no longer what was planned."""
         # gymnasium is optional
-        from workers.gymnasium_task.world import GymWorld, as_planned
+        from workers.gymnasium_task.world import GymWorld
 
         return lambda spec: Session(spec, GymWorld(spec, as_planned(spec.reward_code, experiment_dir)))
 

@@ -31,19 +31,23 @@ from workers.arrays import Floats
 from workers.ppo.distributions import pad_heads
 
 
-class _Linear(nn.Linear):
+class _Unfilled:
+    """A layer that torch does not initialise."""
+
     def reset_parameters(self) -> None:
         pass
 
 
-class _Embedding(nn.Embedding):
-    def reset_parameters(self) -> None:
-        pass
+class _Linear(_Unfilled, nn.Linear):
+    """Filled by `linear`."""
 
 
-class _LSTM(nn.LSTM):
-    def reset_parameters(self) -> None:
-        pass
+class _Embedding(_Unfilled, nn.Embedding):
+    """Filled by `embedding`."""
+
+
+class _LSTM(_Unfilled, nn.LSTM):
+    """Filled by `lstm`."""
 
 
 def orthogonal(rows: int, columns: int, gain: float, rng: RngPath) -> Floats:

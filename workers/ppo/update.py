@@ -9,10 +9,11 @@ is Adam as torch computes it, without torch's class.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -22,7 +23,6 @@ from esper_ab.contracts.records import HeadUse, PPOUpdate, finite
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import PPOSettings
 from workers.ppo.distributions import (
-    choices,
     head_entropies,
     joint_log_prob,
     masked_log_softmax,
@@ -144,12 +144,12 @@ def evaluate(policy: ActorCritic, batch: Batch) -> PolicyOutputs:
     empty = policy.initial_state(batch.observations.shape[1])
     features, _ = policy.features(batch.observations, empty if batch.memory is None else tuple(batch.memory))
     alive, masks, actions = batch.steps(features), batch.steps(batch.masks), batch.steps(batch.actions)
+    logits = policy.logits(alive, actions)
     if actions.is_floating_point():
-        drawn_from = policy.logits(alive, actions)
-        joint, entropies = normal_log_prob(drawn_from, actions), normal_entropies(drawn_from)
-        return PolicyOutputs(joint, entropies, policy.values(alive).double())
-    log_probs = masked_log_softmax(policy.logits(alive, actions), masks)
-    joint, entropies = joint_log_prob(log_probs, masks, actions), head_entropies(log_probs, masks)
+        joint, entropies = normal_log_prob(logits, actions), normal_entropies(logits)
+    else:
+        log_probs = masked_log_softmax(logits, masks)
+        joint, entropies = joint_log_prob(log_probs, masks, actions), head_entropies(log_probs, masks)
     return PolicyOutputs(joint, entropies, policy.values(alive).double())
 
 
@@ -180,7 +180,7 @@ def ppo_update(
     number that is not finite is None in the record, and so are `advantage_std` and `return_mean`, which are in reward
     units: a batch is normalised. Heads are named by position, "0", "1", …; continuous decisions have none.
     """
-    diagnosis = _diagnose(policy, batch)
+    before = _diagnose(policy, batch)
     parameters = list(policy.parameters())
     seen: list[Terms] = []
     grad_norms: list[float] = []
@@ -198,36 +198,26 @@ def ppo_update(
             break
         optimiser.step()
         epochs_done += last_of_epoch
-    return PPOUpdate(
-        policy_loss=_mean([float(terms.policy_loss) for terms in seen]),
-        value_loss=_mean([float(terms.value_loss) for terms in seen]), entropy=diagnosis.entropy,
-        op_entropy=diagnosis.op_entropy, approx_kl=_mean([float(terms.kl) for terms in seen]),
-        clip_fraction=_mean([float(terms.clip_fraction) for terms in seen]),
-        explained_variance=_explained_variance(batch), grad_norm=_mean(grad_norms),
-        first_ratio_error=diagnosis.ratio_error, ratio_max=finite(max(float(terms.ratio_max) for terms in seen)),
-        epochs_done=epochs_done, stopped_by_kl=stopped_by_kl,
-        heads={str(position): use for position, use in enumerate(diagnosis.heads)},
-    )
-
-
-class _Diagnosis(NamedTuple):
-    """The policy on the whole batch before the first step."""
-
-    entropy: float | None
-    op_entropy: float | None
-    ratio_error: float | None
-    heads: tuple[HeadUse, ...]
+    return msgspec.structs.replace(
+        before, policy_loss=_mean([terms.policy_loss for terms in seen]),
+        value_loss=_mean([terms.value_loss for terms in seen]), approx_kl=_mean([terms.kl for terms in seen]),
+        clip_fraction=_mean([terms.clip_fraction for terms in seen]), grad_norm=_mean(grad_norms),
+        ratio_max=finite(max(float(terms.ratio_max) for terms in seen)), epochs_done=epochs_done,
+        stopped_by_kl=stopped_by_kl,
+    )  # fmt: skip
 
 
 @torch.no_grad()
-def _diagnose(policy: ActorCritic, batch: Batch) -> _Diagnosis:
+def _diagnose(policy: ActorCritic, batch: Batch) -> PPOUpdate:
+    """What is known of the policy, on the whole batch, before the first step."""
     now = evaluate(policy, batch)
     ratio_error = ((now.log_probs - batch.log_probs[batch.valid]).exp() - 1.0).abs().max()
-    return _Diagnosis(
-        finite(float(now.entropies.sum(-1).mean())), finite(float(now.entropies[:, 0].mean())),
-        finite(float(ratio_error)),
-        () if batch.actions.is_floating_point() else _head_uses(now.entropies, choices(batch.masks[batch.valid])),
-    )
+    uses = () if batch.actions.is_floating_point() else _head_uses(now.entropies, batch.masks[batch.valid].sum(-1))
+    return PPOUpdate(
+        entropy=finite(float(now.entropies.sum(-1).mean())), op_entropy=finite(float(now.entropies[:, 0].mean())),
+        first_ratio_error=finite(float(ratio_error)), explained_variance=_explained_variance(batch),
+        heads={str(position): use for position, use in enumerate(uses)},
+    )  # fmt: skip
 
 
 def _head_uses(entropies: Tensor, counts: Tensor) -> tuple[HeadUse, ...]:
@@ -272,5 +262,5 @@ def clip_gradients(grads: list[Tensor], max_norm: float) -> float:
     return float(norm)
 
 
-def _mean(numbers: list[float]) -> float | None:
-    return finite(sum(numbers) / len(numbers)) if numbers else None
+def _mean(numbers: Sequence[Tensor | float]) -> float | None:
+    return finite(sum(map(float, numbers)) / len(numbers)) if numbers else None

@@ -110,17 +110,19 @@ class Link:
         self._process = os.getpid()
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
-        self._socket.setsockopt(zmq.IDENTITY, identity.encode())
-        self._socket.setsockopt(zmq.LINGER, 0)
-        self._socket.setsockopt(zmq.SNDHWM, 64)
-        self._socket.setsockopt(zmq.IMMEDIATE, 1)
-        self._socket.setsockopt(zmq.RECONNECT_IVL, 100)
-        self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, 5000)
         # With a watch, that decides when there is no coordinator any more; a message waits longer than it.
         self._send_timeout_s = max(_SEND_TIMEOUT_S, 2 * lost_after_s)
-        self._socket.setsockopt(zmq.SNDTIMEO, int(self._send_timeout_s * 1000))
+        options: dict[int, int | bytes] = {
+            zmq.IDENTITY: identity.encode(), zmq.LINGER: 0, zmq.SNDHWM: 64, zmq.IMMEDIATE: 1, zmq.RECONNECT_IVL: 100,
+            zmq.RECONNECT_IVL_MAX: 5000, zmq.SNDTIMEO: int(self._send_timeout_s * 1000),
+        }  # fmt: skip
         if keys is not None:
-            self._show_keys(keys)
+            options |= {
+                zmq.CURVE_SERVERKEY: keys.server_public.encode(), zmq.CURVE_PUBLICKEY: keys.public.encode(),
+                zmq.CURVE_SECRETKEY: keys.secret.encode(), zmq.TCP_KEEPALIVE: 1,
+            }  # fmt: skip
+        for option, value in options.items():
+            self._socket.setsockopt(option, value)
         self._watch = LinkWatch(self._socket, lost_after_s, beat_s) if lost_after_s else None
         self._socket.connect(endpoint)
         self._resend_after_s = resend_after_s
@@ -130,12 +132,6 @@ class Link:
         self._kept: list[bytes] = []  # frames of a report until its release, of the Hello until there are orders
         self._hello: list[bytes] = []
         self._waiting: deque[messages.CoordinatorMessage] = deque()  # received by `cancelled`
-
-    def _show_keys(self, keys: LinkKeys) -> None:
-        self._socket.setsockopt(zmq.CURVE_SERVERKEY, keys.server_public.encode())
-        self._socket.setsockopt(zmq.CURVE_PUBLICKEY, keys.public.encode())
-        self._socket.setsockopt(zmq.CURVE_SECRETKEY, keys.secret.encode())
-        self._socket.setsockopt(zmq.TCP_KEEPALIVE, 1)
 
     def send(self, message: messages.WorkerMessage) -> None:
         """Send one message; LinkLost after a timeout. Progress is dropped rather than waited for.

@@ -35,7 +35,8 @@ from workers.growth.samples import DeviceData
 from workers.native import library
 from workers.native.binding import trains
 from workers.reward_audit.playing import PLAYED_WITH, Play, Recorded, player, score
-from workers.user_rewards.lookup import RewardFunction, find_reward, rehearse, user_function
+from workers.user_rewards.lookup import RewardFunction, find_reward, rehearse
+from workers.user_rewards.user_code import load
 
 _NOT_VARIED = {"mode", "params", "family", "gamma"}  # what the reward is; and gamma, which has to be the learner's
 
@@ -155,7 +156,8 @@ def _load(asked: AuditedReward, n_slots: int) -> _Loaded:
     mode = asked.settings.mode
     if ":" not in mode:
         return _Loaded(asked=asked, function=find_reward(mode), sha256="")
-    function, code = user_function(mode)
+    code = load(f"reward mode {mode!r}", mode.rpartition(":")[0])
+    function = find_reward(mode, lambda what, reference: code.module)
     rehearse(function, mode, n_slots)
     return _Loaded(asked=asked, function=function, sha256=code.sha256)
 

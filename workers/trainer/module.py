@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import msgspec
 import torch
 
+from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.plain_values import as_float, expected_instead
 from esper_ab.contracts.rng import PathPart, RngPath
 from esper_ab.contracts.trainer import TrainerOrder, TrainerSettings, TrainerValue
@@ -123,11 +124,9 @@ def load(path: str) -> tuple[PythonTrainer, UserCode]:
 
 def as_planned(order: TrainerOrder, experiment_dir: Path) -> PythonTrainer:
     """Execute the copy that was made when the experiment was planned; ValueError also when it has changed since."""
-    what, folder = f"trainer {Path(order.reference).name}", experiment_dir / order.folder
-    code = user_code.load_copy(what, order.reference, folder, order.files[0])
-    if code.sha256 != order.sha256:
-        raise ValueError(f"{what}: its copy in {folder} was changed since the experiment was planned; put it back")
-    return _of(code.module, what)
+    what, reference = f"trainer {Path(order.reference).name}", f"{order.reference}:"  # of the whole file
+    code = RewardCode(reference=reference, folder=order.folder, file=order.files[0], sha256=order.sha256)
+    return _of(user_code.load_planned(what, code, experiment_dir), what)
 
 
 def _of(module: ModuleType, what: str) -> PythonTrainer:
@@ -170,6 +169,14 @@ def metrics_of(point: Any, outcome: str) -> dict[str, float]:
             "add it, or name another with --outcome"
         )
     return found
+
+
+def next_point(points: Iterator[Point], number: int, run: Run, outcome: str) -> tuple[dict[str, float], bytes]:
+    """Let a trainer go on to point `number`; return the numbers of it, and its state."""
+    point = next(points, None)
+    if point is None:
+        raise ValueError(f"train(run) ended before point {number} of {run.points}; it yields run.points of them")
+    return metrics_of(point, outcome), saved(point.state)
 
 
 def outcomes_of(returned: Any, outcome: str) -> list[float]:

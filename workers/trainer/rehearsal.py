@@ -48,16 +48,11 @@ from workers.trainer.script import read_outcome
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """What the process is to do."""
 
-    reference: str
+    question: TrainerQuestion
     settings: dict[str, TrainerValue]
-    outcome: str
-    points: int  # of a whole run
-    evaluations: int
     rng: RngPath
     folder: str
     gpu: bool
-    threads: int
-    deterministic: bool
     last: int  # points after which it ends
     first: int = 0  # `last`: it only evaluates the state of `state_file`
     state_file: str = ""  # with the state after point `first` - 1; "": it begins from nothing
@@ -76,27 +71,23 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
 
 def attempt(trial: Trial, device: str) -> Tried:
     """Train and evaluate; ValueError for a trainer that does not do what it should, and whatever it raises itself."""
-    trainer, _ = module.load(trial.reference)
-    data = Path(trial.state_file).read_bytes() if trial.state_file else b""
+    question, data = trial.question, Path(trial.state_file).read_bytes() if trial.state_file else b""
+    trainer, _ = module.load(question.reference)
     run = Run(
-        settings=trainer.settings(trial.settings), points=trial.points, rng=trial.rng, device=device,
-        folder=Path(trial.folder), eval_episodes=trial.evaluations, on_step=lambda step: None, point=trial.first,
-        given=module.restored(data) if data else None,
+        settings=trainer.settings(trial.settings), points=question.points, rng=trial.rng, device=device,
+        folder=Path(trial.folder), eval_episodes=question.evaluations or EVALUATIONS, on_step=lambda step: None,
+        point=trial.first, given=module.restored(data) if data else None,
     )  # fmt: skip
     began, points, found = time.perf_counter(), trainer.train(run), list[dict[str, str]]()
     for number in range(trial.first, trial.last):
-        point = next(points, None)
-        if point is None:
-            raise ValueError(f"train(run) ended before point {number} of {trial.points}; it yields run.points of them")
-        metrics = module.metrics_of(point, trial.outcome)
+        metrics, data = module.next_point(points, number, run, question.outcome)
         if found and found[0].keys() != metrics.keys():
             raise ValueError(f"point {number} has other metrics than the first; yield the same in every point")
         found.append({name: repr(value) for name, value in metrics.items()})
-        data = module.saved(point.state)
         if trial.keep:
             Path(f"{trial.keep}{number}").write_bytes(data)
     trained = time.perf_counter()
-    outcomes = module.outcomes_of(trainer.evaluate(run, module.restored(data)), trial.outcome)
+    outcomes = module.outcomes_of(trainer.evaluate(run, module.restored(data)), question.outcome)
     evaluated = time.perf_counter()
     return Tried(
         points=tuple(found), outcomes=tuple(map(repr, outcomes)), state_was_read=run.state_was_read,
@@ -174,9 +165,7 @@ def _of_python(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
             place = Path(folder, within or f"{seed}-{words.replace(' ', '-')}")
             place.mkdir(exist_ok=True)
             return _tried(Trial(
-                reference=question.reference, settings=short, outcome=question.outcome, points=question.points,
-                evaluations=question.evaluations or EVALUATIONS, rng=_rng(question, seed), folder=str(place),
-                gpu=gpu, threads=question.threads, deterministic=question.deterministic, last=last,
+                question=question, settings=short, rng=_rng(question, seed), folder=str(place), gpu=gpu, last=last,
                 first=first, state_file=f"{states}{first - 1}" if first else "", keep=keep,
             ), pins)  # fmt: skip
 
@@ -243,7 +232,7 @@ def _tried(trial: Trial, pins: Mapping[str, str]) -> Tried:
         said = child.stderr.decode(errors="replace").strip().splitlines()
     if child.returncode == UsageError.exit_code and said and said[-1].startswith("error: "):
         raise ValueError(said[-1].removeprefix("error: ").removeprefix("ValueError: "))
-    raise ValueError(f"{Path(trial.reference).name} ended its process: it {end_told(child.returncode, said)}")
+    raise ValueError(f"{Path(trial.question.reference).name} ended its process: it {end_told(child.returncode, said)}")
 
 
 def _of_command(question: TrainerQuestion, doing: Doing) -> TrainerFacts:

@@ -165,12 +165,7 @@ class PythonSession(TrainerSession):
                 script.fresh_folder(self.root, self.order.out)
             self._points = self._trainer.train(self._run)
         on_step(0)
-        point = next(self._points, None)
-        if point is None:
-            raise ValueError(
-                f"train(run) ended before point {episode} of {self.spec.episodes}; it yields run.points of them"
-            )
-        found = module.metrics_of(point, self.order.outcome)
+        found, done = module.next_point(self._points, episode, self._run, self.order.outcome)
         names = found.keys() - {self.order.outcome}
         if names != set(self.order.metrics):
             planned = ", ".join(self.order.metrics) or "none"
@@ -178,7 +173,7 @@ class PythonSession(TrainerSession):
                 f"point {episode} has the metrics {', '.join(sorted(names)) or 'none'} beside the outcome, where the "
                 f"first had {planned}; yield the same in every point"
             )
-        self.point, self.done = episode + 1, module.saved(point.state)
+        self.point, self.done = episode + 1, done
         return self._record(episode, found[self.order.outcome], found, began)
 
     def _outcomes(self, done: bytes, on_step: OnStep) -> list[float]:

@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, SourceFileLoader
@@ -32,6 +32,7 @@ from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.source_files import copy_files, source_sha256
 from workers.arrays import Floats
 
+Load = Callable[[str, str], ModuleType]  # what it is for, reference -> the module that has the function
 _NEVER_FORGOTTEN = ("__main__", "esper_ab", "workers")
 _LOADING = threading.Lock()  # runs may be threads of one process, and its module table is one
 _BESIDE: dict[ModuleType, dict[str, ModuleType]] = {}  # of a loaded module: those forgotten with it, maybe itself
@@ -95,6 +96,22 @@ def load_planned(what: str, code: RewardCode, experiment_dir: Path) -> ModuleTyp
     return loaded.module
 
 
+def as_it_is(what: str, reference: str) -> ModuleType:
+    """Load a user's code as it is today."""
+    return load(what, reference.rpartition(":")[0]).module
+
+
+def as_planned(codes: Iterable[RewardCode], folder: Path) -> Load:
+    """Return what loads a user's code as it was when it was copied to below `folder`; any other as it is today."""
+    by_reference = {code.reference: code for code in codes}
+
+    def planned(what: str, reference: str) -> ModuleType:
+        code = by_reference.get(reference)
+        return load_planned(what, code, folder) if code else as_it_is(what, reference)
+
+    return planned
+
+
 def copied(what: str, reference: str, folder: Path, name: str) -> tuple[UserReward, RewardCode]:
     """Load a user's code, and copy what is a file, with its local imports, to `name` below `folder`, as a plan does."""
     place = reference.rpartition(":")[0]
@@ -139,6 +156,15 @@ def line_of(error: BaseException, function: Callable[..., object]) -> str:
     file = inspect.unwrap(function).__code__.co_filename if hasattr(inspect.unwrap(function), "__code__") else ""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     return f" ({Path(file).name}, line {lines[-1]})" if file and lines else ""
+
+
+def function_at(what: str, reference: str, load: Load, *forms: str) -> tuple[ModuleType, Callable[..., Any]]:
+    """Return the module of a reference `path.py:function`, and the function, which may be called in one of `forms`."""
+    place, _, name = reference.rpartition(":")
+    if not place or not name:
+        raise ValueError(f"{what}: expected path/to/file.py:function or module:function")
+    module = load(what, reference)
+    return module, function_of(what, module, name, *forms)
 
 
 def function_of(what: str, module: ModuleType, name: str, *forms: str) -> Callable[..., Any]:

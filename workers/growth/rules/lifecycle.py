@@ -128,18 +128,14 @@ class Lifecycle:
             raise InvalidDecision(f"environment {env}, step {step}: the masks do not allow {said}")
         self._shown = None
         ops = decisions[:, OP]
-        at = {op: self._selected(ops == op, decisions[:, SLOT]) for op in set(ops.tolist())}
+        decided = set(ops.tolist())
         changes: list[SeedChange] = []
-        if Op.GERMINATE in at:
-            changes += self._germinate(at[Op.GERMINATE], decisions, step, graft)
-        if Op.SET_ALPHA_TARGET in at:
-            changes += self._retarget(at[Op.SET_ALPHA_TARGET], decisions, step, graft)
-        if Op.PRUNE in at:
-            changes += self._prune(at[Op.PRUNE], decisions, step, graft)
-        if Op.FOSSILIZE in at:
-            changes += self._fossilize(at[Op.FOSSILIZE], step)
-        if Op.ADVANCE in at:
-            changes += self._advance(at[Op.ADVANCE], step)
+        for op, perform in (
+            (Op.GERMINATE, self._germinate), (Op.SET_ALPHA_TARGET, self._retarget), (Op.PRUNE, self._prune),
+            (Op.FOSSILIZE, self._fossilize), (Op.ADVANCE, self._advance),
+        ):  # fmt: skip
+            if op in decided:
+                changes += perform(self._selected(ops == op, decisions[:, SLOT]), decisions, step, graft)
         self.op_counts[self.alive, ops[self.alive]] += 1
         return changes
 
@@ -183,7 +179,7 @@ class Lifecycle:
         self.germinated[envs] += 1
         return self._events(selected, "germinated", step)
 
-    def _advance(self, selected: Bools, step: int) -> list[SeedChange]:
+    def _advance(self, selected: Bools, _decisions: Ints, step: int, _graft: Graft) -> list[SeedChange]:
         table = self.table
         starting = selected & (table.stage == GERMINATED)
         blending = selected & (table.stage == TRAINING)
@@ -221,7 +217,7 @@ class Lifecycle:
             changes += self._events(scheduled, "prune_scheduled", step)
         return changes + self._remove(selected & ~scheduled, step, graft)
 
-    def _fossilize(self, selected: Bools, step: int) -> list[SeedChange]:
+    def _fossilize(self, selected: Bools, _decisions: Ints, step: int, _graft: Graft) -> list[SeedChange]:
         self._transition(selected, Stage.FOSSILIZED)
         self.fossilized += selected.sum(axis=1)
         self.contributing += (selected & (self.table.contribution >= CONTRIBUTING_POINTS)).sum(axis=1)

@@ -139,16 +139,11 @@ class DecisionMasks:
 
     def __init__(self, table: SeedTable, valid: Bools, n_blueprints: int) -> None:
         self.valid = valid  # [E, op, S]
-        self._sizes = head_sizes(table.stage.shape[1], n_blueprints)
+        self.sizes = head_sizes(table.stage.shape[1], n_blueprints)  # choices of each head, in the order of HEADS
         self._rampable = rampable(table)  # [E, S]
         self._retargets = retargets(table)  # [E, S, style, target]
         self._alpha_target = table.alpha_target.copy()  # [E, S]
         self._rows = np.arange(table.stage.shape[0])
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """Number of choices of each head, in the order of HEADS."""
-        return self._sizes
 
     def mask(self, head: int, chosen: Ints) -> Bools:
         """Return the mask of `head` [E, size(head)], given the choices `chosen` [E, head] of all heads before it."""
@@ -166,11 +161,11 @@ class DecisionMasks:
             used = self._germinates(chosen)
         else:
             used = self._ramps(chosen) if head == ALPHA_SPEED else self._bends(chosen)
-        return np.repeat(used[:, None], self._sizes[head], axis=1)
+        return np.repeat(used[:, None], self.sizes[head], axis=1)
 
     def permits(self, decisions: Ints) -> Bools:
         """Return [E], True where every head of `decisions` [E, head] is allowed by its mask, and 0 where unused."""
-        in_range = np.asarray(((decisions >= 0) & (decisions < np.array(self._sizes))).all(axis=1))
+        in_range = np.asarray(((decisions >= 0) & (decisions < np.array(self.sizes))).all(axis=1))
         chosen = np.where(in_range[:, None], decisions, 0)
         op, slot = chosen[:, OP], chosen[:, SLOT]
         waits, germinates, retarget = op == WAIT, self._germinates(chosen), op == SET_ALPHA_TARGET

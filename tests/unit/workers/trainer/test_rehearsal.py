@@ -33,10 +33,10 @@ def of_command(tmp_path: Path, lr: str = "1", **changes: Any) -> Any:
 
 
 def tried(tmp_path: Path, fault: str, **changes: Any) -> Tried:
+    question = trainers.question(trainers.python_file(tmp_path), tmp_path)
     given = {
-        "reference": trainers.python_file(tmp_path), "settings": {"fault": fault}, "outcome": "score", "points": 3,
-        "evaluations": 16, "rng": RngPath(0), "folder": str(tmp_path), "gpu": False, "threads": 1,
-        "deterministic": True, "last": 2, "keep": str(tmp_path / "state"),
+        "question": question, "settings": {"fault": fault}, "rng": RngPath(0), "folder": str(tmp_path), "gpu": False,
+        "last": 2, "keep": str(tmp_path / "state"),
     }  # fmt: skip
     return attempt(Trial(**given | changes), "cpu")
 
