@@ -23,8 +23,10 @@ from workers.gymnasium_task.environments import Env, close
 from workers.gymnasium_task.facts import GymEpisode, GymFacts
 from workers.gymnasium_task.spaces import Codec
 from workers.user_rewards.user_code import (
+    Load,
     annotation_of,
     fields_of,
+    function_at,
     line_of,
     load_module,
     numbers,
