@@ -73,7 +73,7 @@ class GrowthEnv:
             self._orders[bank] = Orders(len(contexts[0].train.y), ahead=not is_cpu(like.device))
         # Environment -> the bank that holds it, and its row there.
         self._homes = {int(env): (bank, row) for bank, _ in self._banks for row, env in enumerate(bank.envs)}
-        self.host_params = self._banks[0][0].host_size
+        self.host_params = self._banks[0][0].host.width
         self.loss_scale = LossScale() if spec.growth.amp == "fp16" else None
 
     def begin(self, paths: Sequence[RngPath]) -> DecisionView:

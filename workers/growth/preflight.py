@@ -5,6 +5,7 @@ from __future__ import annotations
 import timeit
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,7 +14,7 @@ import numpy as np
 import torch
 
 from esper_ab.contracts.catalog import entry, names
-from esper_ab.contracts.machine import ControllerQuestion, Questions, TaskFacts, UserReward
+from esper_ab.contracts.machine import Questions, TaskFacts, UserReward
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings
 from workers.datasets.task import Split, Task
@@ -31,18 +32,20 @@ _MINIBATCHES = 4  # of a timed epoch on a GPU
 
 def probe(questions: Questions, doing: Callable[[str], None]) -> Found:
     """Report all tasks, and check what is asked about one of them."""
-    tasks = {name: task_facts(entry("workers.tasks", name, "TASK")) for name in names("workers.tasks")}
-    rewards, controllers = names("workers.rewards"), names("workers.controllers")
-    found = Found(tasks=tuple(tasks.values()), rewards=rewards, controllers=controllers)
+    tasks: dict[str, Task] = {name: entry("workers.tasks", name, "TASK") for name in names("workers.tasks")}
+    controllers = names("workers.controllers")
+    facts = tuple(map(task_facts, tasks.values()))
+    found = Found(tasks=facts, rewards=names("workers.rewards"), controllers=controllers)
     if questions.task not in tasks:
         return found  # the caller refuses it, listing the existing names
     slots = questions.slots or tasks[questions.task].slots
     own = tuple(user_reward(one, len(slots), doing) for one in questions.user_rewards)
     doing(f"loading the data of {questions.task}")
     asked = [one for one in questions.controllers if one.settings.name in controllers]  # the caller refuses others
-    problems = {one.group: _controller_problem(one, slots) for one in asked}
+    makers = {one.group: entry("workers.controllers", one.settings.name, "make") for one in asked}
+    problems = {one.group: _problem(partial(makers[one.group], one.settings, slots, one.blueprints)) for one in asked}
     return replace(
-        found, user_rewards=own, task_problem=_data_problem(questions),
+        found, user_rewards=own, task_problem=_problem(partial(tasks[questions.task].load, questions.data_dir)),
         controller_problems={group: problem for group, problem in problems.items() if problem},
     )
 
@@ -82,18 +85,11 @@ def user_reward(reference: str, n_slots: int, doing: Callable[[str], None]) -> U
         return UserReward(reference=reference, sha256="", problem=problem)
 
 
-def _data_problem(questions: Questions) -> str:
+def _problem(check: Callable[[], object]) -> str:
+    """Return why `check` refuses; "" where it does not."""
     try:
-        entry("workers.tasks", questions.task, "TASK").load(questions.data_dir)
+        check()
     except (OSError, ValueError) as error:
-        return str(error)
-    return ""
-
-
-def _controller_problem(question: ControllerQuestion, slots: tuple[str, ...]) -> str:
-    try:
-        entry("workers.controllers", question.settings.name, "make")(question.settings, slots, question.blueprints)
-    except ValueError as error:
         return str(error)
     return ""
 

@@ -44,10 +44,6 @@ class Recorded:
     hosts: tuple[EnvEpisode, ...]
     steps: tuple[StepFacts, ...]
 
-    def of(self, place: int, size: int) -> tuple[EnvEpisode, ...]:
-        """Return the hosts of behaviour `place` where each behaviour has `size`."""
-        return self.hosts[place * size : (place + 1) * size]
-
 
 def kept(facts: StepFacts) -> StepFacts:
     """Return a copy that shares no array with the environments."""

@@ -130,11 +130,11 @@ def audit(question: RewardAuditQuestion, arithmetic: Arithmetic, data: DeviceDat
     rewards = [_load(reward, len(slots)) for reward in question.rewards]
     world = _world(question, arithmetic, data, task, slots)
     by_accuracy = _found(world, _last_accuracy, _ACCURACY) if question.searched else None
-    size, references = question.hosts, len(world.offered.reference)
+    size, references, hosts = question.hosts, len(world.offered.reference), world.recorded.hosts
     return RewardAuditAnswer(
         arithmetic=arithmetic, torch_version=str(torch.__version__), slots=slots,
         behaviours=tuple(
-            _played(behaviour, "reference" if place < references else "random", world.recorded.of(place, size))
+            _played(behaviour, "reference" if place < references else "random", hosts[place * size :][:size])
             for place, behaviour in enumerate(world.behaviours)
         ),
         scored=tuple(_scored(world, reward) for reward in rewards), found_by_accuracy=by_accuracy,
@@ -242,14 +242,11 @@ def _played(behaviour: Behaviour, kind: Literal["reference", "random"], hosts: S
     return Played(
         name=behaviour.name, words=behaviour.description, kind=kind, schedule=settings.schedule,
         controller=settings.name, held_out_accuracy=tuple(map(_accuracy, hosts)),
-        diverged=sum(host.failed for host in hosts), **{name: _mean(hosts, name) for name in means},
+        diverged=sum(host.failed for host in hosts),
+        **{name: float(np.mean([host.measures[name] or 0.0 for host in hosts])) for name in means},
     )
 
 
 def _accuracy(host: EnvEpisode) -> float:
     assert host.outcome is not None, "every host has one"
     return host.outcome
-
-
-def _mean(hosts: Sequence[EnvEpisode], name: str) -> float:
-    return float(np.mean([host.measures[name] or 0.0 for host in hosts]))

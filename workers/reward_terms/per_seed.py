@@ -8,17 +8,22 @@ reference system (tests/golden) can be checked against it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from esper_ab.contracts.settings import RewardSettings
-from workers.facts import Bools, Floats, Ints, SeedFacts, StepFacts
+from workers.facts import Bools, Floats, SeedFacts, StepFacts
 from workers.reward_terms.potential import birth_bonus
 from workers.vocabulary import FOSSILIZED, HOLDING, UNKNOWN, Op
 
 Values = NDArray[np.floating[Any]] | float
+_BLANKS: dict[str, float] = {
+    "stage": UNKNOWN, "previous_stage": UNKNOWN, "epochs_in_stage": 0, "age": 0, "contribution": np.nan,
+    "total_improvement": np.nan, "interaction_sum": np.nan, "acc_at_germination": np.nan,
+}  # fmt: skip
 
 
 def blank_absent(seeds: SeedFacts) -> SeedFacts:
@@ -27,20 +32,8 @@ def blank_absent(seeds: SeedFacts) -> SeedFacts:
     Leftover entries of an empty slot can then neither affect a reward nor raise a numpy warning. `potential_before` is
     kept, because slots that just lost their seed repay it.
     """
-
-    def counts(values: Ints, blank: int = 0) -> Ints:
-        return np.where(seeds.present, values, blank)
-
-    def measured(values: Floats) -> Floats:
-        return np.where(seeds.present, values, np.nan)
-
-    return SeedFacts(
-        present=seeds.present, potential_before=seeds.potential_before, stage=counts(seeds.stage, UNKNOWN),
-        previous_stage=counts(seeds.previous_stage, UNKNOWN), epochs_in_stage=counts(seeds.epochs_in_stage),
-        age=counts(seeds.age), contribution=measured(seeds.contribution),
-        total_improvement=measured(seeds.total_improvement), interaction_sum=measured(seeds.interaction_sum),
-        acc_at_germination=measured(seeds.acc_at_germination),
-    )
+    blanked = {name: np.where(seeds.present, getattr(seeds, name), blank) for name, blank in _BLANKS.items()}
+    return replace(seeds, **blanked)
 
 
 def acted_on(facts: StepFacts, op: Op) -> Bools:

@@ -94,11 +94,6 @@ class Bank:
         if kernel != "torch":
             self._native = NativeStep(load(kernel), task, self._levels, self._blueprints, settings)
 
-    @property
-    def host_size(self) -> int:
-        """Trainable parameters of one host."""
-        return self.host.width
-
     # --- life and death of modules ----------------------------------------------------------------------------------
 
     def begin_episode(self, paths: list[RngPath]) -> None:

@@ -114,12 +114,7 @@ class Borrowed:
 
     def __init__(self, specs: tuple[ParamSpec, ...], flat: Tensor, momentum: Tensor, trained: Tensor | None) -> None:
         self._specs, self.flat, self.momentum = specs, flat.requires_grad_(), momentum
-        self._trained = trained  # [n, 1] bool; None: all
-
-    @property
-    def whole(self) -> bool:
-        """Every row is trained."""
-        return self._trained is None
+        self.trained = trained  # [n, 1] bool; None: all
 
     def params(self) -> dict[str, Tensor]:
         """By name [n, *shape], as they are now, for autograd."""
@@ -139,7 +134,7 @@ class Borrowed:
         if rule.weight_decay:
             grad += rule.weight_decay * self.flat
         usable = None if scaled is None else scaled.usable(norm)
-        self._update(grad, rule, _both(self._trained, usable))
+        self._update(grad, rule, _both(self.trained, usable))
         return None if usable is None else ~usable[:, 0]
 
     def _update(self, grad: Tensor, rule: SGD, taken: Tensor | None) -> None:
@@ -158,7 +153,7 @@ class Optimiser:
 
     def __init__(self, loans: list[Borrowed], rule: SGD) -> None:
         self._loans, self._rule = loans, rule
-        self._whole = [index for index, loan in enumerate(loans) if loan.whole]
+        self._whole = [index for index, loan in enumerate(loans) if loan.trained is None]
         self._flat = [loans[index].flat for index in self._whole]
         self._momentum = [loans[index].momentum for index in self._whole]
 
@@ -168,7 +163,7 @@ class Optimiser:
         if scaled is not None:
             return [loan.step(own, self._rule, scaled) for loan, own in zip(self._loans, grads, strict=True)]
         for loan, own in zip(self._loans, grads, strict=True):
-            if not loan.whole:
+            if loan.trained is not None:
                 loan.step(own, self._rule)
         if self._whole:
             self._update([grads[index] for index in self._whole])

@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from esper_ab.contracts.records import SeedEvent
-from workers.arrays import Bools, Floats, Ints, all_false, all_true, int_zeros
+from workers.arrays import Bools, Floats, Ints, all_true, int_zeros
 from workers.growth.rules import alpha
 from workers.growth.rules.masks import CONTRIBUTING_POINTS, DecisionMasks, Rules, decision_masks, rampable
 from workers.growth.rules.seeds import SeedTable, seed_id, transition
@@ -161,12 +161,12 @@ class Lifecycle:
 
     def _germinate(self, selected: Bools, decisions: Ints, step: int, graft: Graft) -> list[SeedChange]:
         table = self.table
-        envs = np.flatnonzero(selected.any(axis=1))
+        every, envs = np.arange(len(selected)), np.flatnonzero(selected.any(axis=1))
         for env in envs.tolist():
             _, slot, blueprint, style, tempo, target = decisions[env, : ALPHA_TARGET + 1].tolist()
             algorithm = int(_STYLE_ALGORITHMS[style])
             params = graft.germinate(env, slot, blueprint, algorithm)  # if this raises, the slot is unchanged
-            self._transition(self._selected_one(env, slot), Stage.GERMINATED)
+            self._transition(selected & (every == env)[:, None], Stage.GERMINATED)
             table.blueprint[env, slot] = blueprint
             table.style[env, slot] = style
             table.algorithm[env, slot] = algorithm
@@ -246,11 +246,6 @@ class Lifecycle:
     def _selected(self, envs: Bools, slot: Ints) -> Bools:
         """Return [E, S], True at the chosen slot [E] of the environments `envs` [E]."""
         return np.asarray(envs[:, None] & (self._slot_numbers == slot[:, None]))
-
-    def _selected_one(self, env: int, slot: int) -> Bools:
-        selected = all_false(self.table.stage.shape)
-        selected[env, slot] = True
-        return selected
 
     def _per_slot(self, per_env: Ints) -> Ints:
         """Broadcast [E] to [E, S]."""
