@@ -100,8 +100,9 @@ class Happened(Generic[Facts_co]):
 class Ended:
     """What remains of an episode."""
 
-    envs: tuple[EnvEpisode, ...]  # one per environment, without the sum of its rewards
+    envs: tuple[EnvEpisode, ...]  # one per environment; environments know no sum of its rewards
     events: tuple[SeedEvent, ...]
+    rewards: dict[str, Floats] = field(default_factory=dict)  # mode -> their sums [E], of every requested mode
 
 
 class Environments(Protocol[Seen_co, Facts_co]):
@@ -208,7 +209,7 @@ class Controller(ABC, Generic[S]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class AboutTask:
     """What the preflight finds out about a task, as a Machine has it."""
 
     tasks: tuple[TaskFacts, ...] = ()
@@ -228,7 +229,7 @@ class Kind(ABC):
     smaller = "a smaller batch needs"  # less memory
 
     @abstractmethod
-    def preflight(self, questions: Questions, doing: Callable[[str], None]) -> Found:
+    def preflight(self, questions: Questions, doing: Callable[[str], None]) -> AboutTask:
         """Find out about a task before anything is spent; `doing` is told what happens now."""
 
     def step_s(self, questions: Questions, device: str) -> float:

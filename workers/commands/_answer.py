@@ -17,7 +17,7 @@ def answer_stdin(answer: Callable[[bytes], object]) -> int:
         output.write(msgspec.json.encode(answer(sys.stdin.buffer.readline())))
     except (ValueError, KeyError, OSError, RuntimeError) as error:
         reason = error.args[0] if isinstance(error, KeyError) else error
-        sys.stderr.write(f"error: {' '.join(str(reason).split())}\n")
+        sys.stderr.write(f"\nerror: {' '.join(str(reason).split())}\n")  # behind what a user's code may have written
         return 2
     output.close()
     return 0

@@ -24,7 +24,7 @@ from workers.datasets.task import Task
 from workers.devices.by_torch import device_here, pin
 from workers.environments import Controller, Stopwatch, paths_below
 from workers.growth.environment import EnvSpec, GrowthEnv
-from workers.growth.rules.view import DecisionView
+from workers.growth.rules.masks import DecisionView
 from workers.growth.samples import DeviceData
 from workers.reward_audit.scoring import choose_arithmetic
 from workers.run.episode import play

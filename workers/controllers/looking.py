@@ -15,7 +15,7 @@ from esper_ab.contracts.settings import ControllerSettings
 from workers import vocabulary
 from workers.arrays import Floats, Ints, int_zeros
 from workers.environments import Controller
-from workers.growth.rules.view import DecisionView, follow
+from workers.growth.rules.masks import DecisionView, follow
 from workers.vocabulary import HEADS, OP, SLOT, Op
 
 LOOK_STEP = 3

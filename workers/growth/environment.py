@@ -30,10 +30,9 @@ from workers.growth.bank.loss_scale import LossScale
 from workers.growth.measures import MEASURES
 from workers.growth.rules.facts import FactsMemory
 from workers.growth.rules.lifecycle import Lifecycle
-from workers.growth.rules.masks import Rules
+from workers.growth.rules.masks import DecisionView, Rules
 from workers.growth.rules.observe import observe
 from workers.growth.rules.tracker import Measurement, SignalTracker
-from workers.growth.rules.view import DecisionView
 from workers.growth.samples import DeviceData, Orders, Shares
 from workers.layers.device import is_cpu
 from workers.vocabulary import HEADS, Algorithm

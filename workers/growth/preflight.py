@@ -18,7 +18,7 @@ from esper_ab.contracts.machine import Questions, TaskFacts, UserReward
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings
 from workers.datasets.task import Split, Task
-from workers.environments import Found
+from workers.environments import AboutTask
 from workers.growth.bank.bank import Bank
 from workers.growth.measures import MEASURES
 from workers.growth.rules.seeds import SeedTable
@@ -30,12 +30,12 @@ from workers.vocabulary import Stage
 _MINIBATCHES = 4  # of a timed epoch on a GPU
 
 
-def probe(questions: Questions, doing: Callable[[str], None]) -> Found:
+def probe(questions: Questions, doing: Callable[[str], None]) -> AboutTask:
     """Report all tasks, and check what is asked about one of them."""
     tasks: dict[str, Task] = {name: entry("workers.tasks", name, "TASK") for name in names("workers.tasks")}
     controllers = names("workers.controllers")
     facts = tuple(map(task_facts, tasks.values()))
-    found = Found(tasks=facts, rewards=names("workers.rewards"), controllers=controllers)
+    found = AboutTask(tasks=facts, rewards=names("workers.rewards"), controllers=controllers)
     if questions.task not in tasks:
         return found  # the caller refuses it, listing the existing names
     slots = questions.slots or tasks[questions.task].slots

@@ -18,7 +18,7 @@ from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.rng import RngPath
 from workers.arrays import Floats, flaw
-from workers.environments import Found, Stopwatch
+from workers.environments import AboutTask, Stopwatch
 from workers.gymnasium_task.environments import GymEnvironments, GymSpec
 from workers.gymnasium_task.facts import GymFacts
 from workers.gymnasium_task.making import codec_of, maker, outcome_of, reward_of
@@ -28,7 +28,7 @@ from workers.user_rewards.user_code import Load, as_planned, copied
 _LIMIT = 2000  # steps, at most, of an episode that is played again
 
 
-def probe(questions: Questions, names: Found) -> Found:
+def probe(questions: Questions, names: AboutTask) -> AboutTask:
     """Load what is the user's, from copies as runs will, and play one episode; `names`: what else is known."""
     with TemporaryDirectory() as folder:
         try:
@@ -45,7 +45,7 @@ def _references(questions: Questions) -> list[tuple[str, str]]:
     return [*task, *outcome, *(("reward mode", mode) for mode in questions.user_rewards)]
 
 
-def _played(questions: Questions, names: Found, folder: Path) -> Found:
+def _played(questions: Questions, names: AboutTask, folder: Path) -> AboutTask:
     found = [
         copied(f"{kind} {reference!r}", reference, folder, f"copy{number}")
         for number, (kind, reference) in enumerate(_references(questions))

@@ -18,11 +18,11 @@ from esper_ab.contracts.settings import PolicySettings, RewardSettings
 from workers.arrays import Floats
 from workers.datasets.task import Task
 from workers.devices.by_torch import device_here, torch_devices
-from workers.environments import Controller, Found, Kind, Spaces, Stopwatch, World
+from workers.environments import AboutTask, Controller, Kind, Spaces, Stopwatch, World
 from workers.facts import StepFacts
 from workers.growth import preflight
 from workers.growth.environment import EnvSpec, GrowthEnv
-from workers.growth.rules.observe import STD_FLOOR, layout
+from workers.growth.rules.observe import STD_FLOOR, observation_width
 from workers.growth.samples import DeviceData
 from workers.native import library
 from workers.run.session import Session
@@ -42,7 +42,7 @@ class GrowthWorld:
         self._spec, self._task, self._data, self._find = spec, task, data, find
         slots, blueprints = len(spec.slots), len(spec.settings.growth.blueprints)
         self.spaces = Spaces(
-            observation_width=layout(slots, blueprints).width, head_names=HEADS,
+            observation_width=observation_width(slots, blueprints), head_names=HEADS,
             head_sizes=head_sizes(slots, blueprints), observation_std_floor=STD_FLOOR,
             first_bias=_op_bias(spec.settings.policy),
         )
@@ -86,7 +86,7 @@ class Growth(Kind):
     ours = True
     smaller = "fewer --n-envs or a smaller growth.batch_size need"
 
-    def preflight(self, questions: Questions, doing: Callable[[str], None]) -> Found:
+    def preflight(self, questions: Questions, doing: Callable[[str], None]) -> AboutTask:
         """Report all tasks, and check what is asked about one of them."""
         return preflight.probe(questions, doing)
 

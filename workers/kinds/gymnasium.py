@@ -10,18 +10,18 @@ from typing import Any
 from esper_ab.contracts.kinds import CONTROLLERS, GYM_PREFIX, GYMNASIUM, REWARDS
 from esper_ab.contracts.machine import Questions
 from esper_ab.contracts.messages import Lane, RunSpec
-from workers.environments import Controller, Found, Kind, World
+from workers.environments import AboutTask, Controller, Kind, World
 from workers.run.session import Session
 from workers.user_rewards.user_code import as_planned
 
-_NAMES = Found(rewards=REWARDS[GYMNASIUM], controllers=CONTROLLERS[GYMNASIUM])
+_NAMES = AboutTask(rewards=REWARDS[GYMNASIUM], controllers=CONTROLLERS[GYMNASIUM])
 _INSTALL = "it needs gymnasium: pip install 'esper-ab[gymnasium]'"
 
 
 class Gymnasium(Kind):
     """Environments of a registered id, or of a function of the user's own."""
 
-    def preflight(self, questions: Questions, doing: Callable[[str], None]) -> Found:
+    def preflight(self, questions: Questions, doing: Callable[[str], None]) -> AboutTask:
         """Load everything that is the user's, and play one episode again and again."""
         doing(f"playing one episode of {questions.task}, and the same again")
         try:

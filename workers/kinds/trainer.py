@@ -10,7 +10,7 @@ from esper_ab.contracts.machine import Questions, TaskFacts
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.messages import Lane, RunSpec
 from workers.devices.by_torch import torch_devices
-from workers.environments import Found, Kind
+from workers.environments import AboutTask, Kind
 from workers.trainer.rehearsal import rehearse
 from workers.trainer.session import TrainerSession, open_session
 
@@ -18,18 +18,18 @@ from workers.trainer.session import TrainerSession, open_session
 class Trainer(Kind):
     """A Python file, or a command."""
 
-    def preflight(self, questions: Questions, doing: Callable[[str], None]) -> Found:
+    def preflight(self, questions: Questions, doing: Callable[[str], None]) -> AboutTask:
         """Rehearse the trainer, if it is asked about: what it measures is known as far as its rehearsal could tell."""
         question, outcome = questions.trainer, questions.trainer_outcome
         if question is None or outcome is None:
-            return Found(rewards=REWARDS[TRAINER], controllers=CONTROLLERS[TRAINER])
+            return AboutTask(rewards=REWARDS[TRAINER], controllers=CONTROLLERS[TRAINER])
         facts = rehearse(question, doing)
         measures = tuple(Measure(name=name, label=metric[:60]) for metric, name in facts.metrics.items())
         task = TaskFacts(
             name=questions.task, title=question.reference, kind=TRAINER,
             measures=TaskMeasures(outcome=outcome, measures=measures),
         )  # fmt: skip
-        return Found(tasks=(task,), trainer=facts, rewards=REWARDS[TRAINER], controllers=CONTROLLERS[TRAINER])
+        return AboutTask(tasks=(task,), trainer=facts, rewards=REWARDS[TRAINER], controllers=CONTROLLERS[TRAINER])
 
     def runs(self, lane: Lane, experiment_dir: Path) -> Callable[[RunSpec], TrainerSession]:
         """Return what makes a run; ValueError, in one line, when its files are no longer what was planned."""

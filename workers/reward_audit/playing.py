@@ -22,7 +22,7 @@ from workers.datasets.behaviour import Behaviour
 from workers.environments import Controller, Stopwatch
 from workers.facts import SeedFacts, StepFacts
 from workers.growth.environment import EnvSpec, GrowthEnv
-from workers.growth.rules.view import DecisionView
+from workers.growth.rules.masks import DecisionView
 from workers.growth.samples import DeviceData
 from workers.reward_terms.potential import potential
 from workers.run.episode import play

@@ -26,10 +26,10 @@ from esper_ab.contracts.records import (
 )
 from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.settings import RewardSettings
-from workers.environments import Controller, Stopwatch, World, kind_of, paths_below
+from workers.environments import Controller, Ended, Stopwatch, World, kind_of, paths_below
 from workers.ppo.agent import AgentSpec, PPOAgent
 from workers.run import policy_file
-from workers.run.episode import EpisodeResult, play, step_through
+from workers.run.episode import play, step_through
 from workers.run.policy_file import AgentDecider
 
 OnStep = Callable[[int], None]
@@ -152,7 +152,7 @@ class Session:
 
     def evaluation_episode(
         self, episode: int, eval_episodes: int, decider: Controller[Any], on_step: OnStep
-    ) -> EpisodeResult:
+    ) -> Ended:
         """Play the first `eval_episodes` environments of an evaluation episode, scored by every mode's defaults."""
         steps = self._world.evaluation_steps
         env = self._world.environments(RewardSettings(), steps, eval_episodes, self._stopwatch, whole=True)

@@ -35,6 +35,7 @@ from esper_ab.contracts.trainer import (
     TrainerValue,
     fill,
     is_command,
+    placeholders,
     read_source,
 )
 from esper_ab.contracts.unreadable import UNREADABLE
@@ -276,7 +277,8 @@ def named_files(
     """
     root, named = Path(directory).resolve(), list[str]()
     for settings in groups:
-        program, *words = fill(command, _Braces(settings))
+        filled = {name: settings.get(name, f"{{{name}}}") for name in placeholders(command)}
+        program, *words = fill(command, filled)
         named += [program] if "/" in program else []
         for before, word in pairwise((program, *words)):
             behind, module = word.partition("=")[2], word.replace(".", "/")
@@ -284,10 +286,3 @@ def named_files(
             named += [f"{module}.py", f"{module}/__main__.py"] if before == "-m" else []
     paths = [(root / name).resolve() for name in named if "{" not in name and (root / name).is_file()]
     return tuple(dict.fromkeys(path.relative_to(root).as_posix() for path in paths if path.is_relative_to(root)))
-
-
-class _Braces(dict[str, TrainerValue]):
-    """A placeholder without a value stands for itself."""
-
-    def __missing__(self, name: str) -> str:
-        return f"{{{name}}}"

@@ -13,11 +13,11 @@ from typing import Literal
 
 import numpy as np
 
-from workers.arrays import Bools, Floats, Ints, all_false
+from workers.arrays import Bools, Floats, Floats32, Ints, all_false, all_true
 from workers.growth.rules.alpha import HOLD
 from workers.growth.rules.seeds import SeedTable
+from workers.growth.rules.tracker import Signals
 from workers.vocabulary import (
-    ALPHA_CURVE,
     ALPHA_SPEED,
     ALPHA_TARGET,
     ALPHA_TARGETS,
@@ -48,11 +48,6 @@ _BLEND_EPOCHS = {"permissive": 1, "strict": 3}  # in TRAINING
 _HOLD_EPOCHS = {"permissive": 0, "strict": 3}  # in BLENDING
 _BLEND_IMPROVEMENT_POINTS = 0.5
 _FULL = 1.0 - 1e-6
-
-
-def may_train(table: SeedTable) -> Bools:
-    """Return where GERMINATED -> TRAINING is permitted, [E, S]."""
-    return np.asarray(table.stage == GERMINATED)
 
 
 def may_blend(table: SeedTable, gates: GateMode, val_acc: Floats) -> Bools:
@@ -119,7 +114,7 @@ def valid_operations(table: SeedTable, rules: Rules, val_acc: Floats, alive: Boo
         valid[:, Op.SET_ALPHA_TARGET] = rampable(table)
         valid[:, Op.PRUNE] = present & (table.stage != FOSSILIZED) & resting & (table.age >= MIN_PRUNE_AGE)
         valid[:, Op.ADVANCE] = (
-            may_train(table) | may_blend(table, rules.gates, val_acc) | may_hold(table, rules.gates)
+            (table.stage == GERMINATED) | may_blend(table, rules.gates, val_acc) | may_hold(table, rules.gates)
         )
     return valid & alive[:, None, None]
 
@@ -166,19 +161,8 @@ class DecisionMasks:
     def permits(self, decisions: Ints) -> Bools:
         """Return [E], True where every head of `decisions` [E, head] is allowed by its mask, and 0 where unused."""
         in_range = np.asarray(((decisions >= 0) & (decisions < np.array(self.sizes))).all(axis=1))
-        chosen = np.where(in_range[:, None], decisions, 0)
-        op, slot = chosen[:, OP], chosen[:, SLOT]
-        waits, germinates, retarget = op == WAIT, self._germinates(chosen), op == SET_ALPHA_TARGET
-        pair = self._retargets[self._rows, slot, chosen[:, STYLE], chosen[:, ALPHA_TARGET]]
-        possible = waits | (self.valid[self._rows, op, slot] & (pair | ~retarget))
-        # Otherwise a used head may take any value in its range, and an unused one must be 0.
-        used = np.empty(chosen.shape, dtype=np.bool_)
-        used[:, OP], used[:, SLOT] = True, ~waits
-        used[:, BLUEPRINT] = used[:, TEMPO] = germinates
-        used[:, STYLE] = used[:, ALPHA_TARGET] = germinates | retarget
-        used[:, ALPHA_SPEED] = self._ramps(chosen)
-        used[:, ALPHA_CURVE] = self._bends(chosen)
-        return np.asarray(in_range & possible & (used | (chosen == 0)).all(axis=1))
+        decided, permitted = follow(self, np.where(in_range[:, None], decisions, 0))
+        return np.asarray(in_range & permitted & (decided == decisions).all(axis=1))
 
     def _germinates(self, chosen: Ints) -> Bools:
         return np.asarray(chosen[:, OP] == GERMINATE)
@@ -207,3 +191,32 @@ def decision_masks(
 ) -> DecisionMasks:
     """Compute the masks of decision `step`; `val_acc`, `alive`: [E]."""
     return DecisionMasks(table, valid_operations(table, rules, val_acc, alive, step), n_blueprints)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecisionView:
+    """State before decision `step`, for all environments of a run."""
+
+    step: int  # 1-based
+    steps: int
+    slots: tuple[str, ...]  # network order
+    blueprints: tuple[str, ...]  # order of the blueprint head
+    table: SeedTable
+    alive: Bools  # [E]
+    signals: Signals
+    masks: DecisionMasks
+    observation: Floats32  # [E, width]
+
+
+def follow(masks: DecisionMasks, wishes: Ints) -> tuple[Ints, Bools]:
+    """Return decisions [E, head] that follow `wishes`, 0 in unused heads, and whether all were permitted, [E]."""
+    decisions = np.zeros_like(wishes)
+    permitted = all_true(len(wishes))
+    for head in range(len(masks.sizes)):
+        mask = masks.mask(head, decisions[:, :head])
+        used = mask.any(axis=1)
+        wish = np.where(used, wishes[:, head], 0)
+        fits = mask[np.arange(len(wishes)), wish] | ~used
+        decisions[:, head] = np.where(fits, wish, 0)
+        permitted &= fits
+    return decisions, permitted

@@ -11,14 +11,14 @@ from support.gym_world import own_file
 
 from esper_ab.contracts.machine import Questions
 from esper_ab.contracts.settings import RewardSettings
-from workers.environments import Found
+from workers.environments import AboutTask
 from workers.gymnasium_task.preflight import probe
 
 
-def ask(task: str, *modes: str, params: dict[str, Any] | None = None, **questions: Any) -> Found:
+def ask(task: str, *modes: str, params: dict[str, Any] | None = None, **questions: Any) -> AboutTask:
     rewards = {f"g{place}": RewardSettings(mode=mode, params=params or {}) for place, mode in enumerate(modes)}
     own = tuple(mode for mode in modes if ":" in mode)
-    return probe(Questions(task=task, data_dir="", user_rewards=own, rewards=rewards, **questions), Found())
+    return probe(Questions(task=task, data_dir="", user_rewards=own, rewards=rewards, **questions), AboutTask())
 
 
 def test_a_registered_environment_repeats_and_has_its_limit_and_its_speed() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ SETTINGS = RewardSettings()
 
 
 def terms(shape, settings=SETTINGS, **values):
-    return shaped.terms(make_facts(shape, **values), settings)
+    return SimpleNamespace(**shaped.terms(make_facts(shape, **values), settings))
 
 
 @given(arrays(np.bool_, (3, 4, 2)), arrays(np.float64, (3, 4, 2), elements=st.floats(-9.0, 9.0)))

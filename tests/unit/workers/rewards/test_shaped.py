@@ -28,7 +28,7 @@ def test_shaped_terms(case):
     terms = shaped.terms(facts, settings)
     components = case["expected"]["components"]
     for term, component in COMPONENT_OF_TERM.items():
-        assert getattr(terms, term)[0] == pytest.approx(components[component], abs=1e-9), term
+        assert terms[term][0] == pytest.approx(components[component], abs=1e-9), term
     assert shaped.reward(facts, settings)[0] == pytest.approx(case["expected"]["reward"], abs=1e-9)
 
 
