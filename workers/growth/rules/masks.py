@@ -161,8 +161,19 @@ class DecisionMasks:
     def permits(self, decisions: Ints) -> Bools:
         """Return [E], True where every head of `decisions` [E, head] is allowed by its mask, and 0 where unused."""
         in_range = np.asarray(((decisions >= 0) & (decisions < np.array(self.sizes))).all(axis=1))
-        decided, permitted = follow(self, np.where(in_range[:, None], decisions, 0))
-        return np.asarray(in_range & permitted & (decided == decisions).all(axis=1))
+        chosen = np.where(in_range[:, None], decisions, 0)
+        op, slot = chosen[:, OP], chosen[:, SLOT]
+        waits, germinates, retarget = op == WAIT, self._germinates(chosen), op == SET_ALPHA_TARGET
+        pair = self._retargets[self._rows, slot, chosen[:, STYLE], chosen[:, ALPHA_TARGET]]
+        possible = waits | (self.valid[self._rows, op, slot] & (pair | ~retarget))
+        # Otherwise a used head may take any value in its range, and an unused one must be 0.
+        used = np.empty(chosen.shape, dtype=np.bool_)
+        used[:, OP], used[:, SLOT] = True, ~waits
+        used[:, BLUEPRINT] = used[:, TEMPO] = germinates
+        used[:, STYLE] = used[:, ALPHA_TARGET] = germinates | retarget
+        used[:, ALPHA_SPEED] = self._ramps(chosen)
+        used[:, ALPHA_CURVE] = self._bends(chosen)
+        return np.asarray(in_range & possible & (used | (chosen == 0)).all(axis=1))
 
     def _germinates(self, chosen: Ints) -> Bools:
         return np.asarray(chosen[:, OP] == GERMINATE)
