@@ -18,6 +18,7 @@ from workers.growth.rules.alpha import HOLD
 from workers.growth.rules.seeds import SeedTable
 from workers.growth.rules.tracker import Signals
 from workers.vocabulary import (
+    ALPHA_CURVE,
     ALPHA_SPEED,
     ALPHA_TARGET,
     ALPHA_TARGETS,
