@@ -144,7 +144,7 @@ def test_an_unquoted_command_would_be_found() -> None:
 
 # They know the directory of the experiment that they speak of.
 KNOW_THE_DIRECTORY = ("live", "report", "control", "execution", "journal")
-OF_EXPERIMENTS = "attach|export|extend|fsck|gc|logs|query|report|resume|status|stop"
+OF_EXPERIMENTS = "attach|export|fsck|gc|logs|query|report|resume|status|stop"
 
 
 def _unaddressed(source: str) -> list[str]:
