@@ -18,7 +18,7 @@ from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.settings import Arithmetic, ControllerSettings, GrowthSettings, RewardSettings
 from esper_ab.contracts.solo import Host, Seed, SoloAnswer, SoloQuestion
 from workers.arrays import Floats, Ints, int_zeros
-from workers.commands._answer import answer_stdin
+from workers.commands.answering import answer_stdin
 from workers.controllers import heuristic
 from workers.datasets.task import Task
 from workers.devices.by_torch import device_here, pin

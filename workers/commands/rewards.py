@@ -12,7 +12,7 @@ import msgspec
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.reward_audit import RewardAuditAnswer, RewardAuditQuestion
-from workers.commands._answer import answer_stdin
+from workers.commands.answering import answer_stdin
 from workers.datasets.task import Task
 from workers.devices.by_torch import device_here, pin
 from workers.growth.samples import DeviceData

@@ -11,7 +11,7 @@ import msgspec
 
 from esper_ab.contracts.errors import USER_FAULTS
 from esper_ab.contracts.settings import Arithmetic
-from workers.commands._answer import answer_stdin
+from workers.commands.answering import answer_stdin
 from workers.devices.by_torch import pin
 from workers.trainer import module
 from workers.trainer.rehearsal import Trial, Tried, attempt
