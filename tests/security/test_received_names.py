@@ -111,7 +111,7 @@ def test_evaluate_follows_no_name_in_a_policy(
 ) -> None:
     tree = msgspec.to_builtins(spec())
 
-    def evaluated(paths: Sequence[tuple[Any, ...]], name: str) -> bool:
+    def is_evaluated(paths: Sequence[tuple[Any, ...]], name: str) -> bool:
         state = {"format": policy_file.FORMAT, "spec": _with_all(tree, paths, name), "agent": None}
         durable.write(tmp_path / "received", "0.pt", state_bytes.to_bytes(state))
         try:
@@ -125,8 +125,8 @@ def test_evaluate_follows_no_name_in_a_policy(
     for name in names:
         places = [path for path in _places(tree) if path not in unused and _fits(_with(tree, path, name), RunSpec)]
         assert places
-        evaluated([path for path in unused if _fits(_with(tree, path, name), RunSpec)], name)
-        unused += [path for path in places if evaluated([path], name)]
+        is_evaluated([path for path in unused if _fits(_with(tree, path, name), RunSpec)], name)
+        unused += [path for path in places if is_evaluated([path], name)]
 
 
 def test_a_module_that_the_user_allows_is_imported(
