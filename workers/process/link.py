@@ -23,8 +23,8 @@ from zmq.utils.monitor import recv_monitor_message
 from esper_ab.contracts import messages
 from esper_ab.contracts.codec import decode_from_coordinator, encode, split
 from esper_ab.contracts.link_keys import LinkKeys
-from esper_ab.contracts.own_packages import ORPHANED
 from esper_ab.contracts.records import RunRef
+from esper_ab.contracts.supervisor import ORPHANED
 
 _POLL_MS = 1000
 # A coordinator may stand still for 45 s. A connection that was given up before would be made anew while the ROUTER

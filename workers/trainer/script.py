@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from esper_ab.contracts import supervisor
 from esper_ab.contracts.below import folder_below, open_below
 from esper_ab.contracts.endings import how_ended
 from esper_ab.contracts.errors import UserCodeFailed
@@ -25,7 +26,6 @@ from esper_ab.contracts.plain_values import as_float, shown
 from esper_ab.contracts.regular_file import open_to_read, read_regular
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.trainer import OUT, SEED, OutcomeSource, TrainerValue, fill
-from workers.trainer import guard
 
 WANDB_FILE = "wandb-values.txt"  # below {out}; written by standin/wandb.py
 _SHOWN = 12  # names in a message
@@ -151,7 +151,7 @@ def run_script(
     before = (root / name).stat().st_size
     try:
         guarded = subprocess.Popen(
-            alone_command(guard.__file__, *words), cwd=directory, env=dict(variables),
+            alone_command(supervisor.__file__, *words), cwd=directory, env=dict(variables),
             stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True,
         )  # fmt: skip
     finally:
@@ -164,7 +164,7 @@ def run_script(
                 status = guarded.wait(_LOOK_S)
                 break
             except subprocess.TimeoutExpired:
-                now = (guard.times(guarded.pid), (root / name).stat().st_size)
+                now = (supervisor.times(guarded.pid), (root / name).stat().st_size)
                 if now != worked:
                     on_sign()
                 worked = now
