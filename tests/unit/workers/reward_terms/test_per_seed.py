@@ -133,8 +133,8 @@ def test_contribution_weight_zero_leaves_the_ratio_penalty():
 
 def test_terminal_only_at_the_last_step():
     values = {"val_acc": 80.0, "contributing": 2}
-    assert shaped.terms(make_facts(step=24, **values), SETTINGS).terminal[0] == 0.0
-    assert shaped.terms(make_facts(step=25, **values), SETTINGS).terminal[0] == pytest.approx(10.0)
+    assert shaped.terms(make_facts(step=24, **values), SETTINGS)["terminal"][0] == 0.0
+    assert shaped.terms(make_facts(step=25, **values), SETTINGS)["terminal"][0] == pytest.approx(10.0)
     assert simplified.reward(make_facts(step=24, **values), SETTINGS)[0] == 0.0
     assert simplified.reward(make_facts(step=25, **values), SETTINGS)[0] == pytest.approx(2.4 + 4.0)
 
