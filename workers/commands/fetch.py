@@ -21,6 +21,7 @@ from workers.datasets.task import Archive, Task, data_folder
 
 _TIMEOUT_S = 30.0  # per read, not for the whole download
 _CHUNK_BYTES = 1 << 20
+_decode = msgspec.json.Decoder(tuple[str, str]).decode
 
 
 class FetchError(ValueError):
@@ -72,7 +73,7 @@ def fetch(archive: Archive, folder: Path) -> None:
 
 def fetched(line: bytes) -> str:
     """Fetch a task's files; return what was done, or that there is nothing to do."""
-    name, data_dir = msgspec.json.decode(line, type=tuple[str, str])
+    name, data_dir = _decode(line)
     task: Task = entry("workers.tasks", name, "TASK")
     if task.archive is None:
         return f"{name} needs no download"
