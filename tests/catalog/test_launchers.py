@@ -210,7 +210,7 @@ def test_without_a_free_descriptor_a_start_is_an_oserror_and_the_next_one_works(
     made = launcher(name)
     with waiting(made, folder):
         pass
-    if made.own_descriptors:
+    if made.nodes:
         made = launcher(name)  # of whose workers only the first one takes any
     before, (soft, hard) = descriptors(), resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
@@ -266,7 +266,7 @@ def test_every_command_with_the_flag_offers_the_catalogue() -> None:
         for parameter in load_command(name).params
         if isinstance(parameter.type, click.Choice) and parameter.name == "launcher"
     }
-    assert {"launch", "resume", "extend"} <= set(found)
+    assert {"launch", "resume"} <= set(found)
     assert set(map(tuple, found.values())) == {NAMES}
 
 
