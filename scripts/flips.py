@@ -73,8 +73,8 @@ KINDS = {
         ("gc", "EXPERIMENT", "--dry-run"), ("extend", "EXPERIMENT", "--seeds", "4", "--dry-run"),
         ("logs", "EXPERIMENT"),
     )),
-    "experiment.toml": Kind(files="experiment.toml", commands=(("launch --config", "FILE"), _FSCK, _COMPARE)),
-    "config.toml": Kind(files="runs/*/config.toml", commands=(("launch --config", "FILE"), _FSCK)),
+    "experiment.toml": Kind(files="experiment.toml", commands=(("launch", "FILE"), _FSCK, _COMPARE)),
+    "config.toml": Kind(files="runs/*/config.toml", commands=(("launch", "FILE"), _FSCK)),
     "policy": Kind(files="policies/a/0.pt", commands=(_FSCK, ("evaluate", "FILE"))),
     "verdict.json": Kind(files="verdict.json", commands=(_LIST,), slow=(_REPORT,)),
     "summary.txt": Kind(files="summary.txt", commands=(_LIST, _FSCK), slow=(_REPORT,)),
@@ -111,7 +111,7 @@ def ask(command: tuple[str, ...], places: dict[str, str]) -> Answer:
 
 
 def _called(words: list[str], folder: Path) -> tuple[int, str, str]:
-    if words[0] == "launch --config":
+    if words[0] == "launch":
         return _settings(Path(words[1]))
     done = esper_ab(*words, folder=folder)
     if words[0] == "resume" and not done.returncode:  # what it prints tells of the way, the hash of what it came to
@@ -120,7 +120,7 @@ def _called(words: list[str], folder: Path) -> tuple[int, str, str]:
 
 
 def _settings(file: Path) -> tuple[int, str, str]:
-    """What `--config` makes of a file, before it looks at the machine."""
+    """What `launch` makes of a file, before it looks at the machine."""
     from esper_ab.contracts.errors import UsageError
     from esper_ab.settings.parse import parse
     from esper_ab.settings.request import read_toml, request
@@ -161,7 +161,7 @@ def make(folder: Path) -> None:
     """`whole`, finished; `half`, without the evaluations of the second replicate; `other`, to be compared with."""
     (folder / "mine.py").write_text(_REWARD)
     for name in ("whole", "other"):
-        done = esper_ab("launch", *_TINY, "--name", name, "--out", folder, folder=folder)
+        done = esper_ab("launch", *_TINY, "--name", name, "--output-dir", folder, folder=folder)
         if done.returncode:
             raise SystemExit(f"the undisturbed experiment failed: {done.stderr}")
     shutil.copytree(folder / "whole", folder / "half")

@@ -47,7 +47,9 @@ Line = dict[str, Any]  # of the journal, with "t" in seconds
 
 def run(folder: Path, name: str, kills: int) -> tuple[Path, list[Line]]:
     """One experiment, its workers killed `kills` times; the kills as lines {"t", "run", "milestone"}."""
-    command = [sys.executable, "-m", "esper_ab.launch", *EXPERIMENT, "--out", str(folder), "--name", name, "--json"]
+    command = [
+        sys.executable, "-m", "esper_ab.launch", *EXPERIMENT, "--output-dir", str(folder), "--name", name, "--json",
+    ]  # fmt: skip
     struck: list[Line] = []
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as process:
         while process.poll() is None:

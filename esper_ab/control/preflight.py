@@ -125,10 +125,10 @@ def check_experiment_dir(experiment_dir: Path, needed_bytes: int, *, taken_over:
     """UsageError unless `experiment_dir` is new, or `taken_over`, can be made and has room; nothing is made."""
     if expected := expected_instead(str(experiment_dir)):
         what = f"{str(experiment_dir)!r} cannot be made"
-        raise UsageError(f"{what}: expected {expected}; choose another with ", Setting("out"))
+        raise UsageError(f"{what}: expected {expected}; choose another with ", Setting("output_dir"))
     if experiment_dir.exists() and not taken_over:
         raise UsageError(
-            f"{experiment_dir} exists already; choose another with ", Setting("name"), " or ", Setting("out")
+            f"{experiment_dir} exists already; choose another with ", Setting("name"), " or ", Setting("output_dir")
         )
     parent = next(folder for folder in experiment_dir.absolute().parents if folder.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):

@@ -29,6 +29,7 @@ from esper_ab.contracts.settings import Arithmetic
 from esper_ab.execution.launching import LAUNCHERS, make_launcher
 from esper_ab.journal.events import WorkerStarted
 from esper_ab.launchers import Launcher, LauncherFactory, Worker
+from esper_ab.settings.launcher import AskedLauncher
 
 NAMES = catalog.names(LAUNCHERS)
 CPU = Lane(name="cpu:0", devices=("cpu:0",), uuids=("",))
@@ -116,10 +117,10 @@ def descriptors() -> int:
 
 def test_a_launcher_is_what_its_file_provides(name: str) -> None:
     for transport in ("tcp",) if launcher(name).nodes else ("ipc", "tcp"):
-        made = make_launcher(name, transport)
+        made = make_launcher(AskedLauncher(launcher=name, transport=transport))
         assert type(made) is type(launcher(name))
         assert made.transport == transport
-    assert type(make_launcher(name)) is type(launcher(name))
+    assert type(make_launcher(AskedLauncher(launcher=name))) is type(launcher(name))
     assert isinstance(made.child_processes, bool)
     assert made.descriptors > 0
     module, _, function = entry_of(name).partition(":")
@@ -250,7 +251,10 @@ def test_it_carries_an_experiment_out(name: str, tmp_path: Path) -> None:
 
 def test_loading_one_loads_no_other(name: str) -> None:
     launcher(name)
-    code = f"from esper_ab.execution.launching import make_launcher\nmake_launcher({name!r})"
+    code = (
+        "from esper_ab.execution.launching import make_launcher\nfrom esper_ab.settings.launcher import AskedLauncher\n"
+        f"make_launcher(AskedLauncher(launcher={name!r}))"
+    )
     shown = [sys.executable, "-c", f"{code}\nimport sys\nprint(*sys.modules)"]
     child = subprocess.run(shown, capture_output=True, text=True, check=True, env=environment())
     loaded = set(child.stdout.split())
@@ -272,7 +276,7 @@ def test_every_command_with_the_flag_offers_the_catalogue() -> None:
 
 def test_another_name_is_answered_with_the_catalogue() -> None:
     with pytest.raises(UsageError) as raised:
-        make_launcher("descriptors")
+        make_launcher(AskedLauncher(launcher="descriptors"))
     assert str(raised.value) == f"launcher 'descriptors': no such launcher; there are {', '.join(NAMES)}"
 
 

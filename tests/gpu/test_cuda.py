@@ -36,7 +36,7 @@ def said(module: str, *args: str) -> str:
 
 
 def train(folder: Path, *args: str, task: str = "synthetic") -> History:
-    said("esper_ab.launch", "--task", task, *SMALL, "--out", str(folder), "--name", "run", "--quiet", *args)
+    said("esper_ab.launch", "--task", task, *SMALL, "--output-dir", str(folder), "--name", "run", "--quiet", *args)
     return load(folder / "run").history
 
 

@@ -143,7 +143,7 @@ def launching_a_file() -> Walk:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "experiment.toml"
         file.write_text(_CONFIG, encoding="utf-8")
-        return walk_of(lambda: _launch("--config", str(file), *_ALTERED))
+        return walk_of(lambda: _launch(str(file), *_ALTERED))
 
 
 def judging() -> Walk:

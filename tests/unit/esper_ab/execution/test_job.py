@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esper_ab.execution.affordable import excesses
+from esper_ab.execution.job import excesses
 from esper_ab.health.processor import Room
 from esper_ab.plan.estimate import Estimate
 
@@ -42,7 +42,7 @@ def test_without_a_terminal_it_is_refused_and_the_flag_named(
     done = subprocess.run(
         ["sh", "-c", f'exec "$@" {stdin}', "sh", sys.executable, "-m", "esper_ab.launch",
          "--groups", "shaped,simplified", "--task", "synthetic", "--episodes", "1", "--steps", "5",
-         "--n-envs", "100000", "--eval-episodes", "4", "--out", str(tmp_path / "x"),
+         "--n-envs", "100000", "--eval-episodes", "4", "--output-dir", str(tmp_path / "x"),
          "--no-telemetry", *flags],
         capture_output=True, text=True, timeout=300,
     )  # fmt: skip

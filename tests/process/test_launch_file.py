@@ -1,4 +1,4 @@
-"""`esper-ab run FILE`: what a shell gets from it."""
+"""`esper-ab launch FILE`: what a shell gets from it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def reward(facts, settings):
 
 
 def run(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    return esper_ab("run", *args, folder=folder)
+    return esper_ab("launch", *args, folder=folder)
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_file_is_run_and_every_record_can_be_told(folder: Path) -> None:
-    done = run(folder, "x.toml", "-v", "--output-dir", "out", "--no-parallel")
+    done = run(folder, "x.toml", "-v", "--output-dir", "out", "--no-parallel", "--name", "x")
     assert done.returncode == 0, done.stderr
     for said in ("shaped/0 started on", "wait/1 episode 0: outcome", "wait/1 evaluated: ", "experiment finished"):
         assert said in done.stderr
@@ -70,7 +70,7 @@ def test_a_file_is_run_and_every_record_can_be_told(folder: Path) -> None:
 
 
 def test_when_too_much_fails_the_report_and_the_reasons_come_before_the_error(folder: Path) -> None:
-    done = run(folder, "broken.py", "--no-retry")
+    done = run(folder, "broken.py", "--no-retry", "--quiet")
     assert done.returncode == 4
     assert done.stdout.startswith("Which one?\n  a: the usual\nx: 2 groups x 2 seeds")
     assert "report: experiments/x/report.html" in done.stdout
@@ -78,7 +78,7 @@ def test_when_too_much_fails_the_report_and_the_reasons_come_before_the_error(fo
     summary = " ".join((folder / "experiments" / "x" / "summary.txt").read_text().split())
     assert "No run of a and 1 run of b was lost" in summary
     assert "a: 2 of 2 runs failed\n" in done.stdout
-    assert "launch --config" in summary
+    assert "esper-ab launch" in summary
     assert "resume" not in done.stdout + done.stderr + summary  # its copy of the reward would fail again
     assert "RuntimeError: the planted failure (reward.py, line 4), in warm-up of run b/0" in done.stdout
     assert "every seed was given up, as every attempt would end alike: correct it and launch anew" in done.stderr
@@ -93,7 +93,7 @@ def test_a_reward_beside_the_file_is_found_from_anywhere_by_worker_processes_too
     (folder / "mine_experiment.py").write_text(text)
     elsewhere = folder / "elsewhere"
     elsewhere.mkdir()
-    line = [Path(sys.executable).with_name("esper-ab"), "run", "../mine_experiment.py", "--no-retry"]
+    line = [Path(sys.executable).with_name("esper-ab"), "launch", "../mine_experiment.py", "--no-retry"]
     done = subprocess.run(line, cwd=elsewhere, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stderr
     history = load(elsewhere / "experiments" / "x").history
@@ -111,7 +111,7 @@ def test_a_dry_run_makes_nothing_and_what_a_file_prints_is_not_the_plan(folder: 
 
 
 @pytest.mark.parametrize(("args", "said"), [
-    (("x.py", "--max-parallel", "0"), "'--max-parallel': 0 is not in the range x>=1. (see `esper-ab run --help`)"),
+    (("x.py", "--max-parallel", "0"), "'--max-parallel': 0 is not in the range x>=1. (see `esper-ab launch --help`)"),
     (("x.py", "--no-parallel", "--max-parallel", "3"), "--no-parallel is one run at a time"),
     (("nowhere.py",), "nowhere.py: No such file or directory"),
 ])  # fmt: skip
@@ -119,7 +119,7 @@ def test_what_cannot_be_done_is_one_line_and_status_2(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], args: tuple[str, ...], said: str
 ) -> None:
     monkeypatch.chdir(folder)
-    assert invoke(group, ["run", *args], "esper-ab") == 2
+    assert invoke(group, ["launch", *args], "esper-ab") == 2
     out, error = capfd.readouterr()
     (line,) = [line for line in error.splitlines() if line.startswith("error: ")]
     assert said in line
