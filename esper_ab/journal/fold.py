@@ -93,8 +93,6 @@ class RunHistory:
             raise Inconsistent(f"episode {record.episode} of {self.ref.name} has other measures than its plan")
         if keep:
             self.episodes[record.episode] = record
-        else:
-            record = msgspec.structs.replace(record, seed_events=())  # most of its memory; the columns buffer it
         self.columns.add(record)
 
     def curve(self) -> tuple[EpisodeRecord, ...]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.events import ExperimentStarted
 from esper_ab.journal.fast import pool
-from esper_ab.journal.fast.chunk import CHUNK_BYTES, Stretch, stretches
+from esper_ab.journal.fast.chunk import Stretch
 from esper_ab.journal.file import JOURNAL_NAME, Reading, read
 from esper_ab.journal.fold import History, Inconsistent, begin
 from esper_ab.journal.line import event_of, stamp_text
@@ -32,10 +32,11 @@ class Loaded:
     torn_bytes: int  # of an unfinished last line, which is ignored
 
 
-def load(experiment_dir: Path, large_bytes: int = LARGE_BYTES, chunk_bytes: int = CHUNK_BYTES) -> Loaded:
+def load(experiment_dir: Path, large_bytes: int = LARGE_BYTES, chunk_bytes: int = 0) -> Loaded:
     """Load an experiment's history; UsageError without a journal or event, JournalError for damage before its end.
 
-    `large_bytes`: size from which the journal is read in stretches, of `chunk_bytes` each, with the same result.
+    `large_bytes`: size from which the journal is read in stretches, of `chunk_bytes` each (0: as many as there are
+    processes), with the same result.
     """
     path = experiment_dir / JOURNAL_NAME
     reading = read(path)
@@ -68,7 +69,7 @@ def _in_stretches(path: Path, first: ExperimentStarted, after: Reading, chunk_by
     """Load the lines after the first, which `after` has read, in stretches. None when anything in them is doubtful."""
     history = begin(first)
     lines, crc, wall_time, torn = after.lines, after.last_crc, after.wall_time, 0
-    for part in pool.read_all(path, stretches(path, after.intact_bytes, chunk_bytes), history.design.measures.names):
+    for part in pool.read_all(path, after.intact_bytes, chunk_bytes, history.design.measures.names):
         torn = part.torn_bytes
         if not part.lines and not part.doubtful:
             continue

@@ -21,7 +21,6 @@ from esper_ab.journal.events import EpisodeRecorded, MilestoneReleased
 from esper_ab.journal.lean import LeanLine, LeanRecorded, lean_line_of
 from esper_ab.journal.line import Line, line_of, lost_newline, wrong_tail
 
-CHUNK_BYTES = 32 << 20
 CHECKPOINTS_KEPT = 3  # newest ones per run and stretch; no reader needs more
 _RECORDED = (EpisodeRecorded, LeanRecorded)
 
