@@ -103,12 +103,13 @@ def _outcome(run: RunHistory, declared: str) -> RunOutcome:
         run=run.ref, outcome=outcome_of(run, declared), evaluated=mean_outcome(evaluation),
         greedy=_evaluated(evaluation, "greedy", lambda env: env.outcome), failed=sampled(lambda env: float(env.failed)),
         entropy_change=entropy_change(run), training_area=mean_known(run.columns.of("outcome")),
-        measures={name: sampled(partial(_measured, name)) for name in run.columns.measures},
+        measures={name: sampled(partial(measured, name)) for name in run.columns.measures},
         rewards=_rewards(evaluation), digest=evaluation.digest if evaluation else None,
     )  # fmt: skip
 
 
-def _measured(name: str, env: EnvEpisode) -> float | None:
+def measured(name: str, env: EnvEpisode) -> float | None:
+    """Return one declared measure of an environment's episode."""
     return env.measures[name]
 
 
