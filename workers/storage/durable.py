@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from esper_ab.contracts.below import write_synced_below
+from esper_ab.contracts.below import write_below
 from esper_ab.contracts.regular_file import open_to_read
 
 
@@ -22,7 +22,7 @@ def write(root: Path, name: str, data: bytes) -> str:
 
     One writer per file at a time: leftovers of a killed one are removed here.
     """
-    write_synced_below(root, name, data)
+    write_below(root, name, data, synced=True)
     return hashlib.sha256(data).hexdigest()
 
 
