@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
 from esper_ab.contracts.records import EpisodeRecord
-from esper_ab.journal.lean import LeanEpisode
 
 # Fields of PPOUpdate; counts and booleans are stored as doubles.
 UPDATE = (
@@ -74,11 +73,11 @@ class Columns:
         """Return entropy and learnable share of a head for every episode; NaN where the record has none."""
         return self._numbers["entropy", name], self._numbers["learnable", name]
 
-    def fits(self, record: EpisodeRecord | LeanEpisode) -> bool:
+    def fits(self, record: EpisodeRecord) -> bool:
         """Whether every environment of `record` has the declared measures, in their order."""
         return all(tuple(env.measures) == self.measures for env in record.envs)
 
-    def add(self, record: EpisodeRecord | LeanEpisode) -> None:
+    def add(self, record: EpisodeRecord) -> None:
         """Add one episode that `fits`; it replaces an earlier record of the same episode."""
         if record.ppo is not None:
             self._name(record.ppo.heads)
@@ -110,7 +109,7 @@ class Columns:
         self._numbers |= {(of, name): array("d", [math.nan]) * len(self) for name in new for of in _OF_HEADS}
 
 
-def _numbers_of(record: EpisodeRecord | LeanEpisode, measures: list[_Key]) -> dict[_Key, float | None]:
+def _numbers_of(record: EpisodeRecord, measures: list[_Key]) -> dict[_Key, float | None]:
     """Return the numbers of one episode by the columns that they belong to."""
     envs, ppo = record.envs, record.ppo
     numbers: dict[_Key, float | None] = {

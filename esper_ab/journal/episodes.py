@@ -19,8 +19,7 @@ from esper_ab.journal.line import event_of
 class Episodes(Mapping[int, EpisodeRecord]):
     """Mapping from episode to complete record. Records on disk are read anew on each access and not kept in memory.
 
-    JournalError for a line that was damaged meanwhile, or that holds something this version does not know, which
-    loading does not check.
+    JournalError for a line that was damaged meanwhile.
     """
 
     def __init__(self) -> None:

@@ -7,7 +7,6 @@ import pickle
 import subprocess
 import sys
 from array import array
-from typing import get_args, get_type_hints
 
 import msgspec
 import pytest
@@ -17,7 +16,7 @@ from support.journals import Synthetic, failed_run, one_replicate, three_groups,
 
 from esper_ab.analysis.pathologies import count_pathologies, pathologies
 from esper_ab.contracts.errors import JournalError
-from esper_ab.contracts.records import Checkpoint, EnvEpisode, EpisodeRecord, HeadUse, Moments
+from esper_ab.contracts.records import Checkpoint, EpisodeRecord, HeadUse, Moments
 from esper_ab.journal.columns import NAMES, Columns
 from esper_ab.journal.events import (
     AnyEvent,
@@ -32,8 +31,6 @@ from esper_ab.journal.events import (
 from esper_ab.journal.fast import chunk, pool
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
-from esper_ab.journal.lean import LeanEnv, LeanEpisode, LeanLine, LeanRecorded, LeanRun, LeanTiming
-from esper_ab.journal.line import Line
 from esper_ab.journal.load import load
 from esper_ab.plan.blocks import extend
 from esper_ab.report.content import content
@@ -172,20 +169,6 @@ def test_damage_in_the_last_line_is_found(tmp_path, load_in_stretches):
     path.write_bytes(before + b'"replicate":1,"milestone"' + after)
     with pytest.raises(JournalError, match="its CRC does not match"):
         load_in_stretches(experiment_dir)
-
-
-@pytest.mark.parametrize(
-    ("lean", "full"),
-    [(LeanEpisode, EpisodeRecord), (LeanEnv, EnvEpisode), (LeanRecorded, EpisodeRecorded), (LeanLine, Line)],
-)
-def test_what_is_read_of_a_line_has_the_types_of_the_whole(lean, full):
-    types = get_type_hints(full)
-    for name, declared in get_type_hints(lean).items():
-        inner = {LeanRun, LeanEnv, LeanTiming, LeanEpisode, LeanRecorded} & {declared, *get_args(declared)}
-        assert inner or types[name] == declared
-    assert {*lean.__struct_fields__} <= {*full.__struct_fields__}
-    if lean in (LeanRecorded, LeanLine):
-        assert lean.__struct_fields__ == full.__struct_fields__
 
 
 SCRIPT = """
