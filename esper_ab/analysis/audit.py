@@ -142,7 +142,9 @@ def _remedy(history: History, contrast: Contrast, places: Sequence[Place]) -> st
             if sign is not None:
                 more.append(Place(replicate=replicate, lane=lanes[place].name, order=place, sign=sign))
         if told_apart(more):
-            return f"{replicate + 1} seeds would tell them apart: `esper-ab extend` adds those that are missing."
+            return (
+                f"{replicate + 1} seeds would tell them apart: `esper-ab resume --seeds` adds those that are missing."
+            )
     return "Another experiment, in which fewer seeds are lost, would tell them apart."
 
 

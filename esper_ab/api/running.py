@@ -27,6 +27,7 @@ from esper_ab.contracts.settings import NonNegativeInt, PositiveInt
 from esper_ab.contracts.visible import visible_line
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.execution import experiment as execution
+from esper_ab.execution.answer import write_report
 from esper_ab.execution.launching import launcher_as_asked
 from esper_ab.execution.leftover import is_leftover
 from esper_ab.launchers import Launcher
@@ -154,7 +155,7 @@ def conduct(planned: execution.PlannedExperiment, runner: Runner) -> tuple[Repor
             execution.carry_out(planned, launcher, watched=runner.watched, limits=limits, also=also)
     except (WorkerFailed, WorkerHung) as error:
         failure = error
-    return execution.write_report(planned.experiment_dir), failure
+    return write_report(planned.experiment_dir), failure
 
 
 def show_plan(planned: execution.PlannedExperiment) -> None:

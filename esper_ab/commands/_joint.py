@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_module
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,20 +15,20 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.execution import experiment as execution
 from esper_ab.execution import joint
 from esper_ab.execution.affordable import confirm
+from esper_ab.execution.answer import parse_requirements, show_answer
+from esper_ab.execution.detach import FOR_SEVERAL
 from esper_ab.joint.directory import read_joint
 from esper_ab.journal.begun import begun
 from esper_ab.live.console import outlive_terminal
 from esper_ab.live.status import status, status_text
 from esper_ab.settings.parts import Parts
-from esper_ab.verdict.requirement import Requirement, parse_requirement, require
 
 if TYPE_CHECKING:
     from esper_ab.trackers.settings import Tracking
-    from esper_ab.verdict.analysis_plan import AnalysisPlan
 
 # Flags of `launch` that are about one experiment, and what to do in their place.
 _OF_ONE = {
-    "detach": "start it in a terminal that stays, as within tmux or nohup",
+    "detach": FOR_SEVERAL,
     "calibration": "it is of one task",
     "reward_audit": "it is of one task",
 }
@@ -47,7 +46,7 @@ def launch_joint(asked: Parts, options: dict[str, Any], tracking: Tracking) -> N
     refuse_of_one(options, len(asked.parts))
     launcher = launcher_of(options)
     planned = joint.plan_joint(asked, options["out"], launcher, only_plan=options["dry_run"])
-    _requirements(options["fail_unless"], planned.plan)  # refused before anything starts
+    parse_requirements(options["fail_unless"], planned.plan.groups, planned.plan.design.comparisons)
     if not options["json"]:
         click.echo("\n\n".join((joint.describe(planned), *map(execution.format_plan, planned.parts))))
     elif options["dry_run"]:
@@ -62,44 +61,7 @@ def launch_joint(asked: Parts, options: dict[str, Any], tracking: Tracking) -> N
         planned, launcher, watched=not (options["quiet"] or options["json"]), tracking=tracking,
         begin=_silent if options["json"] else click.echo,
     )  # fmt: skip
-    report_joint(planned.directory, "json" if options["json"] else "brief", options["fail_unless"])
-
-
-def resume_all_parts(directory: Path, texts: Sequence[str], *, detach: bool, options: dict[str, Any]) -> None:
-    """Go on with every part that is not finished, and answer over all."""
-    if detach:
-        raise UsageError(f"--detach: {_OF_ONE['detach']}")
-    _, plan = read_joint(directory)
-    _requirements(texts, plan)  # refused before anything starts
-    launcher = launcher_of(options)
-    outlive_terminal(directory)
-    joint.resume_joint(
-        directory, launcher, watched=not (options["quiet"] or options["json"]),
-        allow_changed_code=options["allow_changed_code"], begin=_silent if options["json"] else click.echo,
-    )  # fmt: skip
-    report_joint(directory, "json" if options["json"] else "brief", texts)
-
-
-def report_joint(directory: Path, form: str, texts: Sequence[str]) -> None:
-    """Write the answer anew from the journals and print it.
-
-    `texts`: requirements on the mean over all parts; ConditionNotMet where one does not hold.
-    """
-    if form == "md":
-        raise UsageError("--format md: one experiment's report has it; of several together there are text and json")
-    result = joint.judge_joint(directory)
-    # With scipy, which --help does not wait for.
-    from esper_ab.report.joint import comparisons_on_mean, render_joint, render_joint_brief, render_joint_json
-
-    _, plan = read_joint(directory)
-    asked = _requirements(texts, plan)
-    if form == "json":
-        click.echo(render_joint_json(result), nl=False)
-    elif form == "text":
-        click.echo(render_joint(result), nl=False)
-    else:
-        click.echo(render_joint_brief(result, directory / PAGE))
-    require(asked, comparisons_on_mean(result))
+    show_answer(planned.directory, options["fail_unless"], "json" if options["json"] else "brief")
 
 
 def status_joint(directory: Path, *, json: bool) -> None:
@@ -119,10 +81,6 @@ def status_joint(directory: Path, *, json: bool) -> None:
             click.echo(f"{part.name}: planned\n")
     page = directory / PAGE
     click.echo(f"answer over all parts: {page if page.is_file() else 'when all of them are done'}")
-
-
-def _requirements(texts: Sequence[str], plan: AnalysisPlan) -> list[Requirement]:
-    return [parse_requirement(text, plan.groups, plan.design.comparisons) for text in texts]
 
 
 def _silent(name: str) -> None:

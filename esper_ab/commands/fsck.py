@@ -235,7 +235,7 @@ def _copy_faults(
     except OSError:
         intact = False
     if not intact:
-        what = f"copy of {reference}: it is not what was copied there; resume and extend refuse it"
+        what = f"copy of {reference}: it is not what was copied there; resume refuses it"
         yield Fault(file=folder, what=what)
 
 

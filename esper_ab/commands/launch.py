@@ -36,11 +36,11 @@ def command(**options: Any) -> None:
     The groups of a seed train at the same time.
     """
     # Here, so that --help waits for no plan.
-    from esper_ab.commands._going_on import show_answer
     from esper_ab.commands._launcher import launcher_of
     from esper_ab.control.preflight import check_launcher
     from esper_ab.execution import experiment as execution
     from esper_ab.execution.affordable import confirm
+    from esper_ab.execution.answer import show_answer
     from esper_ab.live.console import outlive_terminal
     from esper_ab.settings.flags import parse_flags
     from esper_ab.settings.parts import parse_parts
@@ -59,8 +59,8 @@ def command(**options: Any) -> None:
     planned = replace(execution.plan_experiment(
         asked, options["out"], launcher, known=known, only_plan=options["dry_run"] or options["detach"],
     ), tracking=tracking)  # fmt: skip
-    groups = [group.name for group in planned.plan.experiment.groups]
-    requirements = [parse_requirement(text, groups, planned.plan.design.comparisons) for text in options["fail_unless"]]
+    for text in options["fail_unless"]:
+        parse_requirement(text, [one.name for one in planned.plan.experiment.groups], planned.plan.design.comparisons)
     check_launcher(launcher, planned.plan.lanes, planned.machine.devices)
     _announce(planned, options)
     confirm(planned, yes=options["yes"], dry_run=options["dry_run"])
@@ -72,7 +72,7 @@ def command(**options: Any) -> None:
     planned = execution.make_directory(planned, launcher)
     outlive_terminal(planned.experiment_dir)
     execution.carry_out(planned, launcher, watched=not (options["quiet"] or options["json"]))
-    show_answer(planned.experiment_dir, requirements, json=options["json"])
+    show_answer(planned.experiment_dir, options["fail_unless"], "json" if options["json"] else "brief")
 
 
 def _detach(planned: execution.PlannedExperiment, *, as_json: bool) -> None:

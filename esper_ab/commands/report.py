@@ -9,10 +9,7 @@ import click
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._experiment_directory import joint_argument
 from esper_ab.commands._options import shared_options
-from esper_ab.execution.experiment import write_report
-from esper_ab.joint.directory import is_joint
-from esper_ab.report.build import printed
-from esper_ab.verdict.requirement import parse_requirement, require
+from esper_ab.execution.answer import show_answer
 
 
 @click.command(epilog=epilog(
@@ -32,13 +29,4 @@ def command(experiment_dir: Path, json: bool, form: str | None, requirements: tu
     form = "brief" if quiet and not (json or form) else form
     if json and form not in (None, "json"):
         raise click.UsageError(f"--json and --format {form} exclude each other")
-    if is_joint(experiment_dir):
-        from esper_ab.commands._joint import report_joint  # with the launchers
-
-        report_joint(experiment_dir, "json" if json else form or "text", requirements)
-        return
-    paths = write_report(experiment_dir)
-    history = paths.content.history
-    asked = [parse_requirement(text, history.groups, history.design.comparisons) for text in requirements]
-    click.echo(printed(paths, "json" if json else form or "text"))
-    require(asked, paths.content.comparisons)
+    show_answer(experiment_dir, requirements, "json" if json else form or "text")

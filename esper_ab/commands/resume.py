@@ -1,7 +1,9 @@
-"""`esper-ab resume`: go on with an experiment whose coordinator is gone, from what its journal and checkpoints hold."""
+"""`esper-ab resume`: go on with an experiment, from what its journal and checkpoints hold, or with more seeds."""
 
 from __future__ import annotations
 
+import json as json_module
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -9,45 +11,60 @@ import click
 
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._experiment_directory import joint_argument
-from esper_ab.commands._going_on import allow_changed_code, detach_command, detach_flag, show_answer
-from esper_ab.commands._launcher import launcher_of
+from esper_ab.commands._launcher import launcher_of, read_launcher_flags
 from esper_ab.commands._options import LAUNCHER_FLAGS, shared_options
+from esper_ab.contracts.errors import UsageError
+from esper_ab.execution.answer import show_answer
+from esper_ab.execution.detach import FOR_SEVERAL, detach
 from esper_ab.joint.directory import is_joint
 from esper_ab.live.console import outlive_terminal
-from esper_ab.verdict.requirement import parse_requirement
 
 
-@click.command(
-    epilog=epilog("esper-ab resume experiments/EXPERIMENT", "esper-ab resume experiments/EXPERIMENT --detach")
-)
+@click.command(epilog=epilog(
+    "esper-ab resume experiments/EXPERIMENT", "esper-ab resume experiments/EXPERIMENT --detach",
+    "esper-ab resume experiments/EXPERIMENT --seeds 20 --dry-run",
+))  # fmt: skip
 @joint_argument
+@click.option("--seeds", type=click.IntRange(min=1), metavar="N", help="Add seeds to a finished EXPERIMENT; how many "
+              "in all. The stricter rule of an extended plan then holds for what is undecided.")
+@click.option("--dry-run", is_flag=True, help="With --seeds: print what would be added and by which rule, and stop.")
 @shared_options(*LAUNCHER_FLAGS, "quiet", "json")
 @click.option("--fail-unless", "requirements", multiple=True, metavar="REQUIREMENT",
               help="Exit status 12 unless the verdict supports it, as in 'simplified better-than shaped'. Repeatable.")
-@allow_changed_code
-@detach_flag
-def command(experiment_dir: Path, requirements: tuple[str, ...], detach: bool, **options: Any) -> None:
-    """Go on with EXPERIMENT, however it was stopped, from its journal and checkpoints.
+@click.option("--allow-changed-code", is_flag=True, help="Go on with another state of the code than that of the "
+              "records; the verdict is then BLOCKED.")
+@click.option("--detach", is_flag=True, help="Go on without this terminal; see `attach` and `stop`.")
+def command(experiment_dir: Path, seeds: int | None, requirements: tuple[str, ...], **options: Any) -> None:
+    """Go on with EXPERIMENT, however it was stopped; or add seeds to it.
 
-    At its end it reports as `launch` does.
+    From its journal and checkpoints. At its end it reports as `launch` does.
     """
     # Here, so that --help waits for no numpy, scipy or zmq.
-    from esper_ab.execution.going_on import resume_run, unfinished
+    from esper_ab.execution.going_on import check_resumable, resume
 
-    quiet, json, allowed = options["quiet"], options["json"], options["allow_changed_code"]
-    if detach and requirements:
+    json, allowed = options["json"], options["allow_changed_code"]
+    if options["detach"] and requirements:
         raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
-    if is_joint(experiment_dir):
-        from esper_ab.commands._joint import resume_all_parts  # with plans of all parts
-
-        resume_all_parts(experiment_dir, requirements, detach=detach, options=options)
+    if options["dry_run"] and seeds is None:
+        raise click.UsageError("--dry-run goes with --seeds")
+    if options["detach"] and is_joint(experiment_dir):
+        raise UsageError(f"--detach: {FOR_SEVERAL}")
+    added = check_resumable(experiment_dir, seeds, requirements, allow_changed_code=allowed)
+    if added is not None and not json:
+        click.echo(added)
+    elif added is not None and options["dry_run"]:
+        click.echo(json_module.dumps(asdict(added)))
+    if options["dry_run"]:
         return
-    history = unfinished(experiment_dir, allow_changed_code=allowed)
-    asked = [parse_requirement(text, history.groups, history.design.comparisons) for text in requirements]
-    if detach:
-        detach_command("resume", experiment_dir, options=options)
+    if options["detach"]:
+        more = ["--allow-changed-code"] if allowed else []
+        words = [*(["--seeds", str(seeds)] if seeds is not None else []), *read_launcher_flags(options).words, *more]
+        detached = detach("esper_ab.commands.cli", ["resume", str(experiment_dir), *words], experiment_dir)
+        click.echo(detached.shown(as_json=json))
         return
     outlive_terminal(experiment_dir)
-    launcher = launcher_of(options)
-    resume_run(experiment_dir, launcher, watched=not (quiet or json), allow_changed_code=allowed)
-    show_answer(experiment_dir, asked, json=json)
+    resume(
+        experiment_dir, launcher_of(options), seeds=seeds, watched=not (options["quiet"] or json),
+        allow_changed_code=allowed, begin=str if json else click.echo,
+    )  # fmt: skip
+    show_answer(experiment_dir, requirements, "json" if json else "brief")

@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._options import PATH
+from esper_ab.commands._options import LAUNCHER_FLAGS, PATH
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.joint.directory import JOINT_NAME
@@ -92,14 +92,13 @@ def _check_flags(options: dict[str, Any]) -> None:
 
 
 def _of_resume(launched: click.Context) -> tuple[str, ...]:
-    """The flags of `launch` that were given and that `resume` has, too: no journal holds them."""
-    from esper_ab.commands.resume import command as resume  # likewise
-
-    theirs = {flag for param in resume.params for flag in param.opts}
+    """The flags of `launch` that were given and that `resume` has in the same sense: no journal holds them."""
     words: list[str] = []
     for param in launched.command.params:
-        if param.opts[0] in theirs and launched.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE:
-            value = launched.params[param.name or ""]
+        name = param.name or ""
+        given = launched.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if given and name in (*LAUNCHER_FLAGS, "fail_unless"):
+            value = launched.params[name]
             for one in value if isinstance(value, tuple) else (value,):
                 words += (param.opts[0],) if one is True else (param.opts[0], str(one))
     return tuple(words)

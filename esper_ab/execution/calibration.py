@@ -17,7 +17,7 @@ from esper_ab.contracts.errors import Setting, UsageError, naming
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.design.calibration_file import FILE_NAME, Calibration
 from esper_ab.execution.experiment import PlannedExperiment, carry_out, plan_on
-from esper_ab.execution.going_on import resume_run
+from esper_ab.execution.going_on import resume
 from esper_ab.journal.begun import begun
 from esper_ab.journal.load import load
 from esper_ab.launchers import Launcher
@@ -63,7 +63,7 @@ def _carry_on(planned: PlannedExperiment, launcher: Launcher, *, watched: bool, 
                 "the code were others; give the command as it was, or another ", Setting("name"),
             )  # fmt: skip
         if not history.finished:
-            resume_run(experiment_dir, launcher, watched=watched)
+            resume(experiment_dir, launcher, watched=watched)
 
 
 def _try_determinism(planned: PlannedExperiment, launcher: Launcher, again: str) -> bool:

@@ -28,6 +28,7 @@ from esper_ab.journal.lock import holder
 from esper_ab.live.console import CONSOLE_NAME
 
 _CONSOLE_VARIABLE = "ESPER_AB_CONSOLE"  # to a detached command: where its output goes until it has made its directory
+FOR_SEVERAL = "start it in a terminal that stays, as within tmux or nohup"  # a joint experiment, which is not detached
 _POLL_S = 0.05
 _LONG_S = 60.0  # then it is said that the command has not begun; a rehearsal, or a cluster's queue, has no limit
 _END_S = 10.0

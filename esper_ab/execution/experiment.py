@@ -49,7 +49,6 @@ from esper_ab.plan.blocks import Plan, make_plan
 from esper_ab.plan.estimate import estimate
 from esper_ab.plan.experiment_directory import check_name, claim_new, make_experiment_directory
 from esper_ab.plan.text import WIDTH, duration, plan_text
-from esper_ab.report.build import ReportPaths, build_report
 from esper_ab.settings.eval_episodes import choose_eval_episodes
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kernel import kernel_notes
@@ -282,12 +281,6 @@ def carry_out(
                 journal.close()
             raise
         experiment_run.run(plan, journal, launcher, [*told, *also], limits)
-
-
-def write_report(experiment_dir: Path) -> ReportPaths:
-    """Analyse the journal and write the report files anew, which takes some seconds."""
-    with waiting("writing the report"):
-        return build_report(experiment_dir)
 
 
 def make_observers(

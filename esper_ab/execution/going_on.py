@@ -1,9 +1,9 @@
-"""Going on with an experiment: `resume_run` trains what is left, `extend_run` adds replicates to a finished one."""
+"""Going on with an experiment: train what is left of it or of a joint one's parts, or add seeds to a finished one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,15 +12,20 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Questions
 from esper_ab.contracts.regular_file import NotRegular
 from esper_ab.contracts.run_files import CHECKPOINTS, LOGS, POLICIES, RUNS
+from esper_ab.contracts.shell_command import shell_command
 from esper_ab.control import experiment_run
 from esper_ab.control.nodes import examine_nodes
-from esper_ab.control.observers import Observer
 from esper_ab.control.preflight import examine, reserve_lanes
 from esper_ab.control.rules.looks import all_settled
 from esper_ab.design.design import rule
+from esper_ab.execution.answer import parse_requirements, write_report
 from esper_ab.execution.experiment import make_observers
+from esper_ab.execution.joint import launch_again, resumed_as_a_whole
+from esper_ab.joint.directory import is_joint, read_joint, refuse_joint
+from esper_ab.journal.begun import begun
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
+from esper_ab.journal.lock import Lock
 from esper_ab.launchers import Launcher
 from esper_ab.live.console import waiting
 from esper_ab.plan.blocks import Extension, extend
@@ -30,27 +35,65 @@ from esper_ab.stats.text import counted
 _WRITTEN_TO = (CHECKPOINTS, LOGS, POLICIES, RUNS, "tensorboard", "tracking")  # folders of an experiment
 
 
-def unfinished(experiment_dir: Path, *, allow_changed_code: bool = False) -> History:
-    """The history of an experiment that can be resumed, by this code; UsageError, nothing written, for any other."""
+@dataclass(frozen=True, kw_only=True)
+class Preview:
+    """The seeds that would be added, and the rule that would then decide."""
+
+    experiment_dir: str
+    more: int  # replicates
+    replicates: int  # in all
+    groups: tuple[str, ...]  # that go on
+    rule: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.experiment_dir}: {counted(self.more, 'seed')} more, {self.replicates} in all, of "
+            f"{', '.join(self.groups)}\nrule: {self.rule}"
+        )
+
+
+def check_resumable(
+    experiment_dir: Path, seeds: int | None, requirements: Sequence[str], *, allow_changed_code: bool
+) -> Preview | None:
+    """UsageError unless the experiment can go on with this code; starts and writes nothing.
+
+    `seeds`: how many a finished experiment is to have; what that adds is returned. `requirements`: of --fail-unless.
+    """
+    if is_joint(experiment_dir):
+        if seeds is not None:
+            refuse_joint(experiment_dir, "resume --seeds")
+        _, plan = read_joint(experiment_dir)
+        parse_requirements(requirements, plan.groups, plan.design.comparisons)
+        return None
     history = load(experiment_dir).history
-    experiment_run.check_resumable(experiment_dir, history, allow_changed_code=allow_changed_code)
-    return history
+    if seeds is None:
+        experiment_run.check_resumable(experiment_dir, history, allow_changed_code=allow_changed_code)
+        parse_requirements(requirements, history.groups, history.design.comparisons)
+        return None
+    added = extension(experiment_dir, history, seeds)
+    experiment_run.check_code(experiment_dir, history, allowed=allow_changed_code)
+    parse_requirements(requirements, history.groups, history.design.comparisons)
+    gone = {group for look in history.looks for group in look.leaving}
+    return Preview(
+        experiment_dir=str(experiment_dir), more=len(added.blocks), replicates=seeds, rule=rule(added.design),
+        groups=tuple(group for group in history.groups if group not in gone),
+    )  # fmt: skip
 
 
-def resume_run(
-    experiment_dir: Path, launcher: Launcher, *, watched: bool, allow_changed_code: bool = False
-) -> None:
-    """Train what is left of an interrupted run and journal it in the same experiment directory."""
-    history = unfinished(experiment_dir, allow_changed_code=allow_changed_code)
-    with _taken_up(experiment_dir, history, launcher, watched=watched) as told:
-        experiment_run.resume(experiment_dir, launcher, told, allow_changed_code=allow_changed_code)
+def resume(
+    experiment_dir: Path, launcher: Launcher, *, seeds: int | None = None, watched: bool,
+    allow_changed_code: bool = False, begin: Callable[[str], object] = str,
+) -> None:  # fmt: skip
+    """Train what is left of an experiment, or what a finished one lacks to have `seeds`, and journal it there.
 
-
-@contextmanager
-def _taken_up(
-    experiment_dir: Path, history: History, launcher: Launcher, *, watched: bool
-) -> Iterator[list[Observer]]:
-    """Check where runs and trackers write, and what is left to train; while entered, the experiment is followed."""
+    Of a joint experiment: what is left of every part, in turn; `begin` is told the name of each.
+    """
+    if is_joint(experiment_dir):
+        _resume_joint(experiment_dir, launcher, watched=watched, allow_changed_code=allow_changed_code, begin=begin)
+        return
+    history = load(experiment_dir).history
+    if seeds is None:
+        experiment_run.check_resumable(experiment_dir, history, allow_changed_code=allow_changed_code)
     try:
         check_no_links(experiment_dir, _WRITTEN_TO)
     except NotRegular as error:
@@ -58,7 +101,38 @@ def _taken_up(
         raise UsageError(f"{error.filename} {error.strerror}, and {remedy}") from None
     _check_here(history, launcher, experiment_dir)
     with ExitStack() as stack:
-        yield make_observers(stack, experiment_dir, history.plan, history, watched=watched)
+        told = make_observers(stack, experiment_dir, history.plan, history, watched=watched)
+        if seeds is None:
+            experiment_run.resume(experiment_dir, launcher, told, allow_changed_code=allow_changed_code)
+        else:
+            experiment_run.extend(
+                experiment_dir, lambda there: extension(experiment_dir, there, seeds), launcher, told,
+                allow_changed_code=allow_changed_code,
+            )  # fmt: skip
+
+
+def _resume_joint(
+    directory: Path, launcher: Launcher, *, watched: bool, allow_changed_code: bool, begin: Callable[[str], object]
+) -> None:
+    """Go on with the parts that are not finished, and launch those that never began; UsageError: all are finished."""
+    joint, _ = read_joint(directory)
+    with closing(Lock(directory)):
+        to_do = [
+            part for part in joint.parts
+            if not (begun(directory / part.folder) and load(directory / part.folder).history.finished)
+        ]  # fmt: skip
+        if not to_do:
+            shown = shell_command("report", directory)
+            raise UsageError(f"{directory}: every part of the experiment is finished; `{shown}` shows the answer")
+        for part in to_do:
+            begin(part.name)
+            folder = directory / part.folder
+            with resumed_as_a_whole(directory, folder):
+                if begun(folder):
+                    resume(folder, launcher, watched=watched, allow_changed_code=allow_changed_code)
+                else:
+                    launch_again(directory, part, launcher, watched=watched)
+            write_report(folder)
 
 
 def _check_here(history: History, launcher: Launcher, experiment_dir: Path) -> None:
@@ -91,47 +165,3 @@ def extension(experiment_dir: Path, history: History, replicates: int) -> Extens
         over = "every comparison is decided or was stopped for futility"
         raise UsageError(f"{experiment_dir}: {over}; nothing is left that more could decide")
     return extend(history.plan, history.design, history.replicates, replicates - history.replicates)
-
-
-def extend_run(
-    experiment_dir: Path, replicates: int, launcher: Launcher, *, watched: bool, allow_changed_code: bool = False
-) -> None:
-    """Train replicates up to `replicates` in all and journal them in the same experiment directory."""
-    history = load(experiment_dir).history
-    with _taken_up(experiment_dir, history, launcher, watched=watched) as told:
-        experiment_run.extend(
-            experiment_dir, lambda there: extension(experiment_dir, there, replicates), launcher, told,
-            allow_changed_code=allow_changed_code,
-        )  # fmt: skip
-
-
-@dataclass(frozen=True, kw_only=True)
-class Preview:
-    """What `extend_run` would add, and the rule that would then decide."""
-
-    experiment_dir: str
-    more: int  # replicates
-    replicates: int  # in all
-    groups: tuple[str, ...]  # that go on
-    rule: str
-
-    def __str__(self) -> str:
-        return (
-            f"{self.experiment_dir}: {counted(self.more, 'seed')} more, {self.replicates} in all, of "
-            f"{', '.join(self.groups)}\nrule: {self.rule}"
-        )
-
-
-def preview(experiment_dir: Path, replicates: int, *, allow_changed_code: bool = False) -> Preview:
-    """Return what extending `experiment_dir` to `replicates` would add; starts and writes nothing.
-
-    UsageError for a run that cannot be extended, or not by this code.
-    """
-    history = load(experiment_dir).history
-    added = extension(experiment_dir, history, replicates)
-    experiment_run.check_code(experiment_dir, history, allowed=allow_changed_code)
-    gone = {group for look in history.looks for group in look.leaving}
-    return Preview(
-        experiment_dir=str(experiment_dir), more=len(added.blocks), replicates=replicates, rule=rule(added.design),
-        groups=tuple(group for group in history.groups if group not in gone),
-    )  # fmt: skip

@@ -16,9 +16,9 @@ from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.control.preflight import check_launcher
 from esper_ab.execution import experiment as execution
+from esper_ab.execution.answer import write_report
 from esper_ab.execution.leftover import clear, is_leftover
-from esper_ab.joint.directory import Joint, JointPart, read_joint, write_joint
-from esper_ab.journal.begun import begun
+from esper_ab.joint.directory import Joint, JointPart, write_joint
 from esper_ab.journal.lock import Lock
 from esper_ab.launchers import Launcher
 from esper_ab.plan.estimate import estimate
@@ -33,7 +33,6 @@ from esper_ab.trackers.state import read_settings, save_settings
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from esper_ab.joint.judged import JointResult
     from esper_ab.verdict.analysis_plan import AnalysisPlan
 
 
@@ -137,41 +136,12 @@ def carry_out_joint(
             write_joint(planned.directory, planned.joint, planned.plan, settings)
         for part, one in zip(planned.joint.parts, planned.parts, strict=True):
             begin(part.name)
-            with _resumed_as_a_whole(planned.directory, part):
+            with resumed_as_a_whole(planned.directory, one.experiment_dir):
                 execution.carry_out(replace(one, tracking=tracking), launcher, watched=watched)
-            execution.write_report(one.experiment_dir)
+            write_report(one.experiment_dir)
 
 
-def resume_joint(
-    directory: Path, launcher: Launcher, *, watched: bool, allow_changed_code: bool,
-    begin: Callable[[str], None],
-) -> None:  # fmt: skip
-    """Go on with the parts that are not finished, and launch those that never began; UsageError: all are finished."""
-    from esper_ab.execution.going_on import resume_run  # with numpy, which --help does not wait for
-    from esper_ab.journal.load import load  # likewise
-
-    joint, _ = read_joint(directory)
-    with closing(Lock(directory)):
-        to_do = [
-            part for part in joint.parts
-            if not (begun(directory / part.folder) and load(directory / part.folder).history.finished)
-        ]  # fmt: skip
-        if not to_do:
-            shown = shell_command("report", directory)
-            raise UsageError(f"{directory}: every part of the experiment is finished; `{shown}` shows the answer")
-        for part in to_do:
-            begin(part.name)
-            with _resumed_as_a_whole(directory, part):
-                if begun(directory / part.folder):
-                    resume_run(
-                        directory / part.folder, launcher, watched=watched, allow_changed_code=allow_changed_code
-                    )
-                else:
-                    _launch_again(directory, part, launcher, watched=watched)
-            execution.write_report(directory / part.folder)
-
-
-def _launch_again(directory: Path, part: JointPart, launcher: Launcher, *, watched: bool) -> None:
+def launch_again(directory: Path, part: JointPart, launcher: Launcher, *, watched: bool) -> None:
     """Launch a part that never began, from its settings; UsageError where they or the user's code are others now.
 
     Nobody else does: the caller has the lock. So a folder without an event was left by somebody who was ended.
@@ -189,18 +159,6 @@ def _launch_again(directory: Path, part: JointPart, launcher: Launcher, *, watch
     execution.carry_out(replace(planned, tracking=tracking), launcher, watched=watched)
 
 
-def judge_joint(directory: Path) -> JointResult:
-    """Judge what is recorded now, and write summary.txt, verdict.json and report.html."""
-    from esper_ab.joint.judged import judge_directory  # with scipy
-    from esper_ab.live.console import waiting  # likewise
-    from esper_ab.report.joint import write_joint_report
-
-    with waiting("writing the report"):
-        result = judge_directory(directory, *read_joint(directory))
-        write_joint_report(directory, result)
-    return result
-
-
 @contextmanager
 def _told_of(name: str) -> Iterator[None]:
     """Begin a refusal with the part that it is of."""
@@ -210,9 +168,9 @@ def _told_of(name: str) -> Iterator[None]:
         raise UsageError(f"{name}: ", *error.args) from None
 
 
-def _resumed_as_a_whole(directory: Path, part: JointPart) -> AbstractContextManager[None]:
-    """Have an error name the command that goes on with all parts, not with one."""
-    alone, whole = (shell_command("resume", folder) for folder in (directory / part.folder, directory))
+def resumed_as_a_whole(directory: Path, folder: Path) -> AbstractContextManager[None]:
+    """Have an error name the command that goes on with all parts, not with the one in `folder`."""
+    alone, whole = (shell_command("resume", path) for path in (folder, directory))
     return naming(whole, instead_of=alone)
 
 

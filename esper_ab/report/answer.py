@@ -195,7 +195,7 @@ def _larger(content: Content, extended: int | None, anew: int, said: str) -> Ite
     if extended is None:
         yield Step(f"Plan it anew: {anew} pairs {said}.", launch)
         return
-    extend = shell_command("extend", content.place, "--seeds", str(extended))
+    extend = shell_command("resume", content.place, "--seeds", str(extended))
     if anew < extended - content.history.replicates:
         yield Step(f"Plan it anew: {anew} pairs {said}.", launch)
         yield Step(f"Or extend it, by a stricter rule: {extended} pairs in all.", extend)
@@ -235,5 +235,5 @@ def reproduction(content: Content) -> tuple[str, ...]:
     lines.append(shell_command("launch", "--config", f"{content.place}/experiment.toml", "--out", again))
     if history.replicates > len(history.plan.blocks) and not experiment.open_ended:
         made = f"{again}/{experiment.name}"
-        lines.append(shell_command("extend", made, "--seeds", str(history.replicates)))
+        lines.append(shell_command("resume", made, "--seeds", str(history.replicates)))
     return tuple(lines)

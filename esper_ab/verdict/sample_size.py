@@ -28,7 +28,7 @@ def spread(effect: Effect | None) -> Spread | None:
 
 
 def extendable(question: Question, course: Course) -> bool:
-    """Whether `esper-ab extend` could decide it: an open comparison, in an experiment of our own."""
+    """Whether `esper-ab resume --seeds` could decide it: an open comparison, in an experiment of our own."""
     return question.recorded and course.decision == "open"
 
 

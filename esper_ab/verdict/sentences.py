@@ -291,7 +291,7 @@ def _cost(evidence: Evidence, needed: PairsNeeded, there: int) -> str:
         return f"{detect}{f' ({between})' if between else ''}."
     price = f"an extension asks for p <= {needed.alpha:.2g}"
     fresh, fresh_between = _about(anew, 0)
-    said = f"{detect} by `esper-ab extend` ({'; '.join(part for part in (between, price) if part)})"
+    said = f"{detect} by `esper-ab resume --seeds` ({'; '.join(part for part in (between, price) if part)})"
     return f"{said}, or {fresh} in a new plan{f' ({fresh_between})' if fresh_between else ''}."
 
 

@@ -266,7 +266,7 @@ def test_every_command_with_the_flag_offers_the_catalogue() -> None:
         for parameter in load_command(name).params
         if isinstance(parameter.type, click.Choice) and parameter.name == "launcher"
     }
-    assert {"launch", "resume", "extend"} <= set(found)
+    assert {"launch", "resume"} <= set(found)
     assert set(map(tuple, found.values())) == {NAMES}
 
 

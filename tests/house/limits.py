@@ -102,13 +102,16 @@ def _git(repository: Path, *arguments: str) -> str:
     return subprocess.run(("git", *arguments), cwd=repository, capture_output=True, text=True, check=True).stdout
 
 
-def toml(limits: Limits) -> str:
+_WHAT = "How large the packages may be; written by tests/house/limits.py --write."
+
+
+def toml(limits: Limits, what: str = _WHAT) -> str:
     sections = [
         f"\n[{unit}]\n" + "".join(f'"{name}" = {size}\n' for name, size in named.items())
         for unit, named in limits.items()
     ]
     return (
-        "# How large the packages may be; written by tests/house/limits.py --write.\n"
+        f"# {what}\n"
         "# The last commit of a change lowers this to what is reached. A commit that raises a number says why in its\n"
         "# message, in a line that begins with `Room-limit: `.\n" + "".join(sections)
     )

@@ -144,7 +144,7 @@ def test_an_unquoted_command_would_be_found() -> None:
 
 # They know the directory of the experiment that they speak of.
 KNOW_THE_DIRECTORY = ("live", "report", "control", "execution", "journal")
-OF_EXPERIMENTS = "attach|export|extend|fsck|gc|logs|query|report|resume|status|stop"
+OF_EXPERIMENTS = "attach|export|fsck|gc|logs|query|report|resume|status|stop"
 
 
 def _unaddressed(source: str) -> list[str]:
@@ -282,7 +282,7 @@ IMPORTS_BY_NAME = {
     "report/build.py": "written out", "contracts/catalog.py": "only what is a file of that folder of ours",
     "contracts/own_packages.py": "modules of ours, as our own code names them",
     "api/files.py": "the file that `run` is called with",
-    "workers/user_rewards/user_code.py": "what the user names; `resume` and `extend`: the copies of a hash",
+    "workers/user_rewards/user_code.py": "what the user names; `resume`: the copies of a hash",
     "workers/gymnasium_task/making.py": "likewise; `evaluate`: only what --import names",
     "workers/user_rewards/declared.py": "annotations of that code",
     "workers/trainer/standin/wandb.py": "written out", "journal/fast/pool.py": "what a child of ours answers",

@@ -27,7 +27,7 @@ PLANNING = "slurm-script"  # it plans the experiment to know how long it takes
 LONGEST_HELP = 100  # characters of a line of the table: more would not fit a terminal of 120
 # What each command may load when it is called; children, as the preflight, do not count. Those that train, and so are
 # called in other tests, may load all but torch, which is the workers'. Scipy is for several pairs: here there is one.
-TRAINING = {"calibrate", "extend", "launch", "resume", "run"}
+TRAINING = {"calibrate", "launch", "resume", "run"}
 ALLOWED: dict[str, set[str]] = {
     "attach": {"rich"},
     "compare": {"numpy"},

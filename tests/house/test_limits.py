@@ -19,11 +19,15 @@ def test_no_room_and_no_language_is_larger_than_its_limit() -> None:
     assert limits.above(limits.present(limits.ROOT), tomllib.loads(limits.FILE.read_text(encoding="utf-8"))) == []
 
 
-def test_no_commit_raises_a_limit_without_its_reason() -> None:
+def skip_without_history() -> None:
     if shutil.which("git") is None or not (limits.ROOT / ".git").exists():
         pytest.skip("no git history here")
     if git(limits.ROOT, "rev-parse", "--is-shallow-repository") == "true":
         pytest.skip("a shallow clone has no history")
+
+
+def test_no_commit_raises_a_limit_without_its_reason() -> None:
+    skip_without_history()
     assert limits.unexplained(limits.ROOT, FILE) == []
 
 

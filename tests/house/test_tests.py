@@ -13,13 +13,16 @@ FILES = sorted((ROOT / "tests").rglob("test_*.py"))
 _CHECKS = ("assert", "check")
 
 
-def _module_of(file: Path) -> Path:
-    return ROOT / file.relative_to(UNIT).with_name(file.name.removeprefix("test_"))
+def _modules_of(file: Path) -> list[Path]:
+    """Return the modules that test_MODULE.py or test_MODULE_SUBJECT.py may be of."""
+    words = file.stem.removeprefix("test_").split("_")
+    folder = ROOT / file.relative_to(UNIT).parent
+    return [folder / f"{'_'.join(words[:n])}.py" for n in range(1, len(words) + 1)]
 
 
 @pytest.mark.parametrize("file", sorted(UNIT.rglob("*.py")), ids=lambda file: str(file.relative_to(UNIT)))
 def test_a_unit_test_lies_where_its_module_lies(file: Path) -> None:
-    assert file.name == "conftest.py" or _module_of(file).is_file()
+    assert file.name == "conftest.py" or any(module.is_file() for module in _modules_of(file))
 
 
 def _asserts(node: ast.AST) -> bool:

@@ -46,7 +46,6 @@ CALLS: dict[str, tuple[str, ...]] = {
     "doctor": (),
     "evaluate": ("EXPERIMENT/policies/wait/0.pt",),
     "export": ("EXPERIMENT", "--out", "exported", "--force"),
-    "extend": ("EXPERIMENT", "--seeds", "2", "--dry-run"),
     "fetch": ("digits",),
     "fsck": ("EXPERIMENT",),
     "gc": ("COPY", "--dry-run"),
@@ -216,8 +215,7 @@ def test_json_is_all_there_is_on_stdout(name: str, capfd: pytest.CaptureFixture[
 # --- an experiment directory in which something else stands in place of .lock ---
 
 TAKE_THE_LOCK = {
-    "gc": ("EXPERIMENT",), "fsck": ("EXPERIMENT", "--repair"), "extend": ("EXPERIMENT", "--seeds", "2"),
-    "resume": ("UNFINISHED",),
+    "gc": ("EXPERIMENT",), "fsck": ("EXPERIMENT", "--repair"), "resume": ("UNFINISHED",),
 }  # fmt: skip
 LOCK_STANDS_FOR = {
     "link": lambda lock: lock.symlink_to("../../precious"),

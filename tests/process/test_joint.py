@@ -143,7 +143,7 @@ def test_a_command_takes_all_parts_or_names_them(name: str, capsys: pytest.Captu
     if argument is None or name in TAKE_ALL:
         assert (argument is None) == (name not in TAKE_ALL)
         return
-    more = {"query": ["SELECT 1"], "extend": ["--seeds", "2"]}.get(name, [])
+    more = {"query": ["SELECT 1"]}.get(name, [])
     flag = argument.opts[:1] if isinstance(argument, click.Option) else []
     assert invoke(group, [name, *flag, "experiments/both", *more], "esper-ab") == 2
     error = capsys.readouterr().err

@@ -15,8 +15,8 @@ from support.journals import Shape, Synthetic, planted_effect, write
 
 PATIENCE_S = 120.0
 UNDECIDED = Synthetic(groups={"a": Shape(), "b": Shape(accuracy=70.5, mode="simplified")}, replicates=2, episodes=2)
-COMMANDS = {"resume": planted_effect()[:40], "extend": UNDECIDED.events()}
-MORE = {"resume": (), "extend": ("--seeds", "4")}
+MORE = {"left": (), "seeds": ("--seeds", "4")}
+EVENTS = {"left": planted_effect()[:40], "seeds": UNDECIDED.events()}
 
 
 def listens(pid: int) -> bool:
@@ -41,11 +41,11 @@ def opened(folder: Path, process: subprocess.Popen[str]) -> str:
     return process.communicate()[1]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("what", MORE)
 @pytest.mark.parametrize("transport", ["ipc", "tcp"])
-def test_a_run_goes_on_over_what_is_asked_for(tmp_path, sockets, command, transport):
-    experiment_dir = write(tmp_path / "run", COMMANDS[command])
-    line = [sys.executable, "-m", "esper_ab.commands.cli", command, experiment_dir, *MORE[command], "--quiet"]
+def test_a_run_goes_on_over_what_is_asked_for(tmp_path, sockets, what, transport):
+    experiment_dir = write(tmp_path / "run", EVENTS[what])
+    line = [sys.executable, "-m", "esper_ab.commands.cli", "resume", experiment_dir, *MORE[what], "--quiet"]
     line += ["--transport", transport]
     line.append("--allow-changed-code")  # the journal is made up, and so is the code that it names
     process = subprocess.Popen(

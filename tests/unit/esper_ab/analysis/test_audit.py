@@ -246,7 +246,7 @@ def test_lost_replicates_that_alias_positions_block_nothing_while_others_can_sti
 
 def test_at_the_end_they_block_with_the_remedy():
     said = found(one_sided(14, until=14))["aliased", "blocks", ("shaped", "simplified")]
-    assert said.endswith("16 seeds would tell them apart: `esper-ab extend` adds those that are missing.")
+    assert said.endswith("16 seeds would tell them apart: `esper-ab resume --seeds` adds those that are missing.")
 
 
 def evaluated(events, change):

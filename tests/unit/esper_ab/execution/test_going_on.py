@@ -6,7 +6,7 @@ import pytest
 from support.journals import one_replicate, planted_effect, write
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.execution.going_on import extend_run, resume_run
+from esper_ab.execution import going_on
 from esper_ab.journal.events import RunEvaluated
 from esper_ab.launchers.inline import InlineLauncher
 
@@ -20,11 +20,11 @@ def stopped():
 
 
 def resume(experiment_dir):
-    resume_run(experiment_dir, InlineLauncher(), watched=False, allow_changed_code=True)
+    going_on.resume(experiment_dir, InlineLauncher(), watched=False, allow_changed_code=True)
 
 
 def extend(experiment_dir):
-    extend_run(experiment_dir, 9, InlineLauncher(), watched=False, allow_changed_code=True)
+    going_on.resume(experiment_dir, InlineLauncher(), seeds=9, watched=False, allow_changed_code=True)
 
 
 @pytest.mark.parametrize(("go_on", "events"), [(resume, stopped), (extend, one_replicate)], ids=["resume", "extend"])

@@ -85,11 +85,11 @@ def test_the_first_step_is_the_one_that_trains_fewer_pairs():
     shown = found("open")
     (item,) = shown.comparisons
     there = shown.history.replicates
-    for extended, anew, first in ((there + 9, there + 5, "extend"), (there + 175, there + 60, "launch")):
+    for extended, anew, first in ((there + 9, there + 5, "resume"), (there + 175, there + 60, "launch")):
         here, other = (PairsNeeded(margin=2.0, alpha=0.05, pairs=n, low=n, high=n) for n in (extended, anew))
         altered = replace(item, pairs_needed=here, pairs_anew=other)
         steps = next_steps(replace(shown, analysis=replace(shown.analysis, comparisons=(altered,))))
-        assert [step.command.split()[1] for step in steps[:2]] == [first, "launch" if first == "extend" else "extend"]
+        assert [step.command.split()[1] for step in steps[:2]] == [first, "launch" if first == "resume" else "resume"]
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ RULES = {
 @pytest.mark.parametrize("name", RULES)
 @pytest.mark.parametrize("rng_seed", range(1, 9))
 def test_what_is_proposed_is_accepted(name, rng_seed, tmp_path):
-    """`extend` by the rule of the experiment, `launch` with the settings of its file and the flags beside it."""
+    """`resume` by the rule of the experiment, `launch` with the settings of its file and the flags beside it."""
     names = ("left", "right", "third")[: 3 if name == "three groups" else 2]
     made = Synthetic(
         groups={one: Shape() for one in names}, replicates=20, episodes=2, n_envs=2, eval_episodes=2, rng_seed=rng_seed,
@@ -147,7 +147,7 @@ def test_what_is_proposed_is_accepted(name, rng_seed, tmp_path):
     shown = content(history, place=str(tmp_path))
     for command in [step.command for step in next_steps(shown) if step.command]:
         _, verb, *words = shlex.split(command)
-        if verb == "extend":
+        if verb == "resume":
             assert extension(tmp_path, history, int(words[-1])).blocks
             continue
         assert words[:2] == ["--config", f"{tmp_path}/experiment.toml"]

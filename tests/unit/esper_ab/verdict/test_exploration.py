@@ -123,7 +123,7 @@ def test_no_sentence_speaks_of_records_or_of_an_extension():
     for found in (rows([1.0] * 9, [1.0] * 9), rows(*drawn(7, 0.1)), rows([1.0], [2.0])):
         one = _found(found).comparisons[0].comparison
         said = " ".join((one.headline, one.sentence, one.rule, *one.caveats))
-        assert not [word for word in ("records", "extend", "--seeds", "audit", "lane") if word in said], said
+        assert not [word for word in ("records", "resume", "--seeds", "audit", "lane") if word in said], said
 
 
 def test_only_pairs_that_exist_are_counted_on():

@@ -25,7 +25,7 @@ def test_what_the_budget_cannot_resolve_is_said_from_the_spread_never_from_the_d
         assert result.verdict is Verdict.INCONCLUSIVE
         assert f"about {result.pairs_needed.pairs - 6} more pairs" in result.sentence
         assert result.pairs_anew.alpha == 0.05
-        assert "by `esper-ab extend` (80 % range" in result.sentence
+        assert "by `esper-ab resume --seeds` (80 % range" in result.sentence
         price = f"an extension asks for p <= {result.pairs_needed.alpha:.2g}"
         assert f"{price}), or about {result.pairs_anew.pairs} in a new plan (80 % range" in result.sentence
         least = f"the smallest difference this plan can resolve is {result.smallest_resolvable:.2f} points"
@@ -48,10 +48,10 @@ def test_more_pairs_are_needed_when_it_is_looked_after_every_pair():
 
 
 def test_what_a_look_closed_is_not_said_to_take_an_extension():
-    """Crossed at the first look, withdrawn at the last: `extend` has nothing left to decide."""
+    """Crossed at the first look, withdrawn at the last: `resume --seeds` has nothing left to decide."""
     d = np.array([3.0, 3.4, 2.8, 3.1, 3.3, 2.9, -6.0, -4.0, -7.0, -2.0])
     result = compared(design(10, early_stop=False), pairs_of(50.0 + d, np.full(10, 50.0)))
     assert result.verdict is Verdict.INCONCLUSIVE
     assert (result.course.decision, extendable(result.question, result.course)) == ("crossed", False)
-    assert "extend" not in result.sentence
+    assert "resume" not in result.sentence
     assert "more pairs would be needed" in result.sentence

@@ -1,0 +1,72 @@
+"""The answer of an experiment directory, also of a joint experiment's: written anew from its journals, and printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import click
+
+from esper_ab.contracts.answer_files import PAGE
+from esper_ab.contracts.errors import UsageError
+from esper_ab.design.design import Contrast
+from esper_ab.joint.directory import is_joint, read_joint
+from esper_ab.live.console import waiting
+from esper_ab.report.build import ReportPaths, build_report, printed
+from esper_ab.verdict.requirement import Requirement, parse_requirement, require
+
+
+def write_report(experiment_dir: Path) -> ReportPaths:
+    """Analyse the journal and write the report files anew, which takes some seconds."""
+    with waiting("writing the report"):
+        return build_report(experiment_dir)
+
+
+def parse_requirements(
+    texts: Iterable[str], groups: Sequence[str], comparisons: Iterable[Contrast]
+) -> list[Requirement]:
+    """Read the texts of --fail-unless; UsageError as `parse_requirement`."""
+    return [parse_requirement(text, groups, comparisons) for text in texts]
+
+
+def show_answer(directory: Path, texts: Sequence[str] = (), form: str = "brief") -> None:
+    """Write the report and print it as "brief" (the answer alone), "text", "md" or "json".
+
+    `texts`: of --fail-unless, for a joint experiment about the mean over its parts; ConditionNotMet where one does not
+    hold.
+    """
+    if is_joint(directory):
+        _show_joint(directory, texts, form)
+        return
+    paths = write_report(directory)
+    history = paths.content.history
+    requirements = parse_requirements(texts, history.groups, history.design.comparisons)
+    click.echo(printed(paths, form))
+    require(requirements, paths.content.comparisons)
+
+
+def _show_joint(directory: Path, texts: Sequence[str], form: str) -> None:
+    if form == "md":
+        raise UsageError("--format md: one experiment's report has it; of several together there are text and json")
+    # With scipy, which --help does not wait for.
+    from esper_ab.joint.judged import judge_directory
+    from esper_ab.report.joint import (
+        comparisons_on_mean,
+        render_joint,
+        render_joint_brief,
+        render_joint_json,
+        write_joint_report,
+    )
+
+    joint, plan = read_joint(directory)
+    with waiting("writing the report"):
+        result = judge_directory(directory, joint, plan)
+        write_joint_report(directory, result)
+    requirements = parse_requirements(texts, plan.groups, plan.design.comparisons)
+    if form == "json":
+        click.echo(render_joint_json(result), nl=False)
+    elif form == "text":
+        click.echo(render_joint(result), nl=False)
+    else:
+        click.echo(render_joint_brief(result, directory / PAGE))
+    require(requirements, comparisons_on_mean(result))

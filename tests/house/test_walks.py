@@ -1,0 +1,65 @@
+"""How far a reader walks may only fall: walks.toml. The aim is 140 functions, 30 files and 1,500 lines to plan a run,
+each text read once, and 20 rooms with 100 arrows.
+
+The numbers of today are in the file; `python -m house.walks --write`, with PYTHONPATH=tests, lowers them.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+
+import pytest
+from house import limits, walks
+from house.test_limits import skip_without_history
+
+LIMITS = tomllib.loads(walks.FILE.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("job", "walk"), [("launch", walks.launching), ("judge", walks.judging), ("episode", walks.training)]
+)
+def test_a_walk_is_not_longer_than_its_limit(job: str, walk: Callable[[], walks.Walk]) -> None:
+    numbers = {unit: {job: number} for unit, number in walk().numbers().items()}
+    assert limits.above(numbers, LIMITS) == []
+
+
+@pytest.mark.parametrize(("job", "walk"), [("launch", walks.launching), ("file", walks.launching_a_file)])
+def test_a_text_is_read_once(job: str, walk: Callable[[], walks.Walk]) -> None:
+    again = walk().read_again()
+    assert len(again) <= LIMITS["read_again"][job], again
+
+
+def test_rooms_and_arrows_are_no_more_than_their_limits() -> None:
+    arrows = walks.rooms()
+    numbers = {"rooms": len(arrows), "arrows": sum(map(len, arrows.values()))}
+    assert limits.above({"house": numbers}, LIMITS) == []
+
+
+def test_no_room_imports_itself_by_others_or_one_above_it() -> None:
+    arrows = walks.rooms()
+    assert walks.circle(arrows) == []
+    assert walks.upward(arrows, walks.floors()) == []
+
+
+def test_no_commit_raises_a_walk_without_its_reason() -> None:
+    skip_without_history()
+    assert limits.unexplained(limits.ROOT, str(walks.FILE.relative_to(limits.ROOT))) == []
+
+
+def test_a_circle_and_an_arrow_up_would_be_found() -> None:
+    arrows = {"esper_ab.a": {"esper_ab.b"}, "esper_ab.b": {"esper_ab.a", "esper_ab.c"}}
+    assert set(walks.circle(arrows)) == {"esper_ab.a", "esper_ab.b"}
+    assert set(walks.upward(arrows, ["a", "b | c"])) == {"esper_ab.b -> esper_ab.a", "esper_ab.b -> esper_ab.c"}
+
+
+def test_a_walk_counts_functions_alone_and_texts_that_are_read() -> None:
+    def job() -> None:
+        walks.floors()
+        walks.floors()
+        tomllib.loads("a = 1")
+
+    walk = walks.walk_of(job)
+    assert walk.numbers() == {"functions": 0, "files": 0, "lines": 0}, "tests are not ours"
+    file = limits.ROOT / "pyproject.toml"
+    assert walk.read_again() == sorted([str(file), file.read_text(encoding="utf-8")])
