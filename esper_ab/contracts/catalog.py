@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from pathlib import Path
 from typing import Any, TypeVar
 
 from esper_ab.contracts.own_packages import folder
@@ -14,11 +13,6 @@ T = TypeVar("T")
 def names(package: str) -> tuple[str, ...]:
     """Return the entries of `package` ("workers.rewards"), sorted, without importing any of them."""
     return tuple(sorted(path.stem for path in folder(package).glob("*.py") if not path.stem.startswith("_")))
-
-
-def file(package: str, name: str) -> Path:
-    """Return the path of entry `name`, whether or not the file exists."""
-    return folder(package) / f"{name}.py"
 
 
 def entry(package: str, name: str, attribute: str) -> Any:

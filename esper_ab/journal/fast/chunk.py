@@ -13,7 +13,7 @@ from pathlib import Path
 from esper_ab.contracts.records import Checkpoint, Moments
 from esper_ab.contracts.regular_file import open_to_read
 from esper_ab.journal.columns import Columns
-from esper_ab.journal.events import EpisodeRecorded, MilestoneReleased
+from esper_ab.journal.events import AnyEvent, EpisodeRecorded, MilestoneReleased
 from esper_ab.journal.line import Line, line_of, lost_newline, wrong_tail
 
 CHECKPOINTS_KEPT = 3  # newest ones per run and stretch; no reader needs more
@@ -40,7 +40,7 @@ class Stretch:
     last_crc: str = ""
     runs: dict[str, RunPart] = field(default_factory=dict)
     released: dict[str, int] = field(default_factory=dict)  # by run: the last milestone
-    others: list[bytes] = field(default_factory=list)  # lines that are neither episodes nor plain releases
+    others: list[AnyEvent] = field(default_factory=list)  # neither episodes nor plain releases
     ends_in_numbers: bool = False  # its last line is not in `others`
     stamp: datetime | None = None  # of its last line
     torn_bytes: int = 0
@@ -74,7 +74,7 @@ def read_stretch(path: str, start: int, end: int, measures: tuple[str, ...]) -> 
             if at >= end:
                 break
             line = None if wrong_tail(data) else line_of(data)
-            if line is None or not _add(found, line, data, at):
+            if line is None or not _add(found, line, at):
                 found.torn_bytes = 0 if data.endswith(b"\n") or lost_newline(data) else len(data)
                 found.doubtful = not found.torn_bytes
                 break
@@ -82,7 +82,7 @@ def read_stretch(path: str, start: int, end: int, measures: tuple[str, ...]) -> 
     return found
 
 
-def _add(found: Stretch, line: Line, data: bytes, at: int) -> bool:
+def _add(found: Stretch, line: Line, at: int) -> bool:
     """Add a line; False when it does not follow the previous one in number, chaining or episode."""
     if found.first is None:
         found.first = line.n, line.prev
@@ -98,7 +98,7 @@ def _add(found: Stretch, line: Line, data: bytes, at: int) -> bool:
             found.released[name] = max(found.released.get(name, -1), event.milestone)
     else:
         found.ends_in_numbers = False
-        found.others.append(data)
+        found.others.append(event)
     found.lines += 1
     found.last_crc, found.stamp = line.crc, line.t
     return True
