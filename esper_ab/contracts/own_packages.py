@@ -7,12 +7,10 @@ ends when process PARENT does, with 0 by itself, and with -1 when the process do
 
 from __future__ import annotations
 
-import ctypes
 import importlib
 import importlib.util
 import os
 import runpy
-import signal
 import sys
 import threading
 from collections.abc import Iterator, Mapping
@@ -23,8 +21,6 @@ from typing import BinaryIO
 
 _ROOT = Path(__file__).absolute().parents[2]
 _SAFE_PATH = "PYTHONSAFEPATH"
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
-ORPHANED = 70  # exit status of a process that ends because the one that it works for has
 _WHOEVER = -1  # in the place of a parent's number: whoever starts the process
 # Programs that load code which the user names. `evaluate` is none: it reads files from anywhere, and so does not import
 # from a folder where they may have been unpacked.
@@ -84,17 +80,6 @@ def alone_command(file: str, *arguments: str) -> list[str]:
     return [sys.executable, "-I", file, *arguments]
 
 
-def end_with_parent(parent: int) -> None:
-    """Have the kernel end this process as soon as the thread that started it, of process `parent`, has ended.
-
-    Only on Linux. It works whatever this process is doing, also while it is stopped.
-    """
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it ended before prctl took effect
-            os._exit(ORPHANED)
-
-
 @contextmanager
 def nothing_of_the_user() -> Iterator[None]:
     """While entered, a spawned process imports neither the main module nor, to begin with, from the working directory.
@@ -152,8 +137,9 @@ def _claim(package: str) -> None:
         )
 
 
-def _main(module: str) -> None:
-    """Be `python -m module` with our packages; sys.argv has its arguments already."""
+def _main() -> None:
+    """Be `python -m MODULE ARGUMENT…` with our packages, and end with the parent."""
+    starter, parent, module = os.getppid(), int(sys.argv.pop(1)), sys.argv.pop(1)
     found = importlib.util.find_spec("esper_ab")
     if found is None or found.origin is None or Path(found.origin).resolve().parents[1] != _ROOT.resolve():
         sys.path.insert(0, str(_ROOT))  # a checkout that is not what is installed: processes spawned here need it, too
@@ -163,12 +149,15 @@ def _main(module: str) -> None:
     except ImportError as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)
+    if parent:
+        # Here, because this file is a program, which finds our packages from now on.
+        from esper_ab.contracts.supervisor import end_with_parent
+
+        end_with_parent(starter if parent == _WHOEVER else parent)
     if module in _RUN_USERS_CODE:
         add_working_directory()  # of the others, those that need it are spawned, and do the same by themselves
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":
-    if (_parent := int(sys.argv.pop(1))) != 0:
-        end_with_parent(os.getppid() if _parent == _WHOEVER else _parent)
-    _main(sys.argv.pop(1))
+    _main()

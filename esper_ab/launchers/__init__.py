@@ -7,23 +7,25 @@ A launcher knows nothing of the protocol, and the control plane never imports a 
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Literal, Protocol
 
 import msgspec
 
 from esper_ab.contracts import link_keys
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Device
 from esper_ab.contracts.messages import Lane, WorkerOrder
-from esper_ab.contracts.own_packages import child_environment
+from esper_ab.contracts.own_packages import child_command, child_environment
 
 # Connection of workers to the coordinator. ipc: a socket that only this user of this machine can open; tcp: CURVE,
 # with keys for these workers only. No result depends on it.
 Transport = Literal["ipc", "tcp"]
-_LINE_BYTES = 256  # more than a public key has, less than a pipe takes at once
+_LINE_BYTES = 256  # more than a public key has; what is written at once to a socket pair is read at once
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,36 +41,31 @@ class KeyExchange:
 
         worker → PUBLIC KEY, newline          coordinator → newline: the key is known, connect
 
-    libzmq gives a connection up that is refused once, so a worker waits until its key is known. `descriptor` becomes
-    readable when the worker has said its key, or has ended; several workers may have one.
+    libzmq gives a connection up that is refused once, so a worker waits until its key is known.
     """
 
-    def __init__(self, descriptor: int, answer: int, close: Callable[[], None]) -> None:
-        """`answer`: the descriptor to write to; `close` closes what is not needed after the exchange."""
-        self.descriptor = descriptor
-        self._answer, self._close = answer, close
-        self._heard = b""
+    def __init__(self, ours: socket.socket) -> None:
+        """`ours`: the other end of the one that the worker has."""
+        self._ours = ours
+
+    @property
+    def descriptor(self) -> int:
+        """Becomes readable when the worker has said its key, or has ended; several workers may have one. -1: closed."""
+        return self._ours.fileno()
 
     def public(self) -> str | None:
-        """The key; None while the line is not whole, "" when nothing or something else was said. To be asked when
+        """The key; None while nothing was said, "" when something else was, or nothing will be. To be asked when
         `descriptor` is readable."""
-        part = os.read(self.descriptor, _LINE_BYTES)
-        self._heard += part
-        line, newline, _ = self._heard.partition(b"\n")
-        if part and not newline and len(self._heard) < _LINE_BYTES:
-            return None
-        text = line.decode(errors="replace")
-        return text if newline and link_keys.is_public_key(text) else ""
+        line = self._ours.recv(_LINE_BYTES).decode(errors="replace").rstrip("\n")
+        return line if link_keys.is_public_key(line) else ""
 
     def admit(self) -> None:
         """Let the worker connect. One that is gone meanwhile shows by its end."""
         with suppress(OSError):
-            os.write(self._answer, b"\n")
+            self._ours.send(b"\n")
 
     def close(self) -> None:
-        if self.descriptor >= 0:
-            self.descriptor = -1
-            self._close()
+        self._ours.close()
 
 
 class Worker(Protocol):
@@ -82,7 +79,7 @@ class Worker(Protocol):
     def pid(self) -> int:
         """Process that is the worker or, of another machine, stands for it here; this one's for a thread.
 
-        Where nothing here stands for it, its number there, 0 until that is known.
+        Where nothing here stands for it, the number of its supervisor there.
         """
 
     @property
@@ -134,44 +131,58 @@ class Errand(AbstractContextManager["Errand"], Protocol):
         """End it now."""
 
 
-class Launcher(Protocol):
-    """Starts workers, each of which calls the entry point with its order and sees the experiment directory."""
+class Launcher:
+    """Starts workers, each of which calls the entry point with its order and sees the experiment directory.
 
+    Lanes are positions: which devices they are, and on which node, is settled when a worker starts. What is here is
+    right for a launcher on this machine.
+    """
+
+    name = ""
     # Flags that have a command start workers in this way, for the one with which a message says how to go on.
-    flags: tuple[str, ...]
+    flags: tuple[str, ...] = ()
+    transport: Transport  # that its workers need
+    address = "127.0.0.1"  # of this machine, at which its workers reach the coordinator over tcp
+    nodes: tuple[Node, ...] = ()  # that its workers run on, and may be lost with; empty: this machine
+    child_processes = False  # whether every worker is a child of this process, which a signal can stop or end
+    descriptors: int  # of this process that one of its workers takes, with that of its connection
+    own_descriptors = 0  # that it takes itself, however many workers it has
 
-    @property
-    def transport(self) -> Transport:
-        """Transport that its workers need."""
-
-    @property
-    def address(self) -> str:
-        """Address of this machine at which its workers reach the coordinator, over tcp."""
-
-    @property
-    def nodes(self) -> tuple[Node, ...]:
-        """Machines that its workers run on; empty: this one. A worker on another machine can be lost without notice."""
-
-    @property
-    def child_processes(self) -> bool:
-        """Whether every worker is a child process of this one, which a signal can stop or end."""
-
-    @property
-    def descriptors(self) -> int:
-        """File descriptors of this process that one of its workers takes, with that of its connection."""
-
-    @property
-    def own_descriptors(self) -> int:
-        """Those that it takes itself, however many workers it has."""
+    def __init__(self) -> None:
+        self._devices: dict[str, Device] = {}
 
     def begin(self, node: str, module: str, line: bytes) -> Errand:
         """Run a module of ours as a program on a node of `nodes`, as `begin_here` does on this machine."""
+        return begin_here(child_command(module), line)
 
     def use(self, devices: Iterable[Device]) -> None:
-        """From now on lanes stand for these devices, as the preflight has found them."""
+        """From now on lanes stand for these devices, by their names, as the preflight has found them."""
+        self._devices = {device.name: device for device in devices}
 
     def check_lanes(self, lanes: Sequence[Lane]) -> None:
-        """UsageError, naming this launcher, unless each lane's worker can have the devices of its lane."""
+        """UsageError unless each lane's devices are there, of the kind that was planned, and on one node."""
+        if not self._devices:
+            return
+        for lane in lanes:
+            where = f"launcher {self.name} on {lane.name}"
+            # Without nodes, a lane on the CPU is not bound to a core: this machine shares its cores among all of them.
+            bound = [device for device in lane.devices if self.nodes or not device.startswith("cpu:")]
+            lacking = [device for device in bound if device not in self._devices]
+            if lacking:
+                there = [name for name in self._devices if name.partition(":")[0] == lacking[0].partition(":")[0]]
+                span = f"only {there[0]} to {there[-1]}" if there else "and no other of its kind"
+                raise UsageError(f"{where}: there is no {lacking[0]} now, {span}; go on with as many as planned")
+            found = [self._devices[device] for device in lane.devices if device in self._devices]
+            for planned, device in zip(lane.titles, found, strict=False):
+                if planned != device.title:
+                    raise UsageError(
+                        f"{where}: {device.name} is {device.title or 'a core'}{_on(device.node)}, and the plan was "
+                        f"made for {planned or 'a core'}: a run never changes the kind of its devices; go on where "
+                        "there are such"
+                    )
+            if len({device.node for device in found}) > 1:
+                across = " and ".join(f"{device.name}{_on(device.node)}" for device in found)
+                raise UsageError(f"{where}: one run would be on two nodes ({across}); choose the devices by --devices")
 
     def reserve(self, lanes: Sequence[Lane]) -> None:
         """Have all that the workers of these lanes take, at once or not at all, in the place of what it had before.
@@ -184,9 +195,19 @@ class Launcher(Protocol):
 
     def bound(self, order: WorkerOrder) -> WorkerOrder:
         """Return the order with the devices and node that its lane stands for now; OSError while they are not known."""
+        devices = [self._devices[name] for name in order.lane.devices if name in self._devices]
+        if not devices:
+            return order
+        lane = msgspec.structs.replace(order.lane, uuids=tuple(device.uuid for device in devices))
+        return msgspec.structs.replace(order, lane=lane, node=devices[0].node)
 
     def start(self, order: WorkerOrder) -> Worker:
         """Return at once; OSError when it cannot be started now. What becomes of it shows in its Hello or its end."""
+        raise NotImplementedError
+
+
+def _on(node: str) -> str:
+    return f" on {node}" if node else ""
 
 
 def begin_here(command: Sequence[str], line: bytes) -> subprocess.Popen[bytes]:

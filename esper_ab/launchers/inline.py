@@ -16,9 +16,8 @@ from esper_ab.contracts.below import open_below
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.own_packages import ForeignPackage, claim
-from esper_ab.launchers import KeyExchange, LauncherFactory, Transport
-from esper_ab.launchers._entering import call
-from esper_ab.launchers._places import LanePlaces
+from esper_ab.launchers import KeyExchange, Launcher, LauncherFactory, Transport
+from esper_ab.launchers._entry import call
 
 DEFAULT_ENTRY = "workers.process.entry:main_in_thread"
 
@@ -32,7 +31,7 @@ def any_given_up() -> bool:
 
 
 class InlineWorker:
-    """A worker on a daemon thread; its sentinel is a pipe whose other end closes when the thread ends."""
+    """A worker on a daemon thread, which writes to its sentinel when it ends."""
 
     ended_how = ""
 
@@ -41,18 +40,17 @@ class InlineWorker:
         self.name = order.identity
         self.pid = os.getpid()
         self.exitcode: int | None = None
-        self.sentinel, self._ended = os.pipe()
+        self.sentinel = os.eventfd(0, os.EFD_CLOEXEC)
         self.keys: KeyExchange | None = None
         self._theirs: socket.socket | None = None
         if order.server_key:
             ours, self._theirs = socket.socketpair()
-            self.keys = KeyExchange(ours.fileno(), ours.fileno(), ours.close)
+            self.keys = KeyExchange(ours)
         self._thread = threading.Thread(target=self._run, name=order.identity, daemon=True)
         try:
             self._thread.start()
         except RuntimeError:
             os.close(self.sentinel)
-            os.close(self._ended)
             if self.keys and self._theirs:
                 self.keys.close()
                 self._theirs.close()
@@ -67,7 +65,7 @@ class InlineWorker:
             with self._log() as log:
                 traceback.print_exc(file=log)
         finally:
-            os.close(self._ended)
+            os.eventfd_write(self.sentinel, 1)
 
     def dump_stacks(self) -> None:
         """Write the stacks of all threads of this process, the worker's among them, to its log."""
@@ -92,12 +90,11 @@ class InlineWorker:
         return True
 
 
-class InlineLauncher(LanePlaces):
+class InlineLauncher(Launcher):
     """Starts each worker as a thread."""
 
     name = "inline"
-    child_processes = False
-    descriptors = 12  # a pipe, both ends of a connection, and what a context of libzmq takes
+    descriptors = 11  # an eventfd, both ends of a connection, and what a context of libzmq takes
 
     def __init__(self, entry: str = DEFAULT_ENTRY, transport: Transport = "ipc") -> None:
         """UsageError when this process has imported another package `workers` than the one that has the entry."""

@@ -11,14 +11,13 @@ import os
 import signal
 import socket
 from multiprocessing import resource_tracker
+from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 
 from esper_ab.contracts.messages import WorkerOrder
 from esper_ab.contracts.own_packages import nothing_of_the_user
-from esper_ab.launchers import KeyExchange, LauncherFactory, Transport
-from esper_ab.launchers._entering import call_in_process
-from esper_ab.launchers._places import LanePlaces
-from esper_ab.launchers._sentinel import wait_for
+from esper_ab.launchers import KeyExchange, Launcher, LauncherFactory, Transport
+from esper_ab.launchers._entry import call_in_process
 
 DEFAULT_ENTRY = "workers.process.entry:main"
 
@@ -64,7 +63,7 @@ class LocalWorker:
 
     def join(self, timeout_s: float) -> bool:
         if self.sentinel >= 0:
-            wait_for(self.sentinel, timeout_s)
+            wait([self.sentinel], timeout_s)
             if self.exitcode is None:
                 return False
             os.close(self.sentinel)
@@ -73,7 +72,7 @@ class LocalWorker:
         return True
 
 
-class LocalLauncher(LanePlaces):
+class LocalLauncher(Launcher):
     """Starts each worker as a spawned process."""
 
     name = "local"
@@ -92,7 +91,7 @@ class LocalLauncher(LanePlaces):
                 target=call_in_process, args=(self._entry, order, theirs), name=order.identity, daemon=False
             )
             self._spawn(process)
-            keys = KeyExchange(ours.fileno(), ours.fileno(), ours.close) if ours else None
+            keys = KeyExchange(ours) if ours else None
             return LocalWorker(order.identity, process, keys)
         except OSError:
             if ours is not None:

@@ -1,31 +1,37 @@
-"""Launcher of workers on a cluster of Ray: a supervisor actor per lane, whose child process is the worker.
+"""Launcher of workers on a cluster of Ray: a supervisor per lane, in an actor, whose child process is the worker.
 
 One placement group holds what all lanes take: Ray gives all of it or nothing, and keeps it for this experiment. A
-worker is started by its supervisor, in `_on_node`: the order comes by standard input, whose end is the coordinator's,
-the public key by standard output. A supervisor that is lost, with its node or alone, is followed by another one
-wherever Ray moves its part of the group; until then a start of its lane's worker is delayed.
+worker's order comes by its supervisor, and its public key goes back by it. A supervisor that is lost, with its node or
+alone, is followed by another one wherever Ray moves its part of the group; until then a start of its lane's worker is
+delayed.
 
 GPUs are dealt out by Ray, and bound by their UUIDs as the preflight of their node has them.
 """
 
 from __future__ import annotations
 
+import atexit
+import errno
+import os
+import shutil
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from esper_ab.contracts import supervisor
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.own_packages import child_command
-from esper_ab.launchers import Errand, LauncherFactory, Node, Transport
-from esper_ab.launchers._places import LanePlaces
-from esper_ab.launchers._ray_cluster import NotYet, RayCluster, SupervisorEnded
-from esper_ab.launchers._ray_parts import bundles, check_shares, parts, uuids_of
-from esper_ab.launchers._ray_worker import Clerk, LaneSupervisor, RayErrand, RayWorker
+from esper_ab.contracts.private_folder import private_folder
+from esper_ab.launchers import Errand, Launcher, LauncherFactory, Node, Transport, _ray_actor
+from esper_ab.launchers._ray_actor import Actor, ActorEnded, NotYet, RayErrand, RaySupervisor, answer, in_one_line
+from esper_ab.launchers._supervised import NodeSupervisor, NodeWorker
 from esper_ab.stats.text import counted
 
 DEFAULT_ENTRY = "workers.process.entry:main"
@@ -34,14 +40,23 @@ _SAY_S = 10.0  # then it is said who waits
 _LOOK_S = 0.5
 _ID_CHARACTERS = 8
 _BEGIN_S = 300.0  # for supervisors in a group that is there: a process each, on a machine that may be crowded
+_INSTALL = "pip install 'esper-ab[ray]'"
+_STORE_BYTES = 80 << 20  # of a cluster that is started here: orders and answers are short
+_BELOW_CHARS = 35  # of folders that Ray makes for its sockets, more than our own take
+_PARTS = 10_000  # of a core or a GPU: what Ray counts in
+_AT_ONCE = 16  # calls of one actor: one that reads and one that writes, and those of which Ray does not know
+# Unless the user has others. Ray reads them when it is imported. It would report to its makers, warn of answers that
+# nobody asked for, and hide GPUs from actors that have none.
+_SETTINGS = {
+    "RAY_USAGE_STATS_ENABLED": "0", "RAY_IGNORE_UNHANDLED_ERRORS": "1", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+}  # fmt: skip
 
 
-class RayLauncher(LanePlaces):
+class RayLauncher(Launcher):
     """Starts each worker beside the supervisor of its lane."""
 
     name = "ray"
-    child_processes = False
-    descriptors = 8  # an eventfd, a pipe, a connection and the socket it is accepted at, and Ray's to the supervisor
+    descriptors = 8  # an eventfd, a connection and the socket it is accepted at, and Ray's to the supervisor
 
     def __init__(
         self, entry: str = DEFAULT_ENTRY, transport: Transport = "tcp", *, ray_address: str = "",
@@ -55,22 +70,55 @@ class RayLauncher(LanePlaces):
         super().__init__()
         if transport != "tcp":
             raise UsageError("launcher ray: workers on other machines need --transport tcp, which it takes by itself")
-        self._entry, self._wait_s = entry, ray_wait
+        self._entry, self._wait_s, self._labels = entry, ray_wait, dict(ray_label or {})
         self.transport: Transport = transport
-        self._cluster = RayCluster(ray_address, ray_label or {})
-        self.address = self._cluster.address
-        self._names = self._cluster.nodes()
+        self._ray = _connected(ray_address or os.environ.get("RAY_ADDRESS", ""))
+        self.address: str = self._ray.util.get_node_ip_address()
+        self._names = self._find_nodes()
         self.nodes: tuple[Node, ...] = tuple(self._names.values())
         self._group: Any = None
-        self._lanes: dict[str, LaneSupervisor] = {}
+        self._lanes: dict[str, _LaneSupervisor] = {}
         self._visible: dict[str, Any] = {}  # node -> which GPUs its preflight sees, as Ray calls them
-        self._clerk: Clerk | None = None
+
+    def _find_nodes(self) -> dict[str, Node]:
+        """The nodes that have cores for us, by Ray's number, in the order of their names; UsageError without any.
+
+        A node is called as its host is, with the beginning of Ray's number where several are called alike.
+        """
+        alive = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
+        there = [node for node in alive if self._labels.items() <= node.get("Labels", {}).items()]
+        if not there:
+            shown = ", ".join(f"{key}={value}" for key, value in self._labels.items())
+            with_labels = f" with {shown}" if shown else ""
+            raise UsageError(
+                f"launcher ray: no node{with_labels} has a CPU for us; the cluster has {len(alive)} others"
+            )
+        hosts = [node["NodeManagerHostname"] for node in there]
+        named = {
+            node["NodeID"]: Node(
+                name=host if hosts.count(host) == 1 else f"{host}/{node['NodeID'][:_ID_CHARACTERS]}",
+                cores=int(node["Resources"]["CPU"]),
+                gpus=int(node["Resources"].get("GPU", 0)),
+            )
+            for node, host in zip(there, hosts, strict=True)
+        }
+        return dict(sorted(named.items(), key=lambda item: item[1].name))
 
     def begin(self, node: str, module: str, line: bytes) -> Errand:
+        """On an actor that takes nothing of the node."""
         (number,) = (number for number, one in self._names.items() if one.name == node)
-        supervisor = self._cluster.supervisor_on(number)
-        self._visible[node] = supervisor.visible.remote()
-        return RayErrand(self._cluster, supervisor, node, child_command(module, elsewhere=True), line)
+        where = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(number, soft=False)
+        actor = self._actor(where, {})
+        self._visible[node] = actor.visible.remote()
+        return RayErrand(self._ray, actor, node, child_command(module, elsewhere=True), line)
+
+    def _actor(self, where: Any, part: Mapping[str, float]) -> Any:
+        """An actor that takes `part` of what there is."""
+        made = self._ray.remote(Actor).options(
+            scheduling_strategy=where, max_restarts=0, max_task_retries=0, max_concurrency=_AT_ONCE,
+            num_cpus=part.get("CPU", 0), num_gpus=part.get("GPU", 0),
+        )  # fmt: skip
+        return made.remote(str(Path.cwd()))
 
     def check_lanes(self, lanes: Sequence[Lane]) -> None:
         super().check_lanes(lanes)
@@ -80,13 +128,15 @@ class RayLauncher(LanePlaces):
         if self._group is not None and list(self._lanes) == [lane.name for lane in lanes]:
             return
         self.release()
-        self._clerk = Clerk()
-        self._group = self._cluster.group(bundles(lanes))
+        selector = {"bundle_label_selector": [self._labels] * len(bundles(lanes))} if self._labels else {}
+        self._group = self._ray.util.placement_group(bundles(lanes), strategy="PACK", **selector)
         try:
             self._await_group(lanes)
             for name, (place, part) in parts(lanes).items():
-                begin = partial(self._cluster.supervisor_in, self._group, place, part)
-                self._lanes[name] = LaneSupervisor(self._cluster, self._clerk, begin)
+                where = self._ray.util.scheduling_strategies.PlacementGroupSchedulingStrategy(
+                    self._group, placement_group_bundle_index=place
+                )
+                self._lanes[name] = _LaneSupervisor(self._ray, partial(self._actor, where, part))
             self._await_supervisors()
         except BaseException:
             self.release()
@@ -101,15 +151,20 @@ class RayLauncher(LanePlaces):
             if waited_s > self._wait_s:
                 raise UsageError(
                     f"launcher ray: {who} found no room within {self._wait_s:.0f} s, and Ray gives them all or none: "
-                    f"{self._cluster.room()}. Wait until others have ended (`ray status`), choose fewer by --devices, "
+                    f"{self._room()}. Wait until others have ended (`ray status`), choose fewer by --devices, "
                     "or wait longer by --ray-wait"
                 )
             if waited_s > _SAY_S and not said:
                 said = True
                 sys.stderr.write(
-                    f"warning: {who} wait for room in Ray's cluster, for up to {self._wait_s:.0f} s: "
-                    f"{self._cluster.room()}\n"
+                    f"warning: {who} wait for room in Ray's cluster, for up to {self._wait_s:.0f} s: {self._room()}\n"
                 )
+
+    def _room(self) -> str:
+        """What there is and what of it is free, in words."""
+        free, all_ = self._ray.available_resources(), self._ray.cluster_resources()
+        kinds = [kind for kind in ("CPU", "GPU") if all_.get(kind)]
+        return ", ".join(f"{free.get(kind, 0):.0f} of {all_[kind]:.0f} {kind}s are free" for kind in kinds)
 
     def _await_supervisors(self) -> None:
         """Return when every lane has its supervisor; UsageError when one cannot begin."""
@@ -117,7 +172,7 @@ class RayLauncher(LanePlaces):
         for name, lane in self._lanes.items():
             try:
                 lane.await_place(deadline - time.monotonic())
-            except (SupervisorEnded, NotYet, TimeoutError) as error:
+            except (ActorEnded, NotYet, TimeoutError) as error:
                 raise UsageError(
                     f"launcher ray on {name}: the process beside the worker did not begin: {error}"
                 ) from None
@@ -127,15 +182,12 @@ class RayLauncher(LanePlaces):
             lane.end()
         self._lanes = {}
         if self._group is not None:
-            self._cluster.remove_group(self._group)
+            self._ray.util.remove_placement_group(self._group)
             self._group = None
-        if self._clerk is not None:
-            self._clerk.close()
-            self._clerk = None
 
     def bound(self, order: WorkerOrder) -> WorkerOrder:
         """OSError (EHOSTUNREACH) while Ray has no node for the lane; UsageError for one that nobody has examined."""
-        number, dealt = self._lanes[order.lane.name].place()
+        number, _, dealt = self._lanes[order.lane.name].place()
         if number not in self._names:
             raise UsageError(
                 f"launcher ray on {order.lane.name}: Ray has moved it to node {number[:_ID_CHARACTERS]}, which is new "
@@ -150,7 +202,7 @@ class RayLauncher(LanePlaces):
         if lane.devices[0].startswith("cpu:"):
             return ("",) * len(lane.devices)
         there = [device.uuid for device in self._devices.values() if device.node == node and device.uuid]
-        found = uuids_of(dealt, self._cluster.answer(self._visible[node], _BEGIN_S), there)
+        found = uuids_of(dealt, answer(self._ray, self._visible[node], _BEGIN_S), there)
         if len(found) != len(lane.devices):
             raise UsageError(
                 f"launcher ray on {lane.name}: Ray has dealt out GPU {', '.join(dealt) or 'none'} on {node}, where the "
@@ -158,10 +210,163 @@ class RayLauncher(LanePlaces):
             )
         return tuple(found)
 
-    def start(self, order: WorkerOrder) -> RayWorker:
-        assert self._clerk is not None, "lanes are reserved before the first start"
-        command = child_command("esper_ab.launchers._on_node", self._entry, elsewhere=True)
-        return RayWorker(self._cluster, self._clerk, self._lanes[order.lane.name], order, command)
+    def start(self, order: WorkerOrder) -> NodeWorker:
+        return self._lanes[order.lane.name].start(order, self._entry)
+
+
+class _LaneSupervisor:
+    """The present supervisor of a lane. Another one takes its place when it is gone, or does not end what it should."""
+
+    def __init__(self, ray: Any, begin: Callable[[], Any]) -> None:
+        """`begin` makes an actor."""
+        self._ray, self._begin = ray, begin
+        self._renew()
+
+    def _renew(self) -> None:
+        self._actor = self._begin()
+        self._asked = self._actor.place.remote()
+        self._supervisor: NodeSupervisor | None = None
+
+    def await_place(self, timeout_s: float) -> tuple[str, int, list[str]]:
+        """What its actor says of its place; TimeoutError, ActorEnded, NotYet."""
+        place: tuple[str, int, list[str]] = answer(self._ray, self._asked, timeout_s)
+        return place
+
+    def place(self) -> tuple[str, int, list[str]]:
+        """As `await_place`, at once; OSError (EHOSTUNREACH) while there is none."""
+        if self._supervisor is not None and not self._supervisor.is_reliable:
+            self.end()
+            self._renew()
+        try:
+            return self.await_place(0.0)
+        except TimeoutError:
+            pass
+        except NotYet:
+            self._asked = self._actor.place.remote()
+        except ActorEnded:
+            self._renew()
+        raise OSError(errno.EHOSTUNREACH, os.strerror(errno.EHOSTUNREACH))
+
+    def start(self, order: WorkerOrder, entry: str) -> NodeWorker:
+        """OSError when there is no descriptor to watch it by."""
+        if self._supervisor is None:
+            _, pid, _ = self.await_place(0.0)
+            self._supervisor = NodeSupervisor(order.node, partial(RaySupervisor, self._ray, self._actor, pid))
+        return self._supervisor.start(order, entry)
+
+    def end(self) -> None:
+        self._ray.kill(self._actor)
+        if self._supervisor is not None:
+            self._supervisor.dismiss()
+            self._supervisor.leave()
+
+
+def _connected(address: str) -> Any:
+    """Ray, with the process's one connection to a cluster, which another launcher may have made before."""
+    for name, value in _SETTINGS.items():
+        os.environ.setdefault(name, value)
+    try:
+        # Here, because no other launcher needs it, and it has read its settings when it is there.
+        import ray
+    except ImportError as error:
+        raise UsageError(f"launcher ray needs Ray ({error}): {_INSTALL}, on every node alike") from None
+    if not ray.is_initialized():
+        _connect(ray, address)
+    for module in (_ray_actor, supervisor):
+        ray.cloudpickle.register_pickle_by_value(module)
+    return ray
+
+
+def _connect(ray: Any, address: str) -> None:
+    if address.startswith("ray://"):
+        raise UsageError(
+            f"--ray-address {address}: workers cannot reach the coordinator through Ray's client; begin on a node of "
+            "the cluster, as `ray job submit` does, with the address `auto`"
+        )
+    _keep_quiet(ray)
+    folder = private_folder(below=_BELOW_CHARS) if address in ("", "local") else None
+    own: dict[str, Any] = {}
+    if folder is not None:
+        own = {"include_dashboard": False, "object_store_memory": _STORE_BYTES, "_temp_dir": str(folder)}
+        atexit.register(_end, ray, folder)
+    try:
+        ray.init(address or "local", log_to_driver=False, logging_level="ERROR", **own)
+    except Exception as error:  # noqa: BLE001  Ray raises all kinds, the base class among them
+        where = f"at {address}" if address else "could be started on this machine"
+        raise UsageError(
+            f"launcher ray: no cluster of Ray {where} ({in_one_line(error)}); `ray start` begins one, --ray-address "
+            "names it"
+        ) from None
+
+
+def _end(ray: Any, folder: Path) -> None:
+    """Leave neither a process nor a file of a cluster that this process has started."""
+    ray.shutdown()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _keep_quiet(ray: Any) -> None:
+    """Ray prints what it finds wrong with its nodes to standard output, pages of it, which is the command's own.
+
+    It has no setting for that. What concerns an experiment shows in its own words, and the rest is in Ray's logs.
+    """
+    if hasattr(ray._private.worker, "print_to_stdstream"):
+        ray._private.worker.print_to_stdstream = lambda *_, **__: None
+
+
+def bundles(lanes: Sequence[Lane]) -> list[dict[str, float]]:
+    """What is taken of a node, for each set of devices: its GPUs, and a core per lane; or its cores."""
+    return [
+        {"GPU": gpus, "CPU": count} if (gpus := _gpus(devices)) else {"CPU": len(devices)}
+        for devices, count in _sharing(lanes).items()
+    ]
+
+
+def parts(lanes: Sequence[Lane]) -> dict[str, tuple[int, dict[str, float]]]:
+    """The place of each lane's bundle, and what it takes of that, by the lane's name."""
+    sharing = _sharing(lanes)
+    whole = dict(zip(sharing, enumerate(bundles(lanes)), strict=True))
+    found = {}
+    for lane in lanes:
+        place, bundle = whole[lane.devices]
+        found[lane.name] = place, {kind: _part(count, sharing[lane.devices]) for kind, count in bundle.items()}
+    return found
+
+
+def check_shares(lanes: Sequence[Lane]) -> None:
+    """UsageError for lanes that share several GPUs, of which Ray would deal out one to each."""
+    sharing = _sharing(lanes)
+    for lane in lanes:
+        if _gpus(lane.devices) > 1 and sharing[lane.devices] > 1:
+            raise UsageError(
+                f"launcher ray on {lane.name}: Ray has a part of one GPU, not of several, for a worker; take "
+                "--devices-per-run 1 or --placement spread"
+            )
+
+
+def uuids_of(dealt: Sequence[str], visible: str | None, there: Sequence[str]) -> list[str]:
+    """UUIDs of the GPUs that Ray has dealt out, of which those that the preflight has not found are left out.
+
+    Ray calls a GPU as the CUDA_VISIBLE_DEVICES of its node does (`visible`), or by its number where there is none.
+    `there`: the UUIDs that the preflight, which sees the same, has found on the node, in order.
+    """
+    listed = [str(number) for number in range(len(there))] if visible is None else visible.replace(" ", "").split(",")
+    by_call = dict(zip(listed, there, strict=False))  # a node may offer fewer than it sees
+    return [by_call.get(one, one) for one in dealt if by_call.get(one, one) in there]
+
+
+def _sharing(lanes: Sequence[Lane]) -> Counter[tuple[str, ...]]:
+    """Count the lanes on the same devices, in the order of the plan."""
+    return Counter(lane.devices for lane in lanes)
+
+
+def _gpus(devices: Sequence[str]) -> int:
+    return sum(device.startswith("cuda:") for device in devices)
+
+
+def _part(whole: float, count: int) -> float:
+    """One of `count` parts that are together no more than `whole`; a whole number where it is 1 or more."""
+    return whole // count if whole >= count else whole * _PARTS // count / _PARTS
 
 
 LAUNCHER: LauncherFactory = RayLauncher

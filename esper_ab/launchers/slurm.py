@@ -1,9 +1,9 @@
 """Launcher of workers in steps of a Slurm job, one per node: inside the allocation that this process runs in.
 
-A step is a supervisor (`_node_supervisor`), which starts all workers of its node. Its srun is a process of this machine
-that stands for it: it carries standard input there and standard output back, and ends with it. Orders go by standard
-input, whose end is the end of the coordinator; keys and ends of workers come back by standard output. What a worker
-that cannot begin has to say is in its log.
+A step is a supervisor (`contracts/supervisor`), which starts all workers of its node. Its srun is a process of this
+machine that stands for it: it carries standard input there and standard output back, and ends with it. Orders go by
+standard input, whose end is the end of the coordinator; keys and ends of workers come back by standard output. What a
+worker that cannot begin has to say is in its log.
 
 GPUs are dealt out by the preflight's UUIDs: steps that share an allocation all see those of their node.
 """
@@ -15,14 +15,16 @@ import re
 import shutil
 import socket
 import subprocess
+from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 
+from esper_ab.contracts import supervisor
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import WorkerOrder
-from esper_ab.contracts.own_packages import child_command
-from esper_ab.launchers import Errand, LauncherFactory, Node, Transport, begin_here
-from esper_ab.launchers._node_worker import DESCRIPTORS, NodeSupervisor, NodeWorker
-from esper_ab.launchers._places import LanePlaces
+from esper_ab.contracts.own_packages import alone_command, child_command
+from esper_ab.launchers import Errand, Launcher, LauncherFactory, Node, Transport, begin_here
+from esper_ab.launchers._supervised import DESCRIPTORS, NodeSupervisor, NodeWorker, PipedSupervisor
 
 DEFAULT_ENTRY = "workers.process.entry:main"
 _TALK_S = 60.0  # for Slurm's controller to answer
@@ -35,11 +37,10 @@ _SRUN = (
 )  # fmt: skip
 
 
-class SlurmLauncher(LanePlaces):
+class SlurmLauncher(Launcher):
     """Starts each worker beside the supervisor of its node, in the job that this process belongs to."""
 
     name = "slurm"
-    child_processes = False
     descriptors = 1  # a connection
 
     def __init__(self, entry: str = DEFAULT_ENTRY, transport: Transport = "tcp") -> None:
@@ -59,35 +60,31 @@ class SlurmLauncher(LanePlaces):
         self.nodes = _nodes(os.environ)
         self.address = _own_address([node.name for node in self.nodes])
         self.own_descriptors = DESCRIPTORS * len(self.nodes)
-        self._supervisors: dict[str, NodeSupervisor] = {}  # by node
-        self._given_up: list[NodeSupervisor] = []
+        self._supervisors: dict[str, list[NodeSupervisor]] = defaultdict(list)  # by node; the last one is in charge
 
     def begin(self, node: str, module: str, line: bytes) -> Errand:
         return begin_here([*_SRUN, f"--nodelist={node}", *child_command(module, outlives=True)], line)
 
     def start(self, order: WorkerOrder) -> NodeWorker:
-        return self._supervisor(order.node or self.nodes[0].name).start(order)
+        return self._supervisor(order.node or self.nodes[0].name).start(order, self._entry)
 
     def _supervisor(self, node: str) -> NodeSupervisor:
         """That of the node: another one where it is gone, or has not ended whom it was told to end."""
-        there = self._supervisors.get(node)
-        if there is not None and there.is_reliable:
-            return there
-        begin = child_command("esper_ab.launchers._node_supervisor", self._entry, outlives=True)
-        supervisor = NodeSupervisor(node, [*_SRUN, f"--nodelist={node}", "--job-name=workers", *begin])
-        if there is not None:
-            there.give_up()
-            self._given_up.append(there)
-        self._supervisors[node] = supervisor
-        return supervisor
+        known = self._supervisors[node]
+        if not known or not known[-1].is_reliable:
+            step = [*_SRUN, f"--nodelist={node}", "--job-name=workers", *alone_command(supervisor.__file__)]
+            known.append(NodeSupervisor(node, partial(PipedSupervisor, step)))
+            for earlier in known[-2:-1]:
+                earlier.give_up()
+        return known[-1]
 
     def release(self) -> None:
-        all_ = (*self._supervisors.values(), *self._given_up)
-        for supervisor in all_:
-            supervisor.dismiss()
-        for supervisor in all_:
-            supervisor.leave()
-        self._supervisors, self._given_up = {}, []
+        known = [one for node in self._supervisors.values() for one in node]
+        for one in known:
+            one.dismiss()
+        for one in known:
+            one.leave()
+        self._supervisors.clear()
 
 
 def _nodes(environment: os._Environ[str]) -> tuple[Node, ...]:

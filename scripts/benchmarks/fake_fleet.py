@@ -10,6 +10,7 @@ import os
 import sys
 import tempfile
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,8 @@ import msgspec
 from benchmarks.fake_node import Meeting, await_all
 from benchmarks.fake_node import Node as Told
 from esper_ab.contracts.messages import WorkerOrder
-from esper_ab.launchers import Node, Transport
-from esper_ab.launchers._node_worker import DESCRIPTORS, NodeSupervisor, NodeWorker
-from esper_ab.launchers._places import LanePlaces
+from esper_ab.launchers import Launcher, Node, Transport
+from esper_ab.launchers._supervised import DESCRIPTORS, NodeSupervisor, NodeWorker, PipedSupervisor
 
 _HERE, _ROOT = Path(__file__).resolve().parents[1], Path(__file__).resolve().parents[2]
 _PROGRAM = (
@@ -30,7 +30,7 @@ _PROGRAM = (
 
 
 @dataclass
-class Fleet(LanePlaces):
+class Fleet(Launcher):
     """A launcher; `results` after the experiment."""
 
     name = "fake fleet"
@@ -58,14 +58,14 @@ class Fleet(LanePlaces):
                 coordinator=os.getpid(), meeting=str(meeting), results=str(self._results_of(index)),
             )  # fmt: skip
             command = [sys.executable, "-c", _PROGRAM, msgspec.json.encode(told).decode()]
-            self._supervisors.append(NodeSupervisor(f"n{index}", command))
+            self._supervisors.append(NodeSupervisor(f"n{index}", partial(PipedSupervisor, command)))
         await_all(meeting, 1)
 
     def _results_of(self, index: int) -> Path:
         return Path(self._folder.name) / f"{index}.json"
 
     def start(self, order: WorkerOrder) -> NodeWorker:
-        return self._supervisors[int(order.worker.removeprefix("w")) % self.pools].start(order)
+        return self._supervisors[int(order.worker.removeprefix("w")) % self.pools].start(order, "")
 
     def results(self) -> dict[str, Any]:
         """What the processes saw: the end of the start, and rounds with the moments (monotonic, s) of every run."""

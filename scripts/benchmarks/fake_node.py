@@ -6,6 +6,7 @@ of p + 1 ready; all send; the round is over when all are released from p + 1.
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import struct
@@ -32,7 +33,6 @@ from esper_ab.contracts.messages import (
     Stop,
     WorkerOrder,
 )
-from esper_ab.launchers._node_talk import Admit, Begin, FromSupervisor, KeySaid, Over, ToSupervisor, line
 from workers.process.link_watch import UNANSWERED_MS
 
 _QUIET_S = 0.02  # between rounds, for the coordinator to come to rest
@@ -139,7 +139,6 @@ class _Supervisor:
         self._context = zmq.Context()
         self._context.set(zmq.MAX_SOCKETS, told.workers + 16)
         self._draw = random.Random(told.index)
-        self._heard = msgspec.json.Decoder(ToSupervisor)
         self._rest = b""
         self._poller = zmq.Poller()
         self._poller.register(0, zmq.POLLIN)
@@ -162,7 +161,7 @@ class _Supervisor:
                 elif isinstance(message, Ping):
                     one.send(encode(Pong()))
                 elif isinstance(message, Stop):
-                    say(Over(fake.name, 0, b""))
+                    say("ended", fake.name, 0, "")
                 if isinstance(message, kind):
                     found[fake.run] = now
         return found
@@ -172,22 +171,22 @@ class _Supervisor:
         part = os.read(0, 1 << 16)
         *texts, self._rest = (self._rest + part).split(b"\n")
         for text in texts:
-            match self._heard.decode(text):
-                case Begin(name, order):
+            match json.loads(text):
+                case ["begin", name, _, order]:
                     fake = Fake(self._context, msgspec.json.decode(order, type=WorkerOrder), self._draw)
                     self.fakes[name] = self._by_socket[fake.socket] = fake
                     self._poller.register(fake.socket, zmq.POLLIN)
                     if fake.public:
-                        say(KeySaid(name, fake.public))
+                        say("said", name, fake.public)
                     else:
                         fake.connect()
-                case Admit(name):
+                case ["write", name, _]:
                     self.fakes[name].connect()
         return part != b""
 
 
-def say(message: FromSupervisor) -> None:
-    data = line(message)
+def say(*message: object) -> None:
+    data = json.dumps(message).encode() + b"\n"
     while data:
         data = data[os.write(1, data) :]
 

@@ -211,7 +211,7 @@ def test_without_a_free_descriptor_a_start_is_an_oserror_and_the_next_one_works(
     made = launcher(name)
     with waiting(made, folder):
         pass
-    if made.own_descriptors:
+    if made.nodes:
         made = launcher(name)  # of whose workers only the first one takes any
     before, (soft, hard) = descriptors(), resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))

@@ -26,9 +26,8 @@ from esper_ab.control.preflight import check_launcher, examine, reserve_lanes
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, WorkerStarted
 from esper_ab.journal.fold import fold
-from esper_ab.launchers import _supervisor
 from esper_ab.launchers import ray as ray_launcher
-from esper_ab.launchers._ray_worker import RayErrand
+from esper_ab.launchers._ray_actor import Actor, RayErrand
 from esper_ab.launchers.ray import RayLauncher
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -230,9 +229,9 @@ def test_a_node_without_the_working_directory_is_refused(cluster):
     import ray
 
     made = RayLauncher()
-    supervisor = ray.remote(_supervisor.Supervisor).remote("/nowhere")
+    actor = ray.remote(Actor).remote("/nowhere")
     with (
-        RayErrand(made._cluster, supervisor, "n2", ["true"], b"") as errand,
+        RayErrand(made._ray, actor, "n2", ["true"], b"") as errand,
         pytest.raises(UsageError, match=r"^node n2 cannot start the preflight \(.*'/nowhere'\): all nodes"),
     ):
         errand.communicate(timeout=60.0)

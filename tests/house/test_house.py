@@ -168,7 +168,7 @@ OPEN_SAFELY = ("os.O_EXCL", "os.O_DIRECTORY", "os.O_NONBLOCK", "os.O_NOFOLLOW", 
 WRITES_ITSELF = {
     "contracts/below.py": "the one place",
     "contracts/private_folder.py": "a folder in the temporary place", "control/hub.py": "removes it",
-    "launchers/_ray_cluster.py": "likewise", "workers/process/files.py": "likewise",
+    "launchers/ray.py": "likewise", "workers/process/files.py": "likewise",
     "control/file_store.py": "in a folder that `below` made",
     "control/nodes.py": "an empty temporary file", "launchers/__init__.py": "a temporary file without a name",
     "design/boundary_cache.py": "the user's cache",

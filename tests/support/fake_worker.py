@@ -68,7 +68,6 @@ TIMING = Timing(total_s=0.0, train_s=0.0, validate_s=0.0, decide_s=0.0, update_s
 
 def main(order: WorkerOrder) -> None:
     """Entry point of a process: everything the real one does except torch."""
-    process.die_with_parent()
     process.redirect_output(Path(order.experiment_dir), order.log_file)
     process.obey_the_coordinator_only()
     process.set_environment(order.lane, order.arithmetic)

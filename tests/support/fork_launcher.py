@@ -8,7 +8,7 @@ import resource
 import signal
 
 from esper_ab.contracts.messages import WorkerOrder
-from esper_ab.launchers._entering import call_in_process
+from esper_ab.launchers._entry import call_in_process
 from esper_ab.launchers.local import LocalLauncher, LocalWorker
 
 

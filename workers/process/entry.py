@@ -31,7 +31,6 @@ class WrongDevice(RuntimeError):
 
 def main(order: WorkerOrder) -> None:
     """Run a worker in a process of its own."""
-    process.die_with_parent()
     process.redirect_output(Path(order.experiment_dir), order.log_file)
     process.obey_the_coordinator_only()
     process.set_environment(order.lane, order.arithmetic)

@@ -17,7 +17,7 @@ from contextlib import suppress
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
-from esper_ab.contracts.own_packages import ORPHANED
+from esper_ab.contracts.supervisor import ORPHANED
 
 _POLL_MS = 1000
 # A coordinator may stand still for 45 s. A connection that was given up before would be made anew while the ROUTER

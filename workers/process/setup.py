@@ -5,20 +5,18 @@ from __future__ import annotations
 import atexit
 import ctypes
 import faulthandler
-import multiprocessing
 import os
 import signal
 import sys
 import threading
 from contextlib import suppress
-from multiprocessing.connection import wait
 from pathlib import Path
 from typing import NoReturn
 
 from esper_ab.contracts.below import open_below
 from esper_ab.contracts.messages import Lane
-from esper_ab.contracts.own_packages import ORPHANED, end_with_parent
 from esper_ab.contracts.settings import Arithmetic
+from esper_ab.contracts.supervisor import end_with_parent
 from workers import pinned
 
 _STDERR = 2  # a descriptor, whatever it leads to
@@ -63,21 +61,6 @@ def obey_the_coordinator_only() -> None:
     faulthandler.register(signal.SIGUSR1, file=_STDERR, all_threads=True)
 
 
-def die_with_parent() -> None:
-    """End this process as soon as its parent has ended, if multiprocessing started it; others are left as they are.
-
-    Two ways, because each has a gap. A thread that watches the parent does not run while the process is stopped or C
-    code holds the interpreter's lock. The kernel's signal works in both cases, but only on Linux, and it follows the
-    thread that spawned: that is the coordinator's main one, which lives as long as the experiment.
-    """
-    parent = multiprocessing.parent_process()
-    if parent is None:
-        return
-    threading.Thread(target=_watch, args=(parent.sentinel,), name="parent watch", daemon=True).start()
-    if parent.pid is not None:
-        end_with_parent(parent.pid)
-
-
 def forked_children_end_with_it() -> None:
     """Have the kernel end what user code forks from here on, at the latest with this process; not what it executes.
 
@@ -107,8 +90,3 @@ def end() -> NoReturn:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
     os._exit(0)
-
-
-def _watch(sentinel: int) -> None:
-    wait([sentinel])
-    os._exit(ORPHANED)

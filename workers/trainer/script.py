@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from esper_ab.contracts import supervisor
 from esper_ab.contracts.below import folder_below, open_below
 from esper_ab.contracts.endings import how_ended
 from esper_ab.contracts.errors import UserCodeFailed
@@ -16,7 +17,6 @@ from esper_ab.contracts.own_packages import alone_command
 from esper_ab.contracts.regular_file import open_to_read
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.trainer import OUT, SEED, OutcomeSource, TrainerValue, fill
-from workers.trainer import guard
 from workers.trainer.outcome import WANDB_FILE
 
 _LOOK_S = 1.0  # between two looks whether the script works
@@ -75,7 +75,7 @@ def run_script(
     before = (root / name).stat().st_size
     try:
         guarded = subprocess.Popen(
-            alone_command(guard.__file__, *words), cwd=directory, env=dict(variables),
+            alone_command(supervisor.__file__, *words), cwd=directory, env=dict(variables),
             stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True,
         )  # fmt: skip
     finally:
@@ -88,7 +88,7 @@ def run_script(
                 status = guarded.wait(_LOOK_S)
                 break
             except subprocess.TimeoutExpired:
-                now = (guard.times(guarded.pid), (root / name).stat().st_size)
+                now = (supervisor.times(guarded.pid), (root / name).stat().st_size)
                 if now != worked:
                     on_sign()
                 worked = now

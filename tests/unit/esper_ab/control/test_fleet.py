@@ -11,7 +11,7 @@ from support import fake_plans
 
 from esper_ab.control.fleet import Fleet
 from esper_ab.control.hub import Hub
-from esper_ab.launchers._places import LanePlaces
+from esper_ab.launchers import Launcher
 
 GRACE_S = 10.0
 LONG_S = 100.0  # longer than anything here is waited for
@@ -43,7 +43,7 @@ class StuckWorker:
         os.close(self._end)
 
 
-class StuckWorkers(LanePlaces):
+class StuckWorkers(Launcher):
     name, transport, child_processes, descriptors = "stuck", "ipc", False, 3
 
     def __init__(self, obey):

@@ -15,8 +15,7 @@ from support import fake_plans
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Device, Kernel, Questions
 from esper_ab.control.nodes import check_alike, examine_nodes, offered, pool
-from esper_ab.launchers import Node
-from esper_ab.launchers._places import LanePlaces
+from esper_ab.launchers import Launcher, Node
 from esper_ab.launchers.local import LocalLauncher
 
 
@@ -83,7 +82,7 @@ class Answering(AbstractContextManager):
     def __exit__(self, *_): ...
 
 
-class OfNodes(LanePlaces):
+class OfNodes(Launcher):
     """A launcher of stand-in nodes, which see the files of this machine but for those of `blind`."""
 
     name = "nodes"

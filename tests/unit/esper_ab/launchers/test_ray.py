@@ -14,8 +14,7 @@ from esper_ab.commands._launcher import launcher_of, read_launcher_flags
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Lane
 from esper_ab.execution.launching import make_launcher
-from esper_ab.launchers._ray_parts import bundles, check_shares, parts, uuids_of
-from esper_ab.launchers.ray import RayLauncher
+from esper_ab.launchers.ray import RayLauncher, bundles, check_shares, parts, uuids_of
 
 GIVEN = {
     "launcher": "ray", "transport": None, "ray_address": "auto", "ray_label": ("kind=h100", "zone=a"),

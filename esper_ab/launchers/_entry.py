@@ -1,16 +1,25 @@
-"""What the process of a worker does before its entry point: it says its key, and finds the users' modules."""
+"""What the process of a worker does before its entry point: it says its key, and finds the users' modules.
+
+`… _entry ENTRY` is a worker that a supervisor has started: its order is the first line of standard input.
+"""
 
 from __future__ import annotations
 
 import os
 import socket
+import sys
 from collections.abc import Callable
 from multiprocessing import parent_process
 from typing import Any
 
+import msgspec
+
 from esper_ab.contracts import link_keys
 from esper_ab.contracts.messages import WorkerOrder
-from esper_ab.contracts.own_packages import add_working_directory, end_with_parent, import_own
+from esper_ab.contracts.own_packages import add_working_directory, import_own
+from esper_ab.contracts.supervisor import ORPHANED, end_with_parent
+
+_decode = msgspec.json.Decoder(WorkerOrder).decode
 
 
 def introduce(order: WorkerOrder, question: int, answer: int) -> bool:
@@ -47,3 +56,18 @@ def call_in_process(entry: str, order: WorkerOrder, coordinator: socket.socket |
         end_with_parent(parent.pid)
     add_working_directory()
     call(entry, order, coordinator)
+
+
+def main(entry: str) -> None:
+    """Be the worker."""
+    line = sys.stdin.buffer.readline()  # nothing follows before the key was said
+    if not line.endswith(b"\n"):
+        os._exit(ORPHANED)
+    order = _decode(line)
+    if order.server_key and not introduce(order, 1, 0):
+        os._exit(ORPHANED)
+    call_in_process(entry, order)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -6,10 +6,9 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
-import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,38 +17,30 @@ from support.being_killed import alive
 from support.children import environment
 
 from esper_ab.analysis.result_hash import result_hash
+from esper_ab.contracts import supervisor as supervisors
 from esper_ab.contracts.messages import Lane, WorkerOrder
-from esper_ab.contracts.own_packages import child_command
+from esper_ab.contracts.own_packages import alone_command
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.journal.events import EpisodeRecorded, WorkerStarted
 from esper_ab.journal.fold import fold
-from esper_ab.launchers import Node
-from esper_ab.launchers._node_worker import DESCRIPTORS, NodeSupervisor
-from esper_ab.launchers._places import LanePlaces
-from esper_ab.launchers._supervisor import _REST_S
+from esper_ab.launchers import Launcher, Node
+from esper_ab.launchers._supervised import DESCRIPTORS, NodeSupervisor, PipedSupervisor
 
-ASKED = """
-import sys
-from esper_ab.launchers._node_supervisor import Standstill
-here = Standstill(tick_s=0.05, gap_s=1.0)
-for _ in sys.stdin:
-    print(here.is_over_just_now(), flush=True)
-"""
 PLAN = fake_plans.plan(6, ("a", "b", "c"), seeds=4, episodes=3)
 NODES = ("n0", "n1")
 PATIENCE_S = 60.0
 
 
-class Beside(LanePlaces):
+class Beside(Launcher):
     """Three workers beside each of two supervisors, which are processes of this machine."""
 
-    name, transport, child_processes, processes, descriptors = "beside", "tcp", False, 0, 1
+    name, transport, descriptors = "beside", "tcp", 1
     nodes = tuple(Node(name=name, cores=3) for name in NODES)
     own_descriptors = DESCRIPTORS * len(NODES)
 
     def __init__(self, entry="support.fake_worker:main"):
         super().__init__()
-        self._command = child_command("esper_ab.launchers._node_supervisor", entry, outlives=True)
+        self._entry = entry
         self.supervisors, self.before = {}, []
 
     def start(self, order):
@@ -57,8 +48,8 @@ class Beside(LanePlaces):
         there = self.supervisors.get(node)
         if there is None or not there.is_reliable:
             self.before += [] if there is None else [there]
-            self.supervisors[node] = NodeSupervisor(node, self._command)
-        return self.supervisors[node].start(order)
+            self.supervisors[node] = NodeSupervisor(node, partial(PipedSupervisor, alone_command(supervisors.__file__)))
+        return self.supervisors[node].start(order, self._entry)
 
     def release(self):
         for supervisor in (*self.supervisors.values(), *self.before):
@@ -111,12 +102,14 @@ def test_without_faults_nothing_is_noted(tmp_path, on_threads):
     assert result_hash(fold(events)) == on_threads
 
 
+def begun(*command):
+    return NodeSupervisor("n9", partial(PipedSupervisor, command))
+
+
 def test_of_a_process_that_is_no_supervisor_nothing_is_believed(tmp_path):
     """It says bytes that are no text; its workers are lost, and say so."""
-    supervisor = NodeSupervisor(
-        "n9", [sys.executable, "-c", "import os, time; os.write(1, b'\\xff{}\\n'); time.sleep(600)"]
-    )
-    worker = supervisor.start(fake_order(tmp_path))
+    supervisor = begun(sys.executable, "-c", "import os, time; os.write(1, b'\\xff{}\\n'); time.sleep(600)")
+    worker = supervisor.start(fake_order(tmp_path), "")
     assert worker.join(PATIENCE_S)
     assert worker.exitcode == -signal.SIGKILL
     assert worker.ended_how == "was lost with the process beside it on n9"
@@ -127,8 +120,8 @@ def test_of_a_process_that_is_no_supervisor_nothing_is_believed(tmp_path):
 
 def test_a_supervisor_that_does_not_end_a_worker_is_not_relied_on(tmp_path):
     """It stands still: whoever is told to end there counts as there, until the supervisor is given up."""
-    supervisor = NodeSupervisor("n9", [sys.executable, "-c", "import time; time.sleep(600)"])
-    worker = supervisor.start(fake_order(tmp_path))
+    supervisor = begun(sys.executable, "-c", "import time; time.sleep(600)")
+    worker = supervisor.start(fake_order(tmp_path), "")
     assert supervisor.is_reliable
     worker.kill()
     assert not worker.join(0.0)
@@ -144,18 +137,18 @@ def test_nobody_waits_for_the_last_words_of_a_lost_supervisor(tmp_path):
     """A child of it keeps its standard error open. The coordinator, which has one thread, goes on meanwhile."""
     count = 16
     script = f"for i in $(seq {count}); do read -r order; done; sleep 600 >&- & echo no more room >&2"
-    supervisor = NodeSupervisor("n9", ["sh", "-c", script])
+    supervisor = begun("sh", "-c", script)
     try:
-        workers = [supervisor.start(fake_order(tmp_path, f"w{number:02}")) for number in range(count)]
+        workers = [supervisor.start(fake_order(tmp_path, f"w{number:02}"), "") for number in range(count)]
         waited_s = []
         while workers[0].exitcode is None:
             took_s = -time.monotonic()
             workers[0].join(0.01)
             waited_s.append(took_s + time.monotonic())
         took_s = -time.monotonic()
-        workers.append(supervisor.start(fake_order(tmp_path, "w99")))
+        workers.append(supervisor.start(fake_order(tmp_path, "w99"), ""))
         waited_s.append(took_s + time.monotonic())
-        assert max(waited_s) < 0.8 * _REST_S
+        assert max(waited_s) < 0.8
         assert {worker.exitcode for worker in workers} == {-signal.SIGKILL}
         assert {worker.ended_how for worker in workers} == {"was lost with the process beside it on n9: no more room"}
     finally:
@@ -169,31 +162,3 @@ def fake_order(folder, worker="w00"):
         endpoint="", worker=worker, incarnation=1, lane=Lane(name="cpu:0", devices=("cpu:0",), uuids=("",)),
         arithmetic=Arithmetic(), experiment_dir=str(folder), log_file="logs/w00.log",
     )  # fmt: skip
-
-
-def test_a_supervisor_that_was_stopped_knows_it_and_forgets_it():
-    """Who stood still finds orders that are older than its standstill."""
-    supervisor = subprocess.Popen(
-        [sys.executable, "-c", ASKED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-
-    def said():
-        supervisor.stdin.write("?\n")
-        supervisor.stdin.flush()
-        return supervisor.stdout.readline().strip()
-
-    def goes_on_without(limit_s=PATIENCE_S):
-        began = time.monotonic()
-        while said() == "True":
-            assert time.monotonic() - began < limit_s
-
-    with supervisor:
-        goes_on_without()
-        supervisor.send_signal(signal.SIGSTOP)
-        threading.Event().wait(1.5)
-        supervisor.stdin.write("?\n")  # comes while it stands still
-        supervisor.stdin.flush()
-        supervisor.send_signal(signal.SIGCONT)
-        assert supervisor.stdout.readline().strip() == "True"
-        goes_on_without()
-        supervisor.stdin.close()

@@ -1,0 +1,190 @@
+"""An actor of Ray on a node: what runs in it, and what a coordinator does with it.
+
+Ray answers a call with what the actor returned, or that this cannot be known now. So whatever is called can be called
+again.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
+
+from esper_ab.contracts.errors import UsageError, WorkerFailed
+from esper_ab.contracts.own_packages import child_environment
+from esper_ab.contracts.supervisor import Supervisor, end_of
+
+_THREADS, _GPUS = "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"  # that Ray sets in an actor; a worker sets its own
+_AGAIN_S = 1.0  # between two calls of an actor of which Ray does not know whether it is there
+_QUIET_S = 5.0  # then a call that waits for something new returns without
+_TALK_S = 10.0
+
+
+class Actor:
+    """A supervisor of workers, or one command, in the coordinator's folder; they end with this process.
+
+    An actor gets this class by value and needs nothing of this package, and no torch. Its methods run side by side.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._folder, self._complaint = folder, os.memfd_create("complaint")
+        self._supervisor = Supervisor(folder, self._say)
+        self._supervising = ThreadPoolExecutor(1)  # the thread that it always works on
+        self._done, self._said = 0, b""
+        self._changed = threading.Condition()
+
+    def place(self) -> tuple[str, int, list[str]]:
+        import ray
+
+        context = ray.get_runtime_context()
+        return context.get_node_id(), os.getpid(), list(context.get_accelerator_ids().get("GPU", []))
+
+    def visible(self) -> str | None:
+        """Which GPUs this process sees; None: all. Of an actor without GPUs those that its node offers."""
+        return os.environ.get(_GPUS)
+
+    def write(self, place: int, line: bytes) -> None:
+        """Have the supervisor do what a line says, the `place`th one, once."""
+        self._supervising.submit(self._do, place, line).result()
+
+    def _do(self, place: int, line: bytes) -> None:
+        if place == self._done:
+            self._done += 1
+            self._supervisor.do(json.loads(line))
+
+    def read(self, place: int) -> bytes:
+        """What the supervisor has said from byte `place` on; nothing after a while."""
+        with self._changed:
+            self._changed.wait_for(lambda: len(self._said) > place, _QUIET_S)
+            return self._said[place:]
+
+    def _say(self, line: bytes) -> None:
+        with self._changed:
+            self._said += line
+            self._changed.notify_all()
+
+    def run(self, command: Sequence[str], line: bytes, defaults: dict[str, str]) -> tuple[int, bytes, bytes]:
+        """Run a command with this input: its status, what it wrote, and the end of its standard error.
+
+        `defaults` stand in its environment unless this node has others.
+        """
+        environment = defaults | {key: value for key, value in os.environ.items() if key != _THREADS}
+        child = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaint, cwd=self._folder,
+            env=environment, start_new_session=True,
+        )  # fmt: skip
+        output, _ = child.communicate(line)
+        return child.returncode, output, self.complaint()
+
+    def complaint(self) -> bytes:
+        """What the command has written to standard error so far."""
+        return end_of(self._complaint)
+
+
+class ActorEnded(ConnectionError):
+    """The actor is gone, alone or with its node; says how."""
+
+
+class NotYet(Exception):
+    """It cannot be said now whether the actor is there."""
+
+
+def answer(ray: Any, call: Any, timeout_s: float | None = None) -> Any:
+    """What a call returned; TimeoutError, ActorEnded, NotYet, or an OSError that it raised."""
+    try:
+        return ray.get(call, timeout=timeout_s)
+    except ray.exceptions.GetTimeoutError:
+        raise TimeoutError(f"Ray gave no answer within {timeout_s:.0f} s") from None
+    except ray.exceptions.ActorUnavailableError as error:
+        raise NotYet(in_one_line(error)) from None
+    except ray.exceptions.RayTaskError as error:
+        cause = error.cause if isinstance(error.cause, Exception) else error
+        raise OSError(getattr(cause, "errno", None) or errno.EIO, in_one_line(cause)) from None
+    except ray.exceptions.RayError as error:
+        raise ActorEnded(in_one_line(error)) from None
+
+
+def in_one_line(error: BaseException) -> str:
+    """The message of an error of Ray's."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return "; ".join(lines[:3]) or type(error).__name__
+
+
+class RaySupervisor:
+    """The supervisor in an actor, which has said its place."""
+
+    def __init__(self, ray: Any, actor: Any, pid: int) -> None:
+        self._ray, self._actor, self.pid = ray, actor, pid
+        self._written = 0  # lines
+
+    def lines(self) -> Iterator[bytes]:
+        place = 0
+        while True:
+            part: bytes = self._answer(self._actor.read, place)
+            place += len(part)
+            yield from part.splitlines()
+
+    def write(self, line: bytes) -> None:
+        self._answer(self._actor.write, self._written, line)
+        self._written += 1
+
+    def _answer(self, method: Any, *arguments: object) -> Any:
+        while True:
+            try:
+                return answer(self._ray, method.remote(*arguments))
+            except NotYet:
+                time.sleep(_AGAIN_S)
+
+    def kill(self) -> None:
+        """Nothing where its node cannot be reached; its workers' own watch ends them then."""
+        self._ray.kill(self._actor)
+
+    def dismiss(self) -> None:
+        self.kill()
+
+    def wait(self) -> None: ...
+
+
+class RayErrand:
+    """A command in an actor of its own."""
+
+    def __init__(self, ray: Any, actor: Any, node: str, command: Sequence[str], line: bytes) -> None:
+        self._ray, self._actor, self._node = ray, actor, node
+        self.returncode: int | None = None
+        self._end = actor.run.remote(list(command), line, child_environment({}))
+
+    def communicate(self, *, timeout: float) -> tuple[bytes, bytes]:
+        """WorkerFailed, too, when the node is lost; UsageError when it lacks this folder, or Python."""
+        try:
+            self.returncode, output, complaint = answer(self._ray, self._end, timeout)
+        except TimeoutError:
+            raise subprocess.TimeoutExpired("errand", timeout, stderr=self._so_far()) from None
+        except (ActorEnded, NotYet) as error:
+            raise WorkerFailed(f"node {self._node} gives no answer: {error}") from None
+        except OSError as error:
+            raise UsageError(
+                f"node {self._node} cannot start the preflight ({error}): all nodes need this folder and Python at the "
+                "same path"
+            ) from None
+        return output, complaint
+
+    def _so_far(self) -> bytes:
+        with suppress(OSError, NotYet):
+            return bytes(answer(self._ray, self._actor.complaint.remote(), _TALK_S))
+        return b""
+
+    def kill(self) -> None:
+        self._ray.kill(self._actor)
+
+    def __enter__(self) -> RayErrand:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()

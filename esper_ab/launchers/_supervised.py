@@ -1,0 +1,288 @@
+"""The coordinator's side of a supervisor on another node (`contracts/supervisor`): what carries lines to it and back,
+and the workers that it has started.
+
+A supervisor takes four descriptors, however many workers it has: they share one that becomes readable when one of them
+has said its key or ended. Two threads per supervisor read and write, so that nobody waits for a node that stands still.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from esper_ab.contracts import link_keys
+from esper_ab.contracts.below import open_below
+from esper_ab.contracts.messages import WorkerOrder
+from esper_ab.contracts.own_packages import child_command
+from esper_ab.contracts.supervisor import NOT_STARTED, end_of
+from esper_ab.contracts.unreadable import UNREADABLE
+from esper_ab.launchers import KeyExchange
+
+DESCRIPTORS = 4  # that a supervisor takes here: its streams, and one that shows what its workers do
+_LEAVE_S = 5.0  # for a supervisor whose input has ended
+
+
+class WorkerSaid(msgspec.Struct, frozen=True, tag="said", array_like=True):
+    """The first line of the worker's output: its public key, or "" when it has ended without one."""
+
+    name: str
+    line: str
+
+
+class WorkerEnded(msgspec.Struct, frozen=True, tag="ended", array_like=True):
+    """The worker has ended, with a status as `subprocess` has it; what it wrote to standard error last."""
+
+    name: str
+    status: int
+    complaint: str
+
+
+_decode = msgspec.json.Decoder(WorkerSaid | WorkerEnded).decode
+
+
+class Carrier(Protocol):
+    """A supervisor that was started on a node: carries lines there and back."""
+
+    @property
+    def pid(self) -> int:
+        """Process that stands for the supervisor here; where there is none, the supervisor's there."""
+
+    def lines(self) -> Iterator[bytes]:
+        """What it says. ConnectionError, with the reason in words or "", when it has ended."""
+
+    def write(self, line: bytes) -> None:
+        """Return when it has got the line; OSError when it has ended."""
+
+    def kill(self) -> None:
+        """End it, and its workers with it, now."""
+
+    def dismiss(self) -> None:
+        """Have it end, on the thread that writes to it."""
+
+    def wait(self) -> None:
+        """Return when it has ended after `dismiss`, after a limited time at the latest."""
+
+
+class PipedSupervisor:
+    """A supervisor by its standard streams; `command` starts it, or something that stands for it here, as srun does."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        """OSError when it cannot be started."""
+        self._complaint = os.memfd_create("complaint")
+        try:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaint, start_new_session=True
+            )
+        except OSError:
+            os.close(self._complaint)
+            raise
+        assert self._process.stdin is not None, "a pipe"
+        assert self._process.stdout is not None, "a pipe"
+        self._stdin, self._stdout = self._process.stdin, self._process.stdout
+        self.pid = self._process.pid
+
+    def lines(self) -> Iterator[bytes]:
+        with self._stdout:
+            yield from self._stdout
+        self._process.wait()
+        said = end_of(self._complaint).decode(errors="replace").strip().splitlines()[-1:]
+        os.close(self._complaint)
+        raise ConnectionError(*said)
+
+    def write(self, line: bytes) -> None:
+        self._stdin.write(line)
+        self._stdin.flush()
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def dismiss(self) -> None:
+        with suppress(OSError):
+            self._stdin.close()
+
+    def wait(self) -> None:
+        try:
+            self._process.wait(_LEAVE_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+class NodeSupervisor:
+    """The supervisor of workers on a node, which `begin` has started."""
+
+    def __init__(self, node: str, begin: Callable[[], Carrier]) -> None:
+        """OSError when it cannot be started."""
+        self.node = node
+        self.sentinel = os.eventfd(0, os.EFD_CLOEXEC)
+        try:
+            self._carrier = begin()
+        except OSError:
+            os.close(self.sentinel)
+            raise
+        self._to_say: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self.changed = threading.Condition()  # guards what is known of its workers
+        self._workers: dict[str, NodeWorker] = {}  # those that have not ended
+        self._lost = ""  # how, in words, once it is
+        threading.Thread(target=self._write, name=f"to {node}", daemon=True).start()
+        self._reader = threading.Thread(target=self._read, name=node, daemon=True)
+        self._reader.start()
+
+    @property
+    def pid(self) -> int:
+        return self._carrier.pid
+
+    @property
+    def is_reliable(self) -> bool:
+        """True while the supervisor is alive and has no unconfirmed kills."""
+        with self.changed:
+            return not self._lost and not any(worker.suspect for worker in self._workers.values())
+
+    def start(self, order: WorkerOrder, entry: str) -> NodeWorker:
+        """A worker with this order; what becomes of it shows."""
+        worker = NodeWorker(self, order)
+        with self.changed:
+            self._workers[worker.name] = worker
+            if self._lost:
+                self._lose()
+        command = child_command("esper_ab.launchers._entry", entry, elsewhere=True)
+        self.tell("begin", worker.name, command, msgspec.json.encode(order).decode() + "\n")
+        return worker
+
+    def tell(self, *message: object) -> None:
+        self._to_say.put(msgspec.json.encode(message) + b"\n")
+
+    def give_up(self) -> None:
+        """Kill what stands for it here; all of its workers count as ended at once."""
+        self._carrier.kill()
+
+    def dismiss(self) -> None:
+        """Have it end, when none of its workers is left that anybody needs."""
+        self._to_say.put(b"")
+
+    def leave(self) -> None:
+        """Wait for its end after `dismiss`, for a limited time, and free what it takes here."""
+        self._carrier.wait()
+        self._reader.join(_LEAVE_S)
+        with self.changed:
+            os.close(self.sentinel)
+            self.sentinel = -1
+
+    def _write(self) -> None:
+        with suppress(OSError):  # it is gone, which the other thread sees
+            while line := self._to_say.get():
+                self._carrier.write(line)
+        self._carrier.dismiss()
+
+    def _read(self) -> None:
+        why = ""
+        try:
+            for line in self._carrier.lines():
+                try:
+                    self._hear(_decode(line))
+                except UNREADABLE:  # it is no supervisor of ours
+                    self._carrier.kill()
+        except ConnectionError as error:
+            why = str(error)
+        with self.changed:
+            self._lost = f"was lost with the process beside it on {self.node}" + (f": {why}" if why else "")
+            self._lose()
+
+    def _lose(self) -> None:
+        for worker in self._workers.values():
+            worker.end(-signal.SIGKILL, self._lost)
+        self._workers = {}
+        self._tell_of_change()
+
+    def _hear(self, message: WorkerSaid | WorkerEnded) -> None:
+        worker = self._workers.get(message.name)
+        if worker is None:
+            return
+        how = ""
+        if isinstance(message, WorkerEnded):
+            if message.status == NOT_STARTED:
+                how = f"could not be started on {self.node}: {message.complaint}"
+            else:
+                _note(worker.order, message.complaint)
+        with self.changed:
+            if isinstance(message, WorkerEnded):
+                worker.end(message.status, how)
+                del self._workers[message.name]
+            else:
+                worker.said = message.line if link_keys.is_public_key(message.line) else ""
+            self._tell_of_change()
+
+    def _tell_of_change(self) -> None:
+        if self.sentinel >= 0:
+            os.eventfd_write(self.sentinel, 1)
+        self.changed.notify_all()
+
+
+def _note(order: WorkerOrder, complaint: str) -> None:
+    """Append what a worker has written to standard error to its log here, if that can be written."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    if complaint:
+        with suppress(OSError), os.fdopen(open_below(Path(order.experiment_dir), order.log_file, flags), "ab") as log:
+            log.write(complaint.encode())
+
+
+class _NodeKeys(KeyExchange):
+    """Of a worker whose key comes by its supervisor, to whom the answer is told."""
+
+    descriptor = -1
+
+    def __init__(self, worker: NodeWorker, supervisor: NodeSupervisor) -> None:
+        self.descriptor = supervisor.sentinel
+        self._worker, self._supervisor = worker, supervisor
+
+    def public(self) -> str | None:
+        return self._worker.said
+
+    def admit(self) -> None:
+        self._supervisor.tell("write", self._worker.name, "\n")
+
+    def close(self) -> None:
+        self.descriptor = -1
+
+
+class NodeWorker:
+    """A process that a node's supervisor has started."""
+
+    def __init__(self, supervisor: NodeSupervisor, order: WorkerOrder) -> None:
+        self._supervisor, self.order = supervisor, order
+        self.name, self.sentinel = order.identity, supervisor.sentinel
+        self.pid, self.ended_how = supervisor.pid, ""
+        self.exitcode: int | None = None
+        self.suspect = False  # its supervisor was told to end it
+        self.said: str | None = None  # its public key, once it has said something
+        self.keys: KeyExchange | None = _NodeKeys(self, supervisor) if order.server_key else None
+
+    def end(self, exitcode: int, how: str) -> None:
+        """It has ended; to be called while nobody else looks."""
+        self.ended_how, self.exitcode = how, exitcode
+        if self.said is None:
+            self.said = ""
+
+    def dump_stacks(self) -> None:
+        """Request the stacks by SIGUSR1."""
+        if self.exitcode is None:
+            self._supervisor.tell("signal", self.name, signal.SIGUSR1)
+
+    def kill(self) -> None:
+        """Have its supervisor end it; a supervisor that has not by the next start on its node is given up."""
+        if self.exitcode is None:
+            self.suspect = True
+            self._supervisor.tell("signal", self.name, signal.SIGKILL)
+
+    def join(self, timeout_s: float) -> bool:
+        with self._supervisor.changed:
+            return self._supervisor.changed.wait_for(lambda: self.exitcode is not None, timeout_s)
