@@ -70,7 +70,7 @@ _QUERY = ("query", "EXPERIMENT", "SELECT run, episode, held_out_accuracy FROM en
 KINDS = {
     "events.jsonl": Kind(files="events.jsonl", commands=(
         _REPORT, _STATUS, _LIST, _FSCK, _QUERY, _COMPARE, ("export", "EXPERIMENT", "--out", "exported", "--force"),
-        ("gc", "EXPERIMENT", "--dry-run"), ("resume", "EXPERIMENT", "--seeds", "4", "--dry-run"),
+        ("gc", "EXPERIMENT", "--dry-run"), ("extend", "EXPERIMENT", "--seeds", "4", "--dry-run"),
         ("logs", "EXPERIMENT"),
     )),
     "experiment.toml": Kind(files="experiment.toml", commands=(("launch --config", "FILE"), _FSCK, _COMPARE)),
@@ -122,12 +122,13 @@ def _called(words: list[str], folder: Path) -> tuple[int, str, str]:
 def _settings(file: Path) -> tuple[int, str, str]:
     """What `--config` makes of a file, before it looks at the machine."""
     from esper_ab.contracts.errors import UsageError
-    from esper_ab.settings.parse import Request, parse, read_toml
+    from esper_ab.settings.parse import parse
+    from esper_ab.settings.request import read_toml, request
 
     alone = file.name == "config.toml"  # of one run: it takes a second group to be launched
     groups = (file.parent.name.partition("-")[0], "wait") if alone else ()
     try:
-        return 0, repr(parse(Request(groups=groups), read_toml(file))), ""
+        return 0, repr(parse(request(read_toml(file), groups=groups))), ""
     except UsageError as error:
         return 2, "", f"error: {error}"
 

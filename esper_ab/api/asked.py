@@ -15,10 +15,11 @@ from esper_ab.api.setting_names import Settings, dotted, plain
 from esper_ab.api.spelling import in_python, spelled
 from esper_ab.contracts.errors import UsageError
 from esper_ab.plan.experiment_directory import check_name
-from esper_ab.settings.assignments import EXPERIMENT_KEYS, SHORT, Assignment
+from esper_ab.settings.assignments import EXPERIMENT_FIELDS, SHORT, Assignment
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.launcher import UNSAID, AskedLauncher
-from esper_ab.settings.parse import FileSettings, Request, parse
+from esper_ab.settings.parse import parse
+from esper_ab.settings.request import FileSettings, request
 from esper_ab.trackers.settings import Tracking, change_tracking
 
 
@@ -56,7 +57,7 @@ def parse_experiment(experiment: ABExperiment, folder: Path | None = None) -> As
     )
     tracking_of(experiment)
     with spelled(in_python()):
-        return parse(Request(), file)
+        return parse(request(file))
 
 
 def _check_variants(experiment: ABExperiment) -> None:
@@ -89,7 +90,7 @@ def _common(experiment: ABExperiment, folder: Path) -> Iterator[Assignment]:
 def _own(variant: ABVariant, folder: Path) -> Iterator[Assignment]:
     where = f"variant {variant.name!r}"
     for assignment in _assignments(variant.overrides, where, folder):
-        if assignment.key in EXPERIMENT_KEYS:
+        if assignment.key in EXPERIMENT_FIELDS:
             key = assignment.key.replace(".", "__")
             raise UsageError(f"{where}: {key} cannot differ between variants; use set_base_config({key}=…) for all")
         yield assignment

@@ -27,7 +27,8 @@ from esper_ab.contracts.errors import USER_FAULTS, EsperError, UsageError
 from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.visible import visible_line
 from esper_ab.plan.experiment_directory import check_name
-from esper_ab.settings.parse import Request, parse, read_toml
+from esper_ab.settings.parse import parse
+from esper_ab.settings.request import read_toml, request
 from esper_ab.trackers.settings import Tracking
 
 _FACTORY = re.compile(r"create_\w+_experiment|get_experiment|experiment")
@@ -61,7 +62,7 @@ def _load_toml(path: Path) -> DeclaredExperiment:
     """Read a file for `launch --config`; the experiment is called as the file unless it has a name."""
     file = read_toml(path)
     with spelled(in_python({})):
-        asked = parse(Request(), file)
+        asked = parse(request(file))
     if not asked.name:
         check_name(path.stem, f"{path}: name the experiment in it, as in name = \"rates\"; the file's own name")
         asked = msgspec.structs.replace(asked, name=path.stem)

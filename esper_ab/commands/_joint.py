@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from esper_ab.commands._launcher import launcher_of
 from esper_ab.contracts.answer_files import PAGE
 from esper_ab.contracts.errors import UsageError
 from esper_ab.execution import experiment as execution
@@ -24,6 +23,7 @@ from esper_ab.live.status import status, status_text
 from esper_ab.settings.parts import Parts
 
 if TYPE_CHECKING:
+    from esper_ab.launchers import Launcher
     from esper_ab.trackers.settings import Tracking
 
 # Flags of `launch` that are about one experiment, and what to do in their place.
@@ -41,10 +41,9 @@ def refuse_of_one(options: dict[str, Any], parts: int) -> None:
             raise UsageError(f"--{flag}: {why}; leave it out of a question over {parts} parts")
 
 
-def launch_joint(asked: Parts, options: dict[str, Any], tracking: Tracking) -> None:
+def launch_joint(asked: Parts, launcher: Launcher, options: dict[str, Any], tracking: Tracking) -> None:
     """Plan all parts, carry them out one after the other, and answer over them."""
     refuse_of_one(options, len(asked.parts))
-    launcher = launcher_of(options)
     planned = joint.plan_joint(asked, options["out"], launcher, only_plan=options["dry_run"])
     parse_requirements(options["fail_unless"], planned.plan.groups, planned.plan.design.comparisons)
     if not options["json"]:

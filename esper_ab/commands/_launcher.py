@@ -8,21 +8,17 @@ from esper_ab.commands._options import LAUNCHER_FLAGS
 from esper_ab.contracts.errors import UsageError
 from esper_ab.execution.launching import launcher_as_asked
 from esper_ab.launchers import Launcher
-from esper_ab.settings.launcher import AskedLauncher, asked_launcher
-from esper_ab.settings.parse import read_toml
+from esper_ab.settings.launcher import UNSAID, AskedLauncher, asked_launcher
 
 
-def launcher_of(options: dict[str, Any]) -> Launcher:
+def launcher_of(options: dict[str, Any], file: AskedLauncher = UNSAID) -> Launcher:
     """The launcher that is asked for; UsageError for what it does not have, and as `read_launcher`."""
-    return launcher_as_asked(read_launcher(options))
+    return launcher_as_asked(read_launcher(options, file))
 
 
-def read_launcher(options: dict[str, Any]) -> AskedLauncher:
+def read_launcher(options: dict[str, Any], file: AskedLauncher) -> AskedLauncher:
     """What the flags say, and the file of `--config` where they say nothing; UsageError for a label that is none."""
-    asked = read_launcher_flags(options)
-    if options.get("config"):
-        asked = asked.over(read_toml(options["config"]).launcher)
-    return asked
+    return read_launcher_flags(options).over(file)
 
 
 def read_launcher_flags(options: dict[str, Any]) -> AskedLauncher:

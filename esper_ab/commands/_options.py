@@ -63,6 +63,8 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "slots": _takes("A B …", "Slots that may grow, in network order. [default: all]"),
         "steps": _takes("N", "Host epochs, and decisions, per episode. [default: 25; of Gymnasium at most 1000]",
                         type=int),
+        "total_timesteps": _takes("N", "Environment steps per run of Gymnasium, in place of --episodes; rounded up to "
+                                  "whole rollouts.", type=int),
         "rng_seed": _takes("N", "Root of all randomness. [default: 0]", type=int),
         "no_telemetry": _switch("Do not record the life of every seed module; no result depends on it."),
     },

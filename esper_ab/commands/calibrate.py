@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -16,8 +17,8 @@ from esper_ab.contracts.shell_command import shell_command
 from esper_ab.design.design import LEAST_RUNS
 from esper_ab.execution import experiment as execution
 from esper_ab.launchers import Launcher
-from esper_ab.settings.flags import parse_flags
-from esper_ab.settings.parse import read_toml
+from esper_ab.settings.parse import parse
+from esper_ab.settings.request import Request, read_request
 
 _OWN = (
     "groups", "group", "seeds", "max", "looks", "no_early_stop", "futility", "control", "untested", "screening",
@@ -46,8 +47,9 @@ def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
 
     Interrupted, it goes on when the same command is given again with --name.
     """
-    launcher = launcher_of(options)
-    planned = _plan(mode, runs, launcher, options)
+    request = read_request(options)
+    launcher = launcher_of(options, request.launcher)
+    planned = _plan(mode, runs, launcher, request, options["out"])
     if not options["json"]:
         click.echo(execution.format_plan(planned))
     elif options["dry_run"]:
@@ -62,7 +64,7 @@ def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
     watched = not (options["quiet"] or options["json"])
     typed = click.get_current_context().meta[ARGUMENTS]
     again = shell_command("calibrate", *typed, *(("--name", planned.experiment_dir.name) if planned.generated else ()))
-    named = _names_margin(options, planned)
+    named = planned.plan.design.measures.margin is not None or request.said("margin") is not None
     found = calibrate(planned, launcher, seeds, named=named, watched=watched, again=again)
     file = calibration_file(planned.experiment_dir)
     if options["json"]:
@@ -71,44 +73,28 @@ def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
         click.echo(f"{calibration_text(found)}\ncalibration: {file}")
 
 
-def _said(key: str, options: dict[str, Any]) -> Any:
-    """Return what a flag says of a setting of the experiment, or the file of --config; None where neither does."""
-    if options.get(key) is not None or not options["config"]:
-        return options.get(key)
-    return next((one.value for one in read_toml(options["config"]).common if one.key == key), None)
-
-
-def _names_margin(options: dict[str, Any], planned: execution.PlannedExperiment) -> bool:
-    return planned.plan.design.measures.margin is not None or _said("margin", options) is not None
-
-
-def _condition(mode: str | None, options: dict[str, Any]) -> str:
+def _condition(mode: str | None, request: Request) -> str:
     """Return what both groups are, as --groups has it: "=shaped", or nothing where the training is the user's own."""
-    if _said("trainer", options):
+    if request.said("trainer"):
         if mode is not None:
             raise UsageError(f"--mode {mode}: of a trainer the group is its settings, as in --set trainer.lr=1e-3")
         return ""
-    gym = kind_of_task(_said("task", options) or "") == GYMNASIUM
+    gym = kind_of_task(request.said("task") or "") == GYMNASIUM
     return f"={mode or (ENV_REWARD if gym else 'shaped')}"
 
 
-def _plan(
-    mode: str | None, runs: int, launcher: Launcher, options: dict[str, Any]
-) -> execution.PlannedExperiment:
+def _plan(mode: str | None, runs: int, launcher: Launcher, request: Request, out: Path) -> execution.PlannedExperiment:
     """Plan two groups with the same settings and unpaired randomness: independent runs that change lanes as usual."""
     if runs % 2:
         raise UsageError(f"--runs {runs}: an even number is needed, as in --runs 20")
     if mode is not None and ("," in mode or "=" in mode):
         raise UsageError(f"--mode {mode}: one reward mode or controller, as in --mode shaped")
-    pairs, condition = str(runs // 2), _condition(mode, options)
-    own = {
-        "groups": f"a{condition},b{condition}", "seeds": pairs, "looks": pairs, "no_early_stop": True,
-        "unpaired": True,
-    }  # fmt: skip
-    own_task = _said("trainer", options) or kind_of_task(_said("task", options) or "") == GYMNASIUM
-    if own_task and _said("margin", options) is None:
+    pairs, condition = runs // 2, _condition(mode, request)
+    own: dict[str, object] = {"seeds": pairs, "looks": [pairs], "early_stop": False, "unpaired": True}
+    own_task = request.said("trainer") or kind_of_task(request.said("task") or "") == GYMNASIUM
+    if own_task and request.said("margin") is None:
         own["margin"] = _NO_MARGIN
-    asked = parse_flags({**options, **own})
+    asked = parse(request.also((f"a{condition}", f"b{condition}"), own))
     return execution.plan_experiment(
-        asked, options["out"], launcher, "calibration-{task}-{time}", known=execution.Beforehand(goes_on=True)
+        asked, out, launcher, "calibration-{task}-{time}", known=execution.Beforehand(goes_on=True)
     )

@@ -35,7 +35,7 @@ from esper_ab.journal.events import AnyEvent
 from esper_ab.journal.file import JOURNAL_NAME, OtherVersion, Reading, cut_off, read
 from esper_ab.journal.fold import History, RunHistory, fold
 from esper_ab.journal.lock import Lock, holder
-from esper_ab.settings.parse import read_toml
+from esper_ab.settings.request import read_toml
 from esper_ab.stats.text import counted
 
 DAMAGED = JournalError.exit_code

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json as json_module
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from textwrap import wrap
-from typing import Any, Literal, get_args, get_origin
+from typing import Literal, get_args, get_origin
 
 import click
 import msgspec
@@ -23,11 +22,11 @@ from esper_ab.contracts.below import create_below, write_below
 from esper_ab.contracts.errors import UsageError, refused
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.contracts.shell_command import shell_command
-from esper_ab.settings.experiment import AskedExperiment
-from esper_ab.settings.parse import DEFAULT_GROUPS
+from esper_ab.settings.assignments import FIELDS, Field
+from esper_ab.settings.kinds import kind_of
 
 _SET = ("task", "episodes", "steps", "n_envs", "seeds")  # written out with their defaults; the others are comments
-_FLAGS = {"arithmetic.kernel": "kernel", "arithmetic.threads": "threads"}  # key -> flag, if they differ
+_GROUPS = kind_of(FIELDS["task"].default).default_groups
 _SIGNS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 _NAME_CHARS = 128  # of an experiment directory
 _WIDTH = 110
@@ -66,33 +65,29 @@ def toml_file(name: str = "") -> str:
     lines = [
         "# An experiment of esper-ab. Every setting is here with its default: remove the # in front of one to change",
         "# it. `esper-ab doctor` says what this machine has.", "", *(f"# {line}" for line in _about_groups()),
-        f"groups = {json_module.dumps(DEFAULT_GROUPS)}", "",
+        f"groups = {json_module.dumps(_GROUPS)}", "",
     ]
-    rows = list(_experiment_rows())
     lines += [f'name = "{name}"'] if name else []
-    shown = [row for row in rows if "." not in row[0] and not (name and row[0] == "name")]
-    lines += [line for row in shown for line in _toml_lines(*row)]
+    sections = _sections()
+    shown = [field for field in sections.pop("") if not (name and field.key == "name")]
+    lines += [line for field in shown for line in _toml_lines(field)]
     lines += ["", "# A group with settings of its own; in its table keys are dotted:", "#[group.fast]",
               '#reward = "shaped"', "#ppo.lr = 3e-3"]  # fmt: skip
-    for section in dict.fromkeys(key.partition(".")[0] for key, _, _ in rows if "." in key):
-        lines += ["", f"[{section}]"]
-        below = [(key.removeprefix(f"{section}."), *row) for key, *row in rows if key.startswith(f"{section}.")]
-        lines += [line for row in below for line in _toml_lines(*row)]
-    for name, struct in _sections(GroupSettings):
-        lines += ["", f"# {(struct.__doc__ or '').splitlines()[0]}", f"[{name}]"]
-        lines += [line for row in _rows(struct) for line in _toml_lines(*row)]
+    for section, fields in sections.items():
+        about = _about(section)
+        lines += ["", *([f"# {about}"] if about else []), f"[{section}]"]
+        lines += [line for field in fields for line in _toml_lines(field)]
     return "\n".join(lines) + "\n"
 
 
 def python_file(name: str) -> str:
     """A Python experiment file, in which `esper-ab run` finds `experiment`; every setting is a comment in it."""
-    rows = list(_experiment_rows())
-    settings = [line for row in rows if row[0] not in ("name", "seeds") for line in _python_lines(*row)]
-    for section, struct in _sections(GroupSettings):
-        settings += [f"# {(struct.__doc__ or '').splitlines()[0]}"]
-        settings += [line for key, *row in _rows(struct) for line in _python_lines(f"{section}.{key}", *row)]
-    variants = [f'.add_variant("{group}", reward="{group}")' for group in DEFAULT_GROUPS]
-    runs = next(value for key, value, _ in rows if key == "seeds")
+    settings: list[str] = []
+    for section, fields in _sections().items():
+        settings += [f"# {about}"] if (about := _about(section)) else []
+        settings += [line for field in fields if field.key not in ("name", "seeds") for line in _python_lines(field)]
+    runs = FIELDS["seeds"].default
+    variants = [f'.add_variant("{group}", reward="{group}")' for group in _GROUPS]
     return "\n".join((
         '"""An experiment of esper-ab: `esper-ab run` with this file runs it.', "",
         "Every setting is here with its default; remove the # in front of one to change it.", '"""', "",
@@ -111,58 +106,54 @@ def _about_groups() -> tuple[str, ...]:
     )
 
 
-def _experiment_rows() -> Iterator[tuple[str, Any, str]]:
-    """Rows (dotted key, default, description) of the experiment's own settings."""
-    told = flag_help()
-    for key, value, allowed in _rows(AskedExperiment):
-        if key == "groups":
-            continue
-        if key == "task":
-            allowed = f"one of {', '.join(catalog.names('workers.tasks'))}"
-        help_text = told.get(_FLAGS.get(key, key), "")
-        yield key, value, " ".join(part for part in (help_text, allowed) if part)
+def _sections() -> dict[str, list[Field]]:
+    """Return all settings by section; the experiment's own are in "", which comes first."""
+    found: dict[str, list[Field]] = {"": []}
+    for field in sorted(FIELDS.values(), key=lambda field: field.of_group):
+        found.setdefault(field.key.rpartition(".")[0], []).append(field)
+    return found
 
 
-def _sections(struct: type[msgspec.Struct]) -> Iterator[tuple[str, type[msgspec.Struct]]]:
-    for field in msgspec.structs.fields(struct):
-        if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):  # a trainer's own are not known
-            yield field.name, field.type
+def _about(section: str) -> str:
+    """Return what the settings of a section of a group are about; "" for a section of the experiment."""
+    struct = next((one.type for one in msgspec.structs.fields(GroupSettings) if one.name == section), None)
+    return (struct.__doc__ or "").splitlines()[0] if struct else ""
 
 
-def _rows(struct: type[msgspec.Struct], above: str = "") -> Iterator[tuple[str, Any, str]]:
-    """Rows (key, default, allowed values) of every setting below `struct`."""
-    for field in msgspec.structs.fields(struct):
-        key = above + field.name
-        if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
-            yield from _rows(field.type, f"{key}.")
-        elif get_origin(field.type) is not dict:  # whose keys a user's own code declares
-            yield key, None if field.required else field.default, _allowed(field.type)
+def _words(field: Field) -> str:
+    """What its flag's help says of a setting, and its allowed values."""
+    allowed = f"one of {', '.join(catalog.names('workers.tasks'))}" if field.key == "task" else _allowed(field)
+    has_flag = not (field.of_group or field.flag.startswith("no_"))
+    return " ".join(filter(None, (flag_help().get(field.flag) if has_flag else "", allowed)))
 
 
-def _allowed(kind: Any) -> str:
+def _allowed(field: Field) -> str:
     """The allowed values of a setting: choices of a Literal, bounds of a number, "" when the default says enough."""
-    if get_origin(kind) is Literal:
-        return " | ".join(str(choice) for choice in get_args(kind)) if len(get_args(kind)) > 1 else "the only value"
-    if get_origin(kind) is tuple:
+    if get_origin(field.type) is Literal:
+        choices = get_args(field.type)
+        return " | ".join(str(choice) for choice in choices) if len(choices) > 1 else "the only value"
+    if get_origin(field.type) is tuple:
         return ""
     bounds = [
         f"{sign} {value:g}"
-        for meta in getattr(kind, "__metadata__", ())
-        for name, sign in _SIGNS.items()
+        for meta in getattr(field.bounded, "__metadata__", ())
+        for name, sign in (_SIGNS.items() if isinstance(meta, msgspec.Meta) else ())
         if (value := getattr(meta, name)) is not None and abs(value) < _LARGE
     ]
     return ", ".join(bounds)
 
 
-def _toml_lines(key: str, value: Any, words: str) -> list[str]:
-    if value is None:  # which TOML cannot say: nothing to uncomment, a description alone
-        return [f"# {part}" for part in wrap(f"{key}: {words}", _WIDTH - 2)]
-    return _lines(key, f"{key} = {json_module.dumps(value, ensure_ascii=False)}", words, _WIDTH)
+def _toml_lines(field: Field) -> list[str]:
+    name, words = field.key.rpartition(".")[2], _words(field)
+    if field.default is None:  # which TOML cannot say: nothing to uncomment, a description alone
+        return [f"# {part}" for part in wrap(f"{name}: {words}", _WIDTH - 2)]
+    return _lines(field.key, f"{name} = {json_module.dumps(field.default, ensure_ascii=False)}", words, _WIDTH)
 
 
-def _python_lines(key: str, value: Any, words: str) -> list[str]:
+def _python_lines(field: Field) -> list[str]:
+    value = field.default
     shown = json_module.dumps(value) if isinstance(value, str | tuple) else repr(value)
-    return _lines(key, f"{key.replace('.', '__')}={shown},", words, _WIDTH - 8)
+    return _lines(field.key, f"{field.key.replace('.', '__')}={shown},", _words(field), _WIDTH - 8)
 
 
 def _lines(key: str, setting: str, words: str, width: int) -> list[str]:

@@ -42,20 +42,22 @@ def command(**options: Any) -> None:
     from esper_ab.execution.affordable import confirm
     from esper_ab.execution.answer import show_answer
     from esper_ab.live.console import outlive_terminal
-    from esper_ab.settings.flags import parse_flags
+    from esper_ab.settings.parse import parse
     from esper_ab.settings.parts import parse_parts
+    from esper_ab.settings.request import read_request
     from esper_ab.verdict.requirement import parse_requirement
 
     if options["detach"] and options["fail_unless"]:
         raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
-    if (several := parse_parts(options)) is not None:
+    request = read_request(options)
+    if (several := parse_parts(request)) is not None:
         from esper_ab.commands._joint import launch_joint  # with plans of several
 
-        launch_joint(several, options, tracking_of(options))
+        launch_joint(several, launcher_of(options, request.launcher), options, tracking_of(options))
         return
     known, tracking = load_known(options), tracking_of(options)
-    asked = parse_flags(options)
-    launcher = launcher_of(options)
+    asked = parse(request)
+    launcher = launcher_of(options, request.launcher)
     planned = replace(execution.plan_experiment(
         asked, options["out"], launcher, known=known, only_plan=options["dry_run"] or options["detach"],
     ), tracking=tracking)  # fmt: skip

@@ -73,15 +73,17 @@ def _check_flags(options: dict[str, Any]) -> None:
     from esper_ab.commands.launch import load_known, tracking_of
     from esper_ab.design.design import check_design, comparisons
     from esper_ab.execution.launching import launcher_factory
-    from esper_ab.settings.flags import parse_flags
+    from esper_ab.settings.parse import parse
     from esper_ab.settings.parts import parse_parts
+    from esper_ab.settings.request import read_request
     from esper_ab.verdict.requirement import parse_requirement
 
-    launcher_factory(_LAUNCHER, read_launcher(options).own)
+    request = read_request(options)
+    launcher_factory(_LAUNCHER, read_launcher(options, request.launcher).own)
     tracking_of(options)
-    several = parse_parts(options)
+    several = parse_parts(request)
     if several is None:
-        asked = parse_flags(options)
+        asked = parse(request)
         load_known(options)
     else:
         asked = several.parts[0].asked  # whose groups and control are those of all

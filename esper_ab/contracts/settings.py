@@ -5,17 +5,39 @@ Accuracies are percentages (0-100) everywhere; a difference of accuracies is in 
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 
 from esper_ab.contracts.trainer import TrainerValue
 
+KindName = Literal["growth", "gymnasium", "trainer"]
+ALL_KINDS: tuple[KindName, ...] = ("growth", "gymnasium", "trainer")
+
+
+@dataclass(frozen=True)
+class Spec:
+    """The rules of one setting beside its type, its bounds and its default. It stands in the annotation of its field.
+
+    Several parts: a question over several tasks or a grid, of which each part is an experiment.
+    """
+
+    kinds: tuple[KindName, ...] = ()  # of task that read it; (): all that read its section
+    by_kind: Mapping[str, object] = field(default_factory=dict)  # defaults of kinds that have one of their own
+    flag: str = ""  # its flag, where that is not called as the key; "no_…" switches it off
+    names: Literal["", "function", "folder", "trainer"] = ""  # what its text names, which is then made absolute
+    same: bool = False  # it is the same in all parts
+    alone: str = ""  # why it has no place in a question over several parts
+
+
 Positive = Annotated[float, Meta(gt=0.0)]
 NonNegative = Annotated[float, Meta(ge=0.0)]
 Fraction = Annotated[float, Meta(ge=0.0, le=1.0)]
-Logit = Annotated[float, Meta(ge=-20.0, le=20.0)]  # further out a choice would never be made
+# Initial bias of a logit of growth's op head; further out a choice would never be made.
+Logit = Annotated[float, Meta(ge=-20.0, le=20.0), Spec(("growth",))]
 # What trains hosts: torch, or the kernel of workers/native in the width of these instructions.
 HostKernel = Literal["torch", "native-avx512", "native-avx2", "native-generic"]
 LARGEST = 2**63 - 1  # largest integer of a message
@@ -28,17 +50,25 @@ DEFAULT_BLUEPRINTS = ("norm", "attention", "depthwise", "bottleneck", "conv_smal
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of every settings struct: immutable, keyword-only, unknown keys refused."""
 
+    kinds: ClassVar[tuple[KindName, ...]] = ALL_KINDS  # of task that read its fields, unless a field says otherwise
 
-class ControllerSettings(Settings, frozen=True, kw_only=True):
+
+class _Learner(Settings, frozen=True, kw_only=True):
+    """Base of settings that only policies of our own have."""
+
+    kinds: ClassVar[tuple[KindName, ...]] = ("growth", "gymnasium")
+
+
+class ControllerSettings(_Learner, frozen=True, kw_only=True):
     """The controller: `ppo` learns; `wait`, `random`, `heuristic`, `looking` and `schedule` do not."""
 
     name: str = "ppo"
     # For `schedule`: an entry per decision, "step:op:slot[:head=value…]", as "1:germinate:early:blueprint=conv_light".
     # Empty: germinate conv_light in every slot at once and advance as soon as possible.
-    schedule: tuple[str, ...] = ()
+    schedule: Annotated[tuple[str, ...], Spec(("growth",))] = ()
 
 
-class PolicySettings(Settings, frozen=True, kw_only=True):
+class PolicySettings(_Learner, frozen=True, kw_only=True):
     """The actor-critic: its size, its start, and what it sees."""
 
     # From 2 on: features are normalised over them, and one alone would be the same whatever is seen.
@@ -55,7 +85,7 @@ class PolicySettings(Settings, frozen=True, kw_only=True):
     normalise_observations: bool = True  # by running moments; without it they are seen as they are, in growth within 2
 
 
-class PPOSettings(Settings, frozen=True, kw_only=True):
+class PPOSettings(_Learner, frozen=True, kw_only=True):
     """The policy update (Schulman et al. 2017, arXiv:1707.06347)."""
 
     lr: NonNegative = 2e-3  # 0: the policy stays as it started
@@ -75,6 +105,8 @@ class PPOSettings(Settings, frozen=True, kw_only=True):
 class GrowthSettings(Settings, frozen=True, kw_only=True):
     """Training of hosts and seeds, and the blueprints that may be grafted."""
 
+    kinds: ClassVar[tuple[KindName, ...]] = ("growth",)
+
     batch_size: PositiveInt = 128
     host_lr: Positive = 0.01
     seed_lr: Positive = 0.01
@@ -84,15 +116,19 @@ class GrowthSettings(Settings, frozen=True, kw_only=True):
     gates: Literal["permissive", "strict"] = "permissive"
     max_seeds: NonNegativeInt = 0  # live and fossilised seeds per environment; 0: as many as slots
     blueprints: tuple[str, ...] = DEFAULT_BLUEPRINTS  # ordered: the order of the blueprint head
-    amp: Literal["off", "bf16", "fp16", "auto"] = "off"  # activations of host training; plans hold no "auto"
+    # Of activations of host training; plans hold no "auto".
+    amp: Annotated[Literal["off", "bf16", "fp16", "auto"], Spec(flag="amp")] = "off"
 
 
 class RewardSettings(Settings, frozen=True, kw_only=True):
     """Reward mode and its constants; formulas in docs/rewards.md."""
 
-    mode: str = "shaped"  # a file of workers/rewards, or path.py:function, or module:function; in Gymnasium `env`, too
+    kinds: ClassVar[tuple[KindName, ...]] = ("growth",)
+
+    # A file of workers/rewards, or path.py:function, or module:function; in Gymnasium `env`, too.
+    mode: Annotated[str, Spec(("growth", "gymnasium"), by_kind={"gymnasium": "env"}, names="function")] = "shaped"
     # Constants of a function of one's own in Gymnasium, which declares them.
-    params: dict[str, bool | int | float | str] = msgspec.field(default_factory=dict)
+    params: Annotated[dict[str, bool | int | float | str], Spec(("gymnasium",))] = msgspec.field(default_factory=dict)
     family: Literal["contribution", "loss"] = "contribution"
     contribution_weight: float = 1.0
     proxy_confidence_factor: float = 0.3
@@ -148,6 +184,8 @@ class RewardSettings(Settings, frozen=True, kw_only=True):
 class GymSettings(Settings, frozen=True, kw_only=True):
     """How rollouts are made of the episodes of a Gymnasium environment."""
 
+    kinds: ClassVar[tuple[KindName, ...]] = ("gymnasium",)
+
     # episodes: one episode per environment, from a fresh reset to its end or `steps`. resets: `steps` steps, with as
     # many resets as there are ends, each rollout from fresh ones. continues: the same, but a rollout goes on where the
     # one before ended.
@@ -165,7 +203,7 @@ class GroupSettings(Settings, frozen=True, kw_only=True):
     reward: RewardSettings = RewardSettings()
     gym: GymSettings = GymSettings()
     # Of a trainer of the user's own, by the names of its fields or placeholders; once resolved all of them.
-    trainer: dict[str, TrainerValue] = {}
+    trainer: Annotated[dict[str, TrainerValue], Spec(("trainer",))] = {}
 
     @property
     def has_policy(self) -> bool:
@@ -181,9 +219,9 @@ class GroupSettings(Settings, frozen=True, kw_only=True):
 class ProcessArithmetic(Settings, frozen=True, kw_only=True):
     """What a worker pins in its process, and the rules of torch's kernels."""
 
-    threads: PositiveInt = 1  # per worker
+    threads: Annotated[PositiveInt, Spec(flag="threads")] = 1  # per worker
     precision: Literal["float32"] = "float32"
-    deterministic: bool = True
+    deterministic: Annotated[bool, Spec(flag="deterministic")] = True
     conv_kernel: Literal["by_shape"] = "by_shape"  # the rule of workers/layers/convolution.py
 
 

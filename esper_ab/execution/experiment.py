@@ -51,9 +51,8 @@ from esper_ab.plan.experiment_directory import check_name, claim_new, make_exper
 from esper_ab.plan.text import WIDTH, duration, plan_text
 from esper_ab.settings.eval_episodes import choose_eval_episodes
 from esper_ab.settings.experiment import AskedExperiment
-from esper_ab.settings.kernel import kernel_notes
-from esper_ab.settings.precision import precision_notes
-from esper_ab.settings.resolve import collect_questions, resolve
+from esper_ab.settings.kinds import kind_of
+from esper_ab.settings.resolve import resolve
 from esper_ab.stats.text import counted
 from esper_ab.trackers.beside import Trackers
 from esper_ab.trackers.settings import Tracking
@@ -114,10 +113,10 @@ def plan_experiment(
 def look_around(asked: AskedExperiment, out: Path, launcher: Launcher, *, only_plan: bool) -> Machine:
     """Ask this machine and the launcher's nodes what the experiment needs to know; as `plan_experiment` does."""
     with waiting("looking at this machine"):
-        machine = examine(collect_questions(asked), (lambda: None) if only_plan else _import_control)
+        machine = examine(kind_of(asked.task).ask(asked), (lambda: None) if only_plan else _import_control)
     if launcher.nodes:
         with waiting(f"looking at {counted(len(launcher.nodes), 'node')}"):
-            machine = examine_nodes(machine, collect_questions(asked), launcher, out)
+            machine = examine_nodes(machine, kind_of(asked.task).ask(asked), launcher, out)
     return machine
 
 
@@ -177,9 +176,7 @@ def _plan_on(machine: Machine, asked: AskedExperiment, name: str, known: Beforeh
     """Resolve and plan on the devices that were asked for, or all of the first kind that there is."""
     noise = known.calibration.noise if known.calibration else None
     experiment = resolve(asked, machine, name, noise)
-    remarks: tuple[str, ...] = ()
-    if not asked.trainer:
-        remarks = (*precision_notes(asked, experiment, machine), *kernel_notes(asked, experiment, machine))
+    remarks = kind_of(asked.task).remarks(asked, experiment, machine)
     if why := choose_eval_episodes(asked, noise).why:
         remarks += (why,)
     run_sd = None

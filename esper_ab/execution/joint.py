@@ -24,9 +24,10 @@ from esper_ab.launchers import Launcher
 from esper_ab.plan.estimate import estimate
 from esper_ab.plan.experiment_directory import claim_new, experiment_toml
 from esper_ab.plan.text import duration
-from esper_ab.settings.flags import parse_flags
+from esper_ab.settings.kinds import kind_of
+from esper_ab.settings.parse import parse
 from esper_ab.settings.parts import Part, Parts
-from esper_ab.settings.resolve import collect_questions
+from esper_ab.settings.request import read_request
 from esper_ab.trackers.settings import Tracking
 from esper_ab.trackers.state import read_settings, save_settings
 
@@ -88,7 +89,7 @@ def _plan_part(
     """`machines`: what is known of this machine already, by what was asked of it."""
     asked, experiment_dir = part.asked, directory / part.folder
     execution.check_new(asked, experiment_dir)
-    questions = msgspec.json.encode(collect_questions(asked))
+    questions = msgspec.json.encode(kind_of(asked.task).ask(asked))
     if questions not in machines:
         machines[questions] = execution.look_around(asked, directory, launcher, only_plan=only_plan)
     machine = machines[questions]
@@ -148,7 +149,7 @@ def launch_again(directory: Path, part: JointPart, launcher: Launcher, *, watche
     """
     remove_folder_below(directory, part.folder)
     file = directory / f"{part.folder}.toml"
-    asked = parse_flags({"config": file})
+    asked = parse(read_request({"config": file}))
     planned = _plan_part(Part(name=part.folder, asked=asked), directory, launcher, {}, only_plan=False)
     if planned.plan.digest != part.digest:
         raise UsageError(

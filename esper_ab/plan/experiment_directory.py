@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -18,7 +18,7 @@ import msgspec
 
 from esper_ab.contracts.below import PRIVATE, make_folder, removed_on_failure, write_below
 from esper_ab.contracts.errors import Setting, UsageError, refused
-from esper_ab.contracts.kinds import ENV_REWARD, GROWTH, TRAINER, kind_of_task, readers_of
+from esper_ab.contracts.kinds import ENV_REWARD, GROWTH, kind_of_task
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.run_files import config_of
@@ -27,12 +27,11 @@ from esper_ab.contracts.trainer import TrainerFacts
 from esper_ab.plan import trainer
 from esper_ab.plan.blocks import Plan
 from esper_ab.plan.reward_code import keep
+from esper_ab.settings.assignments import EXPERIMENT_FIELDS, GROUP_FIELDS, Field
 from esper_ab.settings.experiment import ResolvedExperiment
-from esper_ab.settings.parse import settings_sha256
-from esper_ab.settings.trainer import READ
+from esper_ab.settings.request import settings_sha256
 
 _PACKAGES = ("esper-ab", "torch", "numpy", "scipy", "msgspec", "pyzmq", "msgpack", "duckdb", "gymnasium")
-_FREE = ("reward.params", "trainer")  # tables whose keys the user's code declares
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 
@@ -117,28 +116,21 @@ def _settings(experiment: ResolvedExperiment) -> dict[str, Any]:
     tree: dict[str, Any] = msgspec.to_builtins(experiment)
     del tree["arithmetic"]["kernel_build"]  # found, not asked for: another build is another arithmetic all the same
     groups, kind = tree.pop("groups"), kind_of_task(experiment.task)
-    if experiment.trainer:
-        tree = {key: value for key, value in tree.items() if key in READ or key == "arithmetic"}
-        del tree["arithmetic"]["kernel"]
-    for table in (tree, *(group["settings"] for group in groups)):
-        _leave_out_unread(table, kind)
+    _leave_out_unread(tree, EXPERIMENT_FIELDS, kind)
     tree["groups"] = [group["name"] for group in groups]
-    tree["group"] = {group["name"]: _of_kind(group["settings"], kind) for group in groups}
+    tree["group"] = {group["name"]: group["settings"] for group in groups}
+    for table in tree["group"].values():
+        _leave_out_unread(table, GROUP_FIELDS, kind)
     return tree
 
 
-def _of_kind(settings: dict[str, Any], kind: str) -> dict[str, Any]:
-    """Return the sections of a group's settings that its kind of task has."""
-    return {section: table for section, table in settings.items() if (section == "trainer") == (kind == TRAINER)}
-
-
-def _leave_out_unread(table: dict[str, Any], kind: str, prefix: str = "") -> None:
+def _leave_out_unread(table: dict[str, Any], fields: Mapping[str, Field], kind: str, prefix: str = "") -> None:
     for key in list(table):
-        if isinstance(table[key], dict) and f"{prefix}{key}" not in _FREE:
-            _leave_out_unread(table[key], kind, f"{prefix}{key}.")
+        if (field := fields.get(f"{prefix}{key}")) is None:  # a section
+            _leave_out_unread(table[key], fields, kind, f"{prefix}{key}.")
             if not table[key]:
                 del table[key]
-        elif (readers := readers_of(f"{prefix}{key}")) and kind not in readers:
+        elif kind not in field.kinds:
             del table[key]
 
 

@@ -66,10 +66,15 @@ def _size(asked: ResolvedExperiment) -> str:
     if asked.trainer:
         points, outcomes = counted(asked.episodes, "point"), counted(asked.eval_episodes, "outcome")
         return f"{points} of {asked.trainer}; evaluation: {outcomes}"
-    slots = f", slots {', '.join(asked.slots)}" if asked.slots else ""
+    if asked.slots:
+        more = f", slots {', '.join(asked.slots)}"
+    else:  # of Gymnasium
+        ends = any(group.settings.gym.rollout == "episodes" for group in asked.groups)
+        total = asked.episodes * asked.steps * asked.n_envs
+        more = f", {'at most ' if ends else ''}{total:,} environment steps per run"
     return (
         f"{counted(asked.episodes, 'episode')} x {counted(asked.steps, 'step')} x "
-        f"{counted(asked.n_envs, 'environment')}{slots}; evaluation: {counted(asked.eval_episodes, 'episode')}"
+        f"{counted(asked.n_envs, 'environment')}{more}; evaluation: {counted(asked.eval_episodes, 'episode')}"
     )
 
 

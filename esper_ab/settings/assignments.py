@@ -1,7 +1,7 @@
-"""One setting as it was written, and how it becomes a typed value. Knows the schema, not the layers of a file.
+"""Every setting by its dotted key, and how one that was written becomes a typed value. Knows no layers of a file.
 
-A key is dotted ("ppo.lr"). Its text is typed by the schema: never guessed, and refused with one line when it is not of
-that type.
+Type, bounds, default and rules of a setting ("ppo.lr") are read from its field. What is written for it is typed by
+them, once: never guessed, and refused with one line when it does not fit.
 """
 
 from __future__ import annotations
@@ -9,24 +9,61 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.kinds import GYM_PREFIX
+from esper_ab.contracts.kinds import GYM_PREFIX, INFO_PREFIX
 from esper_ab.contracts.plain_values import expected_instead, shown
-from esper_ab.contracts.settings import GroupSettings
+from esper_ab.contracts.settings import GroupSettings, KindName, Settings, Spec
 from esper_ab.contracts.trainer import is_command
 from esper_ab.settings.experiment import AskedExperiment
 
 SHORT = {"reward": "reward.mode", "controller": "controller.name"}
-_NO_PLACES = (GYM_PREFIX, "info:")  # names with a colon that are no functions
+_NO_FUNCTIONS = (GYM_PREFIX, INFO_PREFIX)  # begin names with a colon that are none
 TOO_MANY_DIGITS = "a whole number has more digits than can be read"  # of thousands Python reads none
 _CLOSING = {"[": "]", '"': '"', "'": "'"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """One setting: what its field in the settings structs says."""
+
+    key: str  # "ppo.lr"
+    type: Any  # without its annotations
+    bounded: Any  # with them
+    default: Any
+    spec: Spec
+    kinds: tuple[KindName, ...]  # of task that read it
+    of_group: bool  # whether groups may differ in it
+    flag: str  # its flag, in Python's spelling, if it has one
+
+
+def _fields(struct: type[Settings], *, of_group: bool, prefix: str = "") -> Iterator[Field]:
+    for field in msgspec.structs.fields(struct):
+        if isinstance(field.type, type) and issubclass(field.type, Settings):
+            yield from _fields(field.type, of_group=of_group, prefix=f"{prefix}{field.name}.")
+            continue
+        metas = getattr(field.type, "__metadata__", ())
+        found = next((meta for meta in reversed(metas) if isinstance(meta, Spec)), Spec())
+        yield Field(
+            key=prefix + field.name, type=field.type.__origin__ if metas else field.type, bounded=field.type,
+            default=field.default, spec=found, kinds=found.kinds or struct.kinds, of_group=of_group,
+            flag=found.flag or prefix + field.name,
+        )  # fmt: skip
+
+
+_PARAMS = "reward.params"
+PARAM = f"{_PARAMS}."  # begins the keys that a user's own function declares
+TRAINER = "trainer."  # begins the keys of a trainer's own settings, which its file or command declares
+DECLARED = (PARAM, TRAINER)  # keys that users' code declares
+GROUP_FIELDS = {field.key: field for field in _fields(GroupSettings, of_group=True)}
+EXPERIMENT_FIELDS = {field.key: field for field in _fields(AskedExperiment, of_group=False) if field.key != "groups"}
+FIELDS = {key: field for key, field in GROUP_FIELDS.items() if f"{key}." not in DECLARED} | EXPERIMENT_FIELDS
 
 
 @dataclass(frozen=True)
@@ -34,40 +71,15 @@ class Assignment:
     """`key` = `value`; text from the command line is typed by the schema, a TOML value must already have the type."""
 
     key: str
-    value: object
+    value: Any
     origin: str  # for messages: "--set ppo.lr=3", "run.toml [ppo] lr"
     folder: Path  # where relative paths in the value begin
     is_text: bool
 
 
-def _flatten(struct: type[msgspec.Struct], prefix: str = "", of: Literal["type", "default"] = "type") -> dict[str, Any]:
-    """Return the types, or the defaults, of all settings below `struct` by dotted key."""
-    fields: dict[str, Any] = {}
-    for field in msgspec.structs.fields(struct):
-        if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
-            fields |= _flatten(field.type, f"{prefix}{field.name}.", of)
-        else:
-            fields[prefix + field.name] = getattr(field, of)
-    return fields
-
-
-_PARAMS = "reward.params"
-PARAM = f"{_PARAMS}."  # begins the keys that a user's own function declares
-TRAINER = "trainer."  # begins the keys of a trainer's own settings, which its file or command declares
-GROUP_KEYS = {key: kind for key, kind in _flatten(GroupSettings).items() if f"{key}." not in (PARAM, TRAINER)}
-_DEFAULTS = _flatten(GroupSettings, of="default") | _flatten(AskedExperiment, of="default")
-EXPERIMENT_KEYS = {key: kind for key, kind in _flatten(AskedExperiment).items() if key != "groups"}
-
-
 def of_group(key: str) -> bool:
     """Whether a key is one of those that may differ between groups."""
-    return key in GROUP_KEYS or key.startswith((PARAM, TRAINER))
-
-
-def is_default(assignment: Assignment) -> bool:
-    """Whether a known key is given the value that it has unasked; keys that a user's own code declares have none."""
-    keys = GROUP_KEYS | EXPERIMENT_KEYS
-    return assignment.key in keys and convert_value(assignment, keys) == _DEFAULTS[assignment.key]
+    return key.startswith(DECLARED) or (key in FIELDS and FIELDS[key].of_group)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -134,35 +146,45 @@ def _read_value(text: str, kind: Any, origin: str) -> object:
     return _unquote(text)
 
 
-def convert_value(assignment: Assignment, keys: dict[str, Any]) -> Any:
-    """Convert the value to the type that its key has in `keys`; UsageError saying what was expected there."""
+def typed(assignment: Assignment) -> Assignment:
+    """Return it with a value of the type that its key has; UsageError saying what was expected there."""
+    return replace(assignment, value=convert_value(assignment), is_text=False)
+
+
+def convert_value(assignment: Assignment) -> Any:
+    """Convert the value to the type that its key has; UsageError saying what was expected there."""
     _check_carried(assignment, assignment.value)
     if assignment.key.startswith(PARAM):
         return _constant(assignment)
     if assignment.key.startswith(TRAINER):
         return _own_value(assignment)
-    kind, value = keys[assignment.key], assignment.value
-    raw = _read_value(value, kind, assignment.origin) if isinstance(value, str) and assignment.is_text else value
+    field, value = FIELDS[assignment.key], assignment.value
+    raw = _read_value(value, field.type, assignment.origin) if isinstance(value, str) and assignment.is_text else value
     try:
-        result = msgspec.convert(raw, type=kind, strict=not assignment.is_text)
+        result = msgspec.convert(raw, type=field.bounded, strict=not assignment.is_text)
     except msgspec.ValidationError as error:
-        if get_origin(kind) is Literal:
-            hint = did_you_mean(str(raw), [str(choice) for choice in get_args(kind)])
-            raise UsageError(f"{assignment.origin}: no {raw!r}; {hint}") from None
-        if words := _words(kind):
-            expected = f"a whole number from 1 up, or {words}"
-            raise UsageError(f"{assignment.origin}: expected {expected}, not {value!r}") from None
-        expected = str(error).split(", got")[0].split(" - at")[0].replace("`", "")
-        raise UsageError(f"{assignment.origin}: {expected[0].lower()}{expected[1:]}, not {value!r}") from None
+        raise UsageError(f"{assignment.origin}: {_instead(field, raw, value, str(error))}") from None
     _check_carried(assignment, result)
-    is_place = assignment.key == "reward.mode" or (assignment.key in ("task", "outcome") and ":" in result)
-    if is_place and not result.startswith(_NO_PLACES):
-        return _make_absolute(result, assignment.folder)
-    if (assignment.key in ("data_dir", "trainer_folder") and result) or (
-        assignment.key == "trainer" and result and not is_command(result)
-    ):
-        return str((assignment.folder / Path(result).expanduser()).resolve())
-    return result
+    return _absolute(result, field.spec.names, assignment.folder)
+
+
+def _instead(field: Field, raw: object, value: object, said: str) -> str:
+    """Return what was expected in place of `value`; `said`: msgspec's words on `raw`."""
+    if get_origin(field.type) is Literal:
+        return f"no {raw!r}; {did_you_mean(str(raw), [str(choice) for choice in get_args(field.type)])}"
+    if words := _words(field.type):
+        return f"expected a whole number from 1 up, or {words}, not {value!r}"
+    expected = said.split(", got")[0].split(" - at")[0].replace("`", "")
+    return f"{expected[0].lower()}{expected[1:]}, not {value!r}"
+
+
+def _absolute(value: Any, names: str, folder: Path) -> Any:
+    """Give what a text names an absolute path: nobody who loads it later, in another process, has to be here."""
+    if names == "function" and not value.startswith(_NO_FUNCTIONS):
+        return _make_absolute(value, folder)
+    if value and (names == "folder" or (names == "trainer" and not is_command(value))):
+        return str((folder / Path(value).expanduser()).resolve())
+    return value
 
 
 def _check_carried(assignment: Assignment, value: object) -> None:
@@ -209,10 +231,7 @@ def _words(kind: Any) -> str:
 
 
 def _make_absolute(mode: str, folder: Path) -> str:
-    """Give `path.py:function`, and `module:function` of a module in `folder`, an absolute path; leave others.
-
-    Nobody who loads it later, in another process or a resumed run, has to be where this one is.
-    """
+    """Give `path.py:function`, and `module:function` of a module in `folder`, an absolute path; leave others."""
     path, colon, function = mode.rpartition(":")
     if colon and path.endswith(".py"):
         return f"{(folder / Path(path).expanduser()).resolve()}:{function}"

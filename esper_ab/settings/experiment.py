@@ -20,10 +20,15 @@ from esper_ab.contracts.settings import (
     PositiveInt,
     ProcessArithmetic,
     Settings,
+    Spec,
 )
 
 Share = Annotated[float, Meta(ge=0.0, lt=1.0)]
-ErrorRate = Annotated[float, Meta(gt=0.0, lt=0.5)]  # equivalence has an interval at 2 alpha
+ErrorRate = Annotated[float, Meta(gt=0.0, lt=0.5), Spec(same=True)]  # equivalence has an interval at 2 alpha
+_ONE_LOOK = Spec(alone="all parts are looked at once, when they are done")
+_MANY_LOOKS = Spec(alone="all parts are looked at once, so that their number of seeds is fixed")
+_OURS = Spec(("growth", "gymnasium"))  # a trainer of the user's own does it otherwise, or not at all
+_EARLY_STOP = Spec(flag="no_early_stop", alone="all parts are looked at once, when they are done")
 
 
 class Group(Settings, frozen=True, kw_only=True):
@@ -36,58 +41,73 @@ class Group(Settings, frozen=True, kw_only=True):
 class ExperimentSettings(Settings, frozen=True, kw_only=True):
     """The settings of an experiment, in either state. All are the same for every group, except what `groups` holds."""
 
-    name: str  # of the experiment directory, too
+    name: Annotated[str, Spec(same=True)]  # of the experiment directory, too
     groups: tuple[Group, ...]
-    task: str = "digits"
-    data_dir: str = ""
-    trainer: str = ""  # the user's own: a Python file, or a command with {seed}; "": the task says who trains
-    trainer_folder: str = ""  # where a command runs
-    rehearsal: tuple[str, ...] = ()  # NAME=VALUE: settings of the preflight's rehearsal of a trainer alone
+    task: Annotated[str, Spec(("growth", "gymnasium"), names="function", same=True)] = "digits"
+    data_dir: Annotated[str, Spec(("growth",), names="folder")] = ""
+    # The user's own: a Python file, or a command with {seed}; "": the task says who trains.
+    trainer: Annotated[str, Spec(("trainer",), names="trainer")] = ""
+    trainer_folder: Annotated[str, Spec(("trainer",), names="folder")] = ""  # where a command runs
+    # NAME=VALUE: settings of the preflight's rehearsal of a trainer alone.
+    rehearsal: Annotated[tuple[str, ...], Spec(("trainer",))] = ()
     # Of a Gymnasium task: "info:KEY", or a user's function; "": the environment's own return. Of a trainer: a name, or
     # json:PATH:KEY, csv:PATH:COLUMN, wandb:KEY; "": the name "outcome".
-    outcome: str = ""
-    outcome_better: Literal["", "higher", "lower"] = ""  # "": higher; a trainer has to say it
-    outcome_unit: str = ""
-    outcome_range: str = ""  # LOW..HIGH, either may be left out; the worse end stands for what is no number
+    outcome: Annotated[str, Spec(("gymnasium", "trainer"), names="function")] = ""
+    # "": higher; a trainer has to say it.
+    outcome_better: Annotated[Literal["", "higher", "lower"], Spec(("gymnasium", "trainer"))] = ""
+    outcome_unit: Annotated[str, Spec(("trainer",))] = ""
+    # LOW..HIGH, either may be left out; the worse end stands for what is no number.
+    outcome_range: Annotated[str, Spec(("gymnasium", "trainer"))] = ""
     slots: tuple[str, ...]  # network order
-    n_envs: PositiveInt = 4
-    episodes: PositiveInt = 3
-    steps: PositiveInt = 25
-    seeds: PositiveInt = 6
-    rng_seed: NonNegativeInt = 0
+    n_envs: Annotated[PositiveInt, Spec(("growth", "gymnasium"), by_kind={"gymnasium": 8})] = 4
+    episodes: Annotated[PositiveInt, Spec(by_kind={"gymnasium": 50})] = 3
+    # Of Gymnasium, whose episodes have a length of their own, a limit.
+    steps: Annotated[PositiveInt, Spec(("growth", "gymnasium"), by_kind={"gymnasium": 1000})] = 25
+    seeds: Annotated[PositiveInt, Spec(same=True)] = 6
+    rng_seed: Annotated[NonNegativeInt, Spec(same=True)] = 0
     devices: tuple[str, ...]  # the pool: "cpu:0", "cuda:1"
-    devices_per_run: PositiveInt = 1
+    devices_per_run: Annotated[PositiveInt, _OURS] = 1
     max_parallel: NonNegativeInt = 0  # runs that train at the same time, at most; 0: as many as the devices carry
     placement: Literal["auto", "spread", "share", "alternate", "sequence"]
     order: Literal["balanced", "fixed", "shuffled"] = "balanced"  # which group takes which position in a block
     sync: Literal["lockstep", "independent"] = "lockstep"
-    unpaired: bool = False
-    share_observation_norm: bool = False  # learners of a block normalise by the moments of all of them; a coupling
-    telemetry: bool = True
-    outcome_over: Literal["evaluation", "last-tenth", "curve-mean"] = "evaluation"  # what one run comes to
+    unpaired: Annotated[bool, Spec(alone="a part without pairs has no value per seed")] = False
+    # Learners of a block normalise by the moments of all of them; a coupling.
+    share_observation_norm: Annotated[bool, _OURS] = False
+    telemetry: Annotated[bool, Spec(("growth", "gymnasium"), flag="no_telemetry")] = True
+    # What one run comes to.
+    outcome_over: Annotated[Literal["evaluation", "last-tenth", "curve-mean"], Spec(same=True)] = "evaluation"
     alpha: ErrorRate = 0.05  # of the whole experiment, shared by its comparisons
     margin: Margin | None
-    looks: tuple[PositiveInt, ...] = ()  # complete seeds at the looks; empty: design.default_looks
-    control: str = ""  # the group that all others are compared with; "": all pairs
-    untested: tuple[str, ...] = ()  # groups that are measured and in no comparison
-    screening: bool = False  # judge the learning groups by the criteria of analysis/growth/screening.py
-    early_stop: bool = True  # a decided comparison ends; a group without any other leaves later blocks
-    futility: Share = 0.0  # power at the margin that stops for futility have to keep; 0: no look stops for it
-    open_ended: bool = False  # no maximum: blocks of `seeds` are added until every comparison is decided
+    # Complete seeds at the looks; empty: design.default_looks.
+    looks: Annotated[tuple[PositiveInt, ...], _ONE_LOOK] = ()
+    control: Annotated[str, Spec(same=True)] = ""  # the group that all others are compared with; "": all pairs
+    # Groups that are measured and in no comparison.
+    untested: Annotated[tuple[str, ...], Spec(same=True, alone="every group is compared in every part")] = ()
+    # Judge the learning groups by the criteria of analysis/growth/screening.py.
+    screening: Annotated[bool, Spec(("growth",), alone="it judges one experiment of growth")] = False
+    # A decided comparison ends; a group without any other leaves later blocks.
+    early_stop: Annotated[bool, _EARLY_STOP] = True
+    # Power at the margin that stops for futility have to keep; 0: no look stops for it.
+    futility: Annotated[Share, _ONE_LOOK] = 0.0
+    # No maximum: blocks of `seeds` are added until every comparison is decided.
+    open_ended: Annotated[bool, _MANY_LOOKS] = False
 
 
 class AskedArithmetic(ProcessArithmetic, frozen=True, kw_only=True):
     """The arithmetic as requested: `resolve` replaces `auto` and `native` by what they mean on the machine."""
 
-    kernel: Literal["auto", "native", HostKernel] = "auto"
+    kernel: Annotated[Literal["auto", "native", HostKernel], Spec(("growth",), flag="kernel")] = "auto"
 
 
 class AskedExperiment(ExperimentSettings, frozen=True, kw_only=True):
     """The experiment as requested, checked as far as possible without the machine; `resolve` fills what is empty."""
 
-    name: str = ""  # empty: one is generated
+    name: Annotated[str, Spec(same=True)] = ""  # empty: one is generated
+    # Environment steps of a run, which say how many rollouts it has, in place of `episodes`; 0: not said.
+    total_timesteps: Annotated[NonNegativeInt, Spec(("gymnasium",))] = 0
     eval_episodes: PositiveInt | Literal["auto"] = "auto"  # auto: by a calibration (settings/eval_episodes.py)
-    slots: tuple[str, ...] = ()  # empty: all that the task has
+    slots: Annotated[tuple[str, ...], Spec(("growth",))] = ()  # empty: all that the task has
     margin: Margin | None = None  # None: that of the task, where it declares one
     devices: tuple[str, ...] = ()  # empty: GPUs or cores, by an estimate; "cuda" and "cpu" are all of a kind
     placement: Literal["auto", "spread", "share", "alternate", "sequence"] = "auto"  # spread, or share on few devices

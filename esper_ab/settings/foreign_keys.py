@@ -9,7 +9,7 @@ from __future__ import annotations
 # Keys of ours -> last parts of foreign keys that say the same. A test holds them against the schema.
 _THEIRS = {
     ("ppo.lr",): ("learning_rate",),
-    ("episodes", "steps", "n_envs"): ("total_timesteps", "num_timesteps"),
+    ("total_timesteps",): ("num_timesteps",),
     ("steps",): ("max_steps", "rollout_length"),
     ("n_envs", "max_parallel"): ("num_workers",),
     ("n_envs",): ("num_envs",),
@@ -44,5 +44,5 @@ def foreign(key: str) -> str:
     """
     parts = key.split(".")
     if ours := OURS.get(parts[-1]):
-        return f"here that is {' x '.join(ours) if parts[-1].endswith('timesteps') else ' and '.join(ours)}"
+        return f"here that is {' and '.join(ours)}"
     return next((_NONE[part] for part in parts if part in _NONE), "")

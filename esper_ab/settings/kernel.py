@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.kinds import GROWTH, kind_of_task
 from esper_ab.contracts.machine import Kernel, Machine
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.settings.experiment import AskedArithmetic, AskedExperiment, Group, ResolvedExperiment
@@ -21,19 +20,23 @@ def resolve_kernel(
     asked: AskedArithmetic, groups: Sequence[Group], devices: Sequence[str], machine: Machine
 ) -> Arithmetic:
     """Name the kernel and its build; `groups` have their precision. UsageError for a kernel that cannot be had."""
-    common = msgspec.structs.asdict(asked)
     if asked.kernel == "torch" or (asked.kernel == "auto" and _obstacle(groups, devices, machine)):
-        return Arithmetic(**common | {"kernel": "torch"})
+        return torch_alone(asked)
     kernel = _find(asked.kernel, machine)
     if kernel is None or kernel.problem or _without_kernel(groups, devices, machine):
         obstacle = _without_kernel(groups, devices, machine) or _why_unusable(kernel, machine)
         raise UsageError(f"arithmetic.kernel={asked.kernel}: {obstacle}; torch can be had, auto takes what there is")
-    return Arithmetic(**common | {"kernel": kernel.name, "kernel_build": kernel.build})
+    return Arithmetic(**msgspec.structs.asdict(asked) | {"kernel": kernel.name, "kernel_build": kernel.build})
+
+
+def torch_alone(asked: AskedArithmetic) -> Arithmetic:
+    """Return the arithmetic that is asked for, without a kernel."""
+    return Arithmetic(**msgspec.structs.asdict(asked) | {"kernel": "torch"})
 
 
 def kernel_notes(asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:
     """Tell what `auto` and `native` came to, in one sentence."""
-    if asked.arithmetic.kernel not in ("auto", "native") or kind_of_task(resolved.task) != GROWTH:
+    if asked.arithmetic.kernel not in ("auto", "native"):
         return ()
     arithmetic = resolved.arithmetic
     built = arithmetic.kernel_build.partition(";")[0]

@@ -9,29 +9,18 @@ import hashlib
 import itertools
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import msgspec
 
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.settings.assignments import SHORT, Assignment, did_you_mean, read_assignment, split_commas
+from esper_ab.settings.assignments import FIELDS, SHORT, Assignment, did_you_mean, read_assignment, split_commas
 from esper_ab.settings.experiment import AskedExperiment
-from esper_ab.settings.flags import read_request
-from esper_ab.settings.parse import FileSettings, Request, parse
+from esper_ab.settings.parse import parse
+from esper_ab.settings.request import Request, of_flags
 
 _LONGEST_FOLDER = 50  # with a hash, below the 64 characters of a name
-_SAME = ("seeds", "rng_seed", "alpha", "control", "untested", "outcome_over", "name", "task")
-# What belongs to an experiment by itself, and why it has no place in a question over several parts.
-_ALONE = {
-    "looks": "all parts are looked at once, when they are done",
-    "futility": "all parts are looked at once, when they are done",
-    "open_ended": "all parts are looked at once, so that their number of seeds is fixed",
-    "screening": "it judges one experiment of growth",
-    "unpaired": "a part without pairs has no value per seed",
-    "untested": "every group is compared in every part",
-}
 Cell = tuple[str, ...]  # "ppo.lr=1e-4", "ppo.epochs=2"
 
 
@@ -64,20 +53,21 @@ def folder_of(name: str) -> str:
     return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
-def parse_parts(options: dict[str, Any]) -> Parts | None:
-    """Read flags and the file of `--config`; None where they name one task and no grid. UsageError as `parse_flags`."""
-    request, file = read_request(options)
-    tasks, cells = _tasks(request, file), grid(options.get("grid") or ())
+def parse_parts(request: Request) -> Parts | None:
+    """Return what is asked of each part; None for one task and no grid. UsageError as `parse`."""
+    tasks, cells = _tasks(request), grid(request.grid)
     if len(tasks) < 2 and not cells:
-        _refuse_for_one(tasks, request, file, options)
+        _refuse_for_one(tasks, request)
         return None
     named = [(task, cell) for task in tasks or ("",) for cell in cells or ((),)]
     names = [", ".join((*([task] if len(tasks) > 1 else ()), *cell)) for task, cell in named]
-    margins = _margins(request.flags.get("margin"), tasks)
+    margins = _margins(request, tasks)
+    texts = dict.fromkeys(text for cell in cells for text in cell)
+    varied = {text: request.more([read_assignment(text, f"--grid {text}")]) for text in texts}
     parts = []
     for name, (task, cell) in zip(names, named, strict=True):
         try:
-            asked = parse(*_of_part(request, file, task, cell, margins))
+            asked = parse(_of_part(request, task, [one for text in cell for one in varied[text].values()], margins))
         except UsageError as error:
             raise UsageError(f"{name}: ", *error.args) from None
         _refuse_alone(asked)
@@ -85,7 +75,7 @@ def parse_parts(options: dict[str, Any]) -> Parts | None:
     first = parts[0].asked
     share = share_of(first.alpha, len(parts), len(first.groups), controlled=bool(first.control))
     return Parts(
-        name=first.name, alpha=first.alpha, scores=options.get("scores") or "",
+        name=first.name, alpha=first.alpha, scores=request.scores,
         parts=tuple(replace(part, asked=_shared(part.asked, share)) for part in parts),
     )  # fmt: skip
 
@@ -109,7 +99,7 @@ def grid(texts: Iterable[str]) -> tuple[Cell, ...]:
         if not (equals and key.strip()) or not all(pieces) or len(set(pieces)) < len(pieces) or len(pieces) < 2:
             raise UsageError(f"--grid {text}: two values or more, all different, as in ppo.lr=1e-4,1e-3")
         key = SHORT.get(key.strip(), key.strip())
-        if key in (*_SAME, "margin"):
+        if key == "margin" or (key in FIELDS and FIELDS[key].spec.same):
             raise UsageError(f"--grid {text}: {key} is the same in every cell")
         if key in axes:
             raise UsageError(f"--grid {text}: {key} is varied twice")
@@ -120,35 +110,22 @@ def grid(texts: Iterable[str]) -> tuple[Cell, ...]:
                  for one in itertools.product(*axes.values()))  # fmt: skip
 
 
-def _tasks(request: Request, file: FileSettings) -> tuple[str, ...]:
+def _tasks(request: Request) -> tuple[str, ...]:
     """Return the tasks that are named: on the command line, else in the file; () where none is."""
-    listed: object = next((one.value for one in file.common if one.key == "task"), None)
-    if "task" in request.flags:
-        listed = split_commas(str(request.flags["task"]), "--task")
-    else:
-        _refuse_joined(request, file)
-    tasks = tuple(map(str, listed)) if isinstance(listed, list) else (str(listed),) if listed else tuple(file.tasks)
-    for task in tasks:
-        if not task.strip() or tasks.count(task) > 1:
-            raise UsageError(Setting("task"), f": {task!r} is there twice" if task.strip() else ": a name is missing")
-    for task in file.tasks:
-        if task not in tasks and "task" not in request.flags:
+    one = request.common.get("task")
+    if one is not None and "," in one.value:
+        right = f"--task {one.value}" if one.origin.startswith("--") else f"task = {json.dumps(one.value.split(','))}"
+        raise UsageError(f"{one.origin}: several tasks are named as in {right}")
+    tasks = request.tasks or ((one.value,) if one else tuple(request.by_task))
+    for task in request.by_task:
+        if task not in tasks:
             raise UsageError(f"[tasks.{task}]: no such task is named; {did_you_mean(task, tasks)}")
     return tasks
 
 
-def _refuse_joined(request: Request, file: FileSettings) -> None:
-    """UsageError for several tasks in one text that is no list of them."""
-    said = [read_assignment(text, f"--set {text}") for text in request.assignments]
-    for one in (*said, *file.common):
-        if one.key == "task" and isinstance(one.value, str) and "," in one.value:
-            right = f"--task {one.value}" if one.is_text else f"task = {json.dumps(one.value.split(','))}"
-            raise UsageError(f"{one.origin}: several tasks are named as in {right}")
-
-
-def _margins(told: object, tasks: Sequence[str]) -> dict[str, float]:
-    """Return the margin of each task that --margin names; of "" where it is that of all."""
-    text = "" if told is None else str(told)
+def _margins(request: Request, tasks: Sequence[str]) -> dict[str, float]:
+    """Return the margin of each task that --margin names one by one; of "" where it is that of all."""
+    text = request.margins
     if not text:
         return {}
     pieces = [[part.strip() for part in piece.rpartition("=")] for piece in text.split(",")]
@@ -163,43 +140,33 @@ def _margins(told: object, tasks: Sequence[str]) -> dict[str, float]:
         raise UsageError(f"--margin {text}: a size is a number, as in --margin {tasks[0] or 'digits'}=2") from None
 
 
-def _of_part(
-    request: Request, file: FileSettings, task: str, cell: Cell, margins: dict[str, float]
-) -> tuple[Request, FileSettings]:
+def _of_part(request: Request, task: str, cell: Iterable[Assignment], margins: Mapping[str, float]) -> Request:
     """Return what would be asked by somebody who has this part only."""
-    flags = {key: value for key, value in request.flags.items() if key not in ("task", "margin")}
-    where: tuple[Assignment, ...] = ()
-    if "task" in request.flags:
-        flags["task"] = task
-    elif task:
-        where = (Assignment("task", task, "task", file.folder, is_text=False),)
+    said: dict[str, object] = {"task": task} if task else {}
     if (margin := margins.get(task, margins.get(""))) is not None:
-        flags["margin"] = margin
-    own = file.tasks.get(task, ())
-    for assignment in own:
-        if assignment.key in _SAME:
-            raise UsageError(f"{assignment.origin}: {assignment.key} is the same for all tasks; set it once, above")
-    replaced = {assignment.key for assignment in own} | {"task"}
-    common = (*(one for one in file.common if one.key not in replaced), *own, *where)
-    again = replace(request, flags=flags, cell=cell)
-    return again, replace(file, common=common, tasks={})
+        said["margin"] = margin
+    own = request.by_task.get(task, {})
+    for key, assignment in own.items():
+        if FIELDS[key].spec.same:
+            raise UsageError(f"{assignment.origin}: {key} is the same for all tasks; set it once, above")
+    strong = {**request.strong, **{one.key: one for one in (*of_flags(said), *cell)}}
+    return replace(request, weak={**request.weak, **own}, strong=strong, tasks=(), by_task={}, margins="")
 
 
-def _refuse_for_one(tasks: Sequence[str], request: Request, file: FileSettings, options: dict[str, Any]) -> None:
-    if file.tasks:
+def _refuse_for_one(tasks: Sequence[str], request: Request) -> None:
+    if request.by_task:
         raise UsageError(f"[tasks.{tasks[0]}] is of a question over several tasks, and one is named: set it above")
-    if "=" in str(request.flags.get("margin", "")):
-        raise UsageError(f"--margin {request.flags['margin']}: with one task it is a size alone")
-    if options.get("scores"):
+    if request.margins:
+        raise UsageError(f"--margin {request.margins}: with one task it is a size alone")
+    if request.scores:
         raise UsageError("--scores describes several tasks together; name them, as in --task digits,mixture")
 
 
 def _refuse_alone(asked: AskedExperiment) -> None:
-    if not asked.early_stop:
-        raise UsageError(Setting("no_early_stop"), f": {_ALONE['looks']}")
-    for key, why in _ALONE.items():
-        if getattr(asked, key):
-            raise UsageError(Setting("seeds", "auto") if key == "open_ended" else Setting(key), f": {why}")
+    for key, field in FIELDS.items():
+        if field.spec.alone and getattr(asked, key) != field.default:
+            named = Setting("seeds", "auto") if key == "open_ended" else Setting(field.flag)
+            raise UsageError(named, f": {field.spec.alone}")
 
 
 def _shared(asked: AskedExperiment, share: float) -> AskedExperiment:

@@ -12,7 +12,7 @@ from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.reward_audit import AuditedReward, RewardAuditQuestion
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
-from esper_ab.settings.assignments import GROUP_KEYS, Assignment, convert_value, did_you_mean, which_setting
+from esper_ab.settings.assignments import GROUP_FIELDS, Assignment, convert_value, did_you_mean, which_setting
 
 KERNELS = ("auto", "torch")  # auto: the native kernel where it can be had
 _SECTIONS = ("growth", "reward")
@@ -49,14 +49,14 @@ def make_question(
 def _settings(assignments: Sequence[Assignment]) -> GroupSettings:
     """Return the settings that the assignments make of the defaults."""
     found: dict[str, dict[str, object]] = {section: {} for section in _SECTIONS}
-    keys = {key: kind for key, kind in GROUP_KEYS.items() if key.partition(".")[0] in _SECTIONS}
+    keys = [key for key in GROUP_FIELDS if key.partition(".")[0] in _SECTIONS and key != "reward.params"]
     for one in assignments:
         if one.key == "reward.mode":
             raise UsageError(f"{one.origin}: rewards are named as arguments, as in esper-ab rewards sparse")
         if one.key not in keys:
             raise UsageError(f"{one.origin}: no setting of reward or growth; {which_setting(one.key, keys)}")
         section, _, name = one.key.partition(".")
-        found[section][name] = convert_value(one, keys)
+        found[section][name] = convert_value(one)
     default = GroupSettings()
     return msgspec.structs.replace(
         default, growth=msgspec.structs.replace(default.growth, **found["growth"]),

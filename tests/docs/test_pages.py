@@ -10,16 +10,14 @@ import pytest
 from support.command_lines import check_command_line, commands_in
 
 from esper_ab.commands.launch import command
-from esper_ab.contracts import catalog
-from esper_ab.settings.flags import read_flags
-from esper_ab.settings.parse import Catalogue, FileSettings, parse, read_toml
+from esper_ab.settings.parse import parse
 from esper_ab.settings.parts import parse_parts
+from esper_ab.settings.request import read_request
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
 # The pages that a person writes: scripts make those of benchmarks, and a table of the source map is a register.
 WRITTEN = [page for page in PAGES if page.parent.name != "benchmarks" and page.name != "source-map.md"]
-CATALOGUE = Catalogue(rewards=catalog.names("workers.rewards"), controllers=catalog.names("workers.controllers"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
@@ -75,8 +73,8 @@ def test_command_lines_parse(page: str, line: str) -> None:
     for name, params in check_command_line(line):
         if name == "launch":
             assert params["config"] is None or params["config"].suffix == ".toml"
-            several = parse_parts(params | {"config": None})
-            assert several or parse(read_flags(params), FileSettings(), CATALOGUE).groups
+            asked = read_request(params | {"config": None})
+            assert parse_parts(asked) or parse(asked).groups
 
 
 def test_every_command_of_the_examples_is_found() -> None:
@@ -95,7 +93,8 @@ def test_toml_parses(tmp_path: Path) -> None:
         tomllib.loads(block)
         path = tmp_path / "example.toml"
         path.write_text(block)
-        assert parse_parts({"config": path}) or parse(read_flags({}), read_toml(path), CATALOGUE).groups
+        asked = read_request({"config": path})
+        assert parse_parts(asked) or parse(asked).groups
 
 
 def test_documented_flags_are_those_that_exist() -> None:

@@ -12,7 +12,7 @@ import pytest
 from support.attributes import attributes_read
 
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
-from esper_ab.settings.assignments import EXPERIMENT_KEYS, GROUP_KEYS
+from esper_ab.settings.assignments import FIELDS
 from esper_ab.settings.experiment import ExperimentSettings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,7 +52,7 @@ def _dead(sources: list[Path], declarations: set[Path]) -> list[str]:
     read = attributes_read([path for path in sources if path not in declarations], declarations)
     classes = {field.name: field.type.__name__ for field in msgspec.structs.fields(GroupSettings)}
     classes |= {"": ExperimentSettings.__name__, "arithmetic": Arithmetic.__name__}
-    switches = [key for key, kind in (GROUP_KEYS | EXPERIMENT_KEYS).items() if not _has_one_value(kind)]
+    switches = [key for key, field in FIELDS.items() if not _has_one_value(field.type)]
     parts = {key: key.rpartition(".") for key in switches}
     return [key for key, (section, _, name) in parts.items() if (classes[section], name) not in read]
 

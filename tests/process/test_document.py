@@ -151,7 +151,8 @@ experiment = (
      "hosts learn is the experiment's task"),
     ("", 'defaults=["/common", "/agent/fast"]', "base config: defaults: unknown key 'defaults'; Hydra's defaults list "
      "has no counterpart here"),
-    ("", "total_timesteps=1_000_000_000", "unknown key 'total_timesteps'; here that is episodes x steps x n_envs"),
+    ("", "total_timesteps=1_000_000_000", "total_timesteps is a setting of Gymnasium environments; task digits does "
+     "not read it"),
     ("", "trainer__num_workers=4", "here that is n_envs and max_parallel"),
     ("", "trainer__simulation__evaluate_interval=100", "here that is eval_episodes"),
 ])  # fmt: skip

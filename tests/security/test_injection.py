@@ -34,7 +34,8 @@ from esper_ab.report.content import content
 from esper_ab.report.markdown import render_markdown
 from esper_ab.report.page import read_part, render_page
 from esper_ab.report.text import render_text
-from esper_ab.settings.parse import Catalogue, FileSettings, Request, parse
+from esper_ab.settings.parse import parse
+from esper_ab.settings.request import request
 
 SPEC = fake_plans.plan().blocks[0].runs[0]
 
@@ -190,10 +191,8 @@ def test_warnings_and_errors_show_and_do_not_obey(capsys):
 
 @pytest.mark.parametrize("name", [*BAD_NAMES, "a" * 65])
 def test_names_that_would_be_paths_or_markup_are_refused(name):
-    catalogue = Catalogue(rewards=("shaped", "simplified"), controllers=("wait",))
-    asked = Request(groups=(f"{name}=shaped", "wait"))
     with pytest.raises(UsageError):
-        parse(asked, FileSettings(), catalogue)
+        parse(request(groups=(f"{name}=shaped", "wait")))
     if name in BAD_NAMES:
         with pytest.raises(UsageError):
             check_name(name)

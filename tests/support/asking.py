@@ -11,16 +11,14 @@ from esper_ab.contracts.settings import GroupSettings, PPOSettings
 from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.plan.blocks import Plan, make_plan
 from esper_ab.settings.experiment import AskedExperiment, Group
-from esper_ab.settings.parse import Catalogue, FileSettings, Request, parse, read_toml
+from esper_ab.settings.parse import parse
+from esper_ab.settings.request import FileSettings, read_toml, request
 from esper_ab.settings.resolve import resolve
 from workers.growth.measures import MEASURES
 
 TASK = TaskFacts(
     name="digits", title="digits", slots=("early", "mid", "late"), sizes=(1024, 384, 389), sample_values=64,
     host_params=1090, host_multiply_adds=4928, classes=10, measures=MEASURES,
-)
-CATALOGUE = Catalogue(
-    rewards=("minimal", "shaped", "simplified", "sparse"), controllers=("heuristic", "random", "schedule", "wait")
 )
 
 
@@ -54,8 +52,7 @@ def planned(asked: AskedExperiment, there: Machine) -> Plan:
 
 def asked(*groups: str, group: tuple[str, ...] = (), sets: tuple[str, ...] = (), toml: FileSettings | None = None,
           **flags: object) -> AskedExperiment:
-    request = Request(groups=groups, group=group, assignments=sets, flags=flags)
-    return parse(request, toml or FileSettings(), CATALOGUE)
+    return parse(request(toml or FileSettings(), groups=groups, group=group, assignments=sets, flags=flags))
 
 
 def toml(tmp_path: Path, text: str) -> FileSettings:

@@ -8,7 +8,8 @@ import pytest
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import TABLE, group, load_command
 from esper_ab.contracts.errors import UsageError
-from esper_ab.settings.flags import parse_flags
+from esper_ab.settings.parse import parse
+from esper_ab.settings.request import read_request
 
 # Flags of settings, whose bounds are those of the settings.
 OF_SETTINGS = {"episodes", "steps", "n_envs", "rng_seed", "devices_per_run", "threads"}
@@ -24,7 +25,7 @@ def test_a_whole_number_without_bounds_is_a_setting(name):
 @pytest.mark.parametrize("key", sorted(OF_SETTINGS))
 def test_a_setting_out_of_its_bounds_is_refused(key):
     with pytest.raises(UsageError, match="expected int >= "):
-        parse_flags({"config": None, "groups": "wait,random", key: -1})
+        parse(read_request({"config": None, "groups": "wait,random", key: -1}))
 
 
 @pytest.mark.parametrize("flags", [

@@ -13,7 +13,7 @@ from esper_ab.commands.launch import command
     ("option", "said"),
     [
         ("--repeats", "no option --repeats; here that is --seeds"),
-        ("--total-timesteps", "no option --total-timesteps; here that is --episodes and --steps and --n-envs"),
+        ("--num-timesteps", "no option --num-timesteps; here that is --total-timesteps"),
         ("--learning-rate", "no option --learning-rate; here that is --set ppo.lr=..."),
         ("--xyzzy", "no option --xyzzy"),
     ],

@@ -27,7 +27,7 @@ from esper_ab.journal.events import EpisodeRecorded, RunEvaluated
 from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import Lock
-from esper_ab.settings.parse import settings_sha256
+from esper_ab.settings.request import settings_sha256
 
 POLICY = b"a policy"
 EXPERIMENT = "shaped/0"

@@ -17,13 +17,12 @@ from esper_ab.api.files import load_declaration
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands._options import flag_help
 from esper_ab.commands.init import command, python_file, toml_file
-from esper_ab.contracts import catalog
-from esper_ab.settings.assignments import EXPERIMENT_KEYS, GROUP_KEYS
+from esper_ab.settings.assignments import FIELDS
 from esper_ab.settings.experiment import AskedExperiment
-from esper_ab.settings.parse import Catalogue, FileSettings, Request, parse, read_toml
+from esper_ab.settings.parse import parse
+from esper_ab.settings.request import read_toml, request
 
-_CATALOGUE = Catalogue(rewards=catalog.names("workers.rewards"), controllers=catalog.names("workers.controllers"))
-_DEFAULTS = parse(Request(), FileSettings(), _CATALOGUE)
+_DEFAULTS = parse(request())
 _FAST = re.compile(r"^#(\[group\.fast\]|reward = .*|ppo\.lr = .*|\.add_variant\(.*)\n", re.MULTILINE)
 _OFF = re.compile(r"^(\s*)#(?=[a-z\[.])", re.MULTILINE)  # a setting; prose has a blank after its #
 
@@ -31,7 +30,7 @@ _OFF = re.compile(r"^(\s*)#(?=[a-z\[.])", re.MULTILINE)  # a setting; prose has 
 def of_toml(text: str, folder: Path) -> AskedExperiment:
     path = folder / "some.toml"
     path.write_text(text)
-    return parse(Request(), read_toml(path), _CATALOGUE)
+    return parse(request(read_toml(path)))
 
 
 def of_python(text: str, folder: Path) -> AskedExperiment:
@@ -52,7 +51,7 @@ def test_every_comment_of_the_toml_is_a_key_with_its_default(tmp_path: Path) -> 
     text = _OFF.sub(r"\1", _FAST.sub("", toml_file()))
     assert of_toml(text, tmp_path) == _DEFAULTS
     file = read_toml(tmp_path / "some.toml")
-    assert sorted([*(one.key for one in file.common), "margin"]) == sorted([*EXPERIMENT_KEYS, *GROUP_KEYS])
+    assert sorted([*(one.key for one in file.common), "margin"]) == sorted(FIELDS)
     assert "# margin: The smallest difference" in text  # its default is none, which TOML cannot say
     assert "#" not in re.sub(r"(  |^)# .*", "", text, flags=re.MULTILINE)  # nothing was left out
 
@@ -71,7 +70,7 @@ def test_every_comment_of_the_python_file_is_a_key_with_its_default(tmp_path: Pa
     text = _OFF.sub(r"\1", python_file("some").replace('#.add_variant("fast"', '# .add_variant("fast"'))
     assert unnamed(of_python(text, tmp_path)) == _DEFAULTS
     told = {key.replace("__", ".") for key in re.findall(r"^        ([a-z_]+)=", text, flags=re.MULTILINE)}
-    assert told | {"name", "seeds"} == {*EXPERIMENT_KEYS, *GROUP_KEYS}
+    assert told | {"name", "seeds"} == {*FIELDS}
 
 
 def test_the_example_variant_of_the_python_file_is_a_variant(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from esper_ab.control.run_folders import RunFolders
 from esper_ab.journal.events import PlanExtended, RunStarted
 from esper_ab.plan.blocks import extend
 from esper_ab.plan.experiment_directory import run_toml
-from esper_ab.settings.parse import Catalogue, Request, parse, read_toml
+from esper_ab.settings.parse import parse
+from esper_ab.settings.request import read_toml, request
 
-CATALOGUE = Catalogue(rewards=("shaped",), controllers=("wait",))
 PLAN = fake_plans.plan(seeds=2, looks=(2,), control="b", early_stop=False)
 
 
@@ -50,7 +50,7 @@ def test_its_settings_are_read_back_as_they_were_but_for_what_compares(tmp_path:
     path = tmp_path / "config.toml"
     path.write_text(run_toml(PLAN, spec))
     name = spec.ref.group_id
-    again = parse(Request(groups=(name, "wait")), read_toml(path), CATALOGUE)
+    again = parse(request(read_toml(path), groups=(name, "wait")))
     assert again.groups[0] == next(group for group in PLAN.experiment.groups if group.name == name)
     assert again.seeds == spec.ref.replicate + 1
     assert (again.looks, again.control, again.episodes, again.rng_seed) == (

@@ -29,16 +29,18 @@ from esper_ab.plan.experiment_directory import (
 from esper_ab.plan.text import plan_text
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kernel import resolve_kernel
-from esper_ab.settings.parse import Catalogue, FileSettings, Request, parse, read_toml
+from esper_ab.settings.parse import parse
+from esper_ab.settings.request import read_toml, request
 from esper_ab.settings.resolve import resolve
 from workers.growth.measures import MEASURES
 
 asdict = msgspec.structs.asdict
-CATALOGUE = Catalogue(rewards=catalog.names("workers.rewards"), controllers=catalog.names("workers.controllers"))
+ASKED_ALONE = {"total_timesteps": 0}  # a plan has it as episodes
 MACHINE = Machine(
     torch_version="2.13", cuda_build="",
     devices=tuple(Device(name=f"cpu:{i}", title="", uuid="", memory_bytes=1 << 33) for i in range(2)),
-    rewards=CATALOGUE.rewards, controllers=CATALOGUE.controllers, blueprints=catalog.names("workers.blueprints"),
+    rewards=catalog.names("workers.rewards"), controllers=catalog.names("workers.controllers"),
+    blueprints=catalog.names("workers.blueprints"),
     tasks=(TaskFacts(name="digits", title="t", measures=MEASURES, slots=("early", "mid", "late"),
                      sizes=(1024, 384, 389), sample_values=64, host_params=1090, host_multiply_adds=4928),),
     multiply_adds_per_s=1e9, user_rewards=(), task_problem="", gpu_problem="",
@@ -48,7 +50,7 @@ MACHINE = Machine(
 
 
 def planned(*groups: str, group: tuple[str, ...] = (), sets: tuple[str, ...] = (), **flags: object) -> Plan:
-    asked = parse(Request(groups=groups, group=group, assignments=sets, flags=flags), FileSettings(), CATALOGUE)
+    asked = parse(request(groups=groups, group=group, assignments=sets, flags=flags))
     return make_plan(resolve(asked, MACHINE, asked.name or "x"), MACHINE, find_bounds)
 
 
@@ -59,7 +61,7 @@ def cost_of(plan: Plan, machine: Machine) -> Estimate:
 def read_again(plan: Plan, folder: Path) -> AskedExperiment:
     path = folder / "experiment.toml"
     path.write_text(experiment_toml(plan, MACHINE), encoding="utf-8")
-    return parse(Request(), read_toml(path), CATALOGUE)
+    return parse(request(read_toml(path)))
 
 
 def on_this_machine(asked: AskedExperiment) -> dict[str, Any]:
@@ -75,7 +77,7 @@ def on_this_machine(asked: AskedExperiment) -> dict[str, Any]:
 def test_experiment_toml_is_the_experiment(tmp_path_factory: pytest.TempPathFactory, names: list[str], lr: float,
                                            rng_seed: int) -> None:
     plan = planned(*(f"{name}=sparse" for name in names), group=(f"{names[0]}:ppo.lr={lr!r}",), rng_seed=rng_seed)
-    assert on_this_machine(read_again(plan, tmp_path_factory.mktemp("run"))) == asdict(plan.experiment)
+    assert on_this_machine(read_again(plan, tmp_path_factory.mktemp("run"))) == ASKED_ALONE | asdict(plan.experiment)
 
 
 def test_settings_that_are_not_those_of_the_record_are_refused(tmp_path: Path) -> None:
@@ -87,12 +89,12 @@ def test_settings_that_are_not_those_of_the_record_are_refused(tmp_path: Path) -
         with pytest.raises(UsageError, match=r"experiment.toml: its settings .* \[record\]"):
             read_toml(path)
         path.write_text(path.read_text(encoding="utf-8").partition("\n[record]")[0], encoding="utf-8")
-        assert parse(Request(groups=("shaped", "wait")), read_toml(path), CATALOGUE).episodes == 13
+        assert parse(request(read_toml(path), groups=("shaped", "wait"))).episodes == 13
 
 
 def test_experiment_toml_keeps_lists_and_says_what_was_there(tmp_path: Path) -> None:
     plan = planned("shaped", group=('p:controller=schedule,controller.schedule=["1:germinate:early:style=\'x\'"]',))
-    assert on_this_machine(read_again(plan, tmp_path)) == asdict(plan.experiment)
+    assert on_this_machine(read_again(plan, tmp_path)) == ASKED_ALONE | asdict(plan.experiment)
     record = tomllib.loads(experiment_toml(plan, MACHINE))["record"]
     assert record["digest"] == plan.digest
     assert record["versions"]["torch"] == "2.13"

@@ -11,8 +11,9 @@ from esper_ab.api.auditing_rewards import audit_rewards
 from esper_ab.api.running import run_ab_test
 from esper_ab.contracts.errors import UsageError
 from esper_ab.design.design import Contrast
-from esper_ab.settings.assignments import Assignment, convert_value, did_you_mean, read_assignment
-from esper_ab.settings.flags import parse_flags
+from esper_ab.settings.assignments import FIELDS, Assignment, convert_value, did_you_mean, read_assignment
+from esper_ab.settings.parse import parse
+from esper_ab.settings.request import read_request
 from esper_ab.settings.reward_audit import make_question
 from esper_ab.verdict.requirement import parse_requirement
 
@@ -27,7 +28,7 @@ def test_what_is_close_is_proposed_and_else_all_is_listed() -> None:
 
 
 @pytest.mark.parametrize("ask", [
-    lambda: parse_flags({"config": None, "set": ("zzz=1",)}),
+    lambda: parse(read_request({"config": None, "set": ("zzz=1",)})),
     lambda: make_question(rewards=(), assignments=[read_assignment("zzz=1", "--set")]),
 ])  # fmt: skip
 def test_settings_are_described_elsewhere(ask) -> None:
@@ -49,7 +50,7 @@ def test_what_is_no_setting_is_not_looked_for_where_settings_are(ask, listed) ->
 
 
 def constant(value, *, is_text):
-    return convert_value(Assignment("reward.params.w", value, "there", Path("/"), is_text=is_text), {})
+    return convert_value(Assignment("reward.params.w", value, "there", Path("/"), is_text=is_text))
 
 
 @pytest.mark.parametrize(
@@ -74,3 +75,18 @@ def test_a_constant_is_one_number_one_text_true_or_false(value, is_text) -> None
         constant(value, is_text=is_text)
     said = f"there: expected a finite number, true, false or a text, not {value!r}"
     assert str(refused.value) == said
+
+
+@pytest.mark.parametrize(
+    ("kinds", "keys"),
+    [
+        (("growth", "gymnasium", "trainer"), ("seeds", "episodes", "alpha", "arithmetic.threads", "devices")),
+        (("growth", "gymnasium"), ("ppo.lr", "reward.mode", "policy.memory", "controller.name", "n_envs", "task")),
+        (("growth",), ("growth.host_lr", "reward.rent_weight", "policy.bias_wait", "slots", "arithmetic.kernel")),
+        (("gymnasium",), ("gym.rollout",)),
+        (("gymnasium", "trainer"), ("outcome", "outcome_better", "outcome_range")),
+        (("trainer",), ("outcome_unit", "rehearsal", "trainer_folder", "trainer")),
+    ],
+)
+def test_which_kinds_of_task_read_a_setting(kinds, keys):
+    assert [FIELDS[key].kinds for key in keys] == [kinds] * len(keys)

@@ -11,8 +11,8 @@ from esper_ab.contracts.machine import Kernel, Machine
 from esper_ab.contracts.settings import DEFAULT_BLUEPRINTS, Arithmetic, GrowthSettings
 from esper_ab.design.calibration_file import circumstances_of
 from esper_ab.settings.experiment import AskedArithmetic, AskedExperiment
-from esper_ab.settings.flags import read_flags
 from esper_ab.settings.kernel import check_kernel, kernel_notes, lacking_kernel
+from esper_ab.settings.request import read_flags
 from esper_ab.settings.resolve import resolve
 
 WIDE = Kernel(name="native-avx512", build="g++ 12; -O3 -DLANES=16; sources abc")
@@ -118,11 +118,11 @@ def test_what_is_left_is_trained_by_the_same_build_or_not_at_all() -> None:
 
 
 def test_flag_file_and_key_say_the_same(tmp_path) -> None:
-    by_flag = asked("shaped", "wait", **read_flags({"kernel": "native"}).flags)
+    by_flag = asked("shaped", "wait", **read_flags({"kernel": "native"}))
     by_file = asked("shaped", "wait", toml=toml(tmp_path, '[arithmetic]\nkernel = "native"\n'))
     by_key = asked("shaped", "wait", sets=("arithmetic.kernel=native",))
     assert by_flag == by_file == by_key
     assert by_flag.arithmetic.kernel == "native"
     assert asked("shaped", "wait").arithmetic.kernel == "auto"
     with pytest.raises(UsageError, match="--kernel"):
-        asked("shaped", "wait", **read_flags({"kernel": "fast"}).flags)
+        asked("shaped", "wait", **read_flags({"kernel": "fast"}))

@@ -7,7 +7,8 @@ import pytest
 from esper_ab.commands._launcher import read_launcher_flags
 from esper_ab.contracts.errors import UsageError
 from esper_ab.settings.launcher import UNSAID, AskedLauncher, asked_launcher
-from esper_ab.settings.parse import Request, parse, read_toml
+from esper_ab.settings.parse import parse
+from esper_ab.settings.request import read_toml, request
 
 NO_FLAGS = {"launcher": None, "transport": None, "ray_address": None, "ray_label": (), "ray_wait": None}
 FILE = """
@@ -62,7 +63,7 @@ def test_a_group_cannot_have_a_launcher_of_its_own(tmp_path):
     file = tmp_path / "rates.toml"
     file.write_text('[group.a.launcher]\nname = "ray"\n[group.b]\nreward = "sparse"\n')
     with pytest.raises(UsageError, match=r"unknown key 'launcher"):
-        parse(Request(), read_toml(file))
+        parse(request(read_toml(file)))
 
 
 def test_what_a_program_says_is_named_as_there():

@@ -11,8 +11,8 @@ from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.settings import GrowthSettings
 from esper_ab.settings.differences import differences
 from esper_ab.settings.experiment import AskedExperiment
-from esper_ab.settings.flags import read_flags
 from esper_ab.settings.precision import precision_notes
+from esper_ab.settings.request import read_flags
 from esper_ab.settings.resolve import resolve
 from workers.commands.describe import cpu_bf16
 
@@ -71,7 +71,7 @@ def test_what_the_devices_cannot_do_is_refused(amp: str, there: Machine, said: s
 
 
 def test_the_flag_is_for_all_groups_and_one_may_differ() -> None:
-    flags = read_flags({"amp": "bf16"}).flags
+    flags = read_flags({"amp": "bf16"})
     assert {one.growth.amp for one in by_name(asked("shaped", "wait", **flags)).values()} == {"bf16"}
     groups = asked("shaped", "b=shaped", group=("b:growth.amp=off",), **flags)
     assert [(one.key, one.values) for one in differences(groups.groups)] == [
@@ -92,7 +92,7 @@ def test_twice_is_refused() -> None:
 
 @pytest.mark.parametrize(("given", "deterministic"), [(None, True), (True, True), (False, False)])
 def test_determinism_is_a_flag_with_a_no(given: bool | None, deterministic: bool) -> None:
-    flags = read_flags({"deterministic": given}).flags
+    flags = read_flags({"deterministic": given})
     assert asked("shaped", "wait", **flags).arithmetic.deterministic == deterministic
 
 

@@ -7,10 +7,17 @@ import pytest
 from support.asking import TASK, asked, experiment, machine, planned
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.machine import Questions
 from esper_ab.contracts.trainer import TrainerFacts
-from esper_ab.settings.resolve import collect_questions, resolve
+from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.kinds import kind_of
+from esper_ab.settings.resolve import resolve
 
 GROUPS = ("a", "b", "c")
+
+
+def _questions(asked: AskedExperiment) -> Questions:
+    return kind_of(asked.task).ask(asked)
 
 
 def devices(there_are: int, **changes: object) -> tuple[str, ...]:
@@ -55,9 +62,9 @@ def test_gpus_that_were_tried_in_vain_are_named_and_those_that_stay_unused_are_m
 def test_the_preflight_tries_the_gpus_that_are_asked_for_and_no_others(
     asked: tuple[str, ...], tried: tuple[str, ...]
 ) -> None:
-    found = collect_questions(experiment(devices=asked, n_envs=9, devices_per_run=2))
+    found = _questions(experiment(devices=asked, n_envs=9, devices_per_run=2))
     assert (found.gpus, found.hosts) == (tried, 5)
-    assert collect_questions(experiment(devices=asked, task="gym:CartPole-v1")).gpus == ()  # environments are on cores
+    assert _questions(experiment(devices=asked, task="gym:CartPole-v1")).gpus == ()  # environments are on cores
 
 
 @pytest.mark.parametrize(
@@ -106,13 +113,13 @@ TRAINER = {"group": ("slow:trainer.lr=1e-4", "fast:trainer.lr=1e-3"), "trainer":
 
 def test_the_preflight_is_asked_about_a_trainer_with_the_settings_of_every_group() -> None:
     question = asked(**TRAINER, margin=1.0, outcome="loss", episodes=7, rehearsal=["steps=2"], rng_seed=3)
-    found = collect_questions(question).trainer
+    found = _questions(question).trainer
     assert found is not None
     assert (found.reference, found.outcome, found.points, found.rng_seed) == (question.trainer, "loss", 7, 3)
     assert found.groups == {"slow": {"lr": "1e-4"}, "fast": {"lr": "1e-3"}}
     assert found.rehearsal == {"steps": "2"}
     assert found.evaluations == 0, "as many as the trainer returns"
-    assert collect_questions(experiment()).trainer is None
+    assert _questions(experiment()).trainer is None
 
 
 def test_an_experiment_of_a_trainer_has_the_settings_and_evaluations_that_the_preflight_found() -> None:

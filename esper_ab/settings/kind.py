@@ -1,0 +1,194 @@
+"""What a kind of task decides of an experiment's settings. One object per kind, each with the same four methods."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from esper_ab.contracts import catalog
+from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.machine import ControllerQuestion, Machine, Questions, TaskFacts
+from esper_ab.contracts.settings import GroupSettings, KindName
+from esper_ab.settings.assignments import FIELDS, Assignment, did_you_mean
+from esper_ab.settings.devices import resolve_devices
+from esper_ab.settings.eval_episodes import EvaluationNoise, choose_eval_episodes
+from esper_ab.settings.experiment import AskedExperiment, Group, ResolvedExperiment
+from esper_ab.settings.outcome_range import read_range
+
+
+def is_user_reward(mode: str) -> bool:
+    """Whether a reward mode names a function of the user's own."""
+    return ":" in mode
+
+
+class Kind:
+    """What tasks of every kind have in common, as far as policies of our own are trained."""
+
+    name: KindName
+    words: str  # what such tasks are: "growing networks"
+    rewards: tuple[str, ...]  # names of rewards that a group may be called by
+    controllers: tuple[str, ...]  # likewise, of controllers that do not learn
+    default_groups: tuple[str, ...] = ()
+    no_groups: str = ""  # why there are none by default
+    free_names = False  # whether a group may be called anything
+    on_cores = False  # whether a GPU would be idle
+
+    def read(self, asked: AskedExperiment, said: Sequence[Assignment]) -> AskedExperiment:
+        """Return the experiment with what the kind decides of it; UsageError for what does not go together.
+
+        `said`: everything that was said.
+        """
+        for one in said:
+            readers = FIELDS[one.key].kinds if one.key in FIELDS else ("gymnasium",)
+            if self.name not in readers and not (one.key in FIELDS and one.value == FIELDS[one.key].default):
+                kinds = " and ".join(kind_words(reader) for reader in readers)
+                raise UsageError(
+                    f"{one.origin}: {one.key} is a setting of {kinds}; task {asked.task} does not read it, leave it out"
+                )
+        for group in asked.groups:
+            self._check_group(group.name, group.settings)
+            _refuse_reward_as_outcome(asked.outcome, group)
+        read_range(asked.outcome_range)
+        fixed = [group.name for group in asked.groups if not group.settings.has_policy]
+        if asked.screening and asked.control not in fixed:
+            there = ", ".join(fixed) or "none is there: add random"
+            raise UsageError(
+                Setting("screening"), " judges against the ", Setting("control"),
+                f", which is a group that does not learn ({there})",
+            )  # fmt: skip
+        return asked
+
+    def ask(self, asked: AskedExperiment) -> Questions:
+        """Return what only the preflight child can tell about an experiment."""
+        modes = {group.settings.reward.mode for group in asked.groups}
+        return Questions(
+            task=asked.task, data_dir=asked.data_dir, slots=asked.slots,
+            user_rewards=tuple(sorted(mode for mode in modes if is_user_reward(mode))),
+            batch_size=min(group.settings.growth.batch_size for group in asked.groups),
+            controllers=tuple(
+                ControllerQuestion(
+                    group=group.name, settings=group.settings.controller, blueprints=group.settings.growth.blueprints
+                )
+                for group in asked.groups
+            ),
+        )  # fmt: skip
+
+    def resolve(
+        self, asked: AskedExperiment, machine: Machine, task: TaskFacts, noise: EvaluationNoise | None
+    ) -> dict[str, Any]:
+        """Name what the machine decides of an experiment's settings, by key, and check all others against it.
+
+        UsageError for what is not there. `noise`: of a user's own calibration.
+        """
+        if asked.placement in ("alternate", "sequence") and asked.sync == "independent":
+            raise UsageError(
+                Setting("placement", asked.placement), " takes turns at the barrier; ", Setting("sync", "independent"),
+                " has none: choose one",
+            )  # fmt: skip
+        if asked.share_observation_norm:
+            _check_sharing(asked)
+        for group in asked.groups:
+            _check_on(group, asked, machine)
+        return {
+            "devices": resolve_devices(asked, machine, on_cores=self.on_cores),
+            "eval_episodes": choose_eval_episodes(asked, noise).eval_episodes,
+        }
+
+    def remarks(self, asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:
+        """Tell what the machine decided of what was asked for, in one sentence each."""
+        return ()
+
+    def _check_group(self, name: str, settings: GroupSettings) -> None:
+        reward, controller, here = settings.reward, settings.controller, f"group {name!r}"
+        if not is_user_reward(reward.mode):
+            refuse_unknown("reward mode", reward.mode, self.rewards, f"{here}: ")
+        refuse_unknown("controller", controller.name, ("ppo", *self.controllers), f"{here}: ")
+        if name in self.rewards and reward.mode != name:
+            raise UsageError(f"{here} would use reward {reward.mode!r}; give it another name, as in x={name}")
+        if name in self.controllers and controller.name != name:
+            raise UsageError(f"{here} would use controller {controller.name!r}; give it another name")
+        if reward.family == "loss" and reward.mode != "shaped":
+            raise UsageError(f"{here}: reward.family=loss goes with reward.mode=shaped only, not {reward.mode!r}")
+        if reward.mode == "shaped" and reward.gamma != 0.995:
+            raise UsageError(f"{here}: mode shaped holds for reward.gamma=0.995 only, not {reward.gamma}")
+        if controller.schedule and controller.name != "schedule":
+            raise UsageError(
+                f"{here}: controller.schedule is read by controller=schedule only, not by {controller.name!r}"
+            )
+        blueprints = settings.growth.blueprints
+        if not blueprints or len(set(blueprints)) != len(blueprints):
+            raise UsageError(f"{here}: growth.blueprints must be a list of different names, not {list(blueprints)}")
+
+
+def kind_words(name: str) -> str:
+    """Return what tasks of a kind are: "growing networks"."""
+    kind: Kind = catalog.entry("esper_ab.settings.kinds", name, "KIND")
+    return kind.words
+
+
+def refuse_unknown(what: str, name: str, known: Collection[str], where: str = "") -> None:
+    """UsageError unless `name` is one of those that are `known`."""
+    if name not in known:
+        raise UsageError(f"{where}no {what} {name!r}; {did_you_mean(name, known)}")
+
+
+def _refuse_reward_as_outcome(outcome: str, group: Group) -> None:
+    """UsageError where the outcome is what a group trains on."""
+    if outcome and outcome == group.settings.reward.mode:
+        raise UsageError(
+            Setting("outcome", outcome), f" is the reward of group {group.name!r}: a reward says nothing about who "
+            "is better; name what the task is about, or leave it out for the environment's own return",
+        )  # fmt: skip
+
+
+def _check_on(group: Group, asked: AskedExperiment, machine: Machine) -> None:
+    """UsageError for what the machine has found wrong with a group."""
+    settings = group.settings
+    mode = settings.reward.mode
+    if group.name in machine.reward_problems:
+        raise UsageError(f"group {group.name!r}: {machine.reward_problems[group.name]}")
+    if is_user_reward(mode):
+        problem = next(reward.problem for reward in machine.user_rewards if reward.reference == mode)
+        if problem:
+            raise UsageError(f"group {group.name!r}: reward={mode}: {problem}")
+    for blueprint in settings.growth.blueprints:
+        refuse_unknown("blueprint", blueprint, machine.blueprints)
+    if group.name in machine.controller_problems:
+        raise UsageError(f"group {group.name!r}: {machine.controller_problems[group.name]}")
+    whole = settings.policy.memory == "lstm" and settings.gym.rollout == "episodes"
+    if settings.has_policy and whole and settings.ppo.minibatches > asked.n_envs:
+        raise UsageError(
+            f"group {group.name!r}: ppo.minibatches={settings.ppo.minibatches} with ",
+            Setting("n_envs", asked.n_envs), "; a minibatch is made of whole environments: at most ",
+            Setting("ppo.minibatches", asked.n_envs, assigned=True),
+        )  # fmt: skip
+
+
+def _check_sharing(experiment: AskedExperiment) -> None:
+    """UsageError unless moments can be merged: a barrier after every episode, several learners, the same columns."""
+    sharing = Setting("share_observation_norm")
+    if experiment.sync == "independent" or experiment.placement == "sequence":
+        key = "sync" if experiment.sync == "independent" else "placement"
+        without = Setting(key, getattr(experiment, key))
+        raise UsageError(sharing, " merges at the barrier after every episode; ", without, " has none: choose one")
+    if experiment.unpaired:
+        raise UsageError(
+            sharing, " couples the groups of a seed; ", Setting("unpaired"), " is to keep them apart: choose one"
+        )
+    learners = [group for group in experiment.groups if group.settings.has_policy]
+    if len(learners) < 2:
+        who = f"only {learners[0].name!r} learns" if learners else "no group learns"
+        raise UsageError(sharing, f": {who}, and controllers that do not learn normalise nothing; leave it out")
+    for learner in learners:
+        if not learner.settings.policy.normalise_observations:
+            raise UsageError(
+                sharing, f": {learner.name!r} does not normalise its observations; make "
+                "policy.normalise_observations true for all learners, or leave it out",
+            )  # fmt: skip
+    first = learners[0]
+    for other in learners[1:]:
+        if other.settings.growth.blueprints != first.settings.growth.blueprints:
+            raise UsageError(
+                sharing, f": {first.name!r} and {other.name!r} have different growth.blueprints, so their observations "
+                "have different columns; give all learners the same list, or leave it out",
+            )  # fmt: skip

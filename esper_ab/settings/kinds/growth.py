@@ -1,0 +1,59 @@
+"""The task of growing networks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from esper_ab.contracts import catalog
+from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.machine import Machine, Questions, TaskFacts
+from esper_ab.settings.devices import asked_gpus
+from esper_ab.settings.eval_episodes import EvaluationNoise
+from esper_ab.settings.experiment import AskedExperiment, ResolvedExperiment
+from esper_ab.settings.kernel import kernel_notes, resolve_kernel
+from esper_ab.settings.kind import Kind, refuse_unknown
+from esper_ab.settings.precision import precision_notes, resolve_precision
+
+
+class Growth(Kind):
+    """Hosts train, on GPUs or on the CPU, while a policy grows them."""
+
+    name = "growth"
+    words = "growing networks"
+    rewards, controllers = catalog.names("workers.rewards"), catalog.names("workers.controllers")
+    default_groups = ("shaped", "simplified")
+
+    def ask(self, asked: AskedExperiment) -> Questions:
+        """Ask about GPUs, too, and how fast they train hosts."""
+        return msgspec.structs.replace(
+            super().ask(asked), gpus=asked_gpus(asked), hosts=-(-asked.n_envs // asked.devices_per_run)
+        )
+
+    def resolve(
+        self, asked: AskedExperiment, machine: Machine, task: TaskFacts, noise: EvaluationNoise | None
+    ) -> dict[str, Any]:
+        """Name slots, precisions and kernel, too."""
+        slots = _resolve_slots(asked, task)
+        found = super().resolve(asked, machine, task, noise)
+        groups = resolve_precision(asked.groups, found["devices"], machine)
+        arithmetic = resolve_kernel(asked.arithmetic, groups, found["devices"], machine)
+        return found | {"slots": slots, "groups": groups, "arithmetic": arithmetic}
+
+    def remarks(self, asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:
+        """Tell precision and kernel."""
+        return (*precision_notes(asked, resolved, machine), *kernel_notes(asked, resolved, machine))
+
+
+def _resolve_slots(asked: AskedExperiment, task: TaskFacts) -> tuple[str, ...]:
+    slots = asked.slots or task.slots
+    for slot in slots:
+        refuse_unknown(f"slot in task {task.name}:", slot, task.slots)
+    right = tuple(slot for slot in task.slots if slot in slots)
+    if slots != right:
+        raise UsageError(Setting("slots", slots), ": each once, in network order, as in ", Setting("slots", right))
+    return slots
+
+
+KIND = Growth()

@@ -1,0 +1,87 @@
+"""Tasks that are environments of Gymnasium."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.kinds import CONTROLLERS, REWARDS
+from esper_ab.contracts.machine import Machine, Questions, TaskFacts
+from esper_ab.settings.assignments import Assignment
+from esper_ab.settings.eval_episodes import EvaluationNoise
+from esper_ab.settings.experiment import AskedExperiment, Group
+from esper_ab.settings.kernel import torch_alone
+from esper_ab.settings.kind import Kind
+from esper_ab.settings.outcome_range import read_range, worst_outcome
+
+
+class Gymnasium(Kind):
+    """Environments and policy are on the CPU; an episode ends where the environment ends it."""
+
+    name = "gymnasium"
+    words = "Gymnasium environments"
+    rewards, controllers = REWARDS[name], CONTROLLERS[name]
+    no_groups = ": name them; env trains on the environment's own reward, as in env,mine=path/to/file.py:reward"
+    on_cores = True
+
+    def read(self, asked: AskedExperiment, said: Sequence[Assignment]) -> AskedExperiment:
+        """Turn `total_timesteps` into rollouts, of which the last is a whole one, too."""
+        super().read(asked, said)
+        if not asked.total_timesteps:
+            return asked
+        if any(one.key == "episodes" for one in said):
+            raise UsageError(
+                Setting("total_timesteps"), " and ", Setting("episodes"), " both say how long a run trains: choose one"
+            )
+        for group in asked.groups:
+            if group.settings.gym.rollout == "episodes":
+                raise UsageError(
+                    Setting("total_timesteps"), f": the rollouts of group {group.name!r} end with their episodes, and "
+                    "nobody knows after how many steps; with ", Setting("gym.rollout", "continues", assigned=True),
+                    " each has as many as ", Setting("steps"), " says",
+                )  # fmt: skip
+        rollouts = -(-asked.total_timesteps // (asked.steps * asked.n_envs))
+        return msgspec.structs.replace(asked, episodes=rollouts, total_timesteps=0)
+
+    def ask(self, asked: AskedExperiment) -> Questions:
+        """Ask about the outcome and every group's reward, too."""
+        low, high = read_range(asked.outcome_range)
+        return msgspec.structs.replace(
+            super().ask(asked), outcome=asked.outcome, outcome_better=asked.outcome_better or "higher",
+            outcome_low=low, outcome_high=high, outcome_worst=worst_outcome(asked),
+            rewards={group.name: group.settings.reward for group in asked.groups},
+        )  # fmt: skip
+
+    def resolve(
+        self, asked: AskedExperiment, machine: Machine, task: TaskFacts, noise: EvaluationNoise | None
+    ) -> dict[str, Any]:
+        """Check rollouts, too; there are no hosts that a kernel could train."""
+        found = super().resolve(asked, machine, task, noise)
+        for group in asked.groups:
+            _check_rollouts(group, asked, task)
+        return found | {"arithmetic": torch_alone(asked.arithmetic)}
+
+
+def _check_rollouts(group: Group, experiment: AskedExperiment, task: TaskFacts) -> None:
+    gym = group.settings.gym
+    if gym.rollout == "episodes":
+        return
+    if experiment.outcome_over != "evaluation":
+        raise UsageError(
+            Setting("outcome_over", experiment.outcome_over), f": group {group.name!r} has gym.rollout={gym.rollout}, "
+                                                              f"and a "
+            "rollout in which no episode ends has no outcome; say ", Setting("outcome_over", "evaluation"), " or ",
+            Setting("gym.rollout", "episodes", assigned=True),
+        )  # fmt: skip
+    if not (gym.episode_steps or task.episode_steps):
+        raise UsageError(
+            f"group {group.name!r}: gym.rollout={gym.rollout}: the environment has no limit of its own, and a "
+            "rollout's steps are none; say how long an episode of the evaluation may be, as in ",
+            Setting("gym.episode_steps", 1000, assigned=True),
+        )  # fmt: skip
+
+
+KIND = Gymnasium()

@@ -1,0 +1,190 @@
+"""Tasks whose training is the user's own, a Python file or a command: what has to be said, and what it leaves out."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import Any
+
+import msgspec
+
+from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.kinds import CONTROLLERS, REWARDS, TRAINER_PREFIX
+from esper_ab.contracts.machine import Machine, Questions, TaskFacts
+from esper_ab.contracts.settings import ControllerSettings, GroupSettings
+from esper_ab.contracts.trainer import OUT, SEED, TrainerQuestion, TrainerValue, is_command, placeholders, read_source
+from esper_ab.settings.assignments import FIELDS, TRAINER, Assignment
+from esper_ab.settings.devices import asked_gpus, resolve_devices
+from esper_ab.settings.eval_episodes import EvaluationNoise
+from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.kernel import torch_alone
+from esper_ab.settings.kind import Kind
+from esper_ab.settings.outcome_range import read_range
+from esper_ab.settings.trainer import DEFAULT_OUTCOME, outcome_measure, read_rehearsal
+
+# One point and one outcome.
+_OF_COMMAND = {"episodes": 1, "eval_episodes": 1, "outcome_over": "evaluation"}
+
+
+class Trainer(Kind):
+    """Nothing of it is a policy of ours, so that no setting of those is read."""
+
+    name = "trainer"
+    words = "trainers of your own"
+    rewards, controllers = REWARDS[name], CONTROLLERS[name]
+    free_names = True
+
+    def read(self, asked: AskedExperiment, said: Sequence[Assignment]) -> AskedExperiment:
+        """Return the task, and what a trainer or a command has one of."""
+        reference = asked.trainer
+        for one in said:
+            if not (one.key.startswith(TRAINER) or (one.key in FIELDS and self.name in FIELDS[one.key].kinds)):
+                raise UsageError(
+                    f"{one.origin}: {one.key} is not read with a trainer of your own; groups differ in the trainer's "
+                    "settings, as in --group fast:trainer.lr=1e-2"
+                )
+        if len(asked.groups) < 2:
+            raise UsageError(
+                "a trainer of your own needs two groups or more that differ in its settings, as in --group "
+                "slow:trainer.lr=1e-4 --group fast:trainer.lr=1e-3"
+            )
+        unit = f", in {asked.outcome_unit}" if asked.outcome_unit else ""
+        needed = {
+            "outcome_better": "whether higher or lower is better",
+            "margin": f"which difference in the outcome is worth acting on{unit}",
+        }
+        if is_command(reference):
+            needed["outcome"] = "where the command leaves it, as in json:result.json:return"
+        missing = [key for key in needed if getattr(asked, key) in (None, "")]
+        if missing:
+            raise UsageError(*[
+                part for key in missing for part in ("; ", Setting(key), f" is missing: say {needed[key]}")
+            ][1:])  # fmt: skip
+        read_range(asked.outcome_range)
+        rehearsal = read_rehearsal(asked.rehearsal)
+        if not is_command(reference):
+            _check_python(reference, asked.outcome)
+            task = f"{TRAINER_PREFIX}{_name(PurePath(reference).stem)}"
+            return msgspec.structs.replace(asked, task=task, n_envs=1, steps=1)
+        for one in said:
+            if one.key in _OF_COMMAND and one.value != _OF_COMMAND[one.key]:
+                raise UsageError(f"{one.origin}: a command has one point and one outcome, at its end")
+        _check_command(reference, asked.outcome, {group.name: group.settings.trainer for group in asked.groups})
+        _check_filled(reference, rehearsal, Setting("rehearsal"))
+        folder = next(one for one in said if one.key == "trainer").folder.resolve()
+        return msgspec.structs.replace(
+            asked, task=f"{TRAINER_PREFIX}{_name(_title(reference))}", n_envs=1, steps=1, episodes=1, eval_episodes=1,
+            trainer_folder=asked.trainer_folder or str(folder),
+        )
+
+    def ask(self, asked: AskedExperiment) -> Questions:
+        """Ask what the trainer's rehearsal finds out."""
+        return Questions(
+            task=asked.task, data_dir="", slots=(), user_rewards=(), gpus=asked_gpus(asked), trainer=_question(asked),
+            trainer_outcome=outcome_measure(asked),
+        )  # fmt: skip
+
+    def resolve(
+        self, asked: AskedExperiment, machine: Machine, task: TaskFacts, noise: EvaluationNoise | None
+    ) -> dict[str, Any]:
+        """Take the settings as the preflight has typed them."""
+        facts = machine.trainer
+        assert facts is not None, "it was asked about"
+        groups = tuple(
+            msgspec.structs.replace(group, settings=GroupSettings(
+                controller=ControllerSettings(name=self.name), trainer=facts.settings[group.name],
+            ))
+            for group in asked.groups
+        )  # fmt: skip
+        return {
+            "groups": groups,
+            "devices": resolve_devices(asked, machine, on_cores=self.on_cores),
+            "arithmetic": torch_alone(asked.arithmetic),
+            "eval_episodes": facts.evaluations,
+        }
+
+
+def _question(asked: AskedExperiment) -> TrainerQuestion:
+    return TrainerQuestion(
+        reference=asked.trainer, directory=asked.trainer_folder,
+        outcome=asked.outcome or DEFAULT_OUTCOME,
+        groups={group.name: group.settings.trainer for group in asked.groups},
+        rehearsal=read_rehearsal(asked.rehearsal), points=asked.episodes,
+        evaluations=0 if asked.eval_episodes == "auto" else asked.eval_episodes, rng_seed=asked.rng_seed,
+        threads=asked.arithmetic.threads, deterministic=asked.arithmetic.deterministic,
+        gpu=next(iter(asked_gpus(asked)), ""),
+    )  # fmt: skip
+
+
+def _check_python(reference: str, outcome: str) -> None:
+    """UsageError for a command without placeholders, and for a command's source of the outcome."""
+    if " " in PurePath(reference).name:
+        raise UsageError(
+            Setting("trainer"), f": {PurePath(reference).name!r} is no file, and a command needs {{{SEED}}} where the "
+            f"script takes its seed, as in --seed {{{SEED}}}",
+        )  # fmt: skip
+    if ":" in outcome:
+        raise UsageError(
+            Setting("outcome", outcome), " is of a command; that of a Python trainer is the name of what "
+            "evaluate(run, state) returns",
+        )  # fmt: skip
+
+
+def _check_command(command: str, outcome: str, groups: Mapping[str, Mapping[str, TrainerValue]]) -> None:
+    """UsageError unless every placeholder gets a value, and every setting has its placeholder."""
+    try:
+        shlex.split(command)
+    except ValueError as error:
+        raise UsageError(Setting("trainer"), f": {command!r}: {str(error).lower()}") from None
+    try:
+        source = read_source(outcome)
+    except ValueError as error:
+        raise UsageError(Setting("outcome"), f": {error}") from None
+    names = placeholders(command)
+    if SEED not in names:
+        raise UsageError(
+            Setting("trainer"), f": no {{{SEED}}} in {command!r}: every seed would be the same run; write it "
+            f"where the script takes its seed, as in --seed {{{SEED}}}",
+        )  # fmt: skip
+    if source.kind != "wandb" and OUT not in names:
+        raise UsageError(
+            Setting("trainer"), f": no {{{OUT}}} in {command!r}: every run has a folder of its own, where "
+            f"{source.path} is looked for; write it where the script takes its folder, as in --out {{{OUT}}}",
+        )  # fmt: skip
+    for group, settings in groups.items():
+        for name in names:
+            if name not in (*settings, SEED, OUT):
+                unknown = [f"{TRAINER}{key}" for key in settings if key not in names]
+                instead = f"; {' and '.join(unknown)} has no place in it" if unknown else ""
+                raise UsageError(
+                    f"group {group!r}: nothing is said for {{{name}}} of the command{instead}; give it with "
+                    f"{TRAINER}{name}, as in --set {TRAINER}{name}=1"
+                )
+        _check_filled(command, settings, f"group {group!r}")
+
+
+def _check_filled(command: str, settings: Iterable[str], what: str | Setting) -> None:
+    """UsageError for a setting that would change nothing of a command."""
+    names = placeholders(command)
+    for name in settings:
+        if name in (SEED, OUT) or name not in names:
+            filled = f"every run fills {{{name}}} by itself"
+            why = filled if name in (SEED, OUT) else f"the command has no {{{name}}}"
+            raise UsageError(what, f": {TRAINER}{name} would change nothing: {why}")
+
+
+def _title(command: str) -> str:
+    """Return what a command is called: its first Python file, or its program."""
+    words = shlex.split(command)
+    script = next((word for word in words if word.endswith(".py")), words[0])
+    return Path(script).stem
+
+
+def _name(text: str) -> str:
+    """Return a name that a folder can have."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", text).strip("-_.")[:64] or "trainer"
+
+
+KIND = Trainer()

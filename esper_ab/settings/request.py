@@ -1,0 +1,295 @@
+"""What is asked for: flags, a TOML file and Python become one `Request`, each key known, each value typed, once.
+
+From weak to strong: defaults; the file's common tables; the file's table of the group; `--set` and flags; the reward or
+controller in `--groups`; `--group`. A flag that is not given sets nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, get_origin
+
+from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.contracts.plain_values import whole_number
+from esper_ab.contracts.regular_file import read_regular
+from esper_ab.contracts.visible import visible_line
+from esper_ab.settings.assignments import (
+    FIELDS,
+    PARAM,
+    SHORT,
+    TOO_MANY_DIGITS,
+    TRAINER,
+    Assignment,
+    Field,
+    read_assignment,
+    split_commas,
+    typed,
+    which_setting,
+)
+from esper_ab.settings.foreign_keys import foreign
+from esper_ab.settings.launcher import UNSAID, AskedLauncher, asked_launcher
+
+_LISTS = {"slots": "--slots early late", "devices": "--devices cpu:0 cpu:1"}  # flags with names, and an example
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileSettings:
+    """What a TOML file or a Python program declares, as it was written."""
+
+    folder: Path = Path()  # where relative paths in `groups` begin
+    groups: tuple[str, ...] = ()
+    common: tuple[Assignment, ...] = ()
+    tables: dict[str, tuple[Assignment, ...]] = field(default_factory=dict)  # group -> its own settings
+    tasks: dict[str, tuple[Assignment, ...]] = field(default_factory=dict)  # of several tasks -> its own settings
+    launcher: AskedLauncher = UNSAID
+
+
+Layer = Mapping[str, Assignment]  # by key
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What is asked for, checked key by key and typed."""
+
+    groups: tuple[str, ...]  # "shaped", "a=shaped"
+    folder: Path  # where relative paths in `groups` begin
+    alone: bool  # only `groups`, and those that `altered` creates; else those of `tables`, too
+    weak: Layer  # for all groups
+    tables: Mapping[str, Layer]  # group -> its own settings, over `weak`
+    strong: Layer  # for all groups, over `tables`
+    altered: Mapping[str, Layer]  # group -> its own settings, over all others
+    tasks: tuple[str, ...] = ()  # that are named, where it is more than one
+    by_task: Mapping[str, Layer] = field(default_factory=dict)  # of several tasks -> its own settings, over `weak`
+    margins: str = ""  # TASK=SIZE,…
+    grid: tuple[str, ...] = ()  # KEY=V1,V2,…
+    scores: str = ""  # WORST..TARGET, one or by part
+    launcher: AskedLauncher = UNSAID
+
+    @property
+    def common(self) -> Layer:
+        """What is said for all groups."""
+        return {**self.weak, **self.strong}
+
+    def said(self, key: str) -> Any:
+        """Return the value of a key for all groups; None where nothing is said of it."""
+        return self.common[key].value if key in self.common else None
+
+    def more(self, written: Iterable[Assignment]) -> Layer:
+        """Check and type what is said for all groups beside `strong`; UsageError as `request`."""
+        found = _layer(written, free=bool(self.said("trainer")))
+        for key, one in found.items():
+            if key in self.strong:
+                raise UsageError(f"{one.origin}: {key} is set twice")
+        return found
+
+    def also(self, groups: tuple[str, ...], flags: Mapping[str, object]) -> Request:
+        """Return what is asked for with these groups alone, and these flags more; UsageError as `request`."""
+        return replace(self, groups=groups, alone=True, strong={**self.strong, **self.more(of_flags(flags))})
+
+
+def read_request(options: Mapping[str, Any]) -> Request:
+    """Read flags and the file of `--config`; UsageError, one line with the remedy.
+
+    `options`: value by name, as click has them; a flag that a command does not have counts as not given.
+    """
+    file = read_toml(options["config"]) if options["config"] else FileSettings()
+    groups = split_commas(options["groups"], "--groups") if options.get("groups") is not None else ()
+    found = request(
+        file, groups=tuple(groups), group=options.get("group") or (), assignments=options.get("set") or (),
+        flags=read_flags(options),
+    )  # fmt: skip
+    return replace(found, grid=tuple(options.get("grid") or ()), scores=options.get("scores") or "")
+
+
+def request(
+    file: FileSettings = FileSettings(), *, groups: tuple[str, ...] = (), group: Iterable[str] = (),
+    assignments: Iterable[str] = (), flags: Mapping[str, object] | None = None,
+) -> Request:  # fmt: skip
+    """Put the command line over `file`; UsageError for an unknown key, and a value that its key cannot have.
+
+    `groups`: "shaped", "a=shaped". `group`: of --group, "fast:ppo.lr=1e-3". `assignments`: of --set, "ppo.lr=1e-3".
+    `flags`: key -> value of its own flag.
+    """
+    said, common, by_task = dict(flags or {}), list(file.common), dict(file.tasks)
+    margins = str(said.pop("margin")) if isinstance(said.get("margin"), str) else ""
+    tasks = _task_names(said.get("task"), file)
+    if "task" in said:
+        by_task = {task: table for task, table in by_task.items() if task in tasks}
+        said["task"] = tasks[0]
+    if "task" in said or len(tasks) > 1:
+        common = [one for one in common if one.key != "task"]
+    if len(tasks) > 1:
+        said.pop("task", None)
+    strong = [*(read_assignment(text, f"--set {text}") for text in assignments), *of_flags(said)]
+    layer = partial(_layer, free=any(one.key == "trainer" and one.value for one in (*common, *strong)))
+    return Request(
+        groups=groups or file.groups, folder=Path.cwd() if groups else file.folder, alone=bool(groups),
+        weak=layer(common), strong=layer(strong),
+        tables={name: layer(table, in_group=True) for name, table in file.tables.items()},
+        altered={name: layer(table, in_group=True) for name, table in _read_alterations(group).items()},
+        tasks=tuple(tasks) if len(tasks) > 1 else (),
+        by_task={name: layer(table) for name, table in by_task.items()}, margins=margins, launcher=file.launcher,
+    )  # fmt: skip
+
+
+def _task_names(flag: object, file: FileSettings) -> list[str]:
+    """Return the tasks that --task names, or a list of the file."""
+    listed = next((one.value for one in file.common if one.key == "task" and isinstance(one.value, list)), [])
+    names = list(map(str, listed)) if flag is None else split_commas(str(flag), "--task")
+    for name in names:
+        if not name.strip() or names.count(name) > 1:
+            raise UsageError(Setting("task"), f": {name!r} is there twice" if name.strip() else ": a name is missing")
+    return names
+
+
+def of_flags(flags: Mapping[str, object]) -> list[Assignment]:
+    """Return what flags say, by key."""
+    return [
+        Assignment(key, value, f"--{key.rpartition('.')[2].replace('_', '-')}", Path.cwd(), is_text=False)
+        for key, value in flags.items()
+    ]
+
+
+def _layer(written: Iterable[Assignment], *, free: bool, in_group: bool = False) -> Layer:
+    """Check and type the assignments of one layer; a repeated key is an error: one of the two would be ignored."""
+    found: dict[str, Assignment] = {}
+    for one in written:
+        _check_key(one, in_group=in_group, free=free)
+        if one.key in found:
+            raise UsageError(f"{one.origin}: {one.key} is set twice")
+        found[one.key] = typed(one)
+    return found
+
+
+def _check_key(assignment: Assignment, *, in_group: bool, free: bool) -> None:
+    """UsageError for a key that nobody has; `free`: a trainer of the user's own declares some."""
+    key = assignment.key
+    if key.startswith(PARAM) or (free and key.startswith(TRAINER)):
+        return
+    if key in FIELDS:
+        if FIELDS[key].of_group or not in_group:
+            return
+        raise UsageError(
+            f"{assignment.origin}: {key} cannot differ between groups; use ", Setting(key, "…", assigned=True),
+            " for all of them",
+        )  # fmt: skip
+    known = [name for name, one in FIELDS.items() if one.of_group or not in_group]
+    own = f"a setting of the trainer's own is {TRAINER}{key}" if free and "." not in key else ""
+    hint = own or foreign(key) or which_setting(key, [*known, *SHORT])
+    if key.startswith(TRAINER) and not foreign(key):
+        hint = "settings of a trainer of your own go with --trainer"
+    raise UsageError(f"{assignment.origin}: unknown key {key!r}; {hint}")
+
+
+def _read_alterations(texts: Iterable[str]) -> dict[str, list[Assignment]]:
+    altered: dict[str, list[Assignment]] = {}
+    for text in texts:
+        name, colon, rest = text.partition(":")
+        if not colon or not rest.strip():
+            raise UsageError(
+                f"--group {text}: expected NAME:key=value,key=value, which alters one group; to name groups: "
+                f"--groups {name or 'shaped,simplified'}"
+            )
+        for item in split_commas(rest, f"--group {name}"):
+            altered.setdefault(name, []).append(read_assignment(item, f"--group {name}:{item}"))
+    return altered
+
+
+def read_flags(options: Mapping[str, Any]) -> dict[str, object]:
+    """Return the settings that flags give, by key; UsageError for a list or number that is none."""
+    found: dict[str, object] = {}
+    for key, setting in FIELDS.items():
+        value, negates = options.get(setting.flag), setting.flag.startswith("no_")
+        if key == "seeds" or value is None or (value is False and (negates or not setting.default)):
+            continue  # 0 is a value, and refused as one
+        found[key] = False if negates else _flag_value(setting, value)
+    return found | _seeds(options.get("seeds"), options.get("max"))
+
+
+def _flag_value(setting: Field, value: Any) -> object:
+    flag = f"--{setting.flag.replace('_', '-')}"
+    if setting.key == "eval_episodes":
+        return value if value == "auto" else _whole(value, flag, " or auto")
+    if get_origin(setting.type) is not tuple:
+        return value
+    if setting.key not in _LISTS:
+        pieces = split_commas(value, flag)
+        return [_whole(piece, flag) for piece in pieces] if setting.key == "looks" else pieces
+    names = [piece for piece in str(value).split(",") if piece]
+    if not names:
+        raise UsageError(f"{flag}: names are missing, as in {_LISTS[setting.key]}; leave it out for all there are")
+    return names
+
+
+def _whole(text: str, origin: str, otherwise: str = "") -> int:
+    """Convert a whole number typed at `origin`; UsageError for anything else. `otherwise`: what else may be typed."""
+    if (found := whole_number(text)) is None:
+        raise UsageError(f"{origin}: expected a whole number{otherwise}, not {visible_line(text, 40)!r}")
+    return found
+
+
+def _seeds(seeds: str | None, most: int | None) -> dict[str, object]:
+    """Read `--seeds N`; `auto --max N`: looks on the way to N; `auto`: no maximum."""
+    if seeds is None or seeds != "auto":
+        if most is not None:
+            raise UsageError("--max goes with --seeds auto; --seeds N is a maximum already")
+        return {} if seeds is None else {"seeds": _whole(seeds, "--seeds", " or auto")}
+    return {"open_ended": True} if most is None else {"seeds": most}
+
+
+def settings_sha256(tree: dict[str, Any]) -> str:
+    """Return the sha256 of a tree of settings, as [record] of an experiment.toml keeps it; it covers all of them."""
+    return hashlib.sha256(json.dumps(tree, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def read_toml(path: Path) -> FileSettings:
+    """Read the file at `path`; UsageError naming the line when it is not TOML."""
+    try:
+        tree = tomllib.loads(read_regular(path).decode("utf-8-sig"))
+        record = tree.pop("record", {})  # of an experiment.toml: what was found when it ran
+        sha256 = settings_sha256(tree)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: not TOML: {error}") from None
+    except ValueError:
+        raise UsageError(f"{path}: {TOO_MANY_DIGITS}") from None
+    except RecursionError:
+        raise UsageError(f"{path}: no settings: lists or tables are nested too deeply") from None
+    if isinstance(record, dict) and record.get("settings", sha256) != sha256:
+        raise UsageError(
+            f"{path}: its settings are not those that [record] vouches for: they were edited or the file is damaged; "
+            "take the table [record] out of an edited copy"
+        )
+    groups, launcher = tree.pop("groups", []), tree.pop("launcher", {})
+    tables, tasks = tree.pop("group", {}), tree.pop("tasks", {})
+    if not isinstance(groups, list) or not all(isinstance(name, str) for name in groups):
+        raise UsageError(f'{path}: groups must be a list of names, as in ["shaped", "simplified"]')
+    for word, found in (("group", tables), ("tasks", tasks)):
+        if not isinstance(found, dict) or not all(isinstance(table, dict) for table in found.values()):
+            raise UsageError(f"{path}: [{word}.NAME] must be tables")
+    return FileSettings(
+        folder=path.parent,
+        groups=tuple(groups),
+        common=tuple(_leaves(tree, path, ())),
+        tables={name: tuple(_leaves(table, path, ("group", name))) for name, table in tables.items()},
+        tasks={name: tuple(_leaves(table, path, ("tasks", name))) for name, table in tasks.items()},
+        launcher=asked_launcher(launcher, f"{path.name} [launcher]", {"launcher": "name"}),
+    )
+
+
+def _leaves(tree: dict[str, Any], path: Path, above: tuple[str, ...], prefix: str = "") -> Iterable[Assignment]:
+    for name, value in tree.items():
+        key = f"{prefix}{name}"
+        if isinstance(value, dict):
+            yield from _leaves(value, path, (*above, name), f"{key}.")
+        else:
+            table = f"[{'.'.join(above)}] " if above else ""
+            origin = f"{path.name} {table}{name}"
+            yield Assignment(SHORT.get(key, key), value, origin, path.parent, is_text=False)

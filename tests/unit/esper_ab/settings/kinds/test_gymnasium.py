@@ -1,0 +1,36 @@
+"""What a task of Gymnasium decides of its settings."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.asking import asked
+
+from esper_ab.contracts.errors import UsageError
+
+CARTPOLE = {"task": "gym:CartPole-v1"}
+
+
+@given(total=st.integers(1, 10**7), steps=st.integers(1, 4096), n_envs=st.integers(1, 64))
+def test_a_run_has_the_steps_that_were_asked_for_rounded_up_to_whole_rollouts(total, steps, n_envs):
+    found = asked(
+        "env", "random", sets=("gym.rollout=continues",), total_timesteps=total, steps=steps, n_envs=n_envs, **CARTPOLE
+    )
+    a_rollout = steps * n_envs
+    assert total <= found.episodes * a_rollout < total + a_rollout
+
+
+def test_steps_per_run_and_episodes_exclude_each_other():
+    with pytest.raises(UsageError, match="--total-timesteps and --episodes both say how long a run trains"):
+        asked("env", "random", sets=("gym.rollout=resets",), total_timesteps=1000, episodes=3, **CARTPOLE)
+
+
+def test_steps_per_run_need_rollouts_of_a_known_length():
+    with pytest.raises(UsageError, match="the rollouts of group 'env' end with their episodes"):
+        asked("env", "random", total_timesteps=1000, **CARTPOLE)
+
+
+def test_steps_per_run_are_of_gymnasium_alone():
+    with pytest.raises(UsageError, match="a setting of Gymnasium environments; task digits does not read it"):
+        asked("shaped", "wait", total_timesteps=1000)
