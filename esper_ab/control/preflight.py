@@ -97,12 +97,11 @@ def _awaited(child: Errand, began: float, limit_s: float) -> tuple[bytes, bytes]
         except subprocess.TimeoutExpired as error:
             told = (error.stderr or b"").decode(errors="replace").splitlines()
         waited_s, longest_s = time.monotonic() - began, max(longest_s, limit_s * crowding())
-        doing = _last_doing(told)
         if waited_s > longest_s:
-            raise WorkerHung(f"the preflight gave no answer within {longest_s:.0f} s; it was still {doing}")
+            raise WorkerHung(f"the preflight gave no answer within {longest_s:.0f} s; it was still {_last_doing(told)}")
         if waited_s > _SAY_S and not said:
             limit = "" if longest_s == math.inf else f"; it may take up to {longest_s:.0f} s"
-            _warn(f"the preflight has been {doing} for {waited_s:.0f} s{limit}")
+            _warn(f"the preflight has been {_last_doing(told)} for {waited_s:.0f} s{limit}")
             said = True
 
 
