@@ -123,14 +123,14 @@ def journal_s(experiment_dir: Path, folder: Path) -> list[float]:
 
 def checkpoint_s(experiment_dir: Path, folder: Path) -> tuple[list[float], int]:
     """Seconds to make bytes of a run's state and put them on disk; their number."""
-    from workers.storage import checkpoint, state_bytes
+    from workers.storage import durable, state_bytes
 
     run = next(iter(load(experiment_dir).history.runs.values()))
     data = (experiment_dir / run.checkpoints[-1].file).read_bytes()
     state, taken = state_bytes.from_bytes(data), []
     for milestone in range(1, WRITES + 1):
         begun = time.perf_counter()
-        checkpoint.store(folder, run.ref, milestone, state_bytes.to_bytes(state))
+        durable.store(folder, run.ref, milestone, state_bytes.to_bytes(state))
         taken.append(time.perf_counter() - begun)
     return taken, len(data)
 

@@ -17,5 +17,6 @@ from esper_ab.execution.child import answer_of
 @shared_options("json")
 def command(task: str, data_dir: str, json: bool) -> None:
     """Download what TASK needs (cifar10), verified by size and checksum."""
-    said = answer_of("workers.commands.fetch", task, data_dir).strip()
+    line = json_module.dumps([task, data_dir]).encode()
+    said = json_module.loads(answer_of("workers.commands.fetch", line=line))
     click.echo(json_module.dumps({"task": task, "detail": said}) if json else said)

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from esper_ab.contracts.below import write_below
 from esper_ab.contracts.checkpoint_files import GENERATIONS
 from esper_ab.contracts.records import RunRef
-from workers.storage import checkpoint
+from workers.storage import durable
 
 FAILS = (errno.EIO, errno.ESTALE, errno.EDQUOT, errno.ENOSPC)
 PATCHED = ("write", "fsync", "close", "replace")
@@ -108,7 +108,7 @@ def test_a_run_is_taken_up_from_what_was_recorded(tmp_path_factory, data):
         said = []
 
         def store(at=milestone, state=state, said=said):
-            said.append(checkpoint.store(root, RUN, at, state))
+            said.append(durable.store(root, RUN, at, state))
 
         if not tried(data.draw(FAULTY), store):
             store()  # the same worker, when there is room, or the next one: no milestone is left out
@@ -118,7 +118,7 @@ def test_a_run_is_taken_up_from_what_was_recorded(tmp_path_factory, data):
         (root / recorded[-1][0].file).unlink()
     offered = tuple(one for one, _ in reversed(recorded))[:GENERATIONS]
     taken = []
-    milestone, damaged = checkpoint.take_up(root, RUN, offered, taken.append)
+    milestone, damaged = durable.take_up(root, RUN, offered, taken.append)
     assert len(damaged) == (torn and bool(recorded))
     if taken:
         assert taken == [dict((one.milestone, state) for one, state in recorded)[milestone]]
