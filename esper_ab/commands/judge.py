@@ -54,8 +54,8 @@ def command(
         observations = read_experiments(named, plan.scales)
     found = judge(plan, observations)
     click.echo(printed(found, json=json, **shown), nl=False)
-    last = found.comparisons[-1].task
-    require(asked, [one.comparison for one in found.comparisons if one.task == last])
+    last = found.comparisons[-1].question.task
+    require(asked, [one for one in found.comparisons if one.question.task == last])
 
 
 def _named(text: str) -> tuple[str, Path]:

@@ -22,7 +22,7 @@ from support import conducted, fake_plans
 from support.children import environment
 
 from esper_ab.commands.cli import TABLE, load_command
-from esper_ab.contracts import catalog
+from esper_ab.contracts import catalog, own_packages
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.settings import Arithmetic
@@ -124,7 +124,8 @@ def test_a_launcher_is_what_its_file_provides(name: str) -> None:
     assert isinstance(made.child_processes, bool)
     assert made.descriptors > 0
     module, _, function = entry_of(name).partition(":")
-    assert re.search(rf"^def {function}\(order", catalog.file(module.rpartition(".")[0], "entry").read_text(), re.M)
+    entry = own_packages.folder(module.rpartition(".")[0]) / "entry.py"
+    assert re.search(rf"^def {function}\(order", entry.read_text(), re.M)
 
 
 def test_a_worker_is_started_with_its_order_and_its_end_is_noticed(name: str, folder: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esper_ab.contracts.below import write_synced_below
+from esper_ab.contracts.below import write_below
 from esper_ab.contracts.checkpoint_files import GENERATIONS
 from esper_ab.contracts.records import RunRef
 from workers.storage import durable
@@ -87,15 +87,15 @@ def tried(faulty, write):
 def test_a_file_is_the_old_one_or_the_new_one_whatever_fails(tmp_path_factory, data):
     root = tmp_path_factory.mktemp("faulty")
     there = b""
-    write_synced_below(root, "folder/file", there)
+    write_below(root, "folder/file", there, synced=True)
     for number in range(1, data.draw(st.integers(1, 4)) + 1):
         new = bytes([number]) * data.draw(SIZES)
-        if tried(data.draw(FAULTY), lambda new=new: write_synced_below(root, "folder/file", new)):
+        if tried(data.draw(FAULTY), lambda new=new: write_below(root, "folder/file", new, synced=True)):
             there = new
         found = (root / "folder" / "file").read_bytes()
         assert found in (there, new)
         there = found
-    write_synced_below(root, "folder/file", b"last")
+    write_below(root, "folder/file", b"last", synced=True)
     assert {path.name: path.read_bytes() for path in (root / "folder").iterdir()} == {"file": b"last"}
 
 

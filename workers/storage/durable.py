@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
-from esper_ab.contracts.below import write_synced_below
+from esper_ab.contracts.below import write_below
 from esper_ab.contracts.checkpoint_files import file_of, is_file_of, remove_older
 from esper_ab.contracts.records import Checkpoint, RunRef
 from esper_ab.contracts.regular_file import open_to_read
@@ -26,7 +26,7 @@ def write(root: Path, name: str, data: bytes) -> str:
 
     One writer per file at a time: leftovers of a killed one are removed here.
     """
-    write_synced_below(root, name, data)
+    write_below(root, name, data, synced=True)
     return hashlib.sha256(data).hexdigest()
 
 
