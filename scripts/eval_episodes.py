@@ -75,8 +75,8 @@ def run(part: Part, folder: Path) -> History:
             sys.executable, "-m", "esper_ab.launch", "--groups", ",".join(GROUPS), "--task", part.task,
             "--episodes", str(part.episodes), "--n-envs", str(part.n_envs), "--seeds", str(part.replicates),
             "--eval-episodes", str(part.eval_episodes), "--rng-seed", str(part.rng_seed), "--devices", "cpu:0",
-            "--placement", "sequence", "--no-early-stop", "--no-telemetry", "--quiet", "--json", "--out", str(folder),
-            "--name", part.name,
+            "--placement", "sequence", "--no-early-stop", "--no-telemetry", "--quiet", "--json",
+            "--output-dir", str(folder), "--name", part.name,
         ]  # fmt: skip
         there = os.environ | {"PYTHONPATH": str(ROOT)}
         subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL, env=there)
@@ -210,7 +210,7 @@ def main() -> None:
     """Parse the command line, run what is missing, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--out", type=Path, default=ROOT / "experiments" / "eval_episodes", help="experiment directories"
+        "--output-dir", type=Path, default=ROOT / "experiments" / "eval_episodes", help="experiment directories"
     )
     parser.add_argument("--calibrations", action="store_true", help="without the comparison")
     asked = parser.parse_args()

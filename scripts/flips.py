@@ -72,8 +72,8 @@ KINDS = {
         _REPORT, _STATUS, _LIST, _CHECK, _QUERY, _COMPARE, ("export", "EXPERIMENT", "--out", "exported", "--force"),
         ("resume", "EXPERIMENT", "--seeds", "4", "--dry-run"), ("logs", "EXPERIMENT"),
     )),
-    "experiment.toml": Kind(files="experiment.toml", commands=(("launch --config", "FILE"), _CHECK, _COMPARE)),
-    "config.toml": Kind(files="runs/*/config.toml", commands=(("launch --config", "FILE"), _CHECK)),
+    "experiment.toml": Kind(files="experiment.toml", commands=(("launch", "FILE"), _CHECK, _COMPARE)),
+    "config.toml": Kind(files="runs/*/config.toml", commands=(("launch", "FILE"), _CHECK)),
     "policy": Kind(files="policies/a/0.pt", commands=(_CHECK, ("evaluate", "FILE"))),
     "verdict.json": Kind(files="verdict.json", commands=(_LIST,), slow=(_REPORT,)),
     "summary.txt": Kind(files="summary.txt", commands=(_LIST, _CHECK), slow=(_REPORT,)),
@@ -110,7 +110,7 @@ def ask(command: tuple[str, ...], places: dict[str, str]) -> Answer:
 
 
 def _called(words: list[str], folder: Path) -> tuple[int, str, str]:
-    if words[0] == "launch --config":
+    if words[0] == "launch":
         return _settings(Path(words[1]))
     done = esper_ab(*words[0].split(), *words[1:], folder=folder)
     if words[0] == "resume" and not done.returncode:  # what it prints tells of the way, the hash of what it came to
@@ -119,7 +119,7 @@ def _called(words: list[str], folder: Path) -> tuple[int, str, str]:
 
 
 def _settings(file: Path) -> tuple[int, str, str]:
-    """What `--config` makes of a file, before it looks at the machine."""
+    """What `launch` makes of a file, before it looks at the machine."""
     from esper_ab.contracts.errors import UsageError
     from esper_ab.settings.parse import parse
     from esper_ab.settings.request import read_toml, request
@@ -160,7 +160,7 @@ def make(folder: Path) -> None:
     """`whole`, finished; `half`, without the evaluations of the second replicate; `other`, to be compared with."""
     (folder / "mine.py").write_text(_REWARD)
     for name in ("whole", "other"):
-        done = esper_ab("launch", *_TINY, "--name", name, "--out", folder, folder=folder)
+        done = esper_ab("launch", *_TINY, "--name", name, "--output-dir", folder, folder=folder)
         if done.returncode:
             raise SystemExit(f"the undisturbed experiment failed: {done.stderr}")
     shutil.copytree(folder / "whole", folder / "half")

@@ -38,16 +38,15 @@ from esper_ab.contracts.settings import (
 from esper_ab.health.processor import name_of_processor
 from esper_ab.journal.load import load
 from esper_ab.stats.paired_difference import paired_difference
-from workers.controller import Controller
 from workers.controllers.looking import make as make_looking
 from workers.controllers.schedule import Schedule, make
 from workers.datasets.behaviour import Behaviour, SeedLife, growing
-from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
-from workers.growth.shares import Shares
+from workers.environments import Controller, Stopwatch
+from workers.growth.environment import EnvSpec, GrowthEnv
+from workers.growth.samples import DeviceData, Shares
 from workers.native.library import kernels
-from workers.reward_audit.search import search
+from workers.reward_audit.scoring import search
 from workers.run.episode import play
-from workers.stopwatch import Stopwatch
 from workers.tasks.mixture import TASK
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -56,7 +56,7 @@ def run(name: str, folder: Path) -> History:
     if not (folder / name / "verdict.json").exists():
         command = [sys.executable, "-m", "esper_ab.launch", *EXPERIMENT, *WAYS[name], "--quiet", "--json"]
         subprocess.run(
-            [*command, "--name", name, "--out", str(folder)], cwd=ROOT, check=True, stdout=subprocess.DEVNULL
+            [*command, "--name", name, "--output-dir", str(folder)], cwd=ROOT, check=True, stdout=subprocess.DEVNULL
         )
     history = load(folder / name).history
     if not history.finished:

@@ -52,7 +52,8 @@ def run(folder: Path) -> History:
     if not (folder / "precision").exists():
         command = [sys.executable, "-m", "esper_ab.launch", *EXPERIMENT, "--quiet", "--json"]
         subprocess.run(
-            [*command, "--name", "precision", "--out", str(folder)], cwd=ROOT, check=True, stdout=subprocess.DEVNULL
+            [*command, "--name", "precision", "--output-dir", str(folder)], cwd=ROOT, check=True,
+            stdout=subprocess.DEVNULL,
         )
     history = load(folder / "precision").history
     if not history.finished:

@@ -47,7 +47,9 @@ Line = dict[str, Any]  # of the journal, with "t" in seconds
 
 def run(folder: Path, name: str, kills: int) -> tuple[Path, list[Line]]:
     """One experiment, its workers killed `kills` times; the kills as lines {"t", "run", "milestone"}."""
-    command = [sys.executable, "-m", "esper_ab.launch", *EXPERIMENT, "--out", str(folder), "--name", name, "--json"]
+    command = [
+        sys.executable, "-m", "esper_ab.launch", *EXPERIMENT, "--output-dir", str(folder), "--name", name, "--json",
+    ]  # fmt: skip
     struck: list[Line] = []
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as process:
         while process.poll() is None:
@@ -123,14 +125,14 @@ def journal_s(experiment_dir: Path, folder: Path) -> list[float]:
 
 def checkpoint_s(experiment_dir: Path, folder: Path) -> tuple[list[float], int]:
     """Seconds to make bytes of a run's state and put them on disk; their number."""
-    from workers.storage import checkpoint, state_bytes
+    from workers.storage import durable, state_bytes
 
     run = next(iter(load(experiment_dir).history.runs.values()))
     data = (experiment_dir / run.checkpoints[-1].file).read_bytes()
     state, taken = state_bytes.from_bytes(data), []
     for milestone in range(1, WRITES + 1):
         begun = time.perf_counter()
-        checkpoint.store(folder, run.ref, milestone, state_bytes.to_bytes(state))
+        durable.store(folder, run.ref, milestone, state_bytes.to_bytes(state))
         taken.append(time.perf_counter() - begun)
     return taken, len(data)
 

@@ -148,7 +148,7 @@ def example() -> None:
     from demo_verdicts import demo_arguments
 
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "esper_ab.launch", *demo_arguments(), "--name", "demo", "--out", folder]
+        command = [sys.executable, "-m", "esper_ab.launch", *demo_arguments(), "--name", "demo", "--output-dir", folder]
         subprocess.run([*command, "--quiet", "--json"], check=True, stdout=subprocess.DEVNULL, cwd=ROOT,
                        env=os.environ | {"PYTHONPATH": str(ROOT)})  # fmt: skip
         kept = ROOT / EXAMPLE
@@ -178,7 +178,7 @@ def keep(experiment_dir: Path, to: Path, names: tuple[str, ...] = _KEPT) -> None
 def screening() -> None:
     """Run scripts/screening, half an hour, and keep what it came to."""
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(["scripts/screening", "--out", folder, "--quiet", "--json"], check=True, cwd=ROOT,
+        subprocess.run(["scripts/screening", "--output-dir", folder, "--quiet", "--json"], check=True, cwd=ROOT,
                        stdout=subprocess.DEVNULL)  # fmt: skip
         keep_screening(Path(folder) / "screening-digits")
 
@@ -215,8 +215,8 @@ def several_tasks() -> None:
     )
     within = os.environ | {"PYTHONPATH": str(ROOT)}
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([sys.executable, "-m", "esper_ab.launch", *asked.split(), "--out", folder], check=True, cwd=ROOT,
-                       stdout=subprocess.DEVNULL, env=within)  # fmt: skip
+        subprocess.run([sys.executable, "-m", "esper_ab.launch", *asked.split(), "--output-dir", folder], check=True,
+                       cwd=ROOT, stdout=subprocess.DEVNULL, env=within)  # fmt: skip
         parts = [f"{name}={Path(folder) / 'several' / name}" for name in names]
         shown = ("--scores", "0..100", "--figure", "docs/several-tasks.png")
         subprocess.run([sys.executable, "-m", "esper_ab.commands.cli", "judge", str(Path(folder, "several/plan.json")),
@@ -226,7 +226,7 @@ def several_tasks() -> None:
 def shaping() -> None:
     """Run the experiment of docs/shaping.md, minutes, and keep its report and curves. The page quotes the summary."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "esper_ab.launch", "--config", f"{SHAPING}/experiment.toml", "--out", folder]
+        command = [sys.executable, "-m", "esper_ab.launch", f"{SHAPING}/experiment.toml", "--output-dir", folder]
         subprocess.run([*command, "--name", "shaping", "--quiet", "--json"], check=True, cwd=ROOT,
                        stdout=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": str(ROOT)})  # fmt: skip
         keep_shaping(Path(folder) / "shaping")

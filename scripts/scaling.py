@@ -21,7 +21,7 @@ from esper_ab.contracts.machine import TaskFacts
 from esper_ab.contracts.settings import GrowthSettings
 from esper_ab.plan import estimate
 from esper_ab.plan.estimate import Rates
-from workers.commands.describe import task_facts
+from workers.growth.preflight import task_facts
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, DATA = ROOT / "docs" / "scaling.md", ROOT / "docs" / "benchmarks"

@@ -103,7 +103,7 @@ def launched(part: str, rng_seed: int) -> Launch:
     with tempfile.TemporaryDirectory() as folder:
         command = [
             sys.executable, "-m", "esper_ab.launch", *GROUPS[PARTS[part].groups], *FLAGS.split(), "--no-early-stop",
-            "--seeds", replicates, "--looks", replicates, "--rng-seed", str(rng_seed), "--out", folder, "--name",
+            "--seeds", replicates, "--looks", replicates, "--rng-seed", str(rng_seed), "--output-dir", folder, "--name",
             "launch", "--quiet", "--json",
         ]  # fmt: skip
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=ROOT)

@@ -10,17 +10,26 @@ E environments of one run, side by side. Whatever they draw has an address below
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
-from esper_ab.contracts.records import EnvEpisode, SeedEvent
+from esper_ab.contracts import catalog
+from esper_ab.contracts.kinds import kind_of_task
+from esper_ab.contracts.machine import Questions, TaskFacts, UserReward
+from esper_ab.contracts.messages import Lane, RunSpec
+from esper_ab.contracts.records import EnvEpisode, SeedEvent, Timing
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import RewardSettings
+from esper_ab.contracts.trainer import TrainerFacts
 from workers.arrays import Bools, Floats, Floats32, Ints
-from workers.stopwatch import Stopwatch
 
 Decisions = NDArray[Any]  # [E, heads] int64, or [E, dimensions] float64 where decisions are continuous
 Facts_co = TypeVar("Facts_co", covariant=True)
@@ -91,8 +100,9 @@ class Happened(Generic[Facts_co]):
 class Ended:
     """What remains of an episode."""
 
-    envs: tuple[EnvEpisode, ...]  # one per environment, without the sum of its rewards
+    envs: tuple[EnvEpisode, ...]  # one per environment; environments know no sum of its rewards
     events: tuple[SeedEvent, ...]
+    rewards: dict[str, Floats] = field(default_factory=dict)  # mode -> their sums [E], of every requested mode
 
 
 class Environments(Protocol[Seen_co, Facts_co]):
@@ -151,3 +161,103 @@ AnyEnvironments = Environments[Any, Any]
 def paths_below(path: RngPath, n_envs: int) -> list[RngPath]:
     """Return the address of every environment of an episode at `path`."""
     return [path / "env" / env for env in range(n_envs)]
+
+
+class Stopwatch:
+    """Sums wall time by phase since the last `lap`."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+        self._phases: dict[str, float] = {}
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Add the time inside the context to `name`: "train", "validate", "decide" or "update"."""
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            self._phases[name] = self._phases.get(name, 0.0) + time.monotonic() - start
+
+    def lap(self) -> Timing:
+        """Return the times since the last lap, and start the next."""
+        now = time.monotonic()
+        spent = {f"{name}_s": self._phases.get(name, 0.0) for name in ("train", "validate", "decide", "update")}
+        timing = Timing(total_s=now - self._start, **spent)
+        self._start, self._phases = now, {}
+        return timing
+
+
+S = TypeVar("S", bound=Seen, contravariant=True)
+
+
+class Controller(ABC, Generic[S]):
+    """Decides for all environments of a run at once; draws no random number of its own."""
+
+    def begin_episode(self, n_envs: int) -> None:
+        """Reset all state of earlier episodes."""
+
+    @abstractmethod
+    def decide(self, view: S, uniforms: Floats) -> Decisions:
+        """Return one decision per environment, [E, head], valid under `view.masks`; `uniforms` [E, head] in [0, 1)."""
+
+    def exclude(self, envs: Bools) -> None:
+        """Take which environments [E] ended before their first decision; what is decided for them has no effect."""
+
+    def reward(self, rewards: Floats, done: Bools, cut: Cut | None = None) -> None:
+        """Take the rewards [E] of the last decision, which environments [E] ended with it, and what cut them off."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AboutTask:
+    """What the preflight finds out about a task, as a Machine has it."""
+
+    tasks: tuple[TaskFacts, ...] = ()
+    rewards: tuple[str, ...] = ()
+    controllers: tuple[str, ...] = ()
+    user_rewards: tuple[UserReward, ...] = ()
+    trainer: TrainerFacts | None = None
+    task_problem: str = ""
+    reward_problems: dict[str, str] = field(default_factory=dict)  # by group
+    controller_problems: dict[str, str] = field(default_factory=dict)  # by group
+
+
+class Kind(ABC):
+    """A kind of task. An entry of workers/kinds is a file with `KIND`, an instance of a subclass."""
+
+    ours = False  # whether its runs execute nothing but this package, but for rewards
+    smaller = "a smaller batch needs"  # less memory
+
+    @abstractmethod
+    def preflight(self, questions: Questions, doing: Callable[[str], None]) -> AboutTask:
+        """Find out about a task before anything is spent; `doing` is told what happens now."""
+
+    def step_s(self, questions: Questions, device: str) -> float:
+        """Time a step of a run on a GPU; 0: it is not timed."""
+        return 0.0
+
+    @abstractmethod
+    def runs(self, lane: Lane, experiment_dir: Path) -> Callable[[RunSpec], Any]:
+        """Return what makes the runs of one worker; what it keeps between them stays on that worker."""
+
+    def controller(self, spec: RunSpec) -> Controller[Any]:
+        """Make the controller that `spec` names."""
+        raise ValueError(f"no controller {spec.settings.controller.name!r} for {spec.task}")
+
+    def world(self, path: Path, spec: RunSpec, importable: Collection[str], device: str) -> World:
+        """Return the world of the policy at `path`; ValueError where that would run code but modules `importable`."""
+        raise ValueError(f"{path}: its task {spec.task!r} is code, which a policy file must not cause to run")
+
+    def summary(self, episodes: Sequence[EnvEpisode]) -> tuple[dict[str, Any], str]:
+        """Return means over episodes of an evaluation, by name, and in words."""
+        known = {name: [one.measures[name] for one in episodes] for name in episodes[0].measures}
+        means = {name: float(np.mean([v for v in found if v is not None] or [np.nan])) for name, found in known.items()}
+        outcome = float(np.mean([one.outcome for one in episodes]))
+        words = ", ".join((f"outcome {outcome:.2f}", *(f"{name} {mean:.2f}" for name, mean in means.items())))
+        return {"outcome": outcome, "measures": means}, words
+
+
+def kind_of(task: str) -> Kind:
+    """Return the kind of a task, an entry of workers/kinds."""
+    kind: Kind = catalog.entry("workers.kinds", kind_of_task(task), "KIND")
+    return kind

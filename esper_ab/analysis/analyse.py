@@ -51,13 +51,12 @@ def analyse(history: History, rng_seed: int | None = None) -> Analysis:
     seed = int(history.plan.digest[: 2 * _DIGEST_BYTES], 16) if rng_seed is None else rng_seed
     facts = facts_of(history)
     answer = judge(plan_of(history), observe(history, facts=facts), rng_seed=seed)
-    comparisons = tuple(one.comparison for one in answer.comparisons)
     per_run = outcomes(history)
     learned = learning(history, per_run)
     return Analysis(
-        outcomes=per_run, comparisons=comparisons, cross=cross_evaluation(history),
+        outcomes=per_run, comparisons=answer.comparisons, cross=cross_evaluation(history),
         findings=by_weight((*facts.findings, *answer.findings)),
-        screening=kind_of(history).screening(history, per_run, comparisons), learning=learned,
+        screening=kind_of(history).screening(history, per_run, answer.comparisons), learning=learned,
         conduct=conduct(history), remarks=remarks(history, per_run, learned), noise=noise_of_pairs(history),
         result_hash=result_hash(history),
         reward_audit=None if history.plan.reward_audit is None else findings_of(history.plan.reward_audit),

@@ -87,7 +87,7 @@ def _of_group(design: Design, group: str, runs: Sequence[RunHistory], outcomes: 
         stopped_by_kl=_over(runs, "stopped_by_kl"),
         head=head,
         head_entropy=mean(mean_known(_last(run.columns.head(head)[0])) for run in runs if head in run.columns.heads),
-        first=_measured(runs, _first),
+        first=_measured(runs, lambda column: column[:1]),
         last=_measured(runs, _last),
         sampled=mean(end.evaluated for end in ends),
         greedy=mean(end.greedy for end in ends),
@@ -133,10 +133,6 @@ def _measured(
     """Return by declared measure the mean over runs of the mean of a part of its column."""
     names = runs[0].columns.measures
     return {name: mean(mean_known(part(run.columns.measure(name))) for run in runs) for name in names}
-
-
-def _first(column: Sequence[float]) -> Sequence[float]:
-    return column[:1]
 
 
 def _last(column: Sequence[float]) -> Sequence[float]:

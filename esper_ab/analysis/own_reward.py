@@ -4,18 +4,16 @@ seen. Pure; descriptive, never a test.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from esper_ab.journal.fold import History, RunHistory
-from esper_ab.journal.outcomes import mean, mean_known
+from esper_ab.journal.outcomes import Ends, ends_of, mean
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.word import Verdict
 
 _WORSE = (Verdict.WORSE, Verdict.WORSE_BELOW_MARGIN)
 _BETTER = (Verdict.BETTER, Verdict.BETTER_BELOW_MARGIN)
-Ends = tuple[float | None, float | None]  # mean of the first tenth of the training episodes, and of the last
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,12 +49,6 @@ def _of_group(group: str, runs: Sequence[RunHistory]) -> OwnReward:
     rewards, outcomes = ([ends_of(run.columns.of(name)) for run in runs] for name in ("reward", "outcome"))
     rose = sum(first is not None and last is not None and last > first for first, last in rewards)
     return OwnReward(group=group, runs=len(runs), rose=rose, reward=_mean(rewards), outcome=_mean(outcomes))
-
-
-def ends_of(column: Sequence[float]) -> Ends:
-    """Return the mean of the first tenth of a column, and of the last."""
-    part = math.ceil(len(column) / 10)
-    return mean_known(column[:part]), mean_known(column[-part:])
 
 
 def _mean(ends: Sequence[Ends]) -> Ends:

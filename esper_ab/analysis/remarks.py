@@ -6,9 +6,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from esper_ab.analysis.learning import Learning, greedy_gap
-from esper_ab.analysis.own_reward import ends_of
 from esper_ab.journal.fold import History, RunHistory
-from esper_ab.journal.outcomes import RunOutcome, mean
+from esper_ab.journal.outcomes import RunOutcome, ends_of, mean
 
 _LEAST_RUNS = 3  # to speak of a fall
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -18,27 +18,24 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.plan.experiment_directory import check_name
 from esper_ab.settings.assignments import EXPERIMENT_FIELDS, SHORT, Assignment
 from esper_ab.settings.experiment import AskedExperiment
-from esper_ab.settings.launcher import UNSAID, AskedLauncher
 from esper_ab.settings.parse import parse
-from esper_ab.settings.request import FileSettings, request
+from esper_ab.settings.request import NO_FILE, FileSettings, request
 from esper_ab.trackers.settings import Tracking
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeclaredExperiment:
-    """Declaration of a file or a program, checked as far as possible without the machine."""
+    """What a file or a program declares."""
 
-    asked: AskedExperiment
-    about: dict[str, Any]  # what its author says of it
-    tracking: Tracking
-    launcher: AskedLauncher = UNSAID
+    file: FileSettings = NO_FILE  # as a TOML file has it
+    about: dict[str, Any] = field(default_factory=dict)  # what its author says of it
+    tracking: Tracking = field(default_factory=Tracking)
 
-
-def parse_declaration(experiment: ABExperiment, folder: Path) -> DeclaredExperiment:
-    """Read everything that `experiment` says; UsageError as `parse_experiment`."""
-    return DeclaredExperiment(
-        asked=parse_experiment(experiment, folder), about=about(experiment), tracking=tracking_of(experiment),
-    )
+    @property
+    def asked(self) -> AskedExperiment:
+        """What it asks for by itself; UsageError with the remedy, which names settings as Python does."""
+        with spelled(in_python()):
+            return parse(request(self.file))
 
 
 def parse_experiment(experiment: ABExperiment, folder: Path | None = None) -> AskedExperiment:
@@ -46,7 +43,11 @@ def parse_experiment(experiment: ABExperiment, folder: Path | None = None) -> As
 
     `folder`: where relative paths in settings begin; the working directory by default.
     """
-    folder = folder or Path.cwd()
+    return parse_declaration(experiment, folder or Path.cwd()).asked
+
+
+def parse_declaration(experiment: ABExperiment, folder: Path) -> DeclaredExperiment:
+    """Read everything that `experiment` says; UsageError as `parse_experiment`, but for its settings."""
     for what in ("name", "description", "date", "wandb_project", "wandb_entity"):
         if not isinstance(value := getattr(experiment, what), str):
             raise UsageError(f"the {what} of an experiment is text, not {value!r}")
@@ -56,9 +57,7 @@ def parse_experiment(experiment: ABExperiment, folder: Path | None = None) -> As
         common=tuple(_common(experiment, folder)),
         tables={variant.name: tuple(_own(variant, folder)) for variant in experiment.variants},
     )
-    tracking_of(experiment)
-    with spelled(in_python()):
-        return parse(request(file))
+    return DeclaredExperiment(file=file, about=about(experiment), tracking=tracking_of(experiment))
 
 
 def _check_variants(experiment: ABExperiment) -> None:
@@ -124,7 +123,7 @@ def tracking_of(experiment: ABExperiment) -> Tracking:
 
 
 def about(experiment: ABExperiment) -> dict[str, Any]:
-    """Return the remarks for [record] in experiment.toml; nothing depends on them, and `--config` skips them."""
+    """Return the remarks for [record] in experiment.toml; nothing depends on them, and `launch` skips them."""
     variants = {
         variant.name: {"description": variant.description, "tags": list(variant.tags), "run": variant.run}
         for variant in experiment.variants

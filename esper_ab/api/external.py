@@ -43,7 +43,7 @@ class OutcomeVerdicts(Answer):
     @property
     def verdicts(self) -> dict[tuple[str, str, str], str]:
         """Verdict by (a, b, task); the task is "" where there are none, and "mean over tasks" of all together."""
-        found = ((one.comparison, one.task) for one in self.comparisons)
+        found = ((one, one.question.task) for one in self.comparisons)
         return {(one.question.a, one.question.b, task): str(one.verdict) for one, task in found}
 
     @property

@@ -1,6 +1,6 @@
-"""A file that declares an experiment -> what it declares; an error in it is one line with its path and line.
+"""A Python file that declares an experiment -> what it declares; an error in it is one line with its path and line.
 
-A Python file is run once, as a module of its own, and searched for `create_NAME_experiment()`, `get_experiment()` and
+It is run once, as a module of its own, and searched for `create_NAME_experiment()`, `get_experiment()` and
 `experiment`, or else for subclasses of ABExperiment. Functions and classes that it imports are not its own.
 """
 
@@ -22,14 +22,10 @@ from esper_ab.api.asked import DeclaredExperiment, parse_declaration
 from esper_ab.api.builder import ExperimentBuilder
 from esper_ab.api.declared import ABExperiment
 from esper_ab.api.running import READING
-from esper_ab.api.spelling import in_python, spelled
 from esper_ab.contracts.errors import USER_FAULTS, EsperError, UsageError
 from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.visible import visible_line
-from esper_ab.plan.experiment_directory import check_name
-from esper_ab.settings.parse import parse
-from esper_ab.settings.request import read_toml, request
-from esper_ab.trackers.settings import Tracking
+from esper_ab.settings.experiment import AskedExperiment
 
 _FACTORY = re.compile(r"create_\w+_experiment|get_experiment|experiment")
 _MESSAGE_CHARS = 500
@@ -41,32 +37,18 @@ class _Found:
     """An experiment that a name in a file gives."""
 
     symbol: str
-    experiment: ABExperiment
+    name: str
     what: DeclaredExperiment
+    asked: AskedExperiment
 
 
 def load_declaration(path: Path) -> DeclaredExperiment:
-    """Read the experiment that FILE.toml or FILE.py declares.
+    """Read the experiment that FILE.py declares.
 
     UsageError, one line that begins with the path, for anything else than exactly one.
     """
-    if path.suffix == ".toml":
-        return _load_toml(path)
-    if path.suffix != ".py":
-        raise UsageError(f"{path}: a Python file (.py) or a TOML file (.toml) is expected")
     with _reading(path):
         return _the_only_one(path, _find_experiments(path))
-
-
-def _load_toml(path: Path) -> DeclaredExperiment:
-    """Read a file for `launch --config`; the experiment is called as the file unless it has a name."""
-    file = read_toml(path)
-    with spelled(in_python({})):
-        asked = parse(request(file))
-    if not asked.name:
-        check_name(path.stem, f"{path}: name the experiment in it, as in name = \"rates\"; the file's own name")
-        asked = msgspec.structs.replace(asked, name=path.stem)
-    return DeclaredExperiment(asked=asked, about={}, tracking=Tracking(), launcher=file.launcher)
 
 
 @contextmanager
@@ -180,15 +162,16 @@ def _make(path: Path, symbol: str, value: Any) -> _Found:
         called = "()" if callable(value) else ""
         raise UsageError(f"{where}: {symbol}{called} is no experiment but a value of type {type(made).__name__}")
     try:
-        return _Found(symbol=symbol, experiment=made, what=parse_declaration(made, path.parent))
+        what = parse_declaration(made, path.parent)
+        return _Found(symbol=symbol, name=made.name, what=what, asked=what.asked)
     except UsageError as error:
         raise UsageError(f"{where}: {symbol}: {error}") from None
 
 
 def _the_only_one(path: Path, found: list[_Found]) -> DeclaredExperiment:
     """Return what the file declares; equal experiments count as one."""
-    different = {msgspec.json.encode((one.what.asked, one.what.about, one.what.tracking)): one for one in found}
+    different = {msgspec.json.encode((one.asked, one.what.about, one.what.tracking)): one for one in found}
     if len(different) > 1:
-        named = ", ".join(f"{one.symbol} ({one.experiment.name})" for one in different.values())
+        named = ", ".join(f"{one.symbol} ({one.name})" for one in different.values())
         raise UsageError(f"{path} has several experiments: {named}; give each a file of its own")
     return found[0].what

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from esper_ab.contracts.errors import Setting, Spelling, UsageError
 
-ARGUMENTS = {"max_parallel": "max_parallel_runs", "out": "output_dir", "seeds": "runs_per_variant"}
+ARGUMENTS = {"max_parallel": "max_parallel_runs", "seeds": "runs_per_variant"}
 
 
 def in_python(names: Mapping[str, str] = ARGUMENTS) -> Spelling:

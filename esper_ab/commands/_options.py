@@ -58,7 +58,6 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "dry_run": _switch("Print the plan and stop."),
     },
     "What is trained": {
-        "config": _takes("FILE.toml", "The same settings; flags win.", type=PATH),
         "data_dir": _takes("DIR", "Where a task's data is, if it does not ship."),
         "slots": _takes("A B …", "Slots that may grow, in network order. [default: all]"),
         "steps": _takes("N", "Host epochs, and decisions, per episode. [default: 25; of Gymnasium at most 1000]",
@@ -114,6 +113,10 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
     "Where it runs": {
         "devices_per_run": _takes("N", "Devices of one run. [default: 1]", type=int),
         "max_parallel": _takes("N", "Runs that train at the same time, at most.", type=click.IntRange(min=1)),
+        "parallel": _takes(None, "As many runs at once as the devices carry, or one. [default: --parallel]",
+                           default=True),
+        "no_retry": _switch("Give up a run whose worker dies at once. [default: it is taken up again, at most twice "
+                            "without progress]"),
         "placement": _takes("auto|spread|share|alternate|sequence", "One run per device; or on one device a block's "
                             "runs side by side, in turn by episode, or one whole run after the other. [default: spread "
                             "where there are enough devices, else share]"),
@@ -143,11 +146,12 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
                            type=click.FloatRange(min=0)),
     },
     "What comes out": {
-        "out": _takes("DIR", "Where experiment directories go.", type=PATH,
-                      default=Path("experiments"), show_default=True),
+        "output_dir": _takes("DIR", "Where experiment directories go.", type=PATH,
+                             default=Path("experiments"), show_default=True),
         "name": _takes("NAME", "Name of the experiment directory. [default: task and time]"),
         "json": _switch("Machine-readable output, nothing else on stdout."),
         "quiet": _switch("No live view."),
+        "verbose": _switch("A line on stderr for everything that is recorded, in place of the live view."),
         "yes": _switch("Start what is estimated to take more than a day, or more memory than there is, without "
                        "asking."),
         "track": _takes("A,B,…", "What follows the experiment: wandb, tensorboard. A tracker that breaks does not "
@@ -159,6 +163,17 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
     },
 }
 _FLAGS = {name: how for flags in _SECTIONS.values() for name, how in flags.items()}
+# What `launch --help` shows.
+_FIRST = {
+    "What most experiments need": tuple(_SECTIONS["What most experiments need"]),
+    "Your own environment or trainer": ("trainer", "outcome", "outcome_better"),
+    "What is compared": ("control", "grid", "fail_unless"),
+    "Where it runs, and what comes out": (
+        "max_parallel", "launcher", "output_dir", "name", "json", "detach", "help_all", "help",
+    ),
+}
+_ALL = "esper_ab.all"  # in ctx.meta: whether the help shows every flag
+_SWITCHED = ("deterministic", "parallel")  # flags with an opposite
 
 # The same of a command that takes one task.
 _OF_ONE_TASK = {
@@ -179,7 +194,8 @@ LAUNCHER_FLAGS = ("launcher", "transport", "ray_address", "ray_label", "ray_wait
 def _option(name: str, how: dict[str, Any]) -> Decorator:
     """Declare a flag for click."""
     flag = f"--{name.replace('_', '-')}"
-    return click.option(f"{flag}/--no-{name}" if name == "deterministic" else flag, name, **how)
+    short = ("-v",) if name == "verbose" else ()
+    return click.option(*short, f"{flag}/--no-{name}" if name in _SWITCHED else flag, name, **how)
 
 
 def shared_options(*names: str) -> Decorator:
@@ -193,9 +209,21 @@ def hosts_options(*names: str) -> Decorator:
 
 
 def experiment_options(*, without: Sequence[str] = (), one_task: bool = False) -> Decorator:
-    """Decorator of a click command: all flags of an experiment, in the order of its help, but those named."""
+    """Decorator of a click command: FILE, and all flags of an experiment, in the order of its help, but those named."""
     flags = _FLAGS | (_OF_ONE_TASK if one_task else {})
-    return _declared({name: how for name, how in flags.items() if name not in without})
+    declared = _declared({name: how for name, how in flags.items() if name not in without})
+    return lambda function: click.argument("file", metavar="[FILE]", type=PATH, required=False)(declared(function))
+
+
+def _show_all(ctx: click.Context, _param: click.Parameter, asked: bool) -> None:
+    if asked:
+        ctx.meta[_ALL] = True
+        click.echo(ctx.get_help())
+        ctx.exit()
+
+
+help_all = click.option("--help-all", is_flag=True, is_eager=True, expose_value=False, callback=_show_all,
+                        help="Show every flag and exit.")  # fmt: skip
 
 
 def _declared(flags: dict[str, dict[str, Any]]) -> Decorator:
@@ -235,12 +263,14 @@ class ExperimentCommand(click.Command):
         return super().parse_args(ctx, gather_lists(args))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options under their headings, those that stand under none last."""
+        """Write the options under their headings, those under none last; without --help-all the first."""
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
-        records = {param.name: param.get_help_record(ctx) for param in options}
-        for heading, names in _SECTIONS.items():
+        records = {param.opts[-1][2:].replace("-", "_"): param.get_help_record(ctx) for param in options}
+        short = "help_all" in records and _ALL not in ctx.meta
+        for heading, names in (_FIRST if short else _SECTIONS).items():
             _write_section(formatter, heading, [records.pop(name, None) for name in names])
-        _write_section(formatter, "More", list(records.values()))
+        if not short:
+            _write_section(formatter, "More", list(records.values()))
 
 
 def _write_section(formatter: click.HelpFormatter, heading: str, rows: Sequence[tuple[str, str] | None]) -> None:

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._launcher import launcher_of
 from esper_ab.commands._options import ARGUMENTS, MOST_SEEDS, ExperimentCommand, experiment_options
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.kinds import ENV_REWARD, GYMNASIUM, kind_of_task
 from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.design.design import LEAST_RUNS
-from esper_ab.execution import experiment as execution
-from esper_ab.launchers import Launcher
+from esper_ab.execution.experiment import Beforehand
+from esper_ab.execution.job import AskedJob, Job, describe, encode, make_directory, one_part, plan_job
+from esper_ab.execution.launching import make_launcher, read_launcher_flags
 from esper_ab.settings.parse import parse
-from esper_ab.settings.request import Request, read_request
+from esper_ab.settings.request import NO_FILE, Request, read_request
 
 _OWN = (
     "groups", "group", "seeds", "max", "looks", "no_early_stop", "futility", "control", "untested", "screening",
     "unpaired", "order",
     # and those of an experiment that is planned later
     "grid", "scores", "calibration", "reward_audit", "fail_unless", "yes", "track", "wandb_mode", "wandb_entity",
-    "wandb_project", "detach",
+    "wandb_project", "detach", "parallel", "no_retry", "verbose",
 )
 _NO_MARGIN = 1.0  # of an A/A plan where nobody has named one: it decides nothing, and gives way to what was found
 
@@ -47,30 +46,31 @@ def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
 
     Interrupted, it goes on when the same command is given again with --name.
     """
-    request = read_request(options)
-    launcher = launcher_of(options, request.launcher)
-    planned = _plan(mode, runs, launcher, request, options["out"])
+    from esper_ab.commands._asking import read_file  # with the Python API, which --help does not wait for
+
+    request = read_request(options, read_file(options["file"]).file if options["file"] else NO_FILE)
+    job = _plan(mode, runs, options, request)
     if not options["json"]:
-        click.echo(execution.format_plan(planned))
+        click.echo(describe(job))
     elif options["dry_run"]:
-        click.echo(execution.encode_plan(planned))
+        click.echo(encode(job))
     if options["dry_run"]:
         return
-    planned = execution.make_directory(planned, launcher)
+    job = make_directory(job)
     # Here, so that --help and --dry-run wait for no scipy.
     from esper_ab.design.calibration_text import calibration_text
     from esper_ab.execution.calibration import calibrate, calibration_file
 
-    watched = not (options["quiet"] or options["json"])
-    typed = click.get_current_context().meta[ARGUMENTS]
-    again = shell_command("calibrate", *typed, *(("--name", planned.experiment_dir.name) if planned.generated else ()))
+    (planned,), typed = job.parts, click.get_current_context().meta[ARGUMENTS]
+    again = shell_command("calibrate", *typed, *(("--name", job.directory.name) if planned.generated else ()))
     named = planned.plan.design.measures.margin is not None or request.said("margin") is not None
-    found = calibrate(planned, launcher, seeds, named=named, watched=watched, again=again)
-    file = calibration_file(planned.experiment_dir)
+    watched = not (options["quiet"] or options["json"])
+    found = calibrate(planned, job.launcher, seeds, named=named, watched=watched, again=again)
+    path = calibration_file(job.directory)
     if options["json"]:
-        click.echo(read_regular(file).decode().strip())
+        click.echo(read_regular(path).decode().strip())
     else:
-        click.echo(f"{calibration_text(found)}\ncalibration: {file}")
+        click.echo(f"{calibration_text(found)}\ncalibration: {path}")
 
 
 def _condition(mode: str | None, request: Request) -> str:
@@ -83,7 +83,7 @@ def _condition(mode: str | None, request: Request) -> str:
     return f"={mode or (ENV_REWARD if gym else 'shaped')}"
 
 
-def _plan(mode: str | None, runs: int, launcher: Launcher, request: Request, out: Path) -> execution.PlannedExperiment:
+def _plan(mode: str | None, runs: int, options: dict[str, Any], request: Request) -> Job:
     """Plan two groups with the same settings and unpaired randomness: independent runs that change lanes as usual."""
     if runs % 2:
         raise UsageError(f"--runs {runs}: an even number is needed, as in --runs 20")
@@ -94,7 +94,9 @@ def _plan(mode: str | None, runs: int, launcher: Launcher, request: Request, out
     own_task = request.said("trainer") or kind_of_task(request.said("task") or "") == GYMNASIUM
     if own_task and request.said("margin") is None:
         own["margin"] = _NO_MARGIN
-    asked = parse(request.also((f"a{condition}", f"b{condition}"), own))
-    return execution.plan_experiment(
-        asked, out, launcher, "calibration-{task}-{time}", known=execution.Beforehand(goes_on=True)
+    asked = AskedJob(
+        parts=one_part(parse(request.also((f"a{condition}", f"b{condition}"), own))),
+        output_dir=options["output_dir"], launcher=read_launcher_flags(options).over(request.launcher),
+        known=Beforehand(goes_on=True),
     )
+    return plan_job(asked, make_launcher(asked.launcher), "calibration-{task}-{time}")

@@ -13,7 +13,6 @@ from esper_ab.commands._exit_status import STATUSES, epilog, invoke, leaving
 SECTIONS = {
     "Train and compare": {
         "launch": "Train one policy per group and seed on paired randomness, and compare the groups.",
-        "run": "Run the experiment that FILE declares and compare its variants.",
         "resume": "Go on with EXPERIMENT, however it was stopped; or add seeds to it.",
         "stop": "End EXPERIMENT in order, as Ctrl-C does, and wait until it has ended.",
         "slurm-script": "Print a script for sbatch that launches an experiment, and resumes it wherever it was "

@@ -28,12 +28,12 @@ _NAMED = ("esper-ab", "torch", "numpy", "pyzmq", "msgspec", "duckdb")  # package
 
 
 @click.command(epilog=epilog(
-    "esper-ab doctor", "esper-ab doctor --out experiments --json", "esper-ab doctor --launcher slurm",
+    "esper-ab doctor", "esper-ab doctor --output-dir experiments --json", "esper-ab doctor --launcher slurm",
 ))  # fmt: skip
-@click.option("--out", type=PATH, default=Path("experiments"), show_default=True, metavar="DIR",
+@click.option("--output-dir", type=PATH, default=Path("experiments"), show_default=True, metavar="DIR",
               help="Where experiment directories are to go.")
 @shared_options(*LAUNCHER_FLAGS, "json")
-def command(out: Path, json: bool, **options: Any) -> int:
+def command(output_dir: Path, json: bool, **options: Any) -> int:
     """Look at devices, driver, cores, memory, disk, limits and packages; each diagnosis has its remedy.
 
     With a launcher for several nodes it asks each of them, and names what differs.
@@ -41,7 +41,7 @@ def command(out: Path, json: bool, **options: Any) -> int:
     Exit status 2 when there is a problem, which is something with which `launch` is refused or fails here; warnings
     leave it 0. It trains nothing and leaves nothing behind.
     """
-    diagnoses = [*diagnose_machine(out), *_examine_nodes(out, options)]
+    diagnoses = [*diagnose_machine(output_dir), *_examine_nodes(output_dir, options)]
     levels = Counter(diagnosis.level for diagnosis in diagnoses)
     problems = levels["problem"]
     if json:
@@ -71,10 +71,10 @@ def diagnose_machine(out: Path) -> Iterator[Diagnosis]:
 def _examine_nodes(out: Path, options: dict[str, Any]) -> Iterator[Diagnosis]:
     """Findings about each node of the launcher that is asked for, and in what they differ; none for this machine."""
     # Here, because only launchers for several nodes need it: it imports what plans an experiment.
-    from esper_ab.commands._launcher import launcher_of
+    from esper_ab.execution.launching import make_launcher, read_launcher_flags
 
     try:
-        launcher = launcher_of(options)
+        launcher = make_launcher(read_launcher_flags(options))
     except UsageError as error:
         yield problem("launcher", str(error), "docs/cluster.md has what each launcher needs")
         return

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import click
+import msgspec
 
 from esper_ab.analysis.trained_by import code_states, named, telling
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import shared_options
-from esper_ab.contracts.endings import how_ended
 from esper_ab.contracts.errors import EsperError, UsageError
-from esper_ab.contracts.own_packages import child_command, child_environment
 from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.run_files import FILE_LIMIT_BYTES
+from esper_ab.contracts.solo import PoliciesAnswer, PoliciesQuestion
 from esper_ab.contracts.visible import visible_line
 from esper_ab.control import provenance
+from esper_ab.execution.child import answer_of
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
+
+_decode_answer = msgspec.json.Decoder(PoliciesAnswer).decode
 
 
 @click.command(epilog=epilog(
@@ -40,27 +42,22 @@ from esper_ab.journal.load import load
 @click.option("--import", "importable", multiple=True, metavar="MODULE", help="Let a policy for "
               "gym:MODULE:ID import this installed module. No other code that a policy names is run.")
 @shared_options("json")
-def command(
-    policies: tuple[str, ...], eval_episodes: int | None, rng_seed: int | None, device: str, importable: tuple[str,
-    ...], json: bool,
-) -> int:  # fmt: skip
+def command(policies: tuple[str, ...], json: bool, **asked: Any) -> None:
     """Evaluate saved policies, frozen with their normalisers, in fresh episodes.
 
     POLICY is a file such as EXPERIMENT/policies/GROUP/SEED.pt.
     """
     check_whole(policies)
-    for line in describe_other_code(policies):
+    _warn(describe_other_code(policies))
+    question = PoliciesQuestion(policies=policies, **asked)
+    answer = _decode_answer(answer_of("workers.commands.evaluate", line=msgspec.json.encode(question)))
+    _warn(answer.warnings)
+    click.echo(msgspec.json.encode(answer.rows).decode() if json else "\n".join(answer.lines))
+
+
+def _warn(lines: Sequence[str]) -> None:
+    for line in lines:
         click.echo(f"warning: {visible_line(line)}", err=True)
-    arguments = ["--device", device]
-    arguments += [] if eval_episodes is None else ["--episodes", str(eval_episodes)]
-    arguments += [] if rng_seed is None else ["--rng-seed", str(rng_seed)]
-    arguments += [f"--import={module}" for module in importable]
-    arguments += ["--json"] if json else []
-    child = child_command("workers.commands.evaluate", *arguments, "--", *policies)
-    status = subprocess.run(child, check=False, env=child_environment(os.environ)).returncode
-    if status < 0:  # it could not say so itself
-        raise EsperError(f"the process that evaluates {how_ended(status)}")
-    return status
 
 
 def check_whole(policies: Sequence[str]) -> None:

@@ -125,7 +125,8 @@ def fetch(task: str, data_dir: str, json: bool) -> None:
 
     Its size and checksum are verified.
     """
-    said = answer_of("workers.commands.fetch", task, data_dir).strip()
+    line = json_module.dumps([task, data_dir]).encode()
+    said = json_module.loads(answer_of("workers.commands.fetch", line=line))
     click.echo(json_module.dumps({"task": task, "detail": said}) if json else said)
 
 

@@ -51,9 +51,9 @@ def command(file: Path, force: bool, json: bool) -> None:
     except OSError as error:
         raise refused(error, f"{file} cannot be written: {error.strerror}") from None
     if json:
-        click.echo(json_module.dumps({"file": str(file), "run": ["esper-ab", "run", str(file)]}))
+        click.echo(json_module.dumps({"file": str(file), "run": ["esper-ab", "launch", str(file)]}))
     else:
-        line = shell_command("run", file)
+        line = shell_command("launch", file)
         click.echo(f"wrote {file}\nsee what it would do: {line} --dry-run\nrun it: {line}")
 
 
@@ -81,7 +81,7 @@ def toml_file(name: str = "") -> str:
 
 
 def python_file(name: str) -> str:
-    """A Python experiment file, in which `esper-ab run` finds `experiment`; every setting is a comment in it."""
+    """A Python experiment file, in which `esper-ab launch` finds `experiment`; every setting is a comment in it."""
     settings: list[str] = []
     for section, fields in _sections().items():
         settings += [f"# {about}"] if (about := _about(section)) else []
@@ -89,7 +89,7 @@ def python_file(name: str) -> str:
     runs = FIELDS["seeds"].default
     variants = [f'.add_variant("{group}", reward="{group}")' for group in _GROUPS]
     return "\n".join((
-        '"""An experiment of esper-ab: `esper-ab run` with this file runs it.', "",
+        '"""An experiment of esper-ab: `esper-ab launch` with this file runs it.', "",
         "Every setting is here with its default; remove the # in front of one to change it.", '"""', "",
         "from esper_ab import create_experiment", "", "experiment = (", f'    create_experiment("{name}")',
         *(f"    # {line}" for line in _about_groups()), *(f"    {line}" for line in variants),

@@ -70,8 +70,8 @@ def command(
     asked = [parse_requirement(text, plan.groups, plan.design.comparisons) for text in requirements]
     found = with_scores(judge(plan, _read(words[1:], columns, plan.scales)), told_by_task(options["scores"]))
     click.echo(printed(found, figure=figure, json=json), nl=False)
-    last = found.comparisons[-1].task
-    require(asked, [one.comparison for one in found.comparisons if one.task == last])
+    last = found.comparisons[-1].question.task
+    require(asked, [one for one in found.comparisons if one.question.task == last])
 
 
 def _explore(file: Path, columns: str, rule: dict[str, Any]) -> OutcomeVerdicts:

@@ -11,11 +11,11 @@ import click
 
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._experiment_directory import joint_argument
-from esper_ab.commands._launcher import launcher_of, read_launcher_flags
 from esper_ab.commands._options import LAUNCHER_FLAGS, shared_options
 from esper_ab.contracts.errors import UsageError
 from esper_ab.execution.answer import show_answer
 from esper_ab.execution.detach import FOR_SEVERAL, detach
+from esper_ab.execution.launching import make_launcher, read_launcher_flags
 from esper_ab.joint.directory import is_joint
 from esper_ab.live.console import outlive_terminal
 
@@ -56,15 +56,16 @@ def command(experiment_dir: Path, seeds: int | None, requirements: tuple[str, ..
         click.echo(json_module.dumps(asdict(added)))
     if options["dry_run"]:
         return
+    workers = read_launcher_flags(options)
     if options["detach"]:
         more = ["--allow-changed-code"] if allowed else []
-        words = [*(["--seeds", str(seeds)] if seeds is not None else []), *read_launcher_flags(options).words, *more]
+        words = [*(["--seeds", str(seeds)] if seeds is not None else []), *workers.words, *more]
         detached = detach("esper_ab.commands.cli", ["resume", str(experiment_dir), *words], experiment_dir)
         click.echo(detached.shown(as_json=json))
         return
     outlive_terminal(experiment_dir)
     resume(
-        experiment_dir, launcher_of(options), seeds=seeds, watched=not (options["quiet"] or json),
+        experiment_dir, make_launcher(workers), seeds=seeds, watched=not (options["quiet"] or json),
         allow_changed_code=allowed, begin=str if json else click.echo,
     )  # fmt: skip
     show_answer(experiment_dir, requirements, "json" if json else "brief")

@@ -18,7 +18,8 @@ from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.plan.experiment_directory import check_name
 
 _OWN = (
-    "--launcher", "--name", "--out", "--detach", "--dry-run", "--transport", "--quiet", "--json", "--yes",
+    "--launcher", "--name", "--output-dir", "--detach", "--dry-run", "--transport", "--quiet", "--json", "--yes",
+    "--verbose", "-v",
 )  # fmt: skip
 _PROGRAM = "esper_ab.commands.cli"
 _LAUNCHER = "slurm"
@@ -33,7 +34,7 @@ _WARNING_S = 120  # before the time limit: to finish the barrier in progress
     context_settings={"ignore_unknown_options": True},
 )
 @click.option("--name", required=True, metavar="NAME", help="Name of the experiment directory, and of the job.")
-@click.option("--out", type=PATH, default=Path("experiments"), show_default=True, metavar="DIR",
+@click.option("--output-dir", type=PATH, default=Path("experiments"), show_default=True, metavar="DIR",
               help="Where experiment directories go; all nodes have to see it.")
 @click.option("--nodes", type=click.IntRange(min=1), required=True, metavar="N", help="Nodes, of one kind.")
 @click.option("--cores", type=click.IntRange(min=1), required=True, metavar="N", help="Cores on each node.")
@@ -43,9 +44,9 @@ _WARNING_S = 120  # before the time limit: to finish the barrier in progress
               "--sbatch --constraint=h100. Repeatable.")
 @click.option("--setup", multiple=True, metavar="COMMAND", help="A command before ours, as in --setup 'module load "
               "cuda'. Repeatable.")
-@click.argument("launch_flags", nargs=-1, type=click.UNPROCESSED, metavar="FLAGS OF LAUNCH…")
+@click.argument("launch_flags", nargs=-1, type=click.UNPROCESSED, metavar="[FILE] FLAGS OF LAUNCH…")
 def command(
-    name: str, out: Path, launch_flags: tuple[str, ...], setup: tuple[str, ...], **asked: object
+    name: str, output_dir: Path, launch_flags: tuple[str, ...], setup: tuple[str, ...], **asked: object
 ) -> None:
     """Print a script for sbatch that launches an experiment, and resumes it wherever it was interrupted.
 
@@ -61,33 +62,21 @@ def command(
     _check_flags(context.params)
     both = ("--launcher", _LAUNCHER, "--quiet")
     click.echo(
-        batch_script(out / name, launch_flags, _of_resume(context), _options(name, asked), setup, both), nl=False
+        batch_script(output_dir / name, launch_flags, _of_resume(context), _options(name, asked), setup, both), nl=False
     )
 
 
 def _check_flags(options: dict[str, Any]) -> None:
     """UsageError for what `launch` would refuse without a look at a node, which would show only when the job begins."""
     # Here, so that help needs no settings.
-    from esper_ab.commands._joint import refuse_of_one
-    from esper_ab.commands._launcher import read_launcher
-    from esper_ab.commands.launch import load_known, tracking_of
+    from esper_ab.commands._asking import read_job
     from esper_ab.design.design import check_design, comparisons
     from esper_ab.execution.launching import launcher_factory
-    from esper_ab.settings.parse import parse
-    from esper_ab.settings.parts import parse_parts
-    from esper_ab.settings.request import read_request
     from esper_ab.verdict.requirement import parse_requirement
 
-    request = read_request(options)
-    launcher_factory(_LAUNCHER, read_launcher(options, request.launcher).own)
-    tracking_of(options)
-    several = parse_parts(request)
-    if several is None:
-        asked = parse(request)
-        load_known(options)
-    else:
-        asked = several.parts[0].asked  # whose groups and control are those of all
-        refuse_of_one(options, len(several.parts))
+    job = read_job(options)
+    launcher_factory(_LAUNCHER, job.launcher.own)
+    asked = job.parts.parts[0].asked  # whose groups and control are those of all
     check_design(asked)
     for text in options["fail_unless"]:
         parse_requirement(text, [group.name for group in asked.groups], comparisons(asked))
@@ -130,7 +119,7 @@ def batch_script(
 
     `exec`: signals of Slurm to the script reach the coordinator itself.
     """
-    where = ("--name", experiment_dir.name, "--out", str(experiment_dir.parent))
+    where = ("--name", experiment_dir.name, "--output-dir", str(experiment_dir.parent))
     resume = shlex.join(child_command(_PROGRAM, "resume", str(experiment_dir), *again, *both, outlives=True))
     launch = shlex.join(child_command(_PROGRAM, "launch", *flags, *where, *both, "--yes", outlives=True))
     journal, joint = (shlex.quote(str(experiment_dir / name)) for name in (JOURNAL_NAME, JOINT_NAME))

@@ -31,11 +31,41 @@ def open_below(root: Path, name: str | PurePath, flags: int, mode: int = _FILES_
     return open_regular(path, flags, mode)
 
 
-def write_below(root: Path, name: str | PurePath, data: bytes) -> None:
-    """Replace a file by `data`, so that a reader sees the old bytes or the new ones; OSError leaves the old ones."""
+def write_below(root: Path, name: str | PurePath, data: bytes, *, synced: bool = False) -> None:
+    """Replace a file by `data`, so that a reader sees the old bytes or the new ones; OSError leaves the old ones.
+
+    `synced`: file and folders are on the disk afterwards, and what a killed writer of this file left behind is removed;
+    so one writer per file at a time.
+    """
     path = _path(root, name)
     _make_above(root, path)
-    _replace(path, data, synced=False)
+    for left in [one for one in path.parent.iterdir() if one.name.startswith(f".{path.name}.")] if synced else ():
+        left.unlink(missing_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{int.from_bytes(os.urandom(6))}")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILES_MODE)
+        try:
+            write_all(descriptor, data)
+            if synced:
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        temporary.replace(path)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError):
+            error.filename = str(path)  # unset when a write fails, else that of the temporary file
+        raise
+    if synced:
+        sync_folder(path.parent)
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write all of `data`; a full disk shortens a write without an error."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
 
 
 def create_below(root: Path, name: str | PurePath, data: bytes) -> None:
@@ -51,26 +81,7 @@ def create_below(root: Path, name: str | PurePath, data: bytes) -> None:
         raise
 
 
-def write_synced_below(root: Path, name: str | PurePath, data: bytes) -> None:
-    """As `write_below`; file and folders are on the disk afterwards. One writer per file at a time.
-
-    What a killed writer of this file left behind is removed.
-    """
-    path = _path(root, name)
-    _make_above(root, path)
-    _remove_leftovers(path)
-    _replace(path, data, synced=True)
-    _sync_folder(path.parent)
-
-
-def _remove_leftovers(path: Path) -> None:
-    """Remove temporary files that killed writers of `path` have left."""
-    for leftover in [entry for entry in os.scandir(path.parent) if entry.name.startswith(f".{path.name}.")]:
-        with suppress(FileNotFoundError):
-            Path(leftover).unlink()
-
-
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Force the names in a folder to the disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -117,7 +128,7 @@ def make_folder(path: Path, *, exist_ok: bool = True, mode: int = 0o777) -> None
             return
         raise
     with removed_on_failure(path):
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
 
 
 @contextmanager
@@ -148,11 +159,6 @@ def check_no_links(root: Path, folders: tuple[str, ...]) -> None:
                     raise not_regular(path, "")
 
 
-def _temporary_beside(path: Path) -> Path:
-    """Return a new name beside `path` for a file that will take its place."""
-    return path.with_name(f".{path.name}.{os.getpid()}-{int.from_bytes(os.urandom(6))}")
-
-
 def _path(root: Path, name: str | PurePath) -> Path:
     """Return the path of `name` below `root`; NotRegular where it leads elsewhere, or a folder above it is a link."""
     if PurePath(name).is_absolute() or ".." in PurePath(name).parts:
@@ -169,23 +175,3 @@ def _make_above(root: Path, path: Path) -> None:
     """Make the folders between `root`, which has to be there, and `path`."""
     if path.parent != root and root.is_dir():
         make_folder(path.parent)
-
-
-def _replace(path: Path, data: bytes, *, synced: bool) -> None:
-    temporary, rest = _temporary_beside(path), memoryview(data)
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILES_MODE)
-        try:
-            while rest:
-                rest = rest[os.write(descriptor, rest) :]  # a full disk shortens a write without an error
-            if synced:
-                os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        Path(temporary).replace(path)
-    except BaseException as error:
-        with suppress(OSError):
-            temporary.unlink()
-        if isinstance(error, OSError):
-            error.filename = str(path)  # unset when a write fails, else that of the temporary file
-        raise

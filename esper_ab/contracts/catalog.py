@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import importlib
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from esper_ab.contracts.own_packages import folder
+
+T = TypeVar("T")
 
 
 def names(package: str) -> tuple[str, ...]:
     """Return the entries of `package` ("workers.rewards"), sorted, without importing any of them."""
     return tuple(sorted(path.stem for path in folder(package).glob("*.py") if not path.stem.startswith("_")))
-
-
-def file(package: str, name: str) -> Path:
-    """Return the path of entry `name`, whether or not the file exists."""
-    return folder(package) / f"{name}.py"
 
 
 def entry(package: str, name: str, attribute: str) -> Any:
@@ -26,6 +22,7 @@ def entry(package: str, name: str, attribute: str) -> Any:
     return getattr(importlib.import_module(f"{package}.{name}"), attribute)
 
 
-def entry_or(package: str, name: str, attribute: str, default: Any) -> Any:
+def entry_or(package: str, name: str, attribute: str, default: T) -> T:
     """Import entry `name` and return its `attribute`; `default` when there is no such entry."""
-    return entry(package, name, attribute) if name in names(package) else default
+    found: T = entry(package, name, attribute) if name in names(package) else default
+    return found

@@ -62,23 +62,16 @@ def _check_depth(value: Any) -> None:
         ]
 
 
-class _Budget:
-    """Counter that limits how many lists and maps one message may contain."""
-
-    def __init__(self, size_bytes: int) -> None:
-        self._left = _CONTAINERS + size_bytes // _BYTES_PER_CONTAINER
-
-    def spend(self, container: Any) -> Any:
-        self._left -= 1
-        if self._left < 0:
-            raise ValueError("too many lists and maps for its length")
-        return container
-
-
 def _unpack(data: bytes) -> Any:
     if len(data) > MESSAGE_LIMIT_BYTES:
         raise ProtocolError(f"{len(data)} bytes, and {MESSAGE_LIMIT_BYTES} are the limit")
-    spend = _Budget(len(data)).spend
+    left = iter(range(_CONTAINERS + len(data) // _BYTES_PER_CONTAINER))
+
+    def spend(container: Any) -> Any:
+        if next(left, None) is None:
+            raise ValueError("too many lists and maps for its length")
+        return container
+
     try:
         value = msgpack.unpackb(
             data, raw=False, strict_map_key=True,

@@ -222,7 +222,7 @@ class ProcessArithmetic(Settings, frozen=True, kw_only=True):
     threads: Annotated[PositiveInt, Spec(flag="threads")] = 1  # per worker
     precision: Literal["float32"] = "float32"
     deterministic: Annotated[bool, Spec(flag="deterministic")] = True
-    conv_kernel: Literal["by_shape"] = "by_shape"  # the rule of workers/layers/convolution.py
+    conv_kernel: Literal["by_shape"] = "by_shape"  # the rule of workers/layers/operations.py
 
 
 class Arithmetic(ProcessArithmetic, frozen=True, kw_only=True):

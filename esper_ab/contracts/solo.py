@@ -1,6 +1,8 @@
-"""Question and answer of `esper-ab growth heuristic` and the data plane: one controller alone, without a comparison."""
+"""Questions about one controller alone, or about saved policies, without a comparison; and the data plane's answers."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from esper_ab.contracts.settings import HostKernel, NonNegativeInt, PositiveInt, Settings
 
@@ -50,3 +52,21 @@ class SoloAnswer(Settings, frozen=True, kw_only=True):
     slots: tuple[str, ...]
     kernel: HostKernel  # what trained them
     hosts: tuple[Host, ...]
+
+
+class PoliciesQuestion(Settings, frozen=True, kw_only=True):
+    """The policies that `esper-ab evaluate` is to play."""
+
+    policies: tuple[str, ...]
+    eval_episodes: PositiveInt | None  # None: as many as in the run
+    rng_seed: NonNegativeInt | None  # None: the run's own
+    device: str  # torch device of the environments
+    importable: tuple[str, ...]  # modules that a policy's task may import
+
+
+class PoliciesAnswer(Settings, frozen=True, kw_only=True):
+    """A row, and a line that says the same, for every policy and kind of action."""
+
+    rows: tuple[dict[str, Any], ...]
+    lines: tuple[str, ...]
+    warnings: tuple[str, ...]

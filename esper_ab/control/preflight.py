@@ -97,12 +97,11 @@ def _awaited(child: Errand, began: float, limit_s: float) -> tuple[bytes, bytes]
         except subprocess.TimeoutExpired as error:
             told = (error.stderr or b"").decode(errors="replace").splitlines()
         waited_s, longest_s = time.monotonic() - began, max(longest_s, limit_s * crowding())
-        doing = _last_doing(told)
         if waited_s > longest_s:
-            raise WorkerHung(f"the preflight gave no answer within {longest_s:.0f} s; it was still {doing}")
+            raise WorkerHung(f"the preflight gave no answer within {longest_s:.0f} s; it was still {_last_doing(told)}")
         if waited_s > _SAY_S and not said:
             limit = "" if longest_s == math.inf else f"; it may take up to {longest_s:.0f} s"
-            _warn(f"the preflight has been {doing} for {waited_s:.0f} s{limit}")
+            _warn(f"the preflight has been {_last_doing(told)} for {waited_s:.0f} s{limit}")
             said = True
 
 
@@ -126,10 +125,10 @@ def check_experiment_dir(experiment_dir: Path, needed_bytes: int, *, taken_over:
     """UsageError unless `experiment_dir` is new, or `taken_over`, can be made and has room; nothing is made."""
     if expected := expected_instead(str(experiment_dir)):
         what = f"{str(experiment_dir)!r} cannot be made"
-        raise UsageError(f"{what}: expected {expected}; choose another with ", Setting("out"))
+        raise UsageError(f"{what}: expected {expected}; choose another with ", Setting("output_dir"))
     if experiment_dir.exists() and not taken_over:
         raise UsageError(
-            f"{experiment_dir} exists already; choose another with ", Setting("name"), " or ", Setting("out")
+            f"{experiment_dir} exists already; choose another with ", Setting("name"), " or ", Setting("output_dir")
         )
     parent = next(folder for folder in experiment_dir.absolute().parents if folder.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):

@@ -181,18 +181,14 @@ def check_design(experiment: ExperimentSettings) -> None:
         )
     if not comparisons(experiment):
         raise UsageError(Setting("untested"), " leaves no two groups to compare")
-    _check_looks(experiment)
-
-
-def _check_looks(experiment: ExperimentSettings) -> None:
-    looks = experiment.looks
-    if looks and experiment.open_ended:
+    if experiment.looks and experiment.open_ended:
         raise UsageError(
             Setting("looks"),
             " goes with a number of seeds; without a maximum there is an interim look after every pair",
         )
-    check_looks(looks, experiment.seeds)
-    _check_futility(experiment)
+    check_looks(experiment.looks, experiment.seeds)
+    if experiment.futility:
+        _check_futility(experiment)
 
 
 def check_looks(looks: tuple[int, ...], replicates: int) -> None:
@@ -208,8 +204,6 @@ def check_looks(looks: tuple[int, ...], replicates: int) -> None:
 
 def _check_futility(experiment: ExperimentSettings) -> None:
     """Raise UsageError where the plan has nothing that could stop for futility."""
-    if not experiment.futility:
-        return
     asked = Setting("futility", experiment.futility)
     if experiment.futility < LEAST_KEPT:
         raise UsageError(asked, f": the power to keep at the margin, from {LEAST_KEPT} to below 1; 0 for no such stop")
@@ -241,25 +235,24 @@ def make_design(
     `positions_matter`: whether a record may depend on its lane or start order; else nothing is adjusted for. `worst`:
     the worst outcome, if one is declared.
     """
-    check_design(experiment)
-    compared, positions = comparisons(experiment), len(experiment.groups)
-    open_ended = experiment.open_ended
-    looks = looks_of(experiment)
+    compared, positions, looks = comparisons(experiment), len(experiment.groups), looks_of(experiment)
     first = looks[0] if looks else LEAST_PAIRS
     # Positions that are aliased with the groups cannot be removed; the audit says so and blocks the verdict.
     numbers = {group.name: index for index, group in enumerate(experiment.groups)}
     numbered = [tuple(numbers[name] for name in order) for order in orders[:first]]
     adjusted = positions_matter and adjusts(numbered, first)
-    futility: Futility | None = None
-    sides = tuple((order.index(compared[0].a), order.index(compared[0].b)) for order in orders)
-    bounded, columns = bool(looks) and looks[-1] >= LEAST_PAIRS, positions if adjusted else 1
-    if bounded and experiment.futility:
-        futility = futility_of(experiment.futility, sides, columns, looks, find_bounds)
-    boundaries = boundaries_of(experiment.alpha, len(compared), sides, columns, looks, find_bounds) if bounded else ()
+    boundaries, futility = tuple[Boundary, ...](), None
+    if looks and looks[-1] >= LEAST_PAIRS:
+        sides = tuple((order.index(compared[0].a), order.index(compared[0].b)) for order in orders)
+        columns = positions if adjusted else 1
+        boundaries = boundaries_of(experiment.alpha, len(compared), sides, columns, looks, find_bounds)
+        if experiment.futility:
+            futility = futility_of(experiment.futility, sides, columns, looks, find_bounds)
     return Design(
         outcome_over=experiment.outcome_over, test="t", alpha=experiment.alpha, margin=experiment.margin,
         measures=measures, comparisons=compared, positions=positions, adjusted=adjusted,
-        early_stop=experiment.early_stop, looks=looks, boundaries=boundaries, anytime_after=0 if open_ended else None,
+        early_stop=experiment.early_stop, looks=looks, boundaries=boundaries, 
+        anytime_after=0 if experiment.open_ended else None,
         evidence=1.0 / experiment.alpha, positions_matter=positions_matter, futility=futility, worst=worst,
         positions_drawn=experiment.order == "balanced" and draws_positions(positions),
     )  # fmt: skip

@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from esper_ab.contracts.below import PRIVATE, make_folder, removed_on_failure
+from esper_ab.contracts.below import removed_on_failure
 from esper_ab.contracts.errors import DiskFull, JournalError, Setting, UsageError, refused
 from esper_ab.contracts.evaluation import greedy_episodes
 from esper_ab.contracts.kinds import GROWTH, kind_of_task
@@ -31,7 +31,6 @@ from esper_ab.control.preflight import (
     check_launcher,
     examine,
     expected_bytes,
-    reserve_lanes,
 )
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.control.run_folders import RunFolders
@@ -46,11 +45,11 @@ from esper_ab.live.console import rich_console, waiting
 from esper_ab.live.on_stderr import Warnings
 from esper_ab.plan.audited_rewards import belonging
 from esper_ab.plan.blocks import make_plan
-from esper_ab.plan.estimate import estimate
+from esper_ab.plan.estimate import Estimate, estimate
 from esper_ab.plan.experiment_directory import check_name, claim_new, make_experiment_directory
 from esper_ab.plan.plan import Plan
 from esper_ab.plan.text import WIDTH, duration, plan_text
-from esper_ab.settings.eval_episodes import choose_eval_episodes
+from esper_ab.settings.eval_episodes import EvaluationNoise, choose_eval_episodes
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kinds import kind_of
 from esper_ab.settings.resolve import resolve
@@ -73,6 +72,11 @@ class Beforehand:
     reward_audit: RewardAudit | None = None
     goes_on: bool = False  # the experiment of the name asked for may have begun: who carries it out goes on with it
 
+    @property
+    def noise(self) -> EvaluationNoise | None:
+        """How much evaluations were found to differ, which decides how many episodes they take."""
+        return self.calibration.noise if self.calibration else None
+
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedExperiment:
@@ -87,38 +91,36 @@ class PlannedExperiment:
     tracking: Tracking | None = None  # what follows the run, after `check_tracking`; no result depends on it
     about: dict[str, Any] = field(default_factory=dict)  # what its author says of it, for [record] of experiment.toml
 
+    @cached_property
+    def cost(self) -> Estimate:
+        """Time and memory that it is estimated to take."""
+        return estimate(self.plan.experiment, self.plan.lanes, self.machine)
 
-def plan_experiment(
-    asked: AskedExperiment, out: Path, launcher: Launcher, pattern: str = "{task}-{time}", *,
-    known: Beforehand = Beforehand(), only_plan: bool = False,
+
+def plan_part(
+    asked: AskedExperiment, experiment_dir: Path, launcher: Launcher, machines: dict[bytes, Machine],
+    known: Beforehand = Beforehand(), *, only_plan: bool = False,
 ) -> PlannedExperiment:  # fmt: skip
-    """Plan a new experiment below `out`; whatever can be refused is refused here, before anything starts or is written.
+    """Plan a new experiment; whatever can be refused is refused here, before anything starts or is written.
 
-    `pattern`: of the directory's name when `asked` has none; it gets a suffix when there is one of that name.
-    `only_plan`: it will not be carried out by this process, which then imports nothing for that.
+    `machines`: what is known of this machine and the launcher's nodes already, by what was asked. `only_plan`: it will
+    not be carried out by this process, which then imports nothing for that.
     """
-    experiment_dir = out / choose_name(asked, pattern)
-    generated = "" if asked.name else experiment_dir.name
-    if generated:
-        experiment_dir = _find_free(experiment_dir)
     if not (known.goes_on and begun(experiment_dir)):
-        check_new(asked, experiment_dir, known.calibration)
-    machine = look_around(asked, out, launcher, only_plan=only_plan)
-    return PlannedExperiment(
-        asked=asked, machine=machine, experiment_dir=experiment_dir,
-        plan=plan_on(machine, asked, experiment_dir.name, known),
-        generated=generated, known=known,
-    )  # fmt: skip
-
-
-def look_around(asked: AskedExperiment, out: Path, launcher: Launcher, *, only_plan: bool) -> Machine:
-    """Ask this machine and the launcher's nodes what the experiment needs to know; as `plan_experiment` does."""
-    with waiting("looking at this machine"):
-        machine = examine(kind_of(asked.task).ask(asked), (lambda: None) if only_plan else _import_control)
-    if launcher.nodes:
-        with waiting(f"looking at {counted(len(launcher.nodes), 'node')}"):
-            machine = examine_nodes(machine, kind_of(asked.task).ask(asked), launcher, out)
-    return machine
+        episodes = choose_eval_episodes(asked, known.noise).eval_episodes
+        each = asked.episodes * asked.n_envs + episodes + greedy_episodes(episodes, asked.n_envs)
+        needed = expected_bytes(len(asked.groups) * asked.seeds * each)
+        check_experiment_dir(experiment_dir, needed, taken_over=is_leftover(experiment_dir))
+    questions = kind_of(asked.task).ask(asked)
+    if (machine := machines.get(key := msgspec.json.encode(questions))) is None:
+        with waiting("looking at this machine"):
+            machine = examine(questions, (lambda: None) if only_plan else _import_control)
+        if launcher.nodes:
+            with waiting(f"looking at {counted(len(launcher.nodes), 'node')}"):
+                machine = examine_nodes(machine, questions, launcher, experiment_dir.parent)
+        machines[key] = machine
+    plan = plan_on(machine, asked, experiment_dir.name, known)
+    return PlannedExperiment(asked=asked, machine=machine, plan=plan, experiment_dir=experiment_dir, known=known)
 
 
 def _import_control() -> None:
@@ -127,12 +129,15 @@ def _import_control() -> None:
     from esper_ab.launchers import local  # noqa: F401
 
 
-def choose_name(asked: AskedExperiment, pattern: str) -> str:
-    """Return the name asked for, or `pattern` with task and time; UsageError when it cannot name a folder."""
-    task = "-".join(re.findall(r"[A-Za-z0-9]+", Path(asked.task).name)) or "task"  # of a file, not its folders
-    name = asked.name or pattern.format(task=task, time=f"{datetime.now(UTC).astimezone():%Y%m%d-%H%M%S}")
-    check_name(name)
-    return name
+def choose_directory(output_dir: Path, name: str, task: str, pattern: str) -> Path:
+    """Return the directory of the experiment `name`; UsageError when that cannot name a folder.
+
+    "": of `pattern` with task and time, with the first suffix -2, -3, … that no experiment has.
+    """
+    task = "-".join(re.findall(r"[A-Za-z0-9]+", Path(task).name)) or "task"  # of a file, not its folders
+    chosen = name or pattern.format(task=task, time=f"{datetime.now(UTC).astimezone():%Y%m%d-%H%M%S}")
+    check_name(chosen)
+    return output_dir / chosen if name else _find_free(output_dir / chosen)
 
 
 def _find_free(experiment_dir: Path) -> Path:
@@ -141,23 +146,15 @@ def _find_free(experiment_dir: Path) -> Path:
     return next(path for path in itertools.chain((experiment_dir,), suffixed) if not (path.exists() or reserved(path)))
 
 
-def check_new(asked: AskedExperiment, experiment_dir: Path, calibration: Calibration | None = None) -> None:
-    """UsageError unless `experiment_dir` can be made and has room for the experiment."""
-    eval_episodes = choose_eval_episodes(asked, calibration.noise if calibration else None).eval_episodes
-    each = asked.episodes * asked.n_envs + eval_episodes + greedy_episodes(eval_episodes, asked.n_envs)
-    check_free(experiment_dir, expected_bytes(len(asked.groups) * asked.seeds * each))
-
-
-def check_free(experiment_dir: Path, needed_bytes: int) -> None:
-    """UsageError unless `experiment_dir` is new, or nothing was recorded in it, and it can be made and has room."""
-    check_experiment_dir(experiment_dir, needed_bytes, taken_over=is_leftover(experiment_dir))
-
-
 def plan_on(machine: Machine, asked: AskedExperiment, name: str, known: Beforehand = Beforehand()) -> Plan:
     """Resolve and plan; UsageError for what the machine does not have, and for what is known of something else.
 
-    Growing networks are trained on GPUs or on the CPU, where nobody said which: where it is estimated to end sooner.
+    Where fewer runs may train at the same time than a replicate has, they train one after the other, unless a placement
+    is asked for. Growing networks are trained on GPUs or on the CPU, where nobody said which: where it is estimated to
+    end sooner.
     """
+    if 0 < asked.max_parallel < len(asked.groups) and asked.placement == "auto":
+        asked = msgspec.structs.replace(asked, placement="sequence")
     if asked.devices or not machine.names("cuda") or kind_of_task(asked.task) != GROWTH:
         return _plan_on(machine, asked, name, known)
     plans: dict[str, Plan] = {}
@@ -175,10 +172,9 @@ def plan_on(machine: Machine, asked: AskedExperiment, name: str, known: Beforeha
 
 def _plan_on(machine: Machine, asked: AskedExperiment, name: str, known: Beforehand) -> Plan:
     """Resolve and plan on the devices that were asked for, or all of the first kind that there is."""
-    noise = known.calibration.noise if known.calibration else None
-    experiment = resolve(asked, machine, name, noise)
+    experiment = resolve(asked, machine, name, known.noise)
     remarks = kind_of(asked.task).remarks(asked, experiment, machine)
-    if why := choose_eval_episodes(asked, noise).why:
+    if why := choose_eval_episodes(asked, known.noise).why:
         remarks += (why,)
     run_sd = None
     if known.calibration is not None:
@@ -208,7 +204,7 @@ def claim_directory(planned: PlannedExperiment, take: Callable[[Path], None]) ->
             experiment_dir = _find_free(experiment_dir.with_name(planned.generated))
         except OSError as error:
             raise refused(
-                error, f"{experiment_dir} cannot be made: {error.strerror}; choose another with ", Setting("out")
+                error, f"{experiment_dir} cannot be made: {error.strerror}; choose another with ", Setting("output_dir")
             ) from None
     if experiment_dir == planned.experiment_dir:
         return planned
@@ -218,28 +214,19 @@ def claim_directory(planned: PlannedExperiment, take: Callable[[Path], None]) ->
     return replace(planned, experiment_dir=experiment_dir, plan=plan)
 
 
-def make_directory(planned: PlannedExperiment, launcher: Launcher) -> PlannedExperiment:
-    """Claim the experiment directory by making it, after what `carry_out` would refuse was refused."""
-    reserve_lanes(launcher, planned.plan.lanes, planned.machine.devices)
-    return claim_directory(planned, partial(make_folder, exist_ok=False, mode=PRIVATE))
-
-
 def format_plan(planned: PlannedExperiment) -> str:
     """Write what will be done and what it costs, in sentences that fit a terminal."""
     plan = planned.plan
     width = min(WIDTH, max(_NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns))
     there = room()
     left = f"{there.bytes / 2**30:.1f} that are left by {there.by}" if there.by else ""
-    cost = estimate(plan.experiment, plan.lanes, planned.machine)
-    return plan_text(plan, cost, planned.experiment_dir, width, left)
+    return plan_text(plan, planned.cost, planned.experiment_dir, width, left)
 
 
 def encode_plan(planned: PlannedExperiment) -> bytes:
     """Encode plan, estimate and experiment directory as JSON."""
-    plan = planned.plan
-    cost = estimate(plan.experiment, plan.lanes, planned.machine)
     where = msgspec.Raw(json.dumps(str(planned.experiment_dir)).encode())  # it may have bytes that are no UTF-8
-    return msgspec.json.encode({"plan": plan, "estimate": cost, "experiment_dir": where})
+    return msgspec.json.encode({"plan": planned.plan, "estimate": planned.cost, "experiment_dir": where})
 
 
 def carry_out(

@@ -20,7 +20,7 @@ from esper_ab.control.rules.looks import all_settled
 from esper_ab.design.design import rule
 from esper_ab.execution.answer import parse_requirements, write_report
 from esper_ab.execution.experiment import make_observers
-from esper_ab.execution.joint import launch_again, resumed_as_a_whole
+from esper_ab.execution.job import launch_again, resumed_as_a_whole
 from esper_ab.external.plan import read_plan
 from esper_ab.joint.directory import PLAN_NAME, is_joint, read_joint, refuse_joint
 from esper_ab.journal.begun import begun

@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.launchers import Launcher, Transport
+from esper_ab.launchers import Launcher
 from esper_ab.settings.launcher import DEFAULT as DEFAULT_LAUNCHER
-from esper_ab.settings.launcher import AskedLauncher
+from esper_ab.settings.launcher import AskedLauncher, asked_launcher
 
 LAUNCHERS = "esper_ab.launchers"
 
 
-def launcher_as_asked(asked: AskedLauncher) -> Launcher:
-    """Make the launcher that was asked for; UsageError as `make_launcher`."""
-    launcher = make_launcher(asked.launcher or DEFAULT_LAUNCHER, asked.transport, **asked.own)
+def make_launcher(asked: AskedLauncher) -> Launcher:
+    """Make the launcher that was asked for; what was not said is what it takes by itself.
+
+    UsageError with the catalogue for another name, and for what this launcher does not have.
+    """
+    own = asked.own
+    make = launcher_factory(asked.launcher or DEFAULT_LAUNCHER, own)
+    launcher = make(**own) if asked.transport is None else make(transport=asked.transport, **own)
     launcher.flags = asked.words
     return launcher
-
-
-def make_launcher(name: str, transport: Transport | None = None, **own: Any) -> Launcher:
-    """Make the launcher `name`, whose workers talk over `transport`.
-
-    None is what the launcher takes by itself. `own`: arguments that only some launchers have. UsageError with the
-    catalogue for another name, and for what this launcher does not have.
-    """
-    make = launcher_factory(name, own)
-    return make(**own) if transport is None else make(transport=transport, **own)
 
 
 def launcher_factory(name: str, own: Iterable[str]) -> Callable[..., Launcher]:
@@ -41,3 +36,18 @@ def launcher_factory(name: str, own: Iterable[str]) -> Callable[..., Launcher]:
         if key not in inspect.signature(make).parameters:
             raise UsageError(f"launcher {name} has no ", Setting(key))
     return make
+
+
+def read_launcher_flags(options: Mapping[str, Any]) -> AskedLauncher:
+    """Read the flags that say what starts workers; UsageError for a label that is none."""
+    given = {key: options[key] for key in AskedLauncher.__struct_fields__ if options[key] not in (None, ())}
+    if "ray_label" in given:
+        given["ray_label"] = dict(map(_pair, given["ray_label"]))
+    return asked_launcher(given, "the command line")
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not (key and equals):
+        raise UsageError(f"--ray-label {text}: KEY=VALUE is needed, as `ray start --labels` takes it")
+    return key, value

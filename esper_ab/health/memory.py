@@ -14,7 +14,7 @@ from esper_ab.contracts.errors import UsageError
 LEAST_BYTES = 3 << 29  # libraries were loaded, and networks trained, within 1.1 GB
 # Commands that load numpy, or start a child that loads torch.
 LOADING = frozenset((
-    "launch", "run", "resume", "calibrate", "evaluate", "growth", "report", "query", "export",
+    "launch", "resume", "calibrate", "evaluate", "growth", "report", "query", "export",
     "compare", "power",
 ))  # fmt: skip
 

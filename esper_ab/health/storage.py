@@ -39,7 +39,7 @@ def storage_diagnoses(out: Path, needed_bytes: int) -> Iterator[Diagnosis]:
     """Check the folder of `out`, existing or to be created; `needed_bytes`: those of the smallest experiment."""
     folder = next(one for one in (out.absolute(), *out.absolute().parents) if one.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        yield problem("run folder", f"{folder} is not a folder that can be written", "choose another with --out")
+        yield problem("run folder", f"{folder} is not a folder that can be written", "choose another with --output-dir")
         return
     mounts = [Mount(one.mountpoint, one.fstype, one.opts) for one in psutil.disk_partitions(all=True)]
     yield file_system(folder, mount_of(folder.resolve(), mounts))
@@ -59,7 +59,7 @@ def file_system(folder: Path, mount: Mount) -> Diagnosis:
     if mount.fstype == "lustre" and not {"flock", "localflock"} & options:
         return problem(
             "file system", f"{what}, mounted without flock: the journal cannot be locked",
-            "have it mounted with -o flock, or keep runs elsewhere with --out",
+            "have it mounted with -o flock, or keep runs elsewhere with --output-dir",
         )  # fmt: skip
     local_lock = {"nolock", "local_lock=all", "local_lock=flock", "localflock"} & options
     if local_lock:
@@ -71,10 +71,10 @@ def file_system(folder: Path, mount: Mount) -> Diagnosis:
         return warning(
             "file system", f"{what}, over a network or in user space: a lock may outlive a machine that died, and "
             "every fsync waits for the server",
-            "prefer a local disk with --out, and copy the finished experiment directory",
+            "prefer a local disk with --output-dir, and copy the finished experiment directory",
         )  # fmt: skip
     if mount.fstype in _VOLATILE:
-        return warning("file system", f"{what}, in memory: it is gone after a restart", "keep runs on a disk: --out")
+        return warning("file system", f"{what}, in memory: it is gone after a restart", "use --output-dir")
     return ok("file system", f"{what}, local")
 
 
@@ -82,7 +82,7 @@ def room(folder: Path, needed_bytes: int) -> Diagnosis:
     """Report free bytes."""
     free_bytes = shutil.disk_usage(folder).free
     what = f"{free_bytes / 2**30:.1f} GiB free in {folder}"
-    remedy = "make room, `esper-ab tidy` finished runs, or choose another place with --out"
+    remedy = "make room, `esper-ab tidy` finished runs, or choose another place with --output-dir"
     if free_bytes < needed_bytes:
         return problem("disk", what, remedy)
     return ok("disk", what) if free_bytes >= _LITTLE_BYTES else warning("disk", what, remedy)
@@ -95,14 +95,14 @@ def _tried(folder: Path) -> Iterator[Diagnosis]:
             yield _lock(file.fileno())
             yield sync_time(_sync_s(file.fileno()))
     except OSError as error:
-        yield problem("run folder", f"a file in {folder} cannot be written: {error.strerror}", "see --out")
+        yield problem("run folder", f"a file in {folder} cannot be written: {error.strerror}", "see --output-dir")
 
 
 def _lock(descriptor: int) -> Diagnosis:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        return problem("lock", f"flock fails: {error.strerror}", "keep runs on another file system with --out")
+        return problem("lock", f"flock fails: {error.strerror}", "keep runs on another file system with --output-dir")
     return ok("lock", "a file can be locked")
 
 
@@ -122,5 +122,5 @@ def sync_time(taken_s: list[float]) -> Diagnosis:
     median_s, worst_s = statistics.median(taken_s), max(taken_s)
     what = f"median {significant(1e3 * median_s)} ms, worst {significant(1e3 * worst_s)} ms of {len(taken_s)}"
     if median_s > _SLOW_S:
-        return warning("fsync", f"{what}; every record waits that long", "keep runs on a local disk with --out")
+        return warning("fsync", f"{what}; every record waits that long", "keep runs on a local disk with --output-dir")
     return ok("fsync", what)

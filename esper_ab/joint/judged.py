@@ -48,20 +48,20 @@ def judge_directory(directory: Path, joint: Joint, plan: AnalysisPlan, rng_seed:
 
     `rng_seed`: of the bootstraps; None: from the plan's digest.
     """
-    histories, states = dict[str, History](), list[PartNow]()
+    histories, states = dict[str, tuple[Path, History]](), list[PartNow]()
+    planned = len(plan.groups) * len(plan.replicates)
     for part in joint.parts:
-        planned = len(plan.groups) * len(plan.replicates)
-        if not begun(directory / part.folder):
+        folder = directory / part.folder
+        if not begun(folder):
             states.append(PartNow(part=part, state="planned", runs=0, of_runs=planned))
             continue
-        held = holder(directory / part.folder) is not None  # before reading, so that an end in between is seen
-        history = histories[part.name] = load(directory / part.folder).history
+        held = holder(folder) is not None  # before reading, so that an end in between is seen
+        history = load(folder).history
+        histories[part.name] = folder, history
         runs = [run for run in history.runs.values() if str(run.ref.replicate) in plan.replicates]
         done = sum(run.evaluation is not None for run in runs)
         states.append(PartNow(part=part, state=state_of(history, held=held), runs=done, of_runs=planned))
-    folders = {part.name: directory / part.folder for part in joint.parts}
-    found = {name: (folders[name], history) for name, history in histories.items()}
-    observations = observe_parts(str(directory), found, plan.scales)
+    observations = observe_parts(str(directory), histories, plan.scales)
     judged = with_profiles(judge(plan, observations, rng_seed=rng_seed), joint.scores)
     facts = observations.facts or {}
     return JointResult(

@@ -19,8 +19,7 @@ from esper_ab.journal.line import event_of
 class Episodes(Mapping[int, EpisodeRecord]):
     """Mapping from episode to complete record. Records on disk are read anew on each access and not kept in memory.
 
-    JournalError for a line that was damaged meanwhile, or that holds something this version does not know, which
-    loading does not check.
+    JournalError for a line that was damaged meanwhile.
     """
 
     def __init__(self) -> None:
@@ -46,18 +45,12 @@ class Episodes(Mapping[int, EpisodeRecord]):
             raise JournalError(f"{self._path} was changed while it was read: no episode where there was one")
         return event.record
 
-    def __contains__(self, episode: object) -> bool:
-        if episode in self._here:
-            return True
-        place = bisect_left(self._there, episode) if isinstance(episode, int) else len(self._there)
-        return place < len(self._there) and self._there[place] == episode
-
     def __iter__(self) -> Iterator[int]:
         yield from (episode for episode in self._there if episode not in self._here)
         yield from self._here
 
     def __len__(self) -> int:
-        return sum(1 for _ in self) if self._here and self._there else len(self._here) + len(self._there)
+        return sum(1 for _ in self)
 
     def leave_in(self, path: Path, episodes: array[int], offsets: array[int]) -> None:
         """Add later episodes without reading them; `offsets`: where their lines begin in the file at `path`, bytes."""

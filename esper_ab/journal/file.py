@@ -19,7 +19,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
 
-from esper_ab.contracts.below import remove_below
+from esper_ab.contracts.below import remove_below, sync_folder, write_all
 from esper_ab.contracts.errors import NO_ROOM, DiskFull, JournalError, UsageError
 from esper_ab.contracts.regular_file import open_regular, open_to_read
 from esper_ab.contracts.shell_command import shell_command
@@ -55,7 +55,7 @@ class Journal:
         try:
             self._file = open_regular(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
             self._lock.hold_journal()
-            sync_directory(experiment_dir)
+            sync_folder(experiment_dir)
         except FileExistsError:
             self._lock.close()
             raise UsageError(f"{self._path} exists: this directory has been used; choose another name") from None
@@ -129,7 +129,7 @@ class Journal:
             while self._written < len(self._since):
                 lines = self._since[self._written : self._written + _LINES_AT_ONCE]
                 data = b"".join(lines)
-                _write_all(self._file, data)
+                write_all(self._file, data)
                 self._written += len(lines)
                 self._size += len(data)
         except OSError as error:
@@ -213,9 +213,9 @@ def cut_off(experiment_dir: Path, at: int, lines: int) -> Path:
         try:
             journal.seek(at)
             while part := journal.read(_COPY_BYTES):
-                _write_all(descriptor, part)
+                write_all(descriptor, part)
             os.fsync(descriptor)
-            sync_directory(experiment_dir)
+            sync_folder(experiment_dir)
         except OSError:
             remove_below(experiment_dir, kept.name)
             raise
@@ -233,20 +233,6 @@ def _new_file(folder: Path, name: str) -> tuple[Path, int]:
         with suppress(FileExistsError):
             return path, open_regular(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
     raise AssertionError("counting does not end")
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    """Write all of `data`; loops because a full disk shortens a write without an error."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
-
-
-def sync_directory(folder: Path) -> None:
-    """Force the directory entries of `folder` to disk."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    os.fsync(descriptor)
-    os.close(descriptor)
 
 
 class Reading(Iterator[AnyEvent]):

@@ -93,8 +93,6 @@ class RunHistory:
             raise Inconsistent(f"episode {record.episode} of {self.ref.name} has other measures than its plan")
         if keep:
             self.episodes[record.episode] = record
-        else:
-            record = msgspec.structs.replace(record, seed_events=())  # most of its memory; the columns buffer it
         self.columns.add(record)
 
     def curve(self) -> tuple[EpisodeRecord, ...]:
@@ -179,7 +177,8 @@ class History:
             case _:
                 self._add_to_run(event)
 
-    def _run(self, name: str) -> RunHistory:
+    def run(self, name: str) -> RunHistory:
+        """Return a run; Inconsistent for one that is not planned."""
         if name not in self.runs:
             raise Inconsistent(f"run {name!r} is not in the plan")
         return self.runs[name]
@@ -187,22 +186,22 @@ class History:
     def _add_to_run(self, event: events.AnyEvent) -> None:
         match event:
             case events.RunStarted():
-                self._run(event.run.name).started = True
+                self.run(event.run.name).started = True
             case events.RunReady():
-                run = self._run(event.run.name)
+                run = self.run(event.run.name)
                 if run.warm_up_s is None:  # keep that of the first start
                     run.warm_up_s = event.warm_up_s
                 worker = self.present.get(run.ref.device)
                 run.taken.append(Taken(milestone=event.milestone, sitting=len(self.continued), worker=worker))
             case events.EpisodeRecorded():
-                run = self._run(event.record.run.name)
+                run = self.run(event.record.run.name)
                 run.add(event.record, keep=self.keeps_records)
                 if event.checkpoint is not None:
                     run.checkpoints.append(event.checkpoint)
                 if isinstance(event.observations, Moments):
                     run.observations = event.observations
             case events.RunEvaluated():
-                run = self._run(event.record.run.name)
+                run = self.run(event.record.run.name)
                 _check_evaluation(event.record, run.columns)
                 run.evaluation = event.record
             case events.MilestoneReleased():
@@ -210,14 +209,14 @@ class History:
 
     def _take_release(self, event: events.MilestoneReleased) -> None:
         for name in event.runs:
-            run = self._run(name)
+            run = self.run(name)
             run.released = max(run.released, event.milestone)
         if isinstance(event.observations, Moments):
             self.shared[event.replicate, event.milestone] = event.observations
 
     def _take_entry(self, entry: events.Incident) -> None:
         if entry.run_name or entry.category in _OF_RUNS:
-            run = self._run(entry.run_name)
+            run = self.run(entry.run_name)
             if entry.confounder is not msgspec.UNSET:
                 run.confounders.add(entry.confounder)
             if entry.category in ("dropped_pair", "cancelled"):

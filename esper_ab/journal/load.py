@@ -7,17 +7,17 @@ stay on disk until requested. If anything is wrong, the journal is read line by 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.events import ExperimentStarted
 from esper_ab.journal.fast import pool
-from esper_ab.journal.fast.chunk import CHUNK_BYTES, Stretch, stretches
+from esper_ab.journal.fast.chunk import Stretch
 from esper_ab.journal.file import JOURNAL_NAME, Reading, read
 from esper_ab.journal.fold import History, Inconsistent, begin
-from esper_ab.journal.line import event_of, stamp_text
+from esper_ab.journal.line import stamp_text
 
 LARGE_BYTES = 16 << 20  # journals of this size and more are read in stretches
 
@@ -32,10 +32,11 @@ class Loaded:
     torn_bytes: int  # of an unfinished last line, which is ignored
 
 
-def load(experiment_dir: Path, large_bytes: int = LARGE_BYTES, chunk_bytes: int = CHUNK_BYTES) -> Loaded:
+def load(experiment_dir: Path, large_bytes: int = LARGE_BYTES, chunk_bytes: int = 0) -> Loaded:
     """Load an experiment's history; UsageError without a journal or event, JournalError for damage before its end.
 
-    `large_bytes`: size from which the journal is read in stretches, of `chunk_bytes` each, with the same result.
+    `large_bytes`: size from which the journal is read in stretches, of `chunk_bytes` each (0: as many as there are
+    processes), with the same result.
     """
     path = experiment_dir / JOURNAL_NAME
     reading = read(path)
@@ -47,9 +48,8 @@ def load(experiment_dir: Path, large_bytes: int = LARGE_BYTES, chunk_bytes: int 
     with located(reading):
         history = begin(first)
         if path.stat().st_size >= large_bytes:
-            found = _in_stretches(path, first, reading, chunk_bytes)
-            if found is not None:
-                return found
+            with suppress(Inconsistent):
+                return _in_stretches(path, first, reading, chunk_bytes)
         for event in reading:
             history.add(event)
     return Loaded(history=history, lines=reading.lines, wall_time=reading.wall_time, torn_bytes=reading.torn_bytes)
@@ -64,44 +64,37 @@ def located(reading: Reading) -> Iterator[None]:
         raise reading.misfit(str(error)) from None
 
 
-def _in_stretches(path: Path, first: ExperimentStarted, after: Reading, chunk_bytes: int) -> Loaded | None:
-    """Load the lines after the first, which `after` has read, in stretches. None when anything in them is doubtful."""
+def _in_stretches(path: Path, first: ExperimentStarted, after: Reading, chunk_bytes: int) -> Loaded:
+    """Load the lines after the first, which `after` has read, in stretches. Inconsistent when anything is doubtful."""
     history = begin(first)
     lines, crc, wall_time, torn = after.lines, after.last_crc, after.wall_time, 0
-    for part in pool.read_all(path, stretches(path, after.intact_bytes, chunk_bytes), history.design.measures.names):
+    for part in pool.read_all(path, after.intact_bytes, chunk_bytes, history.design.measures.names):
         torn = part.torn_bytes
         if not part.lines and not part.doubtful:
             continue
-        if part.doubtful or part.first != (lines, crc) or not _add(history, path, part):
-            return None
+        if part.doubtful or part.first != (lines, crc):
+            raise Inconsistent("only reading line by line can tell what is wrong")
+        _add(history, path, part)
         lines, crc = lines + part.lines, part.last_crc
         wall_time = stamp_text(part.stamp) if part.stamp else wall_time
     return Loaded(history=history, lines=lines, wall_time=wall_time, torn_bytes=torn)
 
 
-def _add(history: History, path: Path, part: Stretch) -> bool:
-    """Add a stretch to the history; False when a line needs the reading line by line."""
-    for data in part.others:
-        event = event_of(data)
-        if event is None:
-            return False
-        try:
-            history.add(event)
-        except Inconsistent:
-            return False
+def _add(history: History, path: Path, part: Stretch) -> None:
+    """Add a stretch to the history; Inconsistent where it does not fit."""
+    for event in part.others:
+        history.add(event)
     for name, found in part.runs.items():
-        run = history.runs.get(name)
-        if run is None or found.columns.episodes[0] <= run.columns.newest:
-            return False
+        run = history.run(name)
+        if found.columns.episodes[0] <= run.columns.newest:
+            raise Inconsistent(f"an episode of {name} is there again")
         run.columns.extend(found.columns)
         run.episodes.leave_in(path, found.columns.episodes, found.offsets)
         run.checkpoints.extend(found.checkpoints)
         if found.observations is not None:
             run.observations = found.observations
     for name, milestone in part.released.items():
-        if name not in history.runs:
-            return False
-        history.runs[name].released = max(history.runs[name].released, milestone)
+        run = history.run(name)
+        run.released = max(run.released, milestone)
     if part.ends_in_numbers:
         history.ended = None
-    return True

@@ -7,13 +7,15 @@ evaluation. Rewards are listed, too, but each mode has its own scale: they are c
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 import msgspec
 
 from esper_ab.contracts.records import EnvEpisode, EpisodeRecord, EvaluationRecord, RunRef
 from esper_ab.journal.fold import History, RunHistory
+
+Ends = tuple[float | None, float | None]  # mean of the first tenth of a run's episodes, and of the last
 
 
 class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +47,12 @@ def _finite_mean(values: list[float]) -> float | None:
     return math.fsum(values) / len(values) if values and all(map(math.isfinite, values)) else None
 
 
+def ends_of(column: Sequence[float]) -> Ends:
+    """Return the mean of the first tenth of a column, and of the last."""
+    part = math.ceil(len(column) / 10)
+    return mean_known(column[:part]), mean_known(column[-part:])
+
+
 def episode_mean(record: EpisodeRecord, value: Callable[[EnvEpisode], float | None]) -> float | None:
     """Return the mean of `value` over the environments of one episode."""
     return mean(value(env) for env in record.envs)
@@ -69,7 +77,7 @@ def outcome_of(run: RunHistory, declared: str) -> float | None:
     curve = run.columns.of("outcome")
     if len(curve) < run.spec.episodes:
         return None
-    return mean_known(curve[-max(1, math.ceil(len(curve) / 10)) :] if declared == "last-tenth" else curve)
+    return ends_of(curve)[1] if declared == "last-tenth" else mean_known(curve)
 
 
 def entropy_change(run: RunHistory) -> float | None:
@@ -78,8 +86,7 @@ def entropy_change(run: RunHistory) -> float | None:
     entropies = [value for value, learns in zip(columns.of("entropy"), columns.of("learns"), strict=True) if learns]
     if len(entropies) < 2:
         return None
-    part = max(1, math.ceil(len(entropies) / 10))
-    first, last = mean_known(entropies[:part]), mean_known(entropies[-part:])
+    first, last = ends_of(entropies)
     return None if first is None or last is None else last - first
 
 
@@ -103,12 +110,13 @@ def _outcome(run: RunHistory, declared: str) -> RunOutcome:
         run=run.ref, outcome=outcome_of(run, declared), evaluated=mean_outcome(evaluation),
         greedy=_evaluated(evaluation, "greedy", lambda env: env.outcome), failed=sampled(lambda env: float(env.failed)),
         entropy_change=entropy_change(run), training_area=mean_known(run.columns.of("outcome")),
-        measures={name: sampled(partial(_measured, name)) for name in run.columns.measures},
+        measures={name: sampled(partial(measured, name)) for name in run.columns.measures},
         rewards=_rewards(evaluation), digest=evaluation.digest if evaluation else None,
     )  # fmt: skip
 
 
-def _measured(name: str, env: EnvEpisode) -> float | None:
+def measured(name: str, env: EnvEpisode) -> float | None:
+    """Return one declared measure of an environment's episode."""
     return env.measures[name]
 
 

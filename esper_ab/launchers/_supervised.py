@@ -134,8 +134,7 @@ class NodeSupervisor:
         self._workers: dict[str, NodeWorker] = {}  # those that have not ended
         self._lost = ""  # how, in words, once it is
         threading.Thread(target=self._write, name=f"to {node}", daemon=True).start()
-        self._reader = threading.Thread(target=self._read, name=node, daemon=True)
-        self._reader.start()
+        threading.Thread(target=self._read, name=node, daemon=True).start()
 
     @property
     def pid(self) -> int:
@@ -172,7 +171,6 @@ class NodeSupervisor:
     def leave(self) -> None:
         """Wait for its end after `dismiss`, for a limited time, and free what it takes here."""
         self._carrier.wait()
-        self._reader.join(_LEAVE_S)
         with self.changed:
             os.close(self.sentinel)
             self.sentinel = -1

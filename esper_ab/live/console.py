@@ -89,7 +89,7 @@ class _Fallback:
     """
 
     def __init__(self, experiment_dir: Path) -> None:
-        self._shown: dict[int, int] = {}
+        self.shown: dict[int, int] = {}  # descriptor -> the duplicate that is written to
         self._path = experiment_dir / CONSOLE_NAME
         self._terminals = {descriptor for descriptor in _STANDARD if os.isatty(descriptor)}
         self._replaced: set[int] = set()
@@ -97,10 +97,6 @@ class _Fallback:
     def hang_up(self, number: int, frame: FrameType | None) -> None:
         """Handle SIGHUP by redirecting the terminal's descriptors."""
         self._replace(self._terminals)
-
-    def take_on(self, descriptor: int) -> None:
-        """Be ready to write what is meant for `descriptor`."""
-        self._shown[descriptor] = os.dup(descriptor)
 
     def write(self, descriptor: int, data: ReadableBuffer) -> int:
         """Write like os.write, or to the file once the reader has gone.
@@ -110,7 +106,7 @@ class _Fallback:
         if descriptor in self._replaced:
             return self._to_file(descriptor, data)
         try:
-            return os.write(self._shown[descriptor], data)
+            return os.write(self.shown[descriptor], data)
         except OSError as error:
             if error.errno not in _GONE and descriptor not in self._replaced:
                 raise
@@ -162,7 +158,7 @@ class _Survivor(io.RawIOBase):
 def _surviving(stream: io.TextIOWrapper, descriptor: int, fallback: _Fallback) -> io.TextIOWrapper:
     with suppress(OSError):
         stream.flush()
-    fallback.take_on(descriptor)
+    fallback.shown[descriptor] = os.dup(descriptor)
     raw = io.BufferedWriter(_Survivor(descriptor, fallback))
     lines = stream.line_buffering or stream.write_through  # with PYTHONUNBUFFERED the latter alone
     return io.TextIOWrapper(raw, stream.encoding, stream.errors, line_buffering=lines)

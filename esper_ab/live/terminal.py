@@ -69,11 +69,10 @@ class LiveView:
             history.keeps_records = False  # records would fill the memory and are not shown
         self._console = console
         self._clock = clock
-        blocks = history.blocks if history else plan.blocks
-        self._specs = {spec.ref.name: spec for block in blocks for spec in block.runs}
+        self._planned = [spec for block in plan.blocks for spec in block.runs]
         self._history = history
         self._alarms = Alarms(history)
-        self._within = dict.fromkeys(self._specs, 0.0)  # work done since the last record, in episodes
+        self._within: dict[str, float] = {}  # by run: work done since the last record, in episodes
         self._began = clock()
         self._drawn = self._began - _REDRAW_S
         self._lined = self._began - _LINE_S
@@ -113,13 +112,14 @@ class LiveView:
         self._leave_a_dead_terminal()
         if isinstance(event, str):
             return
-        if isinstance(event, messages.Progress):
-            self._within[event.run.name] = _fraction(self._specs[event.run.name], event)
-            self._redraw()
-            return
         if isinstance(event, ExperimentStarted):
             self._history = begin(event, keeps_records=False)
-        elif self._history is not None:
+        elif self._history is None:
+            return
+        elif isinstance(event, messages.Progress):
+            self._within[event.run.name] = _fraction(self._history.runs[event.run.name].spec, event)
+            self._redraw()
+        else:
             self._history.add(event)
             self._after(event, self._history)
 
@@ -136,10 +136,6 @@ class LiveView:
                 self._live.stop()
 
     def _after(self, event: AnyEvent, history: History) -> None:
-        if isinstance(event, PlanExtended):
-            new = {spec.ref.name: spec for block in event.extension.blocks for spec in block.runs}
-            self._specs |= new
-            self._within |= dict.fromkeys(new, 0.0)
         if isinstance(event, EpisodeRecorded | RunEvaluated):
             self._within[event.record.run.name] = 0.0
         if isinstance(event, LookTaken | PlanExtended):
@@ -159,9 +155,9 @@ class LiveView:
 
     def _total(self) -> float:
         """Return the work planned now, in episodes, without runs that will never start."""
-        runs = self._history.runs if self._history else {}
-        given_up = {name for name, run in runs.items() if run.left_out or run.lost}
-        left = [spec for name, spec in self._specs.items() if name not in given_up]
+        left = self._planned
+        if self._history is not None:
+            left = [run.spec for run in self._history.runs.values() if not (run.left_out or run.lost)]
         return sum(spec.episodes + evaluation_work(spec) for spec in left)
 
     def _done(self) -> float:
@@ -169,7 +165,7 @@ class LiveView:
         if self._history is None:
             return 0.0
         return sum(
-            len(run.columns) + (evaluation_work(run.spec) if run.evaluation else 0.0) + self._within[name]
+            len(run.columns) + (evaluation_work(run.spec) if run.evaluation else 0.0) + self._within.get(name, 0.0)
             for name, run in self._history.runs.items() if not run.lost
         )  # fmt: skip
 
@@ -182,7 +178,7 @@ class LiveView:
 
     def _line(self, event: MilestoneReleased, history: History) -> None:
         """Print a line per barrier, rate-limited except where a replicate begins or is complete."""
-        ends = {0, *(self._specs[name].episodes + 1 for name in event.runs)}
+        ends = {0, *(history.runs[name].spec.episodes + 1 for name in event.runs)}
         now = self._clock()
         if now - self._lined < _LINE_S and event.milestone not in ends:
             return
@@ -192,7 +188,7 @@ class LiveView:
         done = min(self._done(), total)  # what a restart has to do again is counted beside what is recorded
         pace = (done - self._before) / max(now - self._began, 1e-9)  # episodes per second
         left = f", about {_duration((total - done) / pace)} left" if pace > 0 else ""
-        where, differences = _milestone_name(event, self._specs), "; ".join(_differences(history))
+        where, differences = _milestone_name(event, history), "; ".join(_differences(history))
         so_far = f" | {differences} ({DIFFERENCE_LABEL})" if differences else ""
         line = f"{where} | {groups}{so_far} | {100 * done / total:.0f} %{left}"
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -219,8 +215,8 @@ def _fraction(spec: RunSpec, progress: messages.Progress) -> float:
     return min(progress.step / spec.steps, 1.0) if progress.phase == "train" else 0.0
 
 
-def _milestone_name(event: MilestoneReleased, specs: dict[str, RunSpec]) -> str:
-    spec = specs[event.runs[0]]
+def _milestone_name(event: MilestoneReleased, history: History) -> str:
+    spec = history.runs[event.runs[0]].spec
     if event.milestone == 0:
         what = "warm"
     else:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -51,12 +50,10 @@ def make_plan(
     """
     check_design(experiment)  # first: on its comparisons and looks depends the number of sets of lanes
     task = machine.task(experiment.task)
-    sets = _lane_sets(experiment, machine)
     digest, matter = digest_of(experiment, machine), bool(positions_could_matter_by(experiment, machine))
-    blocks = tuple(
-        _block(experiment, machine, digest, replicate, sets)
-        for replicate in range(experiment.seeds)
-    )
+    sets = _lane_sets(experiment, machine, positions_matter=matter)
+    templates = {group.name: _run_spec(experiment, machine, digest, group) for group in experiment.groups}
+    blocks = _blocks(experiment, templates, sets, range(experiment.seeds))
     lanes = tuple(lane for lane_set in sets for lane in lane_set)
     used = {device for lane in lanes for device in lane.devices}
     idle = tuple(device for device in experiment.devices if device not in used)
@@ -69,12 +66,13 @@ def make_plan(
         blocks=blocks,
         differences=differences(experiment.groups),
         design=make_design(
-            experiment, [_names(block) for block in blocks], find_bounds, measures=task.measures,
-            positions_matter=matter, worst=chance if chance is not None else worst_outcome(experiment),
+            experiment, [tuple(spec.ref.group_id for spec in block.runs) for block in blocks], find_bounds,
+            measures=task.measures, positions_matter=matter,
+            worst=chance if chance is not None else worst_outcome(experiment),
         ),
         kind=task.kind,
         estimand=estimand(experiment, machine),
-        notes=(*notes(experiment, machine, lanes, idle, len(sets)), *remarks),
+        notes=(*notes(experiment, machine, lanes, idle, positions_matter=matter), *remarks),
         step_s=estimate(experiment, lanes, machine).step_s,
         chance=chance,
         run_sd=run_sd,
@@ -89,27 +87,33 @@ def extend(plan: Plan, design: Design, planned: int, more: int) -> Extension:
     n_groups = len(plan.experiment.groups)
     sets = [plan.lanes[i : i + n_groups] for i in range(0, len(plan.lanes), n_groups)]
     templates = {spec.ref.group_id: spec for spec in plan.blocks[0].runs}
+    blocks = _blocks(plan.experiment, templates, sets, range(planned, planned + more))
+    return Extension(design=extended(design, planned), blocks=blocks)
+
+
+def _blocks(
+    experiment: ResolvedExperiment, templates: Mapping[str, RunSpec], sets: Sequence[LaneSet], replicates: range
+) -> tuple[Block, ...]:
+    """Return the blocks of `replicates`, which go round the sets of lanes; `templates`: a run of each group."""
     blocks = []
-    for replicate in range(planned, planned + more):
-        lanes = sets[replicate % len(sets)]
-        places = positions(plan.experiment, replicate, len(sets))
-        names = [plan.experiment.groups[group].name for group in places]
-        runs = tuple(_again(templates[name], replicate, lane) for name, lane in zip(names, lanes, strict=True))
+    for replicate in replicates:
+        groups, lanes = positions(experiment, replicate, len(sets)), sets[replicate % len(sets)]
+        specs = [templates[experiment.groups[group].name] for group in groups]
+        runs = tuple(_placed(spec, replicate, lane) for spec, lane in zip(specs, lanes, strict=True))
         blocks.append(Block(replicate=replicate, runs=runs))
-    return Extension(design=extended(design, planned), blocks=tuple(blocks))
+    return tuple(blocks)
 
 
-def _again(template: RunSpec, replicate: int, lane: Lane) -> RunSpec:
-    """The orders of the same group for another replicate on another lane."""
-    ref = template.ref
-    again = msgspec.structs.replace(ref, name=f"{ref.group_id}/{replicate}", replicate=replicate, device=lane.name)
-    trainer = template.trainer and msgspec.structs.replace(template.trainer, out=out_of(again))
-    return msgspec.structs.replace(template, ref=again, trainer=trainer, **_places(again, lane, template.n_envs))
-
-
-def _names(block: Block) -> tuple[str, ...]:
-    """Groups in start order."""
-    return tuple(spec.ref.group_id for spec in block.runs)
+def _placed(template: RunSpec, replicate: int, lane: Lane) -> RunSpec:
+    """Return the orders of the same group for a replicate on a lane."""
+    ref = msgspec.structs.replace(
+        template.ref, name=f"{template.ref.group_id}/{replicate}", replicate=replicate, device=lane.name
+    )
+    return msgspec.structs.replace(
+        template, ref=ref, policy_file=policy_of(ref), log_file=log_of(ref),
+        env_devices=tuple(lane.devices[env % len(lane.devices)] for env in range(template.n_envs)),
+        trainer=template.trainer and msgspec.structs.replace(template.trainer, out=out_of(ref)),
+    )  # fmt: skip
 
 
 def positions(experiment: ResolvedExperiment, replicate: int, n_sets: int) -> tuple[int, ...]:
@@ -124,15 +128,6 @@ def positions(experiment: ResolvedExperiment, replicate: int, n_sets: int) -> tu
     return order(n_groups, turn)
 
 
-def _places(ref: RunRef, lane: Lane, n_envs: int) -> dict[str, Any]:
-    """Return the devices and file paths of a run's orders."""
-    return {
-        "env_devices": tuple(lane.devices[env % len(lane.devices)] for env in range(n_envs)),
-        "policy_file": policy_of(ref),
-        "log_file": log_of(ref),
-    }
-
-
 def digest_of(experiment: ResolvedExperiment, machine: Machine) -> str:
     """sha256 of what the experiment is: neither its name nor the order of its groups; a user's reward by its source."""
     groups = tuple(sorted(experiment.groups, key=lambda group: group.name))
@@ -143,7 +138,7 @@ def digest_of(experiment: ResolvedExperiment, machine: Machine) -> str:
     return hashlib.sha256(msgspec.json.encode([nameless, sources], order="sorted")).hexdigest()
 
 
-def _lane_sets(experiment: ResolvedExperiment, machine: Machine) -> tuple[LaneSet, ...]:
+def _lane_sets(experiment: ResolvedExperiment, machine: Machine, *, positions_matter: bool) -> tuple[LaneSet, ...]:
     """Return one set of lanes for each block that may run at the same time.
 
     No more sets than leave every one of them enough blocks to tell groups from lanes.
@@ -152,23 +147,23 @@ def _lane_sets(experiment: ResolvedExperiment, machine: Machine) -> tuple[LaneSe
     devices = {device.name: device for device in machine.devices}
     pool = experiment.devices
     units = [pool[i : i + per_run] for i in range(0, len(pool) - per_run + 1, per_run)]
-    _refuse_too_few(experiment, len(units))
+    each = 1 if experiment.placement in ("alternate", "sequence") else n_groups  # runs of a block at the same time
+    _refuse_too_few(experiment, len(units), each)
     at_once = len(units) // (n_groups if experiment.placement == "spread" else 1)
-    at_once = _sets_at_once(experiment, machine, min(at_once, _most_blocks(experiment)))
+    at_once = min(at_once, experiment.max_parallel // each or experiment.seeds)
+    at_once = _sets_at_once(experiment, at_once) if positions_matter else min(at_once, experiment.seeds)
     if experiment.placement == "spread":
         chosen = [units[i : i + n_groups] for i in range(0, len(units) - n_groups + 1, n_groups)]
         return tuple(tuple(_lane(unit, devices) for unit in one_set) for one_set in chosen[:at_once])
     return tuple(tuple(_lane(unit, devices, f"/{i}") for i in range(n_groups)) for unit in units[:at_once])
 
 
-def _sets_at_once(experiment: ResolvedExperiment, machine: Machine, most: int) -> int:
+def _sets_at_once(experiment: ResolvedExperiment, most: int) -> int:
     """Return how many sets of lanes to use, up to `most`; UsageError where no comparison could ever be decided.
 
     So many that each has enough blocks by the first look, and that at every look every comparison can be told from the
-    effects of lanes, unless positions are drawn by lot, or fixed on purpose. Where no position can matter, all of them.
+    effects of lanes, unless positions are drawn by lot, or fixed on purpose.
     """
-    if not positions_could_matter_by(experiment, machine):
-        return min(most, experiment.seeds)
     n_groups, replicates = len(experiment.groups), experiment.seeds
     looks = [look for look in looks_of(experiment) or range(LEAST_PAIRS, replicates + 1) if look >= LEAST_PAIRS]
     first = looks[0] if looks else replicates
@@ -200,19 +195,6 @@ def _mixed_up(experiment: ResolvedExperiment, replicates: int, n_sets: int) -> t
     return None
 
 
-def _most_blocks(experiment: ResolvedExperiment) -> int:
-    """Blocks that `max_parallel` lets train at the same time; UsageError when not even one."""
-    n_groups, most = len(experiment.groups), experiment.max_parallel
-    in_turn = experiment.placement in ("alternate", "sequence")
-    each = 1 if in_turn else n_groups
-    if 0 < most < each:
-        raise UsageError(
-            Setting("max_parallel", most), f", but the {n_groups} runs of a block train at the same time; ",
-            Setting("placement", "sequence"), f" trains one after the other, or allow {n_groups}",
-        )  # fmt: skip
-    return most // each or experiment.seeds
-
-
 def _lane(devices: Sequence[str], known: dict[str, Device], suffix: str = "") -> Lane:
     return Lane(
         name="+".join(devices) + suffix,
@@ -222,7 +204,8 @@ def _lane(devices: Sequence[str], known: dict[str, Device], suffix: str = "") ->
     )
 
 
-def _refuse_too_few(experiment: ResolvedExperiment, n_units: int) -> None:
+def _refuse_too_few(experiment: ResolvedExperiment, n_units: int, each: int) -> None:
+    """Raise UsageError unless `n_units` sets of devices carry one block, and `max_parallel` its `each` runs at once."""
     n_groups, per_run, there = len(experiment.groups), experiment.devices_per_run, len(experiment.devices)
     if per_run > experiment.n_envs:
         raise UsageError(
@@ -241,34 +224,24 @@ def _refuse_too_few(experiment: ResolvedExperiment, n_units: int) -> None:
             Setting("placement", "share"), f" runs them side by side on {per_run}, ",
             Setting("placement", "alternate"), " or sequence in turn",
         )  # fmt: skip
+    if 0 < experiment.max_parallel < each:
+        raise UsageError(
+            Setting("max_parallel", experiment.max_parallel), f", but the {n_groups} runs of a block train at the same "
+            "time; ", Setting("placement", "sequence"), f" trains one after the other, or allow {n_groups}",
+        )  # fmt: skip
 
 
-def _block(
-    experiment: ResolvedExperiment, machine: Machine, digest: str, replicate: int, sets: tuple[LaneSet, ...]
-) -> Block:
-    """Block of `replicate`; blocks go round the sets of lanes."""
-    lanes, places = sets[replicate % len(sets)], positions(experiment, replicate, len(sets))
-    runs = tuple(
-        _run_spec(experiment, machine, digest, experiment.groups[group], (replicate, lane))
-        for group, lane in zip(places, lanes, strict=True)
-    )
-    return Block(replicate=replicate, runs=runs)
-
-
-def _run_spec(
-    experiment: ResolvedExperiment, machine: Machine, digest: str, group: Group, place: tuple[int, Lane]
-) -> RunSpec:
-    """Orders that depend on this group, its replicate and its lane, and on no other group."""
-    replicate, lane = place
+def _run_spec(experiment: ResolvedExperiment, machine: Machine, digest: str, group: Group) -> RunSpec:
+    """Return orders that depend on this group and on no other; a replicate and a lane are given to them later."""
     mode = "" if experiment.trainer else group.settings.reward.mode
     own_code = (mode, experiment.task, experiment.outcome)
     ref = RunRef(
-        name=f"{group.name}/{replicate}",
+        name=group.name,
         group_id=group.name,
-        replicate=replicate,
+        replicate=0,
         reward_mode=mode,
         controller=group.settings.controller.name,
-        device=lane.name,
+        device="",
     )
     return RunSpec(
         ref=ref,
@@ -291,6 +264,8 @@ def _run_spec(
         outcome_worst=None if experiment.trainer else worst_outcome(experiment),
         repeats=machine.task(experiment.task).repeats,
         share_observation_norm=experiment.share_observation_norm and group.settings.has_policy,
-        trainer=order_of(experiment, machine, ref),
-        **_places(ref, lane, experiment.n_envs),
+        trainer=None if machine.trainer is None else order_of(experiment, machine.trainer),
+        env_devices=(),
+        policy_file="",
+        log_file="",
     )

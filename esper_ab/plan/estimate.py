@@ -18,8 +18,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import msgspec
-
 from esper_ab.contracts.evaluation import greedy_episodes
 from esper_ab.contracts.kinds import GROWTH, is_own_outcome
 from esper_ab.contracts.machine import Machine, TaskFacts
@@ -94,7 +92,8 @@ def estimate(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Mac
         host_epoch_s = epoch_s(task, experiment.n_envs, batch, speed, rates)
     data = sum(task.sizes) * task.sample_values * FLOAT_BYTES
     each = _WORKER_BYTES + _policy_bytes(experiment) + data + experiment.n_envs * ENV_BYTES
-    return _whole(experiment, lanes, machine, host_epoch_s, len(lanes) * each, basis)
+    run_s = host_epoch_s * experiment.steps * _episodes(experiment)
+    return _of_all(experiment, lanes, machine, (host_epoch_s, run_s, each), basis)
 
 
 def _of_environments(
@@ -114,12 +113,11 @@ def _of_environments(
         f"{seen or f'episodes taken as {taken} steps long; shorter ones take less'}"
         f"{f'; up to {limit / taken:.0f} times as long where policies last {limit}' if seen else ''}"
     )
-    shorter = msgspec.structs.replace(experiment, steps=taken)
     shown = (limit if ends else experiment.steps) * experiment.n_envs * task.observation_width * FLOAT_BYTES
     learns = any(group.settings.has_policy for group in experiment.groups)
     copies = _COPIES * learns + is_own_outcome(experiment.outcome)
     each = _WORKER_BYTES + _policy_bytes(experiment) + copies * shown
-    return _whole(shorter, lanes, machine, step_s, len(lanes) * each, basis)
+    return _of_all(experiment, lanes, machine, (step_s, step_s * taken * _episodes(experiment), each), basis)
 
 
 def _policy_bytes(experiment: ResolvedExperiment) -> int:
@@ -131,47 +129,34 @@ def _policy_bytes(experiment: ResolvedExperiment) -> int:
     return _POLICY_COPIES * FLOAT_BYTES * max(sizes, default=0)
 
 
-def _whole(
-    experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine, alone_s: float, memory_bytes: int,
-    basis: str,
-) -> Estimate:  # fmt: skip
-    """Return the estimate of all runs from that of one step of a run alone on its devices."""
-    step_s = alone_s * _queue(experiment, lanes, machine)
+def _episodes(experiment: ResolvedExperiment) -> float:
+    """Return the episodes of all environments in a run, with those of its evaluation."""
     evaluated = experiment.eval_episodes + greedy_episodes(experiment.eval_episodes, experiment.n_envs)
-    run_s = step_s * experiment.steps * (experiment.episodes + evaluated / experiment.n_envs)
-    duration_s, start_up_s = _with_start_up(experiment, lanes, machine, run_s)
-    return Estimate(
-        duration_s=duration_s, start_up_s=start_up_s, step_s=step_s, memory_bytes=memory_bytes, basis=basis
-    )
+    return experiment.episodes + evaluated / experiment.n_envs
 
 
 def _of_trainer(
     experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine, facts: TrainerFacts
 ) -> Estimate:
     """Estimate from what the rehearsal took; a step is a point, between which nothing has to be heard."""
-    queue = _queue(experiment, lanes, machine)
-    run_s = (facts.point_s * experiment.episodes + facts.evaluate_s) * queue
-    duration_s, start_up_s = _with_start_up(experiment, lanes, machine, run_s)
+    run_s = facts.point_s * experiment.episodes + facts.evaluate_s
     short = f", which was shortened by {facts.shortened}" if facts.shortened else ""
-    return Estimate(
-        duration_s=duration_s, start_up_s=start_up_s, step_s=facts.point_s * queue,
-        memory_bytes=len(lanes) * _WORKER_BYTES,
-        basis=f"rough: as long as in the rehearsal{short}; memory without that of the trainer",
-    )  # fmt: skip
+    basis = f"rough: as long as in the rehearsal{short}; memory without that of the trainer"
+    return _of_all(experiment, lanes, machine, (facts.point_s, run_s, _WORKER_BYTES), basis)
 
 
-def _with_start_up(
-    experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine, run_s: float
-) -> tuple[float, float]:
-    """Return the seconds of all runs, each of which takes `run_s`, and those until all workers have loaded torch."""
+def _of_all(
+    experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine, alone: tuple[float, float, int], basis: str
+) -> Estimate:
+    """Return the estimate of all runs; `alone`: seconds of a step and of a run, and bytes, of one run by itself."""
+    step_s, run_s, each = alone
+    cores, queue = max(1, len(machine.names("cpu"))), float(len(experiment.groups))  # runs that wait for one another
+    if experiment.placement == "spread":
+        busy = sum(lane.devices[0].startswith("cpu:") for lane in lanes)
+        queue = max(1.0, busy * experiment.arithmetic.threads / cores)
     at_once = max(1, len(lanes) // len(experiment.groups))
-    start_up_s = machine.start_s * max(1.0, len(lanes) / max(1, len(machine.names("cpu"))))
-    return start_up_s + run_s * math.ceil(experiment.seeds / at_once), start_up_s
-
-
-def _queue(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine) -> float:
-    """Count the runs that wait for one another on a device or a core."""
-    if experiment.placement != "spread":
-        return len(experiment.groups)
-    busy = sum(lane.devices[0].startswith("cpu:") for lane in lanes)
-    return max(1.0, busy * experiment.arithmetic.threads / max(1, len(machine.names("cpu"))))
+    start_up_s = machine.start_s * max(1.0, len(lanes) / cores)  # until all workers have loaded torch
+    return Estimate(
+        duration_s=start_up_s + queue * run_s * math.ceil(experiment.seeds / at_once), start_up_s=start_up_s,
+        step_s=queue * step_s, memory_bytes=len(lanes) * each, basis=basis,
+    )  # fmt: skip

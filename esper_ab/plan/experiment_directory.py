@@ -1,4 +1,4 @@
-"""A new experiment directory and its experiment.toml, which `--config` reads again.
+"""A new experiment directory and its experiment.toml, which `launch` reads again.
 
 The journal is none of its business.
 """
@@ -54,7 +54,7 @@ def versions() -> dict[str, str]:
 
 
 def experiment_toml(plan: Plan, machine: Machine, about: dict[str, Any] | None = None) -> str:
-    """Resolved settings in the form --config reads, then [record], which it skips: what was found when it ran.
+    """Resolved settings in the form `launch` reads, then [record], which it skips: what was found when it ran.
 
     `about`: what its author says of it, for [record].
     """
@@ -75,10 +75,10 @@ def experiment_toml(plan: Plan, machine: Machine, about: dict[str, Any] | None =
 
 
 def run_toml(plan: Plan, spec: RunSpec) -> str:
-    """Resolved settings of one run, in the form --config reads, then [record].
+    """Resolved settings of one run, in the form `launch` reads, then [record].
 
     It has no comparison of its own, so what says how groups are compared is left at its default, and the replicates are
-    those up to this one: with any second group `--config` trains it again, to the same records on the same kind of
+    those up to this one: with any second group `launch` trains it again, to the same records on the same kind of
     device.
     """
     ref = spec.ref
@@ -94,7 +94,7 @@ def run_toml(plan: Plan, spec: RunSpec) -> str:
         "run": ref.name, "replicate": ref.replicate, "device": ref.device, "env_devices": list(spec.env_devices),
         "experiment_digest": plan.digest, "policy_file": spec.policy_file, "log_file": spec.log_file,
     }  # fmt: skip
-    command = shell_command("launch", "--config", config_of(ref), *_beside(spec), "--name", "again")
+    command = shell_command("launch", config_of(ref), *_beside(spec), "--name", "again")
     again = f"It is trained again by: {command}"
     if experiment.share_observation_norm:
         again = "It shared its observation moments with the other groups: without them its records are others."
@@ -190,9 +190,9 @@ def _refusing(experiment_dir: Path) -> Iterator[None]:
         yield
     except FileExistsError:
         raise UsageError(
-            f"{experiment_dir} exists already; choose another with ", Setting("name"), " or ", Setting("out")
+            f"{experiment_dir} exists already; choose another with ", Setting("name"), " or ", Setting("output_dir")
         ) from None
     except OSError as error:
         raise refused(
-            error, f"{experiment_dir} cannot be made: {error.strerror}; choose another with ", Setting("out")
+            error, f"{experiment_dir} cannot be made: {error.strerror}; choose another with ", Setting("output_dir")
         ) from None

@@ -29,21 +29,16 @@ def training_bytes(task: TaskFacts, n_envs: int, batch_size: int) -> int:
     return n_envs * (ENV_BYTES + COPIES * batch * task.host_values * FLOAT_BYTES)
 
 
-def run_bytes(task: TaskFacts, n_envs: int, batch_size: int, memory_bytes: int) -> int:
-    """Memory of one run with `n_envs` environments on a GPU that has so much."""
-    splits = sum(task.sizes) * task.sample_values * FLOAT_BYTES
-    largest = max(training_bytes(task, n_envs, batch_size), memory_bytes // VALIDATION_SHARE)
-    return FIXED_BYTES + splits + largest
-
-
 def too_much(experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane]) -> str:
     """One sentence on the first GPU whose runs may not fit, with what would help; "" when all may."""
     task = machine.task(experiment.task)
     batch = max(group.settings.growth.batch_size for group in experiment.groups)
-    for device in machine.devices:
-        each = run_bytes(task, -(-experiment.n_envs // experiment.devices_per_run), batch, device.memory_bytes)
+    splits = sum(task.sizes) * task.sample_values * FLOAT_BYTES
+    for device in (device for device in machine.devices if device.name.startswith("cuda")):
+        trains = training_bytes(task, -(-experiment.n_envs // experiment.devices_per_run), batch)
+        each = FIXED_BYTES + splits + max(trains, device.memory_bytes // VALIDATION_SHARE)
         runs = sum(device.name in lane.devices for lane in lanes)
-        if device.name.startswith("cuda") and runs * each > device.memory_bytes:
+        if runs * each > device.memory_bytes:
             shared = f"{runs} workers share it; " if runs > 1 else ""
             return (
                 f"{device.name} has {device.memory_bytes / 2**30:.1f} GiB, and its runs may need about "

@@ -12,7 +12,6 @@ from esper_ab.design.counterbalance import cycle, draws_positions
 from esper_ab.design.outcome_words import of_training
 from esper_ab.plan import trainer as own
 from esper_ab.plan.gpu_memory import too_much
-from esper_ab.plan.positions import positions_could_matter_by
 from esper_ab.settings.differences import capital, named, pairs_by_axes
 from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.settings.start import UNIFORM, starts
@@ -46,13 +45,14 @@ def estimand(experiment: ResolvedExperiment, machine: Machine) -> str:
 
 
 def notes(
-    experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane], idle: Sequence[str], blocks_at_once: int
-) -> tuple[str, ...]:
+    experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane], idle: Sequence[str], *,
+    positions_matter: bool,
+) -> tuple[str, ...]:  # fmt: skip
     """Write all notes that apply to a plan, the most important first."""
     return (
         *((own.found(machine.trainer, experiment.trainer),) if machine.trainer else ()),  # what a rehearsal found
-        *_on_inference(experiment, blocks_at_once, matter=bool(positions_could_matter_by(experiment, machine))),
-        *_on_sharing(experiment),
+        *_on_inference(experiment, len(lanes), positions_matter=positions_matter),
+        *(_on_sharing(experiment) if experiment.share_observation_norm else ()),
         *_on_differences(experiment, machine),
         *(
             f"reward={reward.reference} does not repeat: it gave other values for the same facts. So groups with equal "
@@ -60,13 +60,14 @@ def notes(
             for reward in machine.user_rewards if not reward.repeats
         ),
         *_on_outcome(experiment, machine),
-        *((*_on_budget(experiment), *_on_start(experiment)) if experiment.slots else ()),  # both are growth's
+        *(_on_policies(experiment) if experiment.slots else ()),
         *_on_devices(experiment, machine, lanes, idle),
     )
 
 
-def _on_inference(experiment: ResolvedExperiment, blocks_at_once: int, *, matter: bool) -> Iterator[str]:
-    replicates, full = experiment.seeds, cycle(len(experiment.groups)) * blocks_at_once
+def _on_inference(experiment: ResolvedExperiment, n_lanes: int, *, positions_matter: bool) -> Iterator[str]:
+    """Say what may follow from so many seeds, and what order and placement do to it."""
+    replicates = experiment.seeds
     if replicates == 1:
         yield "1 seed: nothing will follow about the groups; one run of each says nothing about their spread."
     elif replicates < LEAST_PAIRS:
@@ -76,7 +77,14 @@ def _on_inference(experiment: ResolvedExperiment, blocks_at_once: int, *, matter
             f"With {replicates} seeds this plan can find a difference but cannot show that there is none: that "
             f"takes {LEAST_EQUIVALENCE_PAIRS}."
         )
-    yield from _on_order(experiment, full) if matter else _on_positions(experiment)
+    if positions_matter:
+        yield from _on_order(experiment, n_lanes)
+    else:
+        aliased = "; that the order is fixed confounds nothing" if experiment.order == "fixed" else ""
+        yield (
+            "Device and start order cannot matter here: with parts of the catalogues, a deterministic arithmetic and "
+            f"one kind of CPU a record is a function of its rng paths alone. So nothing is adjusted for them{aliased}."
+        )
     if experiment.placement == "sequence":
         yield "sequence: the runs of a block train one after the other, not at the same time."
     if experiment.sync == "independent":
@@ -85,18 +93,10 @@ def _on_inference(experiment: ResolvedExperiment, blocks_at_once: int, *, matter
         yield "unpaired: the groups of a seed do not share randomness; for calibration, not for comparison."
 
 
-def _on_positions(experiment: ResolvedExperiment) -> Iterator[str]:
-    """Say that the order is free, where no record depends on it."""
-    aliased = "" if experiment.order != "fixed" else "; that the order is fixed confounds nothing"
-    yield (
-        "Device and start order cannot matter here: with parts of the catalogues, a deterministic arithmetic and one "
-        f"kind of CPU a record is a function of its rng paths alone. So nothing is adjusted for them{aliased}."
-    )
-
-
-def _on_order(experiment: ResolvedExperiment, full: int) -> Iterator[str]:
-    """Write what the order does to positions; `full`: replicates after which the planned one is balanced."""
+def _on_order(experiment: ResolvedExperiment, n_lanes: int) -> Iterator[str]:
+    """Write what the order does to positions, and when the planned one is balanced."""
     n_groups, replicates = len(experiment.groups), experiment.seeds
+    full = cycle(n_groups) * (n_lanes // n_groups)
     if experiment.order == "balanced" and draws_positions(n_groups):
         yield (
             f"{n_groups} groups: device and start order are drawn by lot for this experiment, because {LEAST_PAIRS} "
@@ -117,8 +117,6 @@ def _on_order(experiment: ResolvedExperiment, full: int) -> Iterator[str]:
 
 
 def _on_sharing(experiment: ResolvedExperiment) -> Iterator[str]:
-    if not experiment.share_observation_norm:
-        return
     learners = [group.name for group in experiment.groups if group.settings.has_policy]
     yield (
         f"share-observation-norm: {', '.join(learners)} normalise their observations by the moments of all of them, so "
@@ -202,8 +200,8 @@ def _on_actions(bounds: Sequence[tuple[float, float] | None]) -> Iterator[str]:
         )
 
 
-def _on_budget(experiment: ResolvedExperiment) -> Iterator[str]:
-    """Say that a comparison asks who learns sooner where learners train in few episodes."""
+def _on_policies(experiment: ResolvedExperiment) -> Iterator[str]:
+    """Say for growth that few episodes show who learns sooner, and where a policy leans at its start."""
     learners = [group.name for group in experiment.groups if group.settings.learns]
     trained = experiment.episodes * experiment.n_envs
     if len(learners) > 1 and trained < ENOUGH_EPISODES:
@@ -212,9 +210,6 @@ def _on_budget(experiment: ResolvedExperiment) -> Iterator[str]:
             f"{ENOUGH_EPISODES} until a few pairs tell rewards apart. With fewer a comparison says which of "
             f"{', '.join(learners)} learns sooner, and which is ahead may change with more training."
         )
-
-
-def _on_start(experiment: ResolvedExperiment) -> Iterator[str]:
     for start, names in starts(experiment.groups).items():
         if start != UNIFORM:
             yield (

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.design.design import rule
 from esper_ab.plan.estimate import Estimate
-from esper_ab.plan.plan import Block, Plan
+from esper_ab.plan.plan import Plan
 from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.stats.text import counted
 
@@ -46,7 +46,10 @@ def plan_text(
         *_differences(plan),
         "",
         f"blocks ({asked.placement}, {asked.sync}; runs in start order)",
-        *(_block(block) for block in plan.blocks[:_BLOCKS_SHOWN]),
+        *(
+            f"  {block.replicate}: " + ", ".join(f"{run.ref.group_id} on {run.ref.device}" for run in block.runs)
+            for block in plan.blocks[:_BLOCKS_SHOWN]
+        ),
     ]
     if len(plan.blocks) > _BLOCKS_SHOWN:
         lines.append(f"  … and {len(plan.blocks) - _BLOCKS_SHOWN} more, on the same devices in turn")
@@ -102,17 +105,9 @@ def _differences(plan: Plan) -> Iterator[str]:
         return
     yield "differences between groups (all else is equal)"
     rows = [("", *names), *((one.key, *(visible_line(one.values[name]) for name in names)) for one in plan.differences)]
-    yield from _columns(rows)
-
-
-def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
         yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-
-
-def _block(block: Block) -> str:
-    return f"  {block.replicate}: " + ", ".join(f"{run.ref.group_id} on {run.ref.device}" for run in block.runs)
 
 
 def _environments(plan: Plan) -> Iterator[str]:

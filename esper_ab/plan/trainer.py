@@ -6,9 +6,7 @@ from pathlib import Path
 
 from esper_ab.contracts.below import folder_below
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.machine import Machine, TaskFacts
-from esper_ab.contracts.records import RunRef
-from esper_ab.contracts.run_files import out_of
+from esper_ab.contracts.machine import TaskFacts
 from esper_ab.contracts.source_files import copy_files, source_sha256
 from esper_ab.contracts.trainer import Resumption, TrainerFacts, TrainerOrder, is_command
 from esper_ab.design.outcome_words import of_training
@@ -28,17 +26,14 @@ _ALONE = (
 )
 
 
-def order_of(experiment: ResolvedExperiment, machine: Machine, ref: RunRef) -> TrainerOrder | None:
-    """Return the trainer of one run; None where the experiment has no trainer of the user's own."""
-    facts = machine.trainer
-    if facts is None:
-        return None
+def order_of(experiment: ResolvedExperiment, facts: TrainerFacts) -> TrainerOrder:
+    """Return the orders for a trainer of the user's own, but the folder of a run."""
     command = is_command(experiment.trainer)
     return TrainerOrder(
         reference=experiment.trainer, directory=experiment.trainer_folder,
         outcome=experiment.outcome or DEFAULT_OUTCOME, worst=worst_outcome(experiment),
         folder=facts.root if command else _folder(facts), files=facts.files, sha256=facts.sha256,
-        metrics=facts.metrics, out=out_of(ref), resumes=facts.resumption != "anew",
+        metrics=facts.metrics, out="", resumes=facts.resumption != "anew",
     )  # fmt: skip
 
 

@@ -221,7 +221,7 @@ def _anew(content: Content, suffix: str, *flags: str) -> str:
         looks = default_looks(replicates) if len(experiment.looks) > 1 else (replicates,)
         flags = (*flags, "--looks", ",".join(map(str, looks)))
     config = f"{content.place}/experiment.toml"
-    return shell_command("launch", "--config", config, *flags, "--name", f"{experiment.name}-{suffix}")
+    return shell_command("launch", config, *flags, "--name", f"{experiment.name}-{suffix}")
 
 
 def reproduction(content: Content) -> tuple[str, ...]:
@@ -232,7 +232,7 @@ def reproduction(content: Content) -> tuple[str, ...]:
         altered = "; the local changes that were there are not in it" if code.get("dirty") == "yes" else ""
         lines.append(f"git checkout {shlex.quote(code['commit'])}  # in a checkout of esper_ab{altered}")
     again = f"{content.place}-again"
-    lines.append(shell_command("launch", "--config", f"{content.place}/experiment.toml", "--out", again))
+    lines.append(shell_command("launch", f"{content.place}/experiment.toml", "--output-dir", again))
     if history.replicates > len(history.plan.blocks) and not experiment.open_ended:
         made = f"{again}/{experiment.name}"
         lines.append(shell_command("resume", made, "--seeds", str(history.replicates)))

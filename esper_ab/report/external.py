@@ -72,7 +72,7 @@ def external_document(result: Answer) -> dict[str, Any]:
         "schema": SCHEMA, "exploratory": result.exploratory, "plan": result.plan or None,
         "source": result.observations.source, "rule": rule(result.design), "alpha": result.design.alpha,
         "scales": result.scales, "groups": result.observations.groups,
-        "comparisons": [{"task": one.task, **comparison_json(one.comparison)} for one in result.comparisons],
+        "comparisons": [{"task": one.question.task, **comparison_json(one)} for one in result.comparisons],
         "departures": result.departures, "notes": result.notes, "next_step": result.next_step,
         "profiles": result.profiles,
     }
@@ -129,12 +129,12 @@ def _looks_to_come(plan: AnalysisPlan) -> Table:
 
 def tasks_of(result: Answer) -> list[str]:
     """Return the tasks in order, the mean over them last."""
-    return list(dict.fromkeys(one.task for one in result.comparisons))
+    return list(dict.fromkeys(one.question.task for one in result.comparisons))
 
 
 def compared_in(result: Answer, task: str) -> list[Comparison]:
     """Return the comparisons in one task."""
-    return [one.comparison for one in result.comparisons if one.task == task]
+    return [one for one in result.comparisons if one.question.task == task]
 
 
 def heading(task: str) -> str:

@@ -46,8 +46,7 @@ def render_joint(result: JointResult) -> str:
     head = [f"{title}\n{'=' * min(len(title), WIDTH)}"]
     if not result.complete:
         head.append(paragraph(_incomplete(result), ""))
-    tables_told = [render_table(_parts(result)), *([render_table(_findings(result))] if result.findings else [])]
-    return visible("\n\n".join([*head, *tables_told, render_external(result.judged)]))
+    return visible("\n\n".join([*head, *map(render_table, _tables(result)), render_external(result.judged)]))
 
 
 def render_joint_brief(result: JointResult, page: Path) -> str:
@@ -86,7 +85,7 @@ def render_joint_page(result: JointResult) -> str:
         "joint.html.jinja", title=_title(result), called=result.name, cards=cards, drawing_of=_drawing(result),
         incomplete="" if result.complete else _incomplete(result), departures=judged.departures, notes=judged.notes,
         rule=rule_sentence(judged.design), next_step=judged.next_step, plan=judged.plan, parts=result.parts,
-        tables=[_parts(result), *([_findings(result)] if result.findings else []), *tables(judged)],
+        tables=[*_tables(result), *tables(judged)],
     )  # fmt: skip
 
 
@@ -109,29 +108,28 @@ def _incomplete(result: JointResult) -> str:
     return f"INCOMPLETE. {done} of {planned} runs are evaluated; {rest}."
 
 
-def _parts(result: JointResult) -> Table:
+def _tables(result: JointResult) -> list[Table]:
     rows = tuple(
         (now.part.name, now.state, f"{now.runs} of {now.of_runs}", f"{now.part.folder}/{PAGE}")
         for now in result.parts
     )
-    return Table(
+    parts = Table(
         title="Parts", columns=("part", "state", "runs evaluated", "report"), rows=rows, words=2, wide=True,
         note="Each report holds its share of alpha, so that it claims nothing that is not claimed here.",
     )
-
-
-def _findings(result: JointResult) -> Table:
-    rows = tuple((part, finding.weight, finding.sentence) for part, finding in result.findings)
-    columns = ("part", "weight", "finding")
-    return Table(title="What the audits of the parts found", columns=columns, rows=rows, words=3, wide=True)
+    found = Table(
+        title="What the audits of the parts found", columns=("part", "weight", "finding"), words=3, wide=True,
+        rows=tuple((part, finding.weight, finding.sentence) for part, finding in result.findings),
+    )
+    return [parts, *filter(None, (found,))]
 
 
 def _drawing(result: JointResult) -> Drawing | None:
     judged = result.judged
-    if not any(one.comparison.estimate is not None for one in judged.comparisons):
+    if not any(one.estimate is not None for one in judged.comparisons):
         return None
     below = " Below: the share of runs whose score exceeds a value." if judged.profiles else ""
-    said = "; ".join(f"{heading(one.task)}: {one.comparison.headline}" for one in judged.comparisons)
+    said = "; ".join(f"{heading(one.question.task)}: {one.headline}" for one in judged.comparisons)
     return Drawing(
         name="joint", title="Differences in units of their margins", alt=said, figure=draw(judged), wide=True,
         caption=f"Every comparison with its interval, better to the right; shaded: within the margin.{below}",

@@ -73,7 +73,11 @@ def _wrapped(before: str, words: str) -> str:
 def render_text(content: Content) -> str:
     """Render the whole summary, ending in a newline."""
     plan = content.history.plan
-    parts = [*_head(content), f"QUESTION\n{paragraph(question(content))}", _answer(content)]
+    title = f"esper_ab: {content.title}"
+    parts = [f"{title}\n{'=' * min(len(title), WIDTH)}", *_incomplete(content)]
+    parts.append(f"QUESTION\n{paragraph(question(content))}")
+    shared = (_caveat(text, "  ") for text in shared_caveats(content))
+    parts.append("\n".join(("VERDICT", *map(_verdict, verdicts(content)), *shared)))
     parts.append(_points("WHAT IT RESTS ON", basis(content)))
     if content.analysis.remarks:
         parts.append(_points("WHAT A READER WOULD ASK", content.analysis.remarks))
@@ -107,22 +111,11 @@ def _points(title: str, sentences: Sequence[str]) -> str:
     return "\n".join((title, *(paragraph(f"- {sentence}", hanging="  ") for sentence in sentences)))
 
 
-def _head(content: Content) -> list[str]:
-    title = f"esper_ab: {content.title}"
-    parts = [f"{title}\n{'=' * min(len(title), WIDTH)}"]
-    return [*parts, *_incomplete(content)]
-
-
 def _incomplete(content: Content) -> list[str]:
     if content.state.complete:
         return []
     how = "" if content.state.word == "incomplete" else f" ({content.state.word})"
     return [paragraph(f"INCOMPLETE{how}. {content.state.sentence}", "")]
-
-
-def _answer(content: Content) -> str:
-    shared = (_caveat(text, "  ") for text in shared_caveats(content))
-    return "VERDICT\n" + "\n".join((*map(_verdict, verdicts(content)), *shared))
 
 
 def _step(step: Step) -> str:

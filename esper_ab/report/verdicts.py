@@ -33,7 +33,14 @@ def verdicts(content: Content) -> tuple[Said, ...]:
     """Return the verdict texts in the order of the design; many comparisons are grouped by verdict."""
     comparisons = content.comparisons
     if len(comparisons) <= _APART:
-        return tuple(_told(content, item) for item in comparisons)
+        shared = shared_caveats(content)
+        return tuple(
+            Said(
+                verdict=item.verdict, headline=item.headline, details=item.sentence.removeprefix(item.verdict),
+                caveats=tuple(text for text in _caveats(item) if text not in shared),
+            )
+            for item in comparisons
+        )  # fmt: skip
     folded: dict[tuple[str, ...], list[Comparison]] = {}
     for item in comparisons:
         folded.setdefault(alike(item) or (str(item.verdict), item.question.a, item.question.b), []).append(item)
@@ -67,14 +74,6 @@ def _said_of(text: str, pairs: list[tuple[str, str]], comparisons: int) -> list[
     if _A in rest or _B in rest:  # the caveat names one of the two
         return [text.replace(_A, a).replace(_B, b) for a, b in pairs]
     return [capital(text.replace(_BOTH, named(pairs)))]
-
-
-def _told(content: Content, item: Comparison) -> Said:
-    shared = shared_caveats(content)
-    return Said(
-        verdict=item.verdict, headline=item.headline, details=item.sentence.removeprefix(item.verdict),
-        caveats=tuple(text for text in _caveats(item) if text not in shared),
-    )
 
 
 def _caveats(item: Comparison) -> tuple[str, ...]:

@@ -50,6 +50,7 @@ class FileSettings:
     launcher: AskedLauncher = UNSAID
 
 
+NO_FILE = FileSettings()
 Layer = Mapping[str, Assignment]  # by key
 
 
@@ -93,12 +94,11 @@ class Request:
         return replace(self, groups=groups, alone=True, strong={**self.strong, **self.more(of_flags(flags))})
 
 
-def read_request(options: Mapping[str, Any]) -> Request:
-    """Read flags and the file of `--config`; UsageError, one line with the remedy.
+def read_request(options: Mapping[str, Any], file: FileSettings = NO_FILE) -> Request:
+    """Put flags over a file; UsageError, one line with the remedy.
 
     `options`: value by name, as click has them; a flag that a command does not have counts as not given.
     """
-    file = read_toml(options["config"]) if options["config"] else FileSettings()
     groups = split_commas(options["groups"], "--groups") if options.get("groups") is not None else ()
     found = request(
         file, groups=tuple(groups), group=options.get("group") or (), assignments=options.get("set") or (),
@@ -108,7 +108,7 @@ def read_request(options: Mapping[str, Any]) -> Request:
 
 
 def request(
-    file: FileSettings = FileSettings(), *, groups: tuple[str, ...] = (), group: Iterable[str] = (),
+    file: FileSettings = NO_FILE, *, groups: tuple[str, ...] = (), group: Iterable[str] = (),
     assignments: Iterable[str] = (), flags: Mapping[str, object] | None = None,
 ) -> Request:  # fmt: skip
     """Put the command line over `file`; UsageError for an unknown key, and a value that its key cannot have.

@@ -50,7 +50,7 @@ class Trackers:
         """Take one event; called on the observers' thread, never on the barrier's path."""
         if self._started is None and isinstance(event, Event):
             self._started = start_tracking(self._experiment_dir, self._tracking)
-        elif isinstance(event, MilestoneReleased):
+        elif self._started and isinstance(event, MilestoneReleased):
             self._warn_of_failures()
 
     def settle(self, kind: type[BaseException] | None, *error: object) -> None:
@@ -83,8 +83,7 @@ class Trackers:
 
     def _progress(self, name: Name) -> TrackerProgress | None:
         """Progress of the process that was started here; None as long as it has reported nothing."""
-        progress = read_progress(self._experiment_dir, name)
-        return progress if progress is not None and progress.started == self._started else None
+        return read_progress(self._experiment_dir, name, self._started)
 
     def _warn_of_failures(self) -> None:
         for name in sorted(self._unheard):
@@ -107,15 +106,8 @@ def start_tracking(experiment_dir: Path, tracking: Tracking) -> str:
         save_settings(experiment_dir, tracking)
         for name in wanted(tracking):
             write_progress(experiment_dir, name, TrackerProgress(state="starting", started=started))
-            # By way of a shell that leaves at once, so that no process of this one's is left to be waited for.
-            shell = ["sh", "-c", '"$@" </dev/null &', "sh"]
-            line = _command_line(experiment_dir, name, live=True, started=started, outlives=True)
-            with os.fdopen(open_log(experiment_dir, name), "ab") as log:
-                subprocess.run(
-                    [*shell, *line], check=True, stdout=log, stderr=log, start_new_session=True,
-                    stdin=subprocess.DEVNULL, env=_environment(),
-                )  # fmt: skip
-    except (OSError, subprocess.CalledProcessError) as error:
+            _begin(experiment_dir, name, "--live", started, outlives=True).wait()
+    except OSError as error:
         later = shell_command("track", experiment_dir)
         _warn(f"trackers cannot be started ({error}); the run goes on, `{later}` can do it later")
         return ""
@@ -129,11 +121,7 @@ def fill(experiment_dir: Path, names: Sequence[Name], *, live: bool) -> dict[Nam
     """
     children, started = {}, uuid4().hex
     for name in names:
-        with os.fdopen(open_log(experiment_dir, name), "ab") as log:
-            children[name] = subprocess.Popen(
-                _command_line(experiment_dir, name, live=live, started=started), stdin=subprocess.DEVNULL, stdout=log,
-                stderr=log, env=_environment(),
-            )  # fmt: skip
+        children[name] = _begin(experiment_dir, name, *(("--live",) if live else ()), started)
     try:
         statuses = {name: _wait(experiment_dir, name, child, started) for name, child in children.items()}
     except BaseException:
@@ -144,10 +132,25 @@ def fill(experiment_dir: Path, names: Sequence[Name], *, live: bool) -> dict[Nam
     return {name: _outcome(experiment_dir, name, status, started) for name, status in statuses.items()}
 
 
+def _begin(experiment_dir: Path, name: Name, *words: str, outlives: bool = False) -> subprocess.Popen[bytes]:
+    """Start a tracker's process, with one thread of each library, because the cores are the training's.
+
+    One that `outlives` this process is started by a shell that leaves at once, so that nobody has to wait for it.
+    """
+    where = str(experiment_dir.absolute())
+    line = child_command("esper_ab.trackers.process", where, name, *words, outlives=outlives)
+    shell = ["sh", "-c", '"$@" </dev/null &', "sh"] if outlives else []
+    with os.fdopen(open_log(experiment_dir, name), "ab") as log:
+        return subprocess.Popen(
+            [*shell, *line], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=outlives,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
+        )  # fmt: skip
+
+
 def _outcome(experiment_dir: Path, name: Name, status: int, started: str) -> TrackerProgress:
     """Last progress of a tracker's process that ended with `status`."""
-    progress = read_progress(experiment_dir, name)
-    if progress is None or progress.started != started or (status and not progress.detail):
+    progress = read_progress(experiment_dir, name, started)
+    if progress is None or (status and not progress.detail):
         return TrackerProgress(state="failed", detail=f"its process ended with {status}")
     return msgspec.structs.replace(progress, state="failed") if status else progress
 
@@ -156,29 +159,13 @@ def _wait(experiment_dir: Path, name: Name, child: subprocess.Popen[bytes], star
     """Exit status of a tracker's process; warns when it takes long before it has told anything."""
     with suppress(subprocess.TimeoutExpired):
         return child.wait(_SILENT_S)
-    progress = read_progress(experiment_dir, name)
-    server = server_of(name, read_settings(experiment_dir))
-    begun = progress is not None and progress.started == started
-    if progress is not None and begun and progress.lines:
-        return child.wait()
-    why = "its library takes long to load where much else runs"
-    if begun and server:
-        why = f"can {server} be reached? Or {why}"
-    _warn(f"{name} has told nothing for {_SILENT_S:.0f} s and goes on trying: {why}")
+    progress = read_progress(experiment_dir, name, started)
+    if progress is None or not progress.lines:
+        server = server_of(name, read_settings(experiment_dir)) if progress else ""
+        reached = f"can {server} be reached? Or " if server else ""
+        why = f"{reached}its library takes long to load where much else runs"
+        _warn(f"{name} has told nothing for {_SILENT_S:.0f} s and goes on trying: {why}")
     return child.wait()
-
-
-def _command_line(
-    experiment_dir: Path, name: Name, *, live: bool, started: str, outlives: bool = False
-) -> Sequence[str]:
-    more = ("--live", started) if live else (started,)
-    where = str(experiment_dir.absolute())
-    return child_command("esper_ab.trackers.process", where, name, *more, outlives=outlives)
-
-
-def _environment() -> dict[str, str]:
-    """Environment of a tracker's process: one thread, because the cores are the training's."""
-    return {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 def _describe_stop(experiment_dir: Path, name: str, why: str) -> str:

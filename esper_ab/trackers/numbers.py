@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 
 from esper_ab.contracts.messages import RunSpec
-from esper_ab.contracts.records import EnvEpisode, EpisodeRecord, PPOUpdate
+from esper_ab.contracts.records import EpisodeRecord, PPOUpdate
 from esper_ab.journal.events import ExperimentStarted
 from esper_ab.journal.fold import History
-from esper_ab.journal.outcomes import episode_mean, mean_outcome, outcomes
+from esper_ab.journal.outcomes import episode_mean, mean_outcome, measured, outcomes
 from esper_ab.trackers.subject import Scalar
 
 _ID_DIGITS = 16
@@ -39,14 +39,10 @@ def episode_numbers(record: EpisodeRecord) -> dict[str, float]:
         "train/outcome": mean_outcome(record),
         "train/reward": episode_mean(record, lambda env: env.reward_sum),
         "train/failed": episode_mean(record, lambda env: float(env.failed)),  # share
-        **{f"measure/{name}": episode_mean(record, partial(_measured, name)) for name in names},
+        **{f"measure/{name}": episode_mean(record, partial(measured, name)) for name in names},
         **({} if record.ppo is None else dict(_update(record.ppo))),
         **{f"time/{name}": getattr(record.timing, name) for name in record.timing.__struct_fields__},
     })
-
-
-def _measured(name: str, env: EnvEpisode) -> float | None:
-    return env.measures[name]
 
 
 def _update(ppo: PPOUpdate) -> Iterator[tuple[str, float | None]]:

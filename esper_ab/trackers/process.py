@@ -16,11 +16,13 @@ import warnings
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
+
 from esper_ab.contracts.visible import visible_line
 from esper_ab.journal.lock import holder
 from esper_ab.trackers.following import tell
 from esper_ab.trackers.settings import without_credentials
-from esper_ab.trackers.state import TrackerProgress, TrackerState, read_progress, read_settings, take, write_progress
+from esper_ab.trackers.state import TrackerProgress, read_progress, read_settings, take, write_progress
 from esper_ab.trackers.subject import NAMES, Name, Tracker
 
 _NICE = 10  # training has priority
@@ -47,20 +49,20 @@ class _Work:
     """Execution of one tracker, with its progress file."""
 
     def __init__(self, experiment_dir: Path, name: Name, started: str) -> None:
-        self._experiment_dir, self._name, self._started = experiment_dir, name, started
+        self._experiment_dir, self._name = experiment_dir, name
         before = read_progress(experiment_dir, name)
-        self._where = before.where if before else ""
-        self._lines = 0
+        where = before.where if before else ""
+        self._progress = TrackerProgress(state="starting", where=where, pid=os.getpid(), started=started)
         self._moved_at = time.monotonic()
         self._said_at = -_SAY_S
 
     def carry_out(self, *, live: bool) -> int:
         """Run the tracker; return the exit status."""
         try:
-            self._say("following")
+            self._say(state="following")
             os.environ.update(_QUIET)
             tell(self._experiment_dir, read_settings(self._experiment_dir), self._made, self._moved, live=live)
-            self._say("done")
+            self._say(state="done")
         except BaseException as error:  # noqa: BLE001 the border of this process: a library may raise anything
             return self.fail(f"{type(error).__name__}: {error}")
         return 0
@@ -75,7 +77,7 @@ class _Work:
             sys.stderr.write(f"error: {self._name}: {first}\n")
             sys.stderr.flush()
         with suppress(OSError):
-            self._say("failed", first)
+            self._say(state="failed", detail=first)
         return 1
 
     def watch(self) -> None:
@@ -90,20 +92,19 @@ class _Work:
 
     def _made(self, name: str, date: str) -> Tracker:
         tracker = _make(self._experiment_dir, self._name, name, date)
-        self._where = tracker.where
-        self._say("following")
+        self._say(where=tracker.where)
         return tracker
 
     def _moved(self, lines: int) -> None:
-        self._lines, self._moved_at = lines, time.monotonic()
+        self._moved_at = time.monotonic()
+        self._progress = msgspec.structs.replace(self._progress, lines=lines)
         if self._moved_at - self._said_at >= _SAY_S:
-            self._say("following")
+            self._say()
 
-    def _say(self, state: TrackerState, detail: str = "") -> None:
-        progress = TrackerProgress(
-            state=state, detail=detail, where=self._where, lines=self._lines, pid=os.getpid(), started=self._started
-        )
-        write_progress(self._experiment_dir, self._name, progress)
+    def _say(self, **changes: str) -> None:
+        """Write the progress with `changes`."""
+        self._progress = msgspec.structs.replace(self._progress, **changes)
+        write_progress(self._experiment_dir, self._name, self._progress)
         self._said_at = time.monotonic()
 
 

@@ -64,12 +64,13 @@ def write_progress(experiment_dir: Path, name: Name, progress: TrackerProgress) 
     write_below(experiment_dir, f"{FOLDER}/{name}.json", msgspec.json.encode(progress) + b"\n")
 
 
-def read_progress(experiment_dir: Path, name: Name) -> TrackerProgress | None:
-    """Read a tracker's progress file; None when it is missing or invalid."""
+def read_progress(experiment_dir: Path, name: Name, started: str | None = None) -> TrackerProgress | None:
+    """Read a tracker's progress file; None when it is missing, invalid, or not of the process that `started` marks."""
     try:
-        return _decode_progress(read_regular(experiment_dir / FOLDER / f"{name}.json"))
+        found = _decode_progress(read_regular(experiment_dir / FOLDER / f"{name}.json"))
     except (OSError, *UNREADABLE):
         return None
+    return found if started in (None, found.started) else None
 
 
 def take(experiment_dir: Path, name: Name) -> int | None:

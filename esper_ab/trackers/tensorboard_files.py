@@ -14,7 +14,7 @@ from tensorboard.plugins.hparams import plugin_data_pb2, summary_v2
 from tensorboard.plugins.text.summary_v2 import text_pb
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-from esper_ab.contracts.below import open_below
+from esper_ab.contracts.below import open_below, write_all
 from esper_ab.trackers.subject import Conclusion, Scalar, Subject
 
 FOLDER = "tensorboard"
@@ -40,9 +40,7 @@ class Continuing:
             self._same = False
             self._file.seek(self._at)
             self._file.truncate()
-        rest = memoryview(data)
-        while rest:
-            rest = rest[self._file.write(rest) :]
+        write_all(self._file.fileno(), data)
         self._at += len(data)
 
     def flush(self) -> None:

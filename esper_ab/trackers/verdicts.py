@@ -16,8 +16,8 @@ _NUMBERS = ("estimate", "low", "high", "used")  # fields of a comparison
 def verdict_numbers(history: History, comparisons: Sequence[Comparison]) -> dict[str, float]:
     """Return numbers of each comparison by `a-b/name`, and each group's mean outcome."""
     numbers: dict[str, float | None] = {
-        f"{_pair(one)}/{name}": getattr(one, name) for one in comparisons for name in _NUMBERS
-    } | {f"{_pair(one)}/hedges_g": one.descriptive["hedges_g"] for one in comparisons}
+        f"{one.question.a}-{one.question.b}/{name}": getattr(one, name) for one in comparisons for name in _NUMBERS
+    } | {f"{one.question.a}-{one.question.b}/hedges_g": one.descriptive["hedges_g"] for one in comparisons}
     found = outcomes(history)
     for group in history.groups:
         numbers[f"outcome/{group}"] = mean(found[run.ref.name].outcome for run in history.of_group(group))
@@ -29,14 +29,10 @@ def verdict_words(history: History, comparisons: Sequence[Comparison]) -> dict[s
     words: dict[str, str] = {}
     for one in comparisons:
         told = {"verdict": one.verdict.value, "headline": one.headline, "sentence": one.sentence}
-        words |= {f"{_pair(one)}/{name}": text for name, text in told.items()}
+        words |= {f"{one.question.a}-{one.question.b}/{name}": text for name, text in told.items()}
     ended, outcome = history.ended, history.outcome
     return words | {
         "rule": rule(history.design), "result": result_hash(history),
         "measured": f"{outcome.title}; {outcome.better} is better",
         "state": "" if ended is None else " ".join(filter(None, (ended.status, ended.detail))),
     }
-
-
-def _pair(one: Comparison) -> str:
-    return f"{one.question.a}-{one.question.b}"

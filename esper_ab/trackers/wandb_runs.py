@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,14 +34,6 @@ def _default_project(name: str, date: str) -> str:
     return f"{_NOT_IN_A_PROJECT.sub('_', f'ab_test_{name}')[: PROJECT_CHARS - len(date) - 1]}_{date}"
 
 
-@dataclass(kw_only=True)
-class _Open:
-    """One W&B run in progress."""
-
-    run: Any
-    begins: int  # first step that is not yet stored
-
-
 class WandbRuns:
     """Tracker for Weights & Biases, as defined in subject.py."""
 
@@ -52,7 +43,7 @@ class WandbRuns:
         self._to = "/".join((tracking.wandb, tracking.wandb_entity, self._project))
         self.where = str(experiment_dir / "wandb") if tracking.wandb == "offline" else self._project
         self._done = self._read_done()
-        self._open: dict[str, _Open] = {}
+        self._open: dict[str, Any] = {}  # W&B runs in progress; a new one has stored no step
 
     def begin(self, subject: Subject) -> None:
         if subject.key == COMPARISON or self._is_done(subject):
@@ -60,40 +51,39 @@ class WandbRuns:
         self._start(subject)
 
     def log(self, subject: Subject, step: int, numbers: dict[str, float], at_ms: int) -> None:
-        there = self._open.get(subject.key)
-        if there is not None and step >= there.begins:
-            there.run.log({**numbers, "_timestamp": at_ms / 1000}, step=step)
+        run = self._open.get(subject.key)
+        if run is not None and step >= run.starting_step:
+            run.log({**numbers, "_timestamp": at_ms / 1000}, step=step)
 
     def conclude(self, subject: Subject, conclusion: Conclusion) -> None:
         said = {**conclusion.numbers, **conclusion.words, "outcome": conclusion.state}
         mark = identity(msgspec.json.encode(said, order="sorted").decode())
         if subject.key == COMPARISON and not self._is_done(subject, mark):
             self._start(subject)
-        there = self._open.pop(subject.key, None)
-        if there is None:
+        run = self._open.pop(subject.key, None)
+        if run is None:
             return
-        there.run.summary.update(said)
-        there.run.finish(exit_code=0 if conclusion.state == "finished" else 1)
+        run.summary.update(said)
+        run.finish(exit_code=0 if conclusion.state == "finished" else 1)
         self._done[subject.key] = {"id": subject.id, "to": self._to, "mark": mark}
         write_below(self._experiment_dir, _DONE_FILE, msgspec.json.encode(self._done))
 
     def close(self) -> None:
-        for there in self._open.values():
-            there.run.finish(exit_code=1)
+        for run in self._open.values():
+            run.finish(exit_code=1)
 
     def _start(self, subject: Subject) -> None:
         offline = self._tracking.wandb == "offline"
         folder_below(self._experiment_dir, "wandb")
         if offline:
             self._remove_unfinished(subject)
-        run = wandb.init(
+        self._open[subject.key] = wandb.init(
             mode="offline" if offline else "online", project=self._project, entity=self._tracking.wandb_entity or None,
             group=self._name, job_type=subject.group or COMPARISON, id=subject.id, name=subject.key,
             tags=list(subject.tags), notes=self._tracking.description or None, config=_nested(subject),
             dir=str(self._experiment_dir), reinit="create_new", settings=_settings(),
             resume=None if offline else "allow",
         )  # fmt: skip
-        self._open[subject.key] = _Open(run=run, begins=0 if offline else run.starting_step)
 
     def _remove_unfinished(self, subject: Subject) -> None:
         """Remove the files of an earlier attempt at this run, except those uploaded with `wandb sync`."""

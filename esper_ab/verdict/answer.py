@@ -14,14 +14,6 @@ from esper_ab.verdict.scale import Scale
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaskComparison:
-    """One comparison, in one task or in the mean over tasks."""
-
-    task: str  # "": there are no tasks
-    comparison: Comparison
-
-
-@dataclass(frozen=True, kw_only=True)
 class Answer:
     """Everything that is concluded."""
 
@@ -30,7 +22,7 @@ class Answer:
     design: Design  # of all comparisons together
     plan: str  # sha256 of the plan; "": nothing was declared before the runs, and all of it is exploratory
     courses: Courses
-    comparisons: tuple[TaskComparison, ...]  # by task, the mean over tasks last
+    comparisons: tuple[Comparison, ...]  # by task, the mean over tasks last
     findings: tuple[Finding, ...]  # that the outcomes themselves show
     departures: tuple[str, ...]  # what of the plan was not followed
     notes: tuple[str, ...]  # what else must be known of the observations

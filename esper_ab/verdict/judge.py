@@ -16,7 +16,7 @@ from esper_ab.design.design import Contrast
 from esper_ab.stats.pair import Samples
 from esper_ab.stats.text import n_pairs
 from esper_ab.verdict.analysis_plan import AnalysisPlan
-from esper_ab.verdict.answer import Answer, TaskComparison
+from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.comparison import compare
 from esper_ab.verdict.departures import departures, listed_runs, listed_short, next_step
 from esper_ab.verdict.drifting import drifting
@@ -81,12 +81,12 @@ def _judged(plan: AnalysisPlan, observations: Observations, rng_seed: int, withi
     seen = {one: tuple(_of_data(plan, planned, followed, one)) for one in followed.courses}
     recorded = {one: tuple(_of_records(plan, planned, one)) for one in followed.courses}
     compared = tuple(
-        TaskComparison(task=contrast.task, comparison=compare(
+        compare(
             _question(plan, planned, contrast, followed.pairings[contrast], rng_seed, within),
             followed.pairings[contrast].pairs, course, lost=followed.pairings[contrast].lost,
             same_records=_everywhere(plan, planned, contrast, "same_records"),
             findings=(*recorded[contrast], *seen[contrast]),
-        ))
+        )
         for contrast, course in followed.courses.items()
     )  # fmt: skip
     elsewhere = not observations.repeatable and not observations.exploratory
@@ -115,7 +115,7 @@ def _question(
     explored, facts = observations.exploratory, (observations.facts or {}).get(contrast.task)
     many = len(pairing.pairs) + (len(pairing.lost.replicates) if pairing.lost.paired else 0)
     return Question(
-        a=contrast.a, b=contrast.b, design=plan.design_of(contrast),
+        a=contrast.a, b=contrast.b, task=contrast.task, design=plan.design_of(contrast),
         planned=many if explored else len(plan.replicates),
         scope=_scope(plan, observations, contrast.task) + within, recorded=observations.repeatable,
         same_settings=_everywhere(plan, observations, contrast, "same_settings"), declared=not explored,

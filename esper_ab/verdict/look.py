@@ -19,6 +19,7 @@ from esper_ab.stats.pair import Data, Samples, before, outcomes
 from esper_ab.stats.proportions import Proportions, proportions
 from esper_ab.stats.welch import welch
 
+_LIMITS = ("low", "high", "simultaneous_low", "simultaneous_high", "equivalence_low", "equivalence_high")
 _LARGEST_LOG = 700.0  # exp() of more is no float; an e-value beyond it says no more
 Interval = tuple[float, float] | None
 Effect = AdjustedDifference | Proportions
@@ -138,9 +139,8 @@ def _with_futility(look: Look, data: LookData, stop: float, design: Design) -> L
 
 def _limits(interval: Interval, simultaneous: Interval, equal: Interval) -> dict[str, float | None]:
     """Return the fields of a Look that its three intervals make."""
-    named = ("", interval), ("simultaneous_", simultaneous), ("equivalence_", equal)
-    low = {f"{name}low": found[0] if found else None for name, found in named}
-    return low | {f"{name}high": found[1] if found else None for name, found in named}
+    limits = [limit for found in (interval, simultaneous, equal) for limit in found or (None, None)]
+    return dict(zip(_LIMITS, limits, strict=True))
 
 
 def _interval(data: LookData, p: float | None) -> Interval:

@@ -20,6 +20,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     recorded: bool = True  # False: of runs that were made elsewhere, of which outcomes alone are known
     same_settings: bool = False  # no setting differs that one of the groups reads: equal records were certain
     declared: bool = True  # False: asked after the runs, so that what is found is exploratory
+    task: str = ""  # in which it is asked, or the mean over tasks; "": there are no tasks
     unit: str = ""  # what of each group is counted, in the headline of numbers from elsewhere: "training run"
     rng_seed: int = 0  # of the bootstraps: from the plan's digest, so that the same plan gives the same bytes
 

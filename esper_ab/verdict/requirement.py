@@ -13,6 +13,8 @@ from esper_ab.contracts.errors import ConditionNotMet, UsageError
 from esper_ab.design.design import Contrast
 from esper_ab.settings.assignments import did_you_mean
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
+from esper_ab.stats.text import n_pairs
+from esper_ab.verdict.word import SMALL, Verdict
 
 if TYPE_CHECKING:
     from esper_ab.verdict.comparison import Comparison
@@ -80,26 +82,23 @@ def holds(requirement: Requirement, comparison: Comparison) -> bool:
     look = comparison.last_look
     if look is None or look.pairs < LEAST_PAIRS or comparison.capped_by:
         return False
-    verdict = str(comparison.verdict)
-    forwards = comparison.question.a == requirement.left
+    verdict, forwards = comparison.verdict, comparison.question.a == requirement.left
     if requirement.relation in ("better-than", "worse-than"):
-        wanted = "BETTER" if (requirement.relation == "better-than") == forwards else "WORSE"
-        return verdict.split(",")[0] == wanted
-    if verdict == "EQUIVALENT" or verdict.endswith("BELOW MARGIN"):
+        return verdict.startswith("BETTER" if (requirement.relation == "better-than") == forwards else "WORSE")
+    if verdict in SMALL:
         return True
-    if verdict == "IDENTICAL":
+    if verdict == Verdict.IDENTICAL:
         return comparison.lost.a == comparison.lost.b
     if requirement.relation == "equivalent-to":
         return False
-    if verdict == "INCONCLUSIVE":
+    if verdict == Verdict.INCONCLUSIVE:
         return _not_worse(comparison, forwards=forwards)
-    return verdict == ("BETTER" if forwards else "WORSE")
+    return verdict == (Verdict.BETTER if forwards else Verdict.WORSE)
 
 
 def _too_few(requirement: Requirement, comparison: Comparison) -> str:
     """What a requirement asks for, where the pairs are too few for it; "" otherwise."""
-    look, pairs = comparison.last_look, len(comparison.pairs)
-    counted = f"{pairs} {'pair' if pairs == 1 else 'pairs'}"
+    look, counted = comparison.last_look, n_pairs(len(comparison.pairs))
     if look is not None and look.pairs >= LEAST_PAIRS:
         if requirement.relation in RELATIONS[:2] or look.pairs >= LEAST_EQUIVALENCE_PAIRS:
             return ""

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from esper_ab.contracts.settings import GrowthSettings
 from workers.datasets.task import HostSpec
-from workers.layers.norm import norm_groups
+from workers.layers.operations import norm_groups
 from workers.vocabulary import Algorithm, Stage
 
 _TINY = 1e-12

@@ -11,9 +11,9 @@ from benchmarks.machine import Spread, interleaved
 from benchmarks.worlds import task_of
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings, RewardSettings
-from workers.environments import paths_below
-from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
-from workers.stopwatch import Stopwatch
+from workers.environments import Stopwatch, paths_below
+from workers.growth.environment import EnvSpec, GrowthEnv
+from workers.growth.samples import DeviceData
 
 ENVS = (4, 16)
 

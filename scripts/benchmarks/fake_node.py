@@ -33,7 +33,7 @@ from esper_ab.contracts.messages import (
     Stop,
     WorkerOrder,
 )
-from workers.process.link_watch import UNANSWERED_MS
+from workers.process.link import UNANSWERED_MS
 
 _QUIET_S = 0.02  # between rounds, for the coordinator to come to rest
 _LOOK_S = 0.001

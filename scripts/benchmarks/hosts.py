@@ -20,7 +20,7 @@ from benchmarks.worlds import Case, World, assert_equal, assert_vmapped, build, 
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.settings import Arithmetic, GroupSettings, HostKernel
-from workers.growth.environment import DeviceData
+from workers.growth.samples import DeviceData
 from workers.kinds.growth import GrowthWorld
 from workers.native import library
 from workers.process.setup import keep_freed_memory

@@ -74,7 +74,7 @@ def _experiment(experiment_dir: Path, lanes: int, episodes: int) -> dict[str, fl
     words = ["--groups", "a=shaped,b=shaped", "--devices", devices, "--episodes", str(episodes)]
     placement = [] if lanes == 2 else ["--placement", "sequence"]
     process = subprocess.Popen(
-        [*_LAUNCH, *words, *placement, "--out", str(experiment_dir.parent), "--name", experiment_dir.name],
+        [*_LAUNCH, *words, *placement, "--output-dir", str(experiment_dir.parent), "--name", experiment_dir.name],
         stdout=subprocess.DEVNULL,
     )  # fmt: skip
     accounts = _watch(process)

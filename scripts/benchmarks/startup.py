@@ -53,7 +53,7 @@ def _seconds(command: list[str]) -> float:
 def _launched(experiment_dir: Path) -> dict[str, float]:
     """By the journal's clock: the plan is made, all workers greeted, all runs warm, all had an episode."""
     began = time.time()
-    command = [*_LAUNCH, *_SMALL, "--out", str(experiment_dir.parent), "--name", experiment_dir.name, "--quiet"]
+    command = [*_LAUNCH, *_SMALL, "--output-dir", str(experiment_dir.parent), "--name", experiment_dir.name, "--quiet"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     at: dict[type, float] = {}
     reading: Reading = read(experiment_dir / JOURNAL_NAME)

@@ -16,8 +16,8 @@ from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings, HostKernel
 from workers.datasets.task import Split, Task
 from workers.growth.bank.bank import Bank
-from workers.growth.bank.split import DeviceSplit
 from workers.growth.rules.seeds import SeedTable
+from workers.growth.samples import DeviceSplit
 from workers.vocabulary import Algorithm, Stage
 
 _ROOT = RngPath(0) / "benchmark"

@@ -53,8 +53,8 @@ def train(piece: Path, groups: Sequence[str], budget: Budget, rng_seed: int, ext
         sys.executable, "-m", "esper_ab.launch", "--quiet", "--groups", ",".join(groups), "--task", TASK,
         "--slots", *SLOTS, "--episodes", str(budget.episodes), "--steps", str(STEPS), "--n-envs", str(budget.n_envs),
         "--seeds", "1", "--eval-episodes", str(EVAL_EPISODES * budget.n_envs), "--set",
-        f"growth.batch_size={BATCH_SIZE}", "--rng-seed", str(rng_seed), "--no-telemetry", "--out", str(piece.parent),
-        "--name", piece.name, *extra,
+        f"growth.batch_size={BATCH_SIZE}", "--rng-seed", str(rng_seed), "--no-telemetry",
+        "--output-dir", str(piece.parent), "--name", piece.name, *extra,
     ]  # fmt: skip
     start = time.monotonic()
     subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)

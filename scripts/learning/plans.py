@@ -23,7 +23,7 @@ from esper_ab.contracts.settings import (
 )
 
 if TYPE_CHECKING:
-    from workers.growth.environment import DeviceData
+    from workers.growth.samples import DeviceData
 
 Schedule = tuple[str, ...]
 
@@ -39,7 +39,7 @@ def _world() -> tuple[HostKernel, DeviceData]:
     import torch
 
     from esper_ab.contracts import catalog
-    from workers.growth.environment import DeviceData
+    from workers.growth.samples import DeviceData
     from workers.native.library import kernels
 
     torch.set_num_threads(1)
@@ -51,10 +51,9 @@ def grade(schedule: Schedule, hosts: int, path: RngPath) -> float:
     """Mean validation accuracy at the end of `hosts` hosts grown by `schedule`, percent."""
     from esper_ab.contracts import catalog
     from workers.controllers.schedule import make
-    from workers.environments import paths_below
+    from workers.environments import Stopwatch, paths_below
     from workers.growth.environment import EnvSpec, GrowthEnv
     from workers.run.episode import play
-    from workers.stopwatch import Stopwatch
 
     kernel, data = _world()
     spec = EnvSpec(

@@ -36,7 +36,7 @@ def run(folder: Path, name: str, arguments: tuple[str, ...]) -> Path:
         print(f"{name} …", flush=True)
         command = [sys.executable, "-m", "esper_ab.launch", *arguments, "--quiet", "--json"]
         subprocess.run(
-            [*command, "--name", name, "--out", str(folder)], cwd=ROOT, check=True, stdout=subprocess.DEVNULL,
+            [*command, "--name", name, "--output-dir", str(folder)], cwd=ROOT, check=True, stdout=subprocess.DEVNULL,
             env=os.environ | {"PYTHONPATH": str(ROOT)},
         )  # fmt: skip
     return experiment_dir

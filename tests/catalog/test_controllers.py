@@ -11,9 +11,9 @@ from support.growth_world import BLUEPRINTS, SLOTS, Episode, make_lifecycle, mea
 
 from esper_ab.contracts.catalog import entry, names
 from esper_ab.contracts.settings import ControllerSettings
-from workers.controller import Controller
 from workers.controllers import heuristic, looking
 from workers.controllers.random import choose
+from workers.environments import Controller
 from workers.vocabulary import HEADS, OP, SLOT, Op, Stage
 
 ENVS = 4

@@ -22,13 +22,14 @@ from support import conducted, fake_plans
 from support.children import environment
 
 from esper_ab.commands.cli import TABLE, load_command
-from esper_ab.contracts import catalog
+from esper_ab.contracts import catalog, own_packages
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.execution.launching import LAUNCHERS, make_launcher
 from esper_ab.journal.events import WorkerStarted
 from esper_ab.launchers import Launcher, LauncherFactory, Worker
+from esper_ab.settings.launcher import AskedLauncher
 
 NAMES = catalog.names(LAUNCHERS)
 CPU = Lane(name="cpu:0", devices=("cpu:0",), uuids=("",))
@@ -116,14 +117,15 @@ def descriptors() -> int:
 
 def test_a_launcher_is_what_its_file_provides(name: str) -> None:
     for transport in ("tcp",) if launcher(name).nodes else ("ipc", "tcp"):
-        made = make_launcher(name, transport)
+        made = make_launcher(AskedLauncher(launcher=name, transport=transport))
         assert type(made) is type(launcher(name))
         assert made.transport == transport
-    assert type(make_launcher(name)) is type(launcher(name))
+    assert type(make_launcher(AskedLauncher(launcher=name))) is type(launcher(name))
     assert isinstance(made.child_processes, bool)
     assert made.descriptors > 0
     module, _, function = entry_of(name).partition(":")
-    assert re.search(rf"^def {function}\(order", catalog.file(module.rpartition(".")[0], "entry").read_text(), re.M)
+    entry = own_packages.folder(module.rpartition(".")[0]) / "entry.py"
+    assert re.search(rf"^def {function}\(order", entry.read_text(), re.M)
 
 
 def test_a_worker_is_started_with_its_order_and_its_end_is_noticed(name: str, folder: Path) -> None:
@@ -250,7 +252,10 @@ def test_it_carries_an_experiment_out(name: str, tmp_path: Path) -> None:
 
 def test_loading_one_loads_no_other(name: str) -> None:
     launcher(name)
-    code = f"from esper_ab.execution.launching import make_launcher\nmake_launcher({name!r})"
+    code = (
+        "from esper_ab.execution.launching import make_launcher\nfrom esper_ab.settings.launcher import AskedLauncher\n"
+        f"make_launcher(AskedLauncher(launcher={name!r}))"
+    )
     shown = [sys.executable, "-c", f"{code}\nimport sys\nprint(*sys.modules)"]
     child = subprocess.run(shown, capture_output=True, text=True, check=True, env=environment())
     loaded = set(child.stdout.split())
@@ -272,7 +277,7 @@ def test_every_command_with_the_flag_offers_the_catalogue() -> None:
 
 def test_another_name_is_answered_with_the_catalogue() -> None:
     with pytest.raises(UsageError) as raised:
-        make_launcher("descriptors")
+        make_launcher(AskedLauncher(launcher="descriptors"))
     assert str(raised.value) == f"launcher 'descriptors': no such launcher; there are {', '.join(NAMES)}"
 
 

@@ -11,9 +11,8 @@ import pytest
 
 from esper_ab.contracts.catalog import entry, names
 from workers.commands.fetch import FetchError, fetch
-from workers.datasets.archive import Archive
-from workers.datasets.split import stratified
-from workers.datasets.task import Splits, Task
+from workers.datasets.samples import stratified
+from workers.datasets.task import Archive, Splits, Task
 from workers.tasks import cifar10
 
 TINY = (45, 5, 10)  # of a CIFAR-10 with ten records per training file

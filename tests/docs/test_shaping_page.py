@@ -65,7 +65,7 @@ def test_energy_changes_by_pushing_alone_and_gains_add_up_to_the_ends(rewards) -
 
 
 def test_the_command_of_the_page_plans_the_experiment(tmp_path: Path) -> None:
-    told = done("launch", "--config", EXAMPLE / "experiment.toml", "--out", tmp_path, "--dry-run")
+    told = done("launch", EXAMPLE / "experiment.toml", "--output-dir", tmp_path, "--dry-run")
     assert "energy" in told
     assert "8 seeds" in told
 
@@ -73,7 +73,7 @@ def test_the_command_of_the_page_plans_the_experiment(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)  # four minutes on two free cores
 def test_the_reward_that_rises_further_is_worse_by_the_outcome(tmp_path: Path) -> None:
-    done("launch", "--config", EXAMPLE / "experiment.toml", "--out", tmp_path, "--name", "again", "--quiet",
+    done("launch", EXAMPLE / "experiment.toml", "--output-dir", tmp_path, "--name", "again", "--quiet",
          "--seeds", "6", "--rng-seed", "77")  # fmt: skip
     summary = " ".join((tmp_path / "again" / "summary.txt").read_text().split())
     assert "energy is worse than gain by" in summary

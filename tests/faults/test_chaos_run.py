@@ -56,7 +56,7 @@ def test_signals_to_workers_change_no_result(rng_seed, tmp_path):
 def test_kills_of_real_workers_change_no_result(tmp_path):
     asked = [
         "launch", "--groups", "a=shaped,b=random", "--task", "synthetic", "--seeds", "1", "--episodes", "5",
-        "--steps", "6", "--n-envs", "2", "--eval-episodes", "2", "--out", tmp_path, "--quiet",
+        "--steps", "6", "--n-envs", "2", "--eval-episodes", "2", "--output-dir", tmp_path, "--quiet",
     ]  # fmt: skip
     done(*asked, "--name", "calm")
     faults = (

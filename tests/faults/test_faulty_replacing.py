@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esper_ab.contracts.below import write_synced_below
+from esper_ab.contracts.below import write_below
 from esper_ab.contracts.checkpoint_files import GENERATIONS
 from esper_ab.contracts.records import RunRef
-from workers.storage import checkpoint
+from workers.storage import durable
 
 FAILS = (errno.EIO, errno.ESTALE, errno.EDQUOT, errno.ENOSPC)
 PATCHED = ("write", "fsync", "close", "replace")
@@ -87,15 +87,15 @@ def tried(faulty, write):
 def test_a_file_is_the_old_one_or_the_new_one_whatever_fails(tmp_path_factory, data):
     root = tmp_path_factory.mktemp("faulty")
     there = b""
-    write_synced_below(root, "folder/file", there)
+    write_below(root, "folder/file", there, synced=True)
     for number in range(1, data.draw(st.integers(1, 4)) + 1):
         new = bytes([number]) * data.draw(SIZES)
-        if tried(data.draw(FAULTY), lambda new=new: write_synced_below(root, "folder/file", new)):
+        if tried(data.draw(FAULTY), lambda new=new: write_below(root, "folder/file", new, synced=True)):
             there = new
         found = (root / "folder" / "file").read_bytes()
         assert found in (there, new)
         there = found
-    write_synced_below(root, "folder/file", b"last")
+    write_below(root, "folder/file", b"last", synced=True)
     assert {path.name: path.read_bytes() for path in (root / "folder").iterdir()} == {"file": b"last"}
 
 
@@ -108,7 +108,7 @@ def test_a_run_is_taken_up_from_what_was_recorded(tmp_path_factory, data):
         said = []
 
         def store(at=milestone, state=state, said=said):
-            said.append(checkpoint.store(root, RUN, at, state))
+            said.append(durable.store(root, RUN, at, state))
 
         if not tried(data.draw(FAULTY), store):
             store()  # the same worker, when there is room, or the next one: no milestone is left out
@@ -118,7 +118,7 @@ def test_a_run_is_taken_up_from_what_was_recorded(tmp_path_factory, data):
         (root / recorded[-1][0].file).unlink()
     offered = tuple(one for one, _ in reversed(recorded))[:GENERATIONS]
     taken = []
-    milestone, damaged = checkpoint.take_up(root, RUN, offered, taken.append)
+    milestone, damaged = durable.take_up(root, RUN, offered, taken.append)
     assert len(damaged) == (torn and bool(recorded))
     if taken:
         assert taken == [dict((one.milestone, state) for one, state in recorded)[milestone]]

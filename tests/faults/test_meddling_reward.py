@@ -33,7 +33,7 @@ def calm(tmp_path_factory):
     (folder / "mine.py").write_text(meddling.REWARD)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", children.environment()["PYTHONPATH"])
-        done("launch", *TINY, "--name", "calm", "--out", folder, folder=folder)
+        done("launch", *TINY, "--name", "calm", "--output-dir", folder, folder=folder)
     return folder / "calm"
 
 

@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from esper_ab.contracts.settings import Arithmetic
-from workers.process import arithmetic
+from workers.devices.by_torch import pin
 
 
 def _pinned(monkeypatch: pytest.MonkeyPatch, *, deterministic: bool) -> Iterator[None]:
     monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", "")  # so that it is as it was afterwards
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG")
-    arithmetic.pin(Arithmetic(deterministic=deterministic))
+    pin(Arithmetic(deterministic=deterministic))
     yield
     torch.set_deterministic_debug_mode("default")
 

@@ -36,7 +36,7 @@ def said(module: str, *args: str) -> str:
 
 
 def train(folder: Path, *args: str, task: str = "synthetic") -> History:
-    said("esper_ab.launch", "--task", task, *SMALL, "--out", str(folder), "--name", "run", "--quiet", *args)
+    said("esper_ab.launch", "--task", task, *SMALL, "--output-dir", str(folder), "--name", "run", "--quiet", *args)
     return load(folder / "run").history
 
 
@@ -70,7 +70,7 @@ def test_equal_groups_have_equal_records_on_a_gpu(tmp_path: Path) -> None:
 def test_evaluate_repeats_the_evaluation_of_a_run(tmp_path: Path) -> None:
     history = train(tmp_path, *SHARED, task="digits")
     policy = str(tmp_path / "run" / "policies" / "shaped" / "0.pt")
-    rows = json.loads(said("workers.commands.evaluate", policy, "--device", "cuda:0", "--json"))
+    rows = json.loads(said("esper_ab.commands.cli", "evaluate", policy, "--device", "cuda:0", "--json"))
     evaluation = history.runs["shaped/0"].evaluation
     assert evaluation is not None
     for row in rows:

@@ -20,7 +20,7 @@ KNOWN_LATER = {
     "esper_ab/settings/assignments.py": "the type of one key, which is no struct",
     "workers/gymnasium_task/making.py": "a struct of the user's",
     "workers/trainer/module.py": "likewise",
-    "workers/user_rewards/declared.py": "likewise, one thread at a time",
+    "workers/user_rewards/user_code.py": "likewise, one thread at a time",
 }
 _DECODES = ("msgspec.json.decode", "msgspec.msgpack.decode", "msgspec.convert")
 _DECODERS = ("msgspec.json.Decoder", "msgspec.msgpack.Decoder")

@@ -175,11 +175,11 @@ WRITES_ITSELF = {
     "commands/export.py": "drafts in a folder that `below` made",
     "health/storage.py": "tries whether a folder can be written",
     "query/sql.py": "a temporary file without a name to be found", "workers/commands/fetch.py": "the user's data",
-    "workers/commands/describe.py": "a temporary folder", "workers/commands/gymnasium_preflight.py": "likewise",
+    "workers/growth/preflight.py": "a temporary folder", "workers/gymnasium_task/preflight.py": "likewise",
     "workers/native/build.py": "the cache of kernels",
     "execution/detach.py": "renames to a name directly in the experiment directory, which follows no link",
     "workers/trainer/script.py": "rmtree in a folder that `below` made, which follows no link",
-    "workers/trainer/rehearsal.py": "a temporary folder", "workers/trainer/trial.py": "in that folder",
+    "workers/trainer/rehearsal.py": "a temporary folder",
     "workers/trainer/standin/wandb.py": "a script's process, in the folder of its run",
     "trackers/wandb_runs.py": "rmtree in a folder that `below` checked, which follows no link",
 }
@@ -240,9 +240,9 @@ READS_ITSELF = {
     "workers/commands/describe.py": "likewise",
     "report/page.py": "a part of the package", "query/sql.py": "likewise", "settings/eval_episodes.py": "likewise",
     "contracts/own_packages.py": "likewise", "contracts/installed_code.py": "likewise",
-    "workers/datasets/digits.py": "likewise", "commands/_completing.py": "likewise",
+    "workers/datasets/samples.py": "likewise", "commands/_completing.py": "likewise",
     "workers/native/build.py": "the cache of kernels",
-    "workers/trainer/trial.py": "a file of the rehearsal that starts it",
+    "workers/trainer/rehearsal.py": "a file that it has written itself",
     "workers/storage/state_bytes.py": "from memory", "workers/commands/fetch.py": "has just made it",
 }
 _READS = re.compile(
@@ -282,9 +282,8 @@ IMPORTS_BY_NAME = {
     "report/build.py": "written out", "contracts/catalog.py": "only what is a file of that folder of ours",
     "contracts/own_packages.py": "modules of ours, as our own code names them",
     "api/files.py": "the file that `run` is called with",
-    "workers/user_rewards/user_code.py": "what the user names; `resume`: the copies of a hash",
+    "workers/user_rewards/user_code.py": "what the user names, and its annotations; `resume`: the copies",
     "workers/gymnasium_task/making.py": "likewise; `evaluate`: only what --import names",
-    "workers/user_rewards/declared.py": "annotations of that code",
     "workers/trainer/standin/wandb.py": "written out", "journal/fast/pool.py": "what a child of ours answers",
 }
 _IMPORTS = re.compile(

@@ -13,14 +13,14 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 VIOLATIONS = [
-    ("workers.ppo.gae", "workers.growth.bank.bank"),  # the trainer knows no task
+    ("workers.ppo.rollout", "workers.growth.bank.bank"),  # the trainer knows no task
     ("workers.run.session", "workers.growth.environment"),  # a run knows its environments by the seam
     ("workers.vocabulary", "esper_ab.health.diagnosis"),  # of esper_ab, workers import its contracts only
     ("workers.rewards.sparse", "esper_ab.settings.foreign_keys"),
-    ("workers.ppo.adam", "esper_ab.live.console"),
-    ("workers.growth.bank.host", "workers.growth.environment"),
+    ("workers.ppo.update", "esper_ab.live.console"),
+    ("workers.growth.bank.network", "workers.growth.environment"),
     ("workers.run.episode", "workers.process.link"),  # an episode knows no socket
-    ("workers.growth.rules.gates", "os"),
+    ("workers.growth.rules.masks", "os"),
     ("esper_ab.stats.pair", "esper_ab.verdict.looks"),  # formulas know no verdict
     ("esper_ab.launchers.inline", "torch"),
     ("esper_ab.launchers.slurm", "ray"),  # nobody but its launcher needs it

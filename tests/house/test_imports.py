@@ -23,12 +23,12 @@ from esper_ab.verdict.analysis_plan import Rule
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ROOT / "esper_ab" / "commands"
 HEAVY = {"torch", "numpy", "scipy", "matplotlib", "duckdb", "msgpack", "zmq", "jinja2", "rich"}
-TO_TRAIN = {"esper_ab.execution.experiment", "esper_ab.execution.joint", "esper_ab.commands._joint"}
+TO_TRAIN = {"esper_ab.execution.experiment", "esper_ab.execution.job"}
 PLANNING = "slurm-script"  # it plans the experiment to know how long it takes
 LONGEST_HELP = 100  # characters of a line of the table: more would not fit a terminal of 120
 # What each command may load when it is called; children, as the preflight, do not count. Those that train, and so are
 # called in other tests, may load all but torch, which is the workers'. Scipy is for several pairs: here there is one.
-TRAINING = {"calibrate", "launch", "resume", "run"}
+TRAINING = {"calibrate", "launch", "resume"}
 ALLOWED: dict[str, set[str]] = {
     "compare": {"numpy"},
     "design": {"numpy"},

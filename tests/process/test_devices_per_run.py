@@ -19,7 +19,7 @@ ASKED = (
 
 
 def run(folder: Path, *args: str) -> tuple[History, str]:
-    asked = [*ASKED, "--out", str(folder.parent), "--name", folder.name, *args]
+    asked = [*ASKED, "--output-dir", str(folder.parent), "--name", folder.name, *args]
     said = done("launch", *asked)
     return load(folder).history, said
 

@@ -32,7 +32,7 @@ from esper_ab.contracts.settings import ControllerSettings, GroupSettings
 from esper_ab.control import experiment_run
 from esper_ab.control.rules.liveness import Limits
 from esper_ab.design.boundary_cache import find_bounds
-from esper_ab.execution.joint import PlannedJoint, carry_out_joint
+from esper_ab.execution.job import Job, carry_out
 from esper_ab.execution.leftover import is_leftover
 from esper_ab.external.plan import make_external_plan, save_plan
 from esper_ab.joint.directory import Joint
@@ -295,12 +295,13 @@ def nothing_is_left_of_an_experiment_that_finds_no_room(folder):
 
 
 def nothing_is_left_of_a_joint_experiment_that_finds_no_room(folder):
-    planned = PlannedJoint(
-        directory=folder / "new", joint=Joint(parts=(), scores={}), plan=external_plan(), parts=()
+    planned = Job(
+        directory=folder / "new", parts=(), launcher=LAUNCHER, tracking=Tracking(),
+        joint=Joint(parts=(), scores={}), plan=external_plan(),
     )
     fill(folder)
     with pytest.raises(OSError, match="No space left"):
-        carry_out_joint(planned, LAUNCHER, watched=False, tracking=Tracking(), begin=print)
+        carry_out(planned, watched=False)
     assert [path.name for path in folder.iterdir()] == ["ballast"]
 
 

@@ -36,7 +36,7 @@ def test_the_first_example_has_two_names_for_one_experiment() -> None:
 
 def test_a_dry_run_shows_the_configuration_and_makes_nothing(tmp_path: Path) -> None:
     shown = done(
-        "run", BLOCKS / "my_experiment.py", "--dry-run", "--output-dir", "results/exp1", folder=tmp_path
+        "launch", BLOCKS / "my_experiment.py", "--dry-run", "--output-dir", "results/exp1", folder=tmp_path
     )  # fmt: skip
     assert "2 groups x 5 seeds = 10 runs" in shown
     assert "ppo.lr  0.001      0.0001" in shown
@@ -112,7 +112,7 @@ def test_the_configuration_of_one_run_trains_it_again_to_the_same_records(execut
     experiment_dir, _ = executed
     config = experiment_dir / "runs" / "variant_b-1" / "config.toml"
     done(
-        "launch", "--config", config, "--groups", "variant_b,wait", "--name", "again", "--out", tmp_path, "--quiet",
+        "launch", config, "--groups", "variant_b,wait", "--name", "again", "--output-dir", tmp_path, "--quiet",
         "--launcher", "inline",
     )  # fmt: skip
     before, again = (load(path).history.runs["variant_b/1"] for path in (experiment_dir, tmp_path / "again"))

@@ -29,7 +29,7 @@ from esper_ab.external.plan import make_external_plan, save_plan
 from esper_ab.verdict.analysis_plan import Rule
 
 NAMES = sorted(leaves())
-NOT_DATA = {"run", "slurm-script"}  # as the document has it, and a script, which JSON would not help
+NOT_DATA = {"slurm-script"}  # a script, which JSON would not help
 CODES = re.compile(r"\x1b")
 _TINY = (
     "--groups", "wait,random", "--task", "synthetic", "--seeds", "1", "--episodes", "1", "--steps", "4",
@@ -60,7 +60,6 @@ CALLS: dict[str, tuple[str, ...]] = {
     "query": ("EXPERIMENT", "SELECT count(*) AS n FROM runs"),
     "report": ("EXPERIMENT",),
     "resume": ("EXPERIMENT",),
-    "run": ("made.toml", "--dry-run"),
     "slurm-script": ("--nodes", "2", "--cores", "4", "--name", "lab", "--groups", "shaped,sparse"),
     "status": ("EXPERIMENT",),
     "stop": ("EXPERIMENT",),
@@ -155,7 +154,7 @@ def test_examples_with_a_dry_run_run(line: str, capfd: pytest.CaptureFixture[str
 
 def test_help_of_an_experiment_stands_under_headings_and_loses_no_option(capsys: pytest.CaptureFixture[str]) -> None:
     """What most experiments need comes first, in ten options; "More" would be one that was put under no heading."""
-    assert invoke(group, ["launch", "--help"], "esper-ab") == 0
+    assert invoke(group, ["launch", "--help-all"], "esper-ab") == 0
     text = capsys.readouterr().out
     shown = re.findall(r"^  (--[a-z-]+|-h)", text, re.MULTILINE)
     declared = {param.opts[0] for param in leaf("launch").params}
@@ -163,7 +162,15 @@ def test_help_of_an_experiment_stands_under_headings_and_loses_no_option(capsys:
     assert len(shown) == len(set(shown))
     first = text.split("What is trained:")[0].split("What most experiments need:")[1]
     assert len(re.findall(r"^  --", first, re.MULTILINE)) == 10
-    assert re.findall(r"^More:\n((?:  .*\n)+)", text, re.MULTILINE) == ["  -h, --help  Show this message and exit.\n"]
+    more = "  --help-all  Show every flag and exit.\n  -h, --help  Show this message and exit.\n"
+    assert re.findall(r"^More:\n((?:  .*\n)+)", text, re.MULTILINE) == [more]
+
+
+def test_the_help_of_a_launch_is_24_flags_under_four_headings(capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(group, ["launch", "--help"], "esper-ab") == 0
+    text = capsys.readouterr().out.partition("Examples:")[0]
+    assert len(re.findall(r"^  (?:--[a-z-]+|-h)", text, re.MULTILINE)) == 24
+    assert len(re.findall(r"^[A-Z].*:$", text, re.MULTILINE)) == 4
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -272,7 +279,7 @@ def test_no_command_waits_at_a_pipe_in_a_received_directory(
             path.unlink()
             os.mkfifo(path)
     monkeypatch.chdir(tmp_path)
-    settings = ("--config", "experiments/one/experiment.toml", "--dry-run", "--name", "x")
+    settings = ("experiments/one/experiment.toml", "--dry-run", "--name", "x")
     with within(60):
         status = invoke(group, [*name.split(), *(settings if name == "launch" else arguments(name))], "esper-ab")
     said = "".join(capfd.readouterr())

@@ -22,7 +22,7 @@ SMALL = ("--task", "synthetic", "--episodes", "2", "--steps", "6", "--n-envs", "
 
 def launch(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
     ended = subprocess.run(
-        [sys.executable, "-m", "esper_ab.launch", *SMALL, "--out", str(folder), *args],
+        [sys.executable, "-m", "esper_ab.launch", *SMALL, "--output-dir", str(folder), *args],
         capture_output=True, text=True, timeout=280, check=False,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stdout + ended.stderr
@@ -64,7 +64,7 @@ def test_the_verdict_on_the_same_condition_is_identical(same_twice: Path) -> Non
 
 def test_renamed_reordered_and_in_other_company_without_telemetry_nothing_changes(same_twice: Path, tmp_path) -> None:
     """The same settings under another name, third of three, in threads that take turns, its life not recorded."""
-    done("launch", *SMALL, "--out", str(tmp_path), "--groups", "wait,simplified,other=shaped", "--no-telemetry",
+    done("launch", *SMALL, "--output-dir", str(tmp_path), "--groups", "wait,simplified,other=shaped", "--no-telemetry",
          "--launcher", "inline", "--placement", "sequence", "--devices", "cpu:0")  # fmt: skip
     history = load(tmp_path / "run").history
     assert digests(history, "other") == digests(load(same_twice).history, "a")
@@ -75,7 +75,7 @@ def test_renamed_reordered_and_in_other_company_without_telemetry_nothing_change
 def test_by_default_the_plan_chooses_the_hosts_and_a_repetition_has_the_same_plan(tmp_path: Path) -> None:
     """No calibration ships for four steps: 16 hosts, of all runs; the file of settings names the number."""
     small = ("--groups", "wait,shaped", "--task", "synthetic", "--steps", "4", "--episodes", "1", "--n-envs", "3")
-    done("launch", *small, "--seeds", "1", "--quiet", "--name", "run", "--out", str(tmp_path),
+    done("launch", *small, "--seeds", "1", "--quiet", "--name", "run", "--output-dir", str(tmp_path),
          "--launcher", "inline", "--placement", "sequence", "--devices", "cpu:0")  # fmt: skip
     history = load(tmp_path / "run").history
     for run in history.runs.values():
@@ -87,7 +87,7 @@ def test_by_default_the_plan_chooses_the_hosts_and_a_repetition_has_the_same_pla
     assert any(said in note for note in history.plan.notes)
     config = tmp_path / "run" / "experiment.toml"
     assert "eval_episodes = 18" in config.read_text()
-    again = json.loads(done("launch", "--config", str(config), "--out", str(tmp_path / "x"), "--dry-run", "--json"))
+    again = json.loads(done("launch", str(config), "--output-dir", str(tmp_path / "x"), "--dry-run", "--json"))
     assert again["plan"]["digest"] == history.plan.digest
 
 
@@ -136,7 +136,8 @@ def test_more_groups_than_cores_share_them(tmp_path: Path, launcher: str) -> Non
     core = str(min(os.sched_getaffinity(0)))
     on_one_core = [shutil.which("taskset") or "taskset", "-c", core, sys.executable, "-m", "esper_ab.launch"]
     ended = subprocess.run(
-        [*on_one_core, *SMALL, "--out", str(tmp_path), "--groups", "wait,random,schedule", "--launcher", launcher],
+        [*on_one_core, *SMALL, "--output-dir", str(tmp_path), "--groups", "wait,random,schedule", "--launcher",
+         launcher],
         capture_output=True, text=True, timeout=280, check=False,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -103,7 +103,7 @@ def test_an_experiment_with_a_reward_that_lies_there(trapped: Folder, launcher: 
 
 @pytest.mark.slow
 def test_the_other_programs(trapped: Folder, finished: Path) -> None:
-    trapped.gives(*INSTALLED, "run", "my_experiment.py")
+    trapped.gives(*INSTALLED, "launch", "my_experiment.py")
     assert "fsync" in trapped.gives(*INSTALLED, "doctor")
     trapped.gives(*INSTALLED, "growth", "heuristic", "--task", "synthetic", "--episodes", "1", "--json")
     trapped.gives(*INSTALLED, "evaluate", str(finished / "policies" / "random" / "0.pt"))

@@ -19,7 +19,7 @@ SMALL = ("--margin", "10", "--seeds", "1", "--n-envs", "2", "--steps", "30", "--
 
 
 def launch(folder: Path, name: str, *flags: str, groups: str = "a=env,b=env", task: str = "gym:CartPole-v1") -> dict:
-    asked = ("launch", "--task", task, "--groups", groups, "--out", str(folder), "--name", name, *SMALL, *flags)
+    asked = ("launch", "--task", task, "--groups", groups, "--output-dir", str(folder), "--name", name, *SMALL, *flags)
     ended = esper_ab(*asked)
     assert ended.returncode == 0, ended.stderr
     history = load(folder / name).history
@@ -56,7 +56,7 @@ def test_without_gymnasium_the_remedy_is_one_line(tmp_path: Path, monkeypatch) -
     (tmp_path / "gymnasium.py").write_text("raise ModuleNotFoundError('none', name='gymnasium')\n")
     monkeypatch.setenv("PYTHONPATH", ":".join([str(tmp_path), *sys.path]))
     ended = esper_ab("launch", "--task", "gym:CartPole-v1", "--groups", "env,random", "--margin", "1", "--dry-run",
-                     "--out", str(tmp_path))  # fmt: skip
+                     "--output-dir", str(tmp_path))  # fmt: skip
     assert ended.returncode == 2
     assert "pip install 'esper-ab[gymnasium]'" in ended.stderr
     assert len(ended.stderr.strip().splitlines()) == 1
@@ -65,8 +65,8 @@ def test_without_gymnasium_the_remedy_is_one_line(tmp_path: Path, monkeypatch) -
 @pytest.mark.slow
 def test_a_calibration_needs_no_margin_and_gives_one_to_start_from(tmp_path: Path) -> None:
     ended = esper_ab(
-        "calibrate", "--task", "gym:CartPole-v1", "--runs", "4", "--episodes", "1", "--out", tmp_path, "--name", "x",
-        *SMALL[4:],
+        "calibrate", "--task", "gym:CartPole-v1", "--runs", "4", "--episodes", "1", "--output-dir", tmp_path,
+        "--name", "x", *SMALL[4:],
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
     found = load_calibration(tmp_path / "x")
@@ -91,7 +91,8 @@ def test_rollouts_in_which_no_episode_ends_are_read_by_every_command(tmp_path: P
     assert answer.returncode == 0, answer.stderr
     assert json.loads(answer.stdout) == [{"a": 4, "b": 0, "c": 0, "d": 4}]
     calibrated = esper_ab(
-        "calibrate", "--task", "gym:CartPole-v1", "--runs", "4", "--out", tmp_path, "--name", "c", *SMALL[4:], *how
+        "calibrate", "--task", "gym:CartPole-v1", "--runs", "4", "--output-dir", tmp_path, "--name", "c",
+        *SMALL[4:], *how
     )
     assert calibrated.returncode == 0, calibrated.stderr
     of_curves = load_calibration(tmp_path / "c")

@@ -45,7 +45,7 @@ def test_its_hosts_are_those_of_an_experiment(tmp_path: Path) -> None:
     """Trained by the kernel that an experiment would choose: equal accuracies, to the bit."""
     esper_ab_done(
         "launch", "--groups", "heuristic,wait", "--task", "synthetic", "--episodes", "1", "--steps", "12",
-        "--n-envs", "2", "--seeds", "2", "--eval-episodes", "2", "--out", tmp_path, "--name", "x", "--quiet",
+        "--n-envs", "2", "--seeds", "2", "--eval-episodes", "2", "--output-dir", tmp_path, "--name", "x", "--quiet",
     )
     found = load(tmp_path / "x").history.runs["heuristic/0"].evaluation
     assert found is not None

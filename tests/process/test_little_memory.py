@@ -90,6 +90,6 @@ def test_a_library_that_cannot_be_loaded_without_a_limit_is_a_mistake_of_ours() 
 def test_what_is_not_refused_trains(folder: Path, above: float) -> None:
     ended = under(
         folder, int(above * LEAST_BYTES), "launch", *ASKED["launch"], "--episodes", "1",
-        "--steps", "2", "--seeds", "1", "--quiet", "--out", f"with-{above}",
+        "--steps", "2", "--seeds", "1", "--quiet", "--output-dir", f"with-{above}",
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr

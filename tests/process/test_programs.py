@@ -29,7 +29,7 @@ def command(*args: str, status: int = 0) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def calibrated(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("calibrated")
-    told = command("calibrate", "--runs", "4", "--episodes", "2", *SMALL, "--out", str(folder)).stdout
+    told = command("calibrate", "--runs", "4", "--episodes", "2", *SMALL, "--output-dir", str(folder)).stdout
     assert "Runs of one mode differ by about" in told
     return folder / "x"
 
@@ -61,14 +61,14 @@ def test_a_calibration_that_was_interrupted_goes_on_when_the_command_is_given_ag
     if ended == "in the runs":
         lines = (calibrated / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
         (again / JOURNAL_NAME).write_bytes(b"".join(lines[: len(lines) // 2]))
-    command("calibrate", "--runs", "4", "--episodes", "2", *SMALL, "--out", str(tmp_path))
+    command("calibrate", "--runs", "4", "--episodes", "2", *SMALL, "--output-dir", str(tmp_path))
     found, whole = load_calibration(again), load_calibration(calibrated)
     assert (found.spread, found.deterministic) == (whole.spread, whole.deterministic)
 
 
 @pytest.mark.slow
 def test_a_calibration_that_is_another_or_is_finished_is_not_gone_on_with(calibrated: Path, tmp_path: Path) -> None:
-    flags = ("--runs", "4", *SMALL, "--out")
+    flags = ("--runs", "4", *SMALL, "--output-dir")
     assert "exists already" in command("calibrate", "--episodes", "2", *flags, str(calibrated.parent), status=2).stderr
     shutil.copytree(calibrated, tmp_path / "x")
     (tmp_path / "x" / FILE_NAME).unlink()
@@ -102,7 +102,7 @@ def test_no_record_depends_on_how_runs_share_the_machine(tmp_path: Path) -> None
     found = {}
     for name, flags in ways.items():
         command("launch", "--groups", "a=shaped,b=shaped", "--unpaired", "--seeds", "2", "--episodes", "2",
-                *SMALL[:-1], name, "--out", str(tmp_path), *flags)  # fmt: skip
+                *SMALL[:-1], name, "--output-dir", str(tmp_path), *flags)  # fmt: skip
         found[name] = load(tmp_path / name).history
     assert digests(found["fixed"]) == digests(found["shuffled"]) == digests(found["alternating"])
     assert digests(found["fixed"]) == digests(found["parallel"])

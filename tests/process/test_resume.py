@@ -267,7 +267,7 @@ def test_real_training_that_lost_a_worker_and_its_coordinator_ends_as_if_nothing
         return [
             sys.executable, "-m", "esper_ab.launch", "--task", "synthetic", "--groups", "shaped,simplified",
             "--episodes", "6", "--steps", "6", "--n-envs", "2", "--seeds", "1", "--eval-episodes", "2",
-            "--devices", "cpu:0,cpu:1", "--quiet", "--json", "--out", str(tmp_path), "--name", name,
+            "--devices", "cpu:0,cpu:1", "--quiet", "--json", "--output-dir", str(tmp_path), "--name", name,
         ]  # fmt: skip
 
     subprocess.run(launch("whole"), check=True, capture_output=True)

@@ -151,7 +151,7 @@ def test_real_training_with_a_shared_normaliser_survives_the_death_of_a_worker_a
         return [
             sys.executable, "-m", "esper_ab.launch", "--task", "synthetic", "--groups", "shaped,simplified",
             "--share-observation-norm", "--episodes", "5", "--steps", "5", "--n-envs", "2", "--seeds", "1",
-            "--eval-episodes", "2", "--devices", "cpu:0", "--placement", "share", "--quiet", "--json", "--out",
+            "--eval-episodes", "2", "--devices", "cpu:0", "--placement", "share", "--quiet", "--json", "--output-dir",
             str(tmp_path), "--name", name,
         ]  # fmt: skip
 

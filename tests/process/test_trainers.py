@@ -18,8 +18,8 @@ OWN_WORDS = ("accuracy", "host", "grown", "blueprint", "fossil", "points of", "r
 
 
 def launched(folder: Path, name: str, *arguments: str, launcher: str = "inline") -> History:
-    done("launch", "--out", folder / "runs", "--name", name, "--quiet", "--launcher", launcher, "--margin", "0.1",
-         "--outcome-better", "higher", *arguments)  # fmt: skip
+    done("launch", "--output-dir", folder / "runs", "--name", name, "--quiet", "--launcher", launcher, "--margin",
+         "0.1", "--outcome-better", "higher", *arguments)  # fmt: skip
     return load(folder / "runs" / name).history
 
 
@@ -50,7 +50,7 @@ def test_equal_settings_give_equal_records_and_another_group_changes_none(tmp_pa
                      "--placement", "share")  # fmt: skip
     assert digests(two, "a") == digests(two, "b") == digests(three, "renamed")
     assert digests(three, "c") != digests(three, "b")
-    done("launch", "--config", tmp_path / "runs/two/experiment.toml", "--out", tmp_path / "runs", "--name", "again",
+    done("launch", tmp_path / "runs/two/experiment.toml", "--output-dir", tmp_path / "runs", "--name", "again",
          "--quiet", "--launcher", "inline")  # fmt: skip
     assert digests(load(tmp_path / "runs/again").history, "a") == digests(two, "a")
 
@@ -79,7 +79,8 @@ def test_a_command_comes_to_its_outcomes_and_its_log(tmp_path: Path, monkeypatch
 def test_the_preflight_refuses_a_trainer_before_anything_is_made(
     tmp_path: Path, arguments: tuple[str, ...], words: str
 ) -> None:
-    common = ("launch", "--out", tmp_path / "runs", "--margin", "1", "--outcome-better", "higher", "--outcome", "score")
+    common = ("launch", "--output-dir", tmp_path / "runs", "--margin", "1", "--outcome-better", "higher",
+              "--outcome", "score")  # fmt: skip
     result = esper_ab(*common, "--trainer", trainers.python_file(tmp_path), "--groups", "a,b", *arguments)
     assert result.returncode == UsageError.exit_code
     assert words in result.stderr
@@ -91,9 +92,9 @@ def test_a_trainer_that_exits_in_training_is_an_error_that_is_told_in_full_once(
     text = path.read_text()
     path.write_text(text.replace("run.alive(1)", "run.alive(1)\n        if point == 2: raise SystemExit(0)"))
     ended = esper_ab(
-        "launch", "--out", tmp_path / "runs", "--name", "exits", "--launcher", "inline", "--margin", "1", "--groups",
-        "a,b", "--outcome-better", "higher", "--outcome", "score", "--trainer", path, "--seeds", "1", "--episodes",
-        "3",
+        "launch", "--output-dir", tmp_path / "runs", "--name", "exits", "--launcher", "inline", "--margin", "1",
+        "--groups", "a,b", "--outcome-better", "higher", "--outcome", "score", "--trainer", path, "--seeds", "1",
+        "--episodes", "3",
     )  # fmt: skip
     assert ended.returncode == WorkerFailed.exit_code
     warnings = [line for line in ended.stderr.splitlines() if line.startswith("warning:")]
@@ -147,7 +148,7 @@ def test_a_worker_that_is_killed_changes_no_record(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_trainer_is_calibrated_by_its_settings(tmp_path: Path) -> None:
     trainer = trainers.python_file(tmp_path)
-    common = ("calibrate", "--trainer", trainer, "--outcome", "score", "--outcome-better", "higher", "--out",
+    common = ("calibrate", "--trainer", trainer, "--outcome", "score", "--outcome-better", "higher", "--output-dir",
               tmp_path / "runs", "--name", "x", "--quiet", "--launcher", "inline", "--runs", "4")  # fmt: skip
     refused = esper_ab(*common, "--mode", "shaped")
     assert refused.returncode == UsageError.exit_code

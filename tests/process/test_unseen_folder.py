@@ -45,7 +45,7 @@ def test_the_node_and_the_folder_are_named(command: str, tmp_path: Path) -> None
         HIDDEN=str(folder), NAMESPACES=namespaces(folder),
     )  # fmt: skip
     own["PATH"] = f"{programs}:{own['PATH']}"
-    flags = ["--launcher", "slurm", "--out", str(folder / "new")]
+    flags = ["--launcher", "slurm", "--output-dir", str(folder / "new")]
     if command == "launch":
         flags += ["--task", "synthetic", "--groups", "shaped,wait", "--yes"]
     done = subprocess.run(

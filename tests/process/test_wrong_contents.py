@@ -126,6 +126,6 @@ def test_closed_standard_streams(tmp_path, closed):
 
 def test_settings_that_are_nested_too_deeply(tmp_path):
     (tmp_path / "deep.toml").write_text("n_envs = " + "[" * 20_000 + "]" * 20_000)
-    done = esper_ab("launch", "--config", tmp_path / "deep.toml", "--dry-run")
+    done = esper_ab("launch", tmp_path / "deep.toml", "--dry-run")
     assert done.returncode == 2
     assert "deep.toml: no settings: lists or tables are nested too deeply" in one_line(done)

@@ -30,7 +30,7 @@ def test_the_simulated_decisions_are_those_of_judge():
         ]
         for place, one in enumerate(judge(plan, outcomes(rows)).comparisons):
             crossed = bool(simulated.crossed[index, place])
-            assert (one.comparison.course.decision == "crossed") == crossed
-            assert one.comparison.used == simulated.replicates[index, place]
+            assert (one.course.decision == "crossed") == crossed
+            assert one.used == simulated.replicates[index, place]
             seen.add(crossed)
     assert seen == {True, False}

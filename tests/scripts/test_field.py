@@ -16,7 +16,7 @@ from peers.learner import RNG_SEEDS, Trained
 from peers.pieces import ALL, LEARNERS, OURS, SETTINGS, TASK_NAMES, append, key, pieces, read, stage_of
 from peers.tasks import NO_VELOCITY, TASKS, make
 
-from workers.ppo.gae import gae
+from workers.ppo.rollout import gae
 
 
 def run(task: str, learner: str, rng_seed: int, sampled: float) -> dict[str, object]:

@@ -8,7 +8,7 @@ import tomllib
 import pytest
 from looking import CONTEXTS, DATA, GROWTH, PAGE, ROOT, STEPS, Hosts, filled, outcome
 
-from workers.growth.shares import Shares
+from workers.growth.samples import Shares
 from workers.tasks.mixture import TASK
 
 

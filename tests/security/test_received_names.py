@@ -14,6 +14,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 from support import journals
+from support.evaluating import evaluated
 from support.gym_world import gym_spec
 from support.tensor_world import make_session
 
@@ -24,7 +25,7 @@ from esper_ab.contracts.trainer import TrainerOrder
 from esper_ab.journal.events import AnyEvent, ExperimentStarted
 from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import Inconsistent, fold
-from workers.commands.evaluate import run
+from workers.commands.answering import REFUSED
 from workers.run import policy_file
 from workers.storage import durable, state_bytes
 
@@ -106,38 +107,38 @@ def _fits(tree: Any, kind: type) -> bool:
     pytest.param(lambda: gym_spec("gym:CartPole-v1", controller="random", n_envs=1, steps=1), id="gymnasium"),
 ])  # fmt: skip
 def test_evaluate_follows_no_name_in_a_policy(
-    tmp_path: Path, names: tuple[str, ...], caught: list[str], capsys: pytest.CaptureFixture[str],
-    spec: Callable[[], RunSpec],
-) -> None:  # fmt: skip
+    tmp_path: Path, names: tuple[str, ...], caught: list[str], spec: Callable[[], RunSpec]
+) -> None:
     tree = msgspec.to_builtins(spec())
 
-    def evaluated(paths: Sequence[tuple[Any, ...]], name: str) -> bool:
+    def is_evaluated(paths: Sequence[tuple[Any, ...]], name: str) -> bool:
         state = {"format": policy_file.FORMAT, "spec": _with_all(tree, paths, name), "agent": None}
         durable.write(tmp_path / "received", "0.pt", state_bytes.to_bytes(state))
-        status = run([str(tmp_path / "received" / "0.pt")])
-        error = capsys.readouterr().err
-        assert caught == [], (paths, name)
-        assert (status, error.count("error: ")) in ((0, 0), (2, 1)), (paths, name, error)
-        return status == 0
+        try:
+            return bool(evaluated(tmp_path / "received" / "0.pt").rows)
+        except REFUSED:
+            return False
+        finally:
+            assert caught == [], (paths, name)
 
     unused: list[tuple[Any, ...]] = []  # places of what an evaluation does not need, filled all at once
     for name in names:
         places = [path for path in _places(tree) if path not in unused and _fits(_with(tree, path, name), RunSpec)]
         assert places
-        evaluated([path for path in unused if _fits(_with(tree, path, name), RunSpec)], name)
-        unused += [path for path in places if evaluated([path], name)]
+        is_evaluated([path for path in unused if _fits(_with(tree, path, name), RunSpec)], name)
+        unused += [path for path in places if is_evaluated([path], name)]
 
 
 def test_a_module_that_the_user_allows_is_imported(
-    tmp_path: Path, names: tuple[str, ...], caught: list[str], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, names: tuple[str, ...], caught: list[str]
 ) -> None:
     spec = gym_spec(f"gym:{MODULE}:CartPole-v1", controller="random", n_envs=1, steps=1)
     policy_file.save(tmp_path, spec, None)
     policy = str(tmp_path / spec.policy_file)
-    assert run([policy, "--import", "another"]) == 2
-    assert f"{policy}: its task 'gym:{MODULE}:CartPole-v1' imports '{MODULE}'" in capsys.readouterr().err
+    with pytest.raises(ValueError, match=f"^{policy}: its task 'gym:{MODULE}:CartPole-v1' imports '{MODULE}'"):
+        evaluated(policy, importable=("another",))
     assert caught == []
-    assert run([policy, "--import", MODULE]) == 0
+    evaluated(policy, importable=(MODULE,))
     assert caught
     del sys.modules[MODULE]
 

@@ -21,7 +21,7 @@ def judged(name, worst=""):
     groups = ("A", "B")
     scales = scales_of(("",), 2.0, unit="%", worst=worst)
     plan = make_external_plan(groups, tuple(map(str, range(20))), scales, Rule(looks=(20,)))
-    return judge(plan, read_csv(FILES / name)).comparisons[0].comparison
+    return judge(plan, read_csv(FILES / name)).comparisons[0]
 
 
 @pytest.mark.parametrize("name", ["gate.csv", "gate2.csv"])
@@ -49,8 +49,8 @@ def test_rows_of_one_large_group_are_runs_once_that_is_said():
     with pytest.raises(UsageError, match="group old has 40 rows and no column run"):
         explore(runs, scales, Rule())
     (found,) = explore(runs, scales, Rule(), rows="runs").comparisons
-    assert str(found.comparison.verdict) == "NO INFERENCE"
-    assert None not in (found.comparison.low, found.comparison.high)
+    assert str(found.verdict) == "NO INFERENCE"
+    assert None not in (found.low, found.high)
 
 
 def test_runs_of_which_most_have_no_partner_are_asked_about():
@@ -58,32 +58,32 @@ def test_runs_of_which_most_have_no_partner_are_asked_about():
     with pytest.raises(UsageError, match=r"have no partner with their seed: .*paired"):
         explore(runs, scales, Rule())
     (found,) = explore(runs, scales, Rule(), paired=False).comparisons
-    assert found.comparison.last_look.p is not None
-    assert "Welch's t" in found.comparison.sentence
+    assert found.last_look.p is not None
+    assert "Welch's t" in found.sentence
 
 
 def test_no_group_is_better_whose_differences_drift():
     """Runs in clock order, each group autocorrelated; seeds that are no numbers say nothing about the order."""
     runs = read_csv(FILES / "drift.csv")
     (found,) = explore(runs, scales_of(("",), 2.0), Rule()).comparisons
-    assert (str(found.comparison.verdict), str(found.comparison.unaudited)) == ("INCONCLUSIVE", "BETTER")
-    assert "drift" in found.comparison.headline
-    assert "alternating order" in found.comparison.sentence
+    assert (str(found.verdict), str(found.unaudited)) == ("INCONCLUSIVE", "BETTER")
+    assert "drift" in found.headline
+    assert "alternating order" in found.sentence
     named = msgspec.structs.replace(
         runs, rows=tuple(msgspec.structs.replace(row, replicate=f"seed {row.replicate}") for row in runs.rows)
     )
     (unknown,) = explore(named, scales_of(("",), 2.0), Rule()).comparisons
-    assert str(unknown.comparison.verdict) == "BETTER"
+    assert str(unknown.verdict) == "BETTER"
     ordered = msgspec.structs.replace(
         named, rows=tuple(msgspec.structs.replace(row, order=int(row.replicate[5:])) for row in named.rows)
     )
     (again,) = explore(ordered, scales_of(("",), 2.0), Rule()).comparisons
-    assert str(again.comparison.verdict) == "INCONCLUSIVE"
+    assert str(again.verdict) == "INCONCLUSIVE"
 
 
 def compared(name, **asked):
     (found,) = explore(read_csv(FILES / name), scales_of(("",), 2.0, unit="%"), Rule(), **asked).comparisons
-    return found.comparison
+    return found
 
 
 def test_runs_of_which_one_group_has_few_and_no_seed_is_shared():

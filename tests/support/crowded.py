@@ -11,8 +11,8 @@ from esper_ab.contracts.settings import GrowthSettings, HostKernel
 from support.tensor_world import env_path, plant
 from workers.datasets.task import Split, Task
 from workers.growth.bank.bank import Bank
-from workers.growth.bank.split import DeviceSplit
 from workers.growth.rules.seeds import SeedTable
+from workers.growth.samples import DeviceSplit
 from workers.vocabulary import Algorithm, Stage
 
 ENVS, BATCH = 15, 16

@@ -59,7 +59,7 @@ from workers.growth.measures import MEASURES
 from workers.process import setup as process
 from workers.process.entry import failure
 from workers.process.link import Link
-from workers.storage import checkpoint
+from workers.storage import durable
 from workers.storage.durable import Damaged
 
 FAULT_VARIABLE, SCRIBBLE_VARIABLE = "FAKE_FAULT", "SCRIBBLE_IN"
@@ -158,7 +158,7 @@ def state(spec, milestone):
 
 def save(link, order, spec, milestone):
     if learns(spec) and 0 < milestone <= spec.episodes:
-        return checkpoint.store(
+        return durable.store(
             Path(order.experiment_dir), spec.ref, milestone, state(spec, milestone), order.writer
         )
     return None
@@ -178,7 +178,7 @@ def take_up(order, assign):
 
     if not learns(spec):
         return assign.milestone, ()
-    return checkpoint.take_up(Path(order.experiment_dir), spec.ref, assign.checkpoints, resume)
+    return durable.take_up(Path(order.experiment_dir), spec.ref, assign.checkpoints, resume)
 
 
 def phase_of(spec, milestone):

@@ -156,7 +156,7 @@ def replay(golden: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
         judged = judge(*promised_and_seen(golden), rng_seed=SEED)
     match kind:
         case "experiment":
-            found = plain([comparison_json(one.comparison) for one in judged.comparisons])
+            found = plain([comparison_json(one) for one in judged.comparisons])
             yield "comparisons", golden["answer"]["comparisons"], rounded(_slim(found))
         case "joint":
             scores = {name: tuple(ends) for name, ends in golden["plan"]["scores"].items()}

@@ -9,12 +9,9 @@ import numpy as np
 
 from workers.controllers.random import choose
 from workers.growth.rules.lifecycle import Lifecycle, SeedChange
-from workers.growth.rules.masks import DecisionMasks
-from workers.growth.rules.measurement import Measurement
+from workers.growth.rules.masks import DecisionMasks, DecisionView, Rules
 from workers.growth.rules.observe import observe
-from workers.growth.rules.predicates import Rules
-from workers.growth.rules.tracker import SignalTracker
-from workers.growth.rules.view import DecisionView
+from workers.growth.rules.tracker import Measurement, SignalTracker
 from workers.vocabulary import HEADS, Algorithm, Stage
 
 SLOTS = ("early", "mid", "late")

@@ -16,7 +16,7 @@ from torch import Tensor
 from esper_ab.contracts.settings import GrowthSettings
 from workers.datasets.task import Task
 from workers.growth.bank.blend import Blend, gate_params, seed_delta, seed_input
-from workers.growth.bank.host import (
+from workers.growth.bank.network import (
     BatchStatistics,
     channels,
     fresh_statistics,
@@ -24,9 +24,9 @@ from workers.growth.bank.host import (
     host_params,
     level_forward,
 )
-from workers.growth.bank.split import DeviceSplit
 from workers.growth.bank.stack import Stack
 from workers.growth.rules.seeds import SeedTable
+from workers.growth.samples import DeviceSplit
 from workers.layers.blueprint import Blueprint
 from workers.vocabulary import Stage
 

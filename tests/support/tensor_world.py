@@ -20,13 +20,14 @@ from esper_ab.contracts.settings import (
     PPOSettings,
     RewardSettings,
 )
+from workers.environments import Stopwatch
 from workers.growth.bank.bank import Bank
-from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
+from workers.growth.environment import EnvSpec, GrowthEnv
 from workers.growth.rules.seeds import SeedTable
+from workers.growth.samples import DeviceData
 from workers.kinds.growth import GrowthWorld
 from workers.ppo.normalise import RunningMoments
 from workers.run.session import Session
-from workers.stopwatch import Stopwatch
 from workers.tasks.synthetic import TASK
 from workers.vocabulary import Stage
 

@@ -7,59 +7,43 @@ starts processes of its own.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import time
 import timeit
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import msgspec
-import numpy as np
 import psutil
 import torch
 
-from esper_ab.contracts.below import folder_below
 from esper_ab.contracts.catalog import entry, names
 from esper_ab.contracts.gpu_names import is_beyond_one_instance
 from esper_ab.contracts.installed_code import sources
-from esper_ab.contracts.kinds import CONTROLLERS, GYMNASIUM, REWARDS, TRAINER, kind_of_task
-from esper_ab.contracts.machine import DOING, ControllerQuestion, Device, Machine, Questions, TaskFacts, UserReward
-from esper_ab.contracts.measures import Measure, TaskMeasures
-from esper_ab.contracts.messages import RewardCode
+from esper_ab.contracts.machine import DOING, Device, Machine, Questions
 from esper_ab.contracts.own_packages import take_output
 from esper_ab.contracts.process_start import process_started, usable_cores
-from esper_ab.contracts.rng import RngPath
-from esper_ab.contracts.settings import Arithmetic, GrowthSettings
-from esper_ab.contracts.source_files import copy_files
-from esper_ab.contracts.trainer import TrainerFacts
-from workers.commands.gymnasium_preflight import Probed, probe
-from workers.datasets.task import Split, Task
-from workers.gpus import seen_gpus
-from workers.growth.bank.bank import Bank
-from workers.growth.bank.split import DeviceSplit
-from workers.growth.measures import MEASURES
-from workers.growth.rules.seeds import SeedTable
+from esper_ab.contracts.settings import Arithmetic
+from workers.devices.by_torch import pin, seen_gpus
+from workers.environments import kind_of
 from workers.native import library
-from workers.native.chain import trains
-from workers.process import arithmetic
-from workers.trainer.rehearsal import rehearse as rehearse_trainer
-from workers.user_rewards.lookup import as_planned, user_function
-from workers.user_rewards.rehearsal import rehearse
-from workers.vocabulary import Stage
+from workers.native.binding import trains
 
 _GPU_SIGNS = (Path("/proc/driver/nvidia/version"), Path("/dev/nvidia0"))
 _CPU_INFO = Path("/proc/cpuinfo")
 _ENVS, _CHANNELS, _SIDE, _BATCH, _KERNEL = 4, 16, 8, 64, 3  # sizes of the timed convolution
-_REPEATS, _MINIBATCHES, _TRIED_SIDE = 8, 4, 512  # of the convolution; of a timed epoch on a GPU; of a matrix of one MiB
+_REPEATS, _TRIED_SIDE = 8, 512  # of the convolution; of a matrix of one MiB
 
 
-def find_gpus(questions: Questions, seen: Sequence[tuple[str, Any]]) -> tuple[list[Device], str]:
+def find_gpus(
+    asked: Sequence[str], seen: Sequence[tuple[str, Any]], step_s: Callable[[str], float]
+) -> tuple[list[Device], str]:
     """Return the GPUs that are `seen`, in order, and a sentence on those that cannot be used, or "".
 
-    Those that `questions` name are tried, and are not returned when they fail. The first that works is timed, too.
+    Those that are `asked` for are tried, and are not returned when they fail. The first that works is timed, too.
     """
     gpus, tried, broken = list[Device](), 0, list[str]()
     for index, (name, facts) in enumerate(seen):
@@ -67,34 +51,18 @@ def find_gpus(questions: Questions, seen: Sequence[tuple[str, Any]]) -> tuple[li
             name=f"cuda:{index}", title=facts.name, uuid=name, memory_bytes=facts.total_memory,
             capability=f"{facts.major}.{facts.minor}",
         )  # fmt: skip
-        if gpu.name in questions.gpus or "cuda" in questions.gpus:
+        if gpu.name in asked or "cuda" in asked:
             tried += 1
             try:
                 square = torch.ones(_TRIED_SIDE, _TRIED_SIDE, device=gpu.name)
                 (square @ square).sum().item()  # waits for the GPU
-                if tried == 1 + len(broken) and questions.hosts and questions.task in names("workers.tasks"):
-                    gpu = msgspec.structs.replace(gpu, step_s=step_s(questions, torch.device(gpu.name)))
+                if tried == 1 + len(broken):
+                    gpu = msgspec.structs.replace(gpu, step_s=step_s(gpu.name))
             except (RuntimeError, AssertionError) as error:  # the other from a build without CUDA
                 broken.append(gpu.name + " (" + str(error).partition("\n")[0] + ")")
                 continue
         gpus.append(gpu)
     return gpus, f"GPUs requested: {tried}, usable: {tried - len(broken)}; not {', '.join(broken)}" if broken else ""
-
-
-def step_s(questions: Questions, device: torch.device) -> float:
-    """Time an optimiser step of hosts with a seed in every slot, whose blueprints differ, as those of a run do."""
-    task: Task = entry("workers.tasks", questions.task, "TASK")
-    images, rows = min(questions.batch_size, task.sizes[0]), np.arange(questions.hosts)
-    shown = Split(x=np.zeros((images, *task.image), np.float32), y=np.zeros(images, np.int64))
-    settings, split = GrowthSettings(batch_size=images), DeviceSplit.of(shown, device, torch.float32)
-    bank, table = Bank(task, task.slots, rows, settings, split.x), SeedTable.empty(len(rows), len(task.slots))
-    bank.begin_episode([RngPath(0) / int(row) for row in rows])
-    for row, slot in np.ndindex(table.stage.shape):
-        table.stage[row, slot], table.blueprint[row, slot] = Stage.TRAINING, (row + slot) % len(settings.blueprints)
-        bank.germinate(row, slot, (row + slot) % len(settings.blueprints), RngPath(0) / row / slot)
-    order = np.zeros((len(rows), images * _MINIBATCHES), np.int64)
-    # The first epoch warms up.
-    return timeit.repeat(lambda: bank.train_epoch(table, rows, split, order), repeat=2, number=1)[-1] / _MINIBATCHES
 
 
 def _cores() -> tuple[Device, ...]:
@@ -133,34 +101,9 @@ def gpu_problem(gpu_there: bool, cuda_build: str | None, usable: int, pool: str 
     return f"this machine has an NVIDIA GPU, but torch {torch.__version__} finds none{wanted}"
 
 
-def task_facts(task: Task) -> TaskFacts:
-    """Compute sizes and costs of a task from its host's shape."""
-    side_h, side_w = task.image[1:]
-    before, total, values = task.host.in_channels, 0, 0
-    for level in range(task.host.levels):
-        after = task.host.base << level
-        total += before * after * task.host.kernel**2 * side_h * side_w
-        values += after * side_h * side_w
-        before = after
-        if level < task.host.pools:
-            side_h, side_w = side_h // 2, side_w // 2
-    return TaskFacts(
-        name=task.name,
-        title=task.title,
-        measures=MEASURES,
-        slots=task.slots,
-        sizes=task.sizes,
-        sample_values=task.image[0] * task.image[1] * task.image[2],
-        host_params=task.host.params,
-        host_multiply_adds=total + before * task.host.classes,
-        classes=task.host.classes,
-        host_values=values,
-    )
-
-
 def multiply_adds_per_s() -> float:
     """Time forward and backward of a grouped convolution as banks train it, by one thread."""
-    arithmetic.pin(Arithmetic())
+    pin(Arithmetic())
     width = _ENVS * _CHANNELS
     x = torch.ones(_BATCH, width, _SIDE, _SIDE)
     weight = torch.ones(width, _CHANNELS, _KERNEL, _KERNEL, requires_grad=True)
@@ -171,73 +114,6 @@ def multiply_adds_per_s() -> float:
 
     forward = _BATCH * width * _CHANNELS * _KERNEL**2 * _SIDE**2
     return 3 * forward * _REPEATS / timeit.repeat(pass_both_ways, repeat=2, number=_REPEATS)[-1]
-
-
-def user_reward(reference: str, n_slots: int) -> UserReward:
-    """Load and rehearse a user's reward function, and report its files.
-
-    The function called is the one that runs will load: the copy of a file, or an installed module.
-    """
-    _doing(f"rehearsing {reference}")
-    try:
-        function, code = user_function(reference)
-        copied = code.files if reference.rpartition(":")[0].endswith(".py") else ()
-        found = UserReward(reference=reference, sha256=code.sha256, problem="", root=str(code.root), files=copied)
-        with TemporaryDirectory() as folder:
-            if copied:
-                copy_files(code.root, copied, folder_below(Path(folder), "copy"))
-                planned = RewardCode(reference=reference, folder="copy", file=copied[0], sha256=code.sha256)
-                function = as_planned([planned], Path(folder))(reference)
-            found = msgspec.structs.replace(found, repeats=rehearse(function, reference, n_slots))
-    except (ValueError, OSError) as error:
-        problem = str(error).removeprefix(f"reward mode {reference!r}").removeprefix(":").strip()
-        return UserReward(reference=reference, sha256="", problem=problem)
-    return found
-
-
-def trainer_task(questions: Questions, facts: TrainerFacts) -> TaskFacts:
-    """Return a trainer as a task: what it measures, as far as its rehearsal could tell."""
-    assert questions.trainer is not None, "it was asked about"
-    assert questions.trainer_outcome is not None, "its outcome is declared"
-    found = tuple(Measure(name=name, label=metric[:60]) for metric, name in facts.metrics.items())
-    return TaskFacts(
-        name=questions.task, title=questions.trainer.reference, kind=TRAINER,
-        measures=TaskMeasures(outcome=questions.trainer_outcome, measures=found),
-    )  # fmt: skip
-
-
-def _task_problem(name: str, data_dir: str) -> str:
-    if name not in names("workers.tasks"):
-        return ""  # the caller refuses it, listing the existing names
-    _doing(f"loading the data of {name}")
-    try:
-        entry("workers.tasks", name, "TASK").load(data_dir)
-    except (OSError, ValueError) as error:
-        return str(error)
-    return ""
-
-
-def _controller_problem(question: ControllerQuestion, slots: tuple[str, ...]) -> str:
-    try:
-        make = entry("workers.controllers", question.settings.name, "make")
-        make(question.settings, slots, question.blueprints)
-    except ValueError as error:
-        return str(error)
-    return ""
-
-
-def controller_problems(questions: Questions) -> dict[str, str]:
-    """Return, by group, why its controller cannot be made; the caller refuses unknown names."""
-    if not questions.controllers or questions.task not in names("workers.tasks"):
-        return {}
-    task: Task = entry("workers.tasks", questions.task, "TASK")
-    there = names("workers.controllers")
-    found = {
-        question.group: _controller_problem(question, questions.slots or task.slots)
-        for question in questions.controllers
-        if question.settings.name in there
-    }
-    return {group: problem for group, problem in found.items() if problem}
 
 
 def _doing(what: str) -> None:
@@ -257,43 +133,31 @@ def describe(questions: Questions) -> Machine:
     """Return everything that planning needs to know."""
     gpu_there = any(sign.exists() for sign in _GPU_SIGNS) or bool(torch.version.hip and torch.cuda.device_count())
     pool = os.environ.get("CUDA_VISIBLE_DEVICES")
-    kind = kind_of_task(questions.task)
-    found = probe(questions, _doing) if kind == GYMNASIUM else Probed()
-    tasks = tuple(task_facts(entry("workers.tasks", name, "TASK")) for name in names("workers.tasks"))
+    kind = kind_of(questions.task)
+    found = kind.preflight(questions, _doing)
     blueprints = names("workers.blueprints")
     chains = [name for name in blueprints if trains(entry("workers.blueprints", name, "BLUEPRINT"))]
-    own = None if questions.trainer is None else rehearse_trainer(questions.trainer, _doing)
-    if own is not None:
-        tasks = (trainer_task(questions, own),)
-    slots = questions.slots or next((task.slots for task in tasks if task.name == questions.task), ("",))
-    code = found.code if kind == GYMNASIUM else tuple(user_reward(one, len(slots)) for one in questions.user_rewards)
     _doing("measuring this machine")  # and no code of the user's any more
-    arithmetic.pin(Arithmetic())  # before CUDA begins
+    pin(Arithmetic())  # before CUDA begins
     try:
-        gpus, unusable = find_gpus(questions, seen_gpus(pool))  # now: a trainer's rehearsal had them to itself
+        seen = seen_gpus(pool)  # now: a trainer's rehearsal had them to itself
+        gpus, unusable = find_gpus(questions.gpus, seen, functools.partial(kind.step_s, questions))
     except RuntimeError as error:
         gpus, unusable = [], f"CUDA does not start: {error}"
     return Machine(
         torch_version=str(torch.__version__),
         cuda_build=torch.version.cuda or "",
         devices=(*gpus, *_cores()),
-        rewards=REWARDS[kind] if kind in REWARDS else names("workers.rewards"),
-        controllers=CONTROLLERS[kind] if kind in CONTROLLERS else names("workers.controllers"),
         blueprints=blueprints,
-        tasks=(*tasks, *found.tasks),
         kernels=library.kernels(),
         native_blueprints=tuple(chains),
         multiply_adds_per_s=multiply_adds_per_s(),
         cpu_bf16=cpu_bf16(_cpu_flags()),
         sources=sources(),
         sees_shared_file=not questions.shared_file or Path(questions.shared_file).is_file(),
-        user_rewards=code,
-        trainer=own,
-        controller_problems=controller_problems(questions),
-        reward_problems=found.reward_problems,
-        task_problem="" if own else found.problem or _task_problem(questions.task, questions.data_dir),
         gpu_problem=gpu_problem(gpu_there, torch.version.cuda, len(gpus), pool) if gpus or not unusable else unusable,
         unusable_gpus=unusable,
+        **vars(found),
     )
 
 

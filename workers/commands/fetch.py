@@ -1,4 +1,4 @@
-"""`python -m workers.commands.fetch TASK [DATA_DIR]`: download and verify a task's files. Imports no torch.
+"""`python -m workers.commands.fetch`: download and verify a task's files; [task, folder] on stdin. Imports no torch.
 
 The update is atomic: the archive arrives under a temporary name and is checked by size and sha256 before its members,
 by name, are unpacked into a temporary folder and renamed into place.
@@ -13,15 +13,18 @@ import urllib.request
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import msgspec
+
 from esper_ab.contracts.catalog import entry
-from workers.datasets.archive import Archive, data_folder
-from workers.datasets.task import Task
+from workers.commands.answering import answer_stdin
+from workers.datasets.task import Archive, Task, data_folder
 
 _TIMEOUT_S = 30.0  # per read, not for the whole download
 _CHUNK_BYTES = 1 << 20
+_decode = msgspec.json.Decoder(tuple[str, str]).decode
 
 
-class FetchError(Exception):
+class FetchError(ValueError):
     """Failed download; the message is one line with fault and remedy."""
 
 
@@ -68,21 +71,16 @@ def fetch(archive: Archive, folder: Path) -> None:
         _unpack(archive, packed, folder)
 
 
-def main(name: str, data_dir: str = "") -> int:
-    """Fetch a task's files; return 0 when done or nothing to do, 2 when it cannot be done."""
-    try:
-        task: Task = entry("workers.tasks", name, "TASK")
-        if task.archive is None:
-            print(f"{name} needs no download", file=sys.stdout)  # noqa: T201
-            return 0
-        folder = data_folder(data_dir)
-        fetch(task.archive, folder)
-    except (KeyError, FetchError, OSError) as error:
-        print("error:", error.args[0] if isinstance(error, KeyError) else error, file=sys.stderr)  # noqa: T201
-        return 2
-    print(f"{name} is in {folder}", file=sys.stdout)  # noqa: T201
-    return 0
+def fetched(line: bytes) -> str:
+    """Fetch a task's files; return what was done, or that there is nothing to do."""
+    name, data_dir = _decode(line)
+    task: Task = entry("workers.tasks", name, "TASK")
+    if task.archive is None:
+        return f"{name} needs no download"
+    folder = data_folder(data_dir)
+    fetch(task.archive, folder)
+    return f"{name} is in {folder}"
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(*sys.argv[1:]))
+    sys.exit(answer_stdin(fetched))

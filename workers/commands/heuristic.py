@@ -15,20 +15,19 @@ import numpy as np
 from esper_ab.contracts import catalog
 from esper_ab.contracts.records import EnvEpisode, SeedEvent
 from esper_ab.contracts.rng import run_path
-from esper_ab.contracts.settings import Arithmetic, ControllerSettings, GrowthSettings, HostKernel, RewardSettings
+from esper_ab.contracts.settings import Arithmetic, ControllerSettings, GrowthSettings, RewardSettings
 from esper_ab.contracts.solo import Host, Seed, SoloAnswer, SoloQuestion
 from workers.arrays import Floats, Ints, int_zeros
-from workers.commands.evaluate import torch_device
-from workers.controller import Controller
+from workers.commands.answering import answer_stdin
 from workers.controllers import heuristic
 from workers.datasets.task import Task
-from workers.environments import paths_below
-from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
-from workers.growth.rules.view import DecisionView
-from workers.native import library
-from workers.process import arithmetic
+from workers.devices.by_torch import device_here, pin
+from workers.environments import Controller, Stopwatch, paths_below
+from workers.growth.environment import EnvSpec, GrowthEnv
+from workers.growth.rules.masks import DecisionView
+from workers.growth.samples import DeviceData
+from workers.reward_audit.scoring import choose_arithmetic
 from workers.run.episode import play
-from workers.stopwatch import Stopwatch
 from workers.vocabulary import Stage
 
 _decode = msgspec.json.Decoder(SoloQuestion).decode
@@ -56,15 +55,16 @@ class _Watched(Controller[DecisionView]):
         return self._watched.decide(view, uniforms)
 
 
-def grow(question: SoloQuestion) -> SoloAnswer:
+def grow(line: bytes) -> SoloAnswer:
     """Grow the hosts of all episodes; ValueError, KeyError or OSError name what cannot be done."""
+    question = _decode(line)
     task: Task = catalog.entry("workers.tasks", question.task, "TASK")
     slots = _slots(question.slots, task)
     growth = GrowthSettings()
-    data = {question.device: DeviceData.of(task.load(question.data_dir), torch_device(question.device))}
+    data = {question.device: DeviceData.of(task.load(question.data_dir), device_here(question.device))}
     spec = EnvSpec(
         task=task, slots=slots, steps=question.steps, env_devices=(question.device,) * question.n_envs, growth=growth,
-        reward=RewardSettings(), kernel=_kernel(question.device),
+        reward=RewardSettings(), kernel=choose_arithmetic(growth, question.device).kernel,
     )  # fmt: skip
     env = GrowthEnv(spec, data, Stopwatch())
     decider = _Watched(heuristic.make(ControllerSettings(name="heuristic"), slots, growth.blueprints))
@@ -74,12 +74,6 @@ def grow(question: SoloQuestion) -> SoloAnswer:
         result = play(env, paths, decider, {}, Stopwatch(), lambda _step: None)
         hosts += [_host(episode, outcome, env.events, decider) for outcome in result.envs]
     return SoloAnswer(slots=slots, kernel=spec.kernel, hosts=tuple(hosts))
-
-
-def _kernel(device: str) -> HostKernel:
-    """Return the widest kernel for hosts on a CPU, torch where there is none and on a GPU."""
-    usable = [kernel.name for kernel in library.kernels() if not kernel.problem] if device == "cpu" else []
-    return usable[0] if usable else "torch"
 
 
 def _slots(asked: tuple[str, ...], task: Task) -> tuple[str, ...]:
@@ -122,18 +116,6 @@ def _seed(events: list[SeedEvent]) -> Seed:
     )
 
 
-def main() -> int:
-    """Answer the question on stdin; return exit status 0, or 2 with one line on stderr."""
-    arithmetic.pin(Arithmetic())
-    try:
-        answer = grow(_decode(sys.stdin.buffer.readline()))
-    except (ValueError, KeyError, OSError) as error:
-        reason = error.args[0] if isinstance(error, KeyError) else error
-        sys.stderr.write(f"error: {' '.join(str(reason).split())}\n")
-        return 2
-    sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    pin(Arithmetic())
+    sys.exit(answer_stdin(grow))

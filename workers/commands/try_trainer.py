@@ -9,31 +9,28 @@ import sys
 
 import msgspec
 
-from esper_ab.contracts.errors import USER_FAULTS, UsageError
-from esper_ab.contracts.own_packages import take_output
+from esper_ab.contracts.errors import USER_FAULTS
 from esper_ab.contracts.settings import Arithmetic
-from workers.process import arithmetic
+from workers.commands.answering import answer_stdin
+from workers.devices.by_torch import pin
 from workers.trainer import module
-from workers.trainer.trial import Trial, attempt
+from workers.trainer.rehearsal import Trial, Tried, attempt
 from workers.user_rewards.user_code import line_of, one_line
 
 _decode = msgspec.json.Decoder(Trial).decode
 
 
-def main() -> int:
-    """Try the trainer; return the exit status."""
-    answer, trial = take_output(), _decode(sys.stdin.buffer.readline())
-    arithmetic.pin(Arithmetic(threads=trial.threads, deterministic=trial.deterministic))
+def tried(line: bytes) -> Tried:
+    """Try the trainer; ValueError with the kind of error that it raises, and where."""
+    trial = _decode(line)
+    asked = trial.question
+    pin(Arithmetic(threads=asked.threads, deterministic=asked.deterministic))
     try:
-        tried = attempt(trial, "cuda:0" if trial.gpu else "cpu")
+        return attempt(trial, "cuda:0" if trial.gpu else "cpu")
     except USER_FAULTS as error:
-        where = line_of(error, module.load(trial.reference)[0].train) if not isinstance(error, ValueError) else ""
-        sys.stderr.write(f"\nerror: {one_line(error)}{where}\n")
-        return UsageError.exit_code
-    answer.write(msgspec.json.encode(tried))
-    answer.close()
-    return 0
+        where = line_of(error, module.load(asked.reference)[0].train) if not isinstance(error, ValueError) else ""
+        raise ValueError(f"{one_line(error)}{where}") from error
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(answer_stdin(tried))

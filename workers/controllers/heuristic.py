@@ -13,11 +13,10 @@ import numpy as np
 from esper_ab.contracts.settings import ControllerSettings
 from workers import vocabulary
 from workers.arrays import Bools, Floats, Ints, int_zeros
-from workers.controller import Controller
-from workers.growth.rules.choice import follow
+from workers.environments import Controller
+from workers.growth.rules.masks import DecisionView, follow
 from workers.growth.rules.seeds import slot_of
 from workers.growth.rules.tracker import summary_seed
-from workers.growth.rules.view import DecisionView
 from workers.vocabulary import HEADS, OP, SLOT, Op, Stage
 
 ROTATION = ("conv_light", "conv_heavy", "attention", "norm", "depthwise")

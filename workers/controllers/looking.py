@@ -14,9 +14,8 @@ import numpy as np
 from esper_ab.contracts.settings import ControllerSettings
 from workers import vocabulary
 from workers.arrays import Floats, Ints, int_zeros
-from workers.controller import Controller
-from workers.growth.rules.choice import follow
-from workers.growth.rules.view import DecisionView
+from workers.environments import Controller
+from workers.growth.rules.masks import DecisionView, follow
 from workers.vocabulary import HEADS, OP, SLOT, Op
 
 LOOK_STEP = 3

@@ -6,8 +6,7 @@ import numpy as np
 
 from esper_ab.contracts.settings import ControllerSettings
 from workers.arrays import Bools, Floats, Ints, int_zeros
-from workers.controller import Controller
-from workers.environments import Seen
+from workers.environments import Controller, Seen
 
 
 def choose(mask: Bools, uniforms: Floats) -> Ints:

@@ -13,9 +13,8 @@ import numpy as np
 
 from esper_ab.contracts.settings import ControllerSettings
 from workers.arrays import Floats, Ints, all_true, int_zeros
-from workers.controller import Controller
-from workers.growth.rules.choice import follow
-from workers.growth.rules.view import DecisionView
+from workers.environments import Controller
+from workers.growth.rules.masks import DecisionView, follow
 from workers.vocabulary import ALPHA_TARGETS, CURVES, HEADS, OP, SLOT, SPEEDS, STYLES, TEMPOS, Op
 
 _GERMINATE_DEFAULTS = {"blueprint": "conv_light", "style": "sigmoid_add", "tempo": "5", "alpha_target": "1.0"}

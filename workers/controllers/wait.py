@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from esper_ab.contracts.settings import ControllerSettings
 from workers.arrays import Floats, Ints, int_zeros
-from workers.controller import Controller
-from workers.growth.rules.view import DecisionView
+from workers.environments import Controller
+from workers.growth.rules.masks import DecisionView
 
 
 class Wait(Controller[DecisionView]):

@@ -1,14 +1,33 @@
-"""Definition of a task: three fixed splits of real or generated data, and the host that is grown on it."""
+"""Definition of a task: three fixed splits of real or generated data, where they are kept, and the host grown on it."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
 from workers.arrays import Floats32, Ints
-from workers.datasets.archive import Archive
 from workers.datasets.behaviour import Behaviours
+
+
+@dataclass(frozen=True, kw_only=True)
+class Archive:
+    """A gzipped tar on the web, by size and checksum, and the files of it that the task reads."""
+
+    url: str
+    size_bytes: int
+    sha256: str
+    members: tuple[str, ...]  # paths inside the archive, kept as they are below the data folder
+
+
+def data_folder(data_dir: str) -> Path:
+    """Return the folder of a task's files: `data_dir`, or the user's cache when it is empty."""
+    if data_dir:
+        return Path(data_dir).expanduser()
+    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(cache).expanduser() / "esper_ab"
 
 
 @dataclass(frozen=True, kw_only=True)

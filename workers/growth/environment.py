@@ -16,59 +16,28 @@ from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
-import torch
 
 from esper_ab.contracts.records import EnvEpisode, SeedEvent, finite
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings, HostKernel, RewardSettings
 from workers.arrays import Bools, Floats, Ints, all_false, all_true, int_zeros
-from workers.datasets.task import Splits, Task
-from workers.environments import Ended, Happened
+from workers.datasets.task import Task
+from workers.environments import Ended, Happened, Stopwatch
 from workers.facts import StepFacts
 from workers.growth.bank.bank import Bank, PassResult
 from workers.growth.bank.configurations import contributions
 from workers.growth.bank.loss_scale import LossScale
-from workers.growth.bank.split import DeviceSplit
 from workers.growth.measures import MEASURES
-from workers.growth.orders import Orders
 from workers.growth.rules.facts import FactsMemory
 from workers.growth.rules.lifecycle import Lifecycle
-from workers.growth.rules.measurement import Measurement
+from workers.growth.rules.masks import DecisionView, Rules
 from workers.growth.rules.observe import observe
-from workers.growth.rules.predicates import Rules
-from workers.growth.rules.tracker import SignalTracker
-from workers.growth.rules.view import DecisionView
-from workers.growth.shares import Shares
+from workers.growth.rules.tracker import Measurement, SignalTracker
+from workers.growth.samples import DeviceData, Orders, Shares
 from workers.layers.device import is_cpu
-from workers.stopwatch import Stopwatch
 from workers.vocabulary import HEADS, Algorithm
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class DeviceData:
-    """The three splits on one device."""
-
-    train: DeviceSplit
-    validation: DeviceSplit
-    test: DeviceSplit
-
-    @staticmethod
-    def of(splits: Splits, device: torch.device, dtype: torch.dtype = torch.float32) -> DeviceData:
-        """Upload all splits once; they are constants."""
-        parts = (splits.train, splits.validation, splits.test)
-        return DeviceData(*(DeviceSplit.of(split, device, dtype) for split in parts))
-
-    def of_contexts(self, task: Task) -> list[DeviceData]:
-        """Return the data of each context of a family, without a copy; of another task all of it."""
-        if not task.contexts:
-            return [self]
-        whole = (self.train, self.validation, self.test)
-        return [
-            DeviceData(*(split.cut(context * size, size) for split, size in zip(whole, task.sizes, strict=True)))
-            for context in range(len(task.contexts))
-        ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +61,6 @@ class GrowthEnv:
         self.steps = spec.steps
         self.n_envs = len(spec.env_devices)
         self._stopwatch = stopwatch
-        self._data = data
         self._banks: list[tuple[Bank, list[DeviceData]]] = []  # data by context
         self._orders: dict[Bank, Orders] = {}
         for device in dict.fromkeys(spec.env_devices):
@@ -104,7 +72,7 @@ class GrowthEnv:
             self._orders[bank] = Orders(len(contexts[0].train.y), ahead=not is_cpu(like.device))
         # Environment -> the bank that holds it, and its row there.
         self._homes = {int(env): (bank, row) for bank, _ in self._banks for row, env in enumerate(bank.envs)}
-        self.host_params = self._banks[0][0].host_size
+        self.host_params = self._banks[0][0].host.width
         self.loss_scale = LossScale() if spec.growth.amp == "fp16" else None
 
     def begin(self, paths: Sequence[RngPath]) -> DecisionView:
@@ -149,7 +117,29 @@ class GrowthEnv:
 
     def ends(self) -> Ended:
         """Return every host's end, held-out accuracy included, and the lives of its seeds."""
-        return Ended(outcomes(self), tuple(self.events))
+        accuracy = self.held_out_accuracy()
+        envs = tuple(
+            EnvEpisode(
+                env=i, device=device, steps=int(self.steps_done[i]), outcome=float(accuracy[i]), reward_sum=None,
+                failed=bool(self.diverged[i]), measures=dict(zip(MEASURES.names, self._measured(i), strict=True)),
+            )
+            for i, device in enumerate(self.spec.env_devices)
+        )  # fmt: skip
+        return Ended(envs, tuple(self.events))
+
+    def _measured(self, i: int) -> tuple[float | None, ...]:
+        """Return the measures of host `i` in the order of `MEASURES`.
+
+        A percentage that is missing is 0: an environment that diverged in its first epoch has no measurement.
+        """
+        lifecycle, signals = self.lifecycle, self._tracker.signals
+        percent = (float(values[i]) for values in (signals.val_acc, signals.best_val_acc))
+        counts = (
+            self.host_params, lifecycle.table.params[i].sum(), lifecycle.germinated[i], lifecycle.pruned[i],
+            lifecycle.fossilized[i], lifecycle.contributing[i], *lifecycle.op_counts[i],
+        )  # fmt: skip
+        known = (value if np.isfinite(value) else 0.0 for value in percent)
+        return *known, finite(float(signals.val_loss[i])), *map(float, counts)
 
     def carried(self) -> dict[str, Any]:
         """Return float16's loss scale: hosts are grown afresh in every episode."""
@@ -205,9 +195,8 @@ class GrowthEnv:
 
     def execute(self, decisions: Ints) -> None:
         """Execute decisions [E, heads], then advance ramps and cooldowns by one step in every slot."""
-        graft = _Graft(self)
-        self.events += self.lifecycle.execute(decisions, self.epoch, graft)
-        self.events += self.lifecycle.end_step(self.epoch, graft)
+        self.events += self.lifecycle.execute(decisions, self.epoch, self)
+        self.events += self.lifecycle.end_step(self.epoch, self)
 
     def held_out_accuracy(self) -> Floats:
         """Return the accuracy [E] on the test split, percent; chance for diverged hosts. Changes no state."""
@@ -217,26 +206,32 @@ class GrowthEnv:
                 accuracy[envs] = result.accuracy
         return accuracy
 
-    @property
-    def best_val_acc(self) -> Floats:
-        """Running maximum [E] of validation accuracy, percent; NaN before the first measurement."""
-        return self._tracker.signals.best_val_acc
-
-    @property
-    def val_acc(self) -> Floats:
-        """Last validation accuracy [E], percent."""
-        return self._tracker.signals.val_acc
-
-    @property
-    def val_loss(self) -> Floats:
-        """Last validation loss [E], nats."""
-        return self._tracker.signals.val_loss
-
     def bank_of(self, env: int) -> tuple[Bank, int]:
         """Return the bank that holds `env`, and its row there."""
         return self._homes[env]
 
-    def address(self, env: int, slot: int) -> RngPath:
+    def germinate(self, env: int, slot: int, blueprint_index: int, algorithm: int) -> int:
+        """Do as `Graft` says; modules are initialised from addresses of the current step."""
+        bank, row = self.bank_of(env)
+        module, gate = bank.germinate(row, slot, blueprint_index, self._address(env, slot))
+        return module + (gate if algorithm == Algorithm.GATE else 0)
+
+    def set_algorithm(self, env: int, slot: int, algorithm: int) -> int:
+        """Do as `Graft` says."""
+        bank, row = self.bank_of(env)
+        blueprint = int(self.lifecycle.table.blueprint[env, slot])
+        module, gate = bank.sizes(slot, blueprint)
+        if algorithm != Algorithm.GATE:
+            return module
+        bank.open_gate(row, slot, blueprint, self._address(env, slot))
+        return module + gate
+
+    def drop(self, env: int, slot: int) -> None:
+        """Do as `Graft` says."""
+        bank, row = self.bank_of(env)
+        bank.drop(row, slot, int(self.lifecycle.table.blueprint[env, slot]))
+
+    def _address(self, env: int, slot: int) -> RngPath:
         """Return the rng address of a module germinated now in `slot` of `env`."""
         return self._paths[env] / "step" / self.epoch / "slot" / self.spec.slots[slot]
 
@@ -311,60 +306,3 @@ class GrowthEnv:
             (at, bank.measure(self.lifecycle.table, rows[at], own.test if test else own.validation, ablate=not test))
             for own, at in self._contexts(bank, data, rows)
         ]
-
-
-def outcomes(env: GrowthEnv) -> tuple[EnvEpisode, ...]:
-    """Return how every environment's episode ended; the sum of its rewards is not known here."""
-    accuracy = env.held_out_accuracy()
-    return tuple(
-        EnvEpisode(
-            env=i, device=env.spec.env_devices[i], steps=int(env.steps_done[i]), outcome=float(accuracy[i]),
-            reward_sum=None, failed=bool(env.diverged[i]),
-            measures=dict(zip(MEASURES.names, _measured(env, i), strict=True)),
-        )
-        for i in range(env.n_envs)
-    )
-
-
-def _measured(env: GrowthEnv, i: int) -> tuple[float | None, ...]:
-    """Return the measures of host `i` in the order of `MEASURES`."""
-    lifecycle = env.lifecycle
-    counts = (
-        env.host_params, lifecycle.table.params[i].sum(), lifecycle.germinated[i], lifecycle.pruned[i],
-        lifecycle.fossilized[i], lifecycle.contributing[i], *lifecycle.op_counts[i],
-    )  # fmt: skip
-    return (
-        _known(float(env.val_acc[i])), _known(float(env.best_val_acc[i])), finite(float(env.val_loss[i])),
-        *map(float, counts),
-    )  # fmt: skip
-
-
-def _known(value: float) -> float:
-    """Replace a missing percentage by 0: an environment that diverged in its first epoch has no measurement."""
-    return value if np.isfinite(value) else 0.0
-
-
-class _Graft:
-    """Implements the lifecycle's `Graft` on the banks; modules are initialised from addresses of the current step."""
-
-    def __init__(self, env: GrowthEnv) -> None:
-        self._env = env
-
-    def germinate(self, env: int, slot: int, blueprint_index: int, algorithm: int) -> int:
-        bank, row = self._env.bank_of(env)
-        module, gate = bank.germinate(row, slot, blueprint_index, self._env.address(env, slot))
-        return module + (gate if algorithm == Algorithm.GATE else 0)
-
-    def set_algorithm(self, env: int, slot: int, algorithm: int) -> int:
-        bank, row = self._env.bank_of(env)
-        blueprint = int(self._env.lifecycle.table.blueprint[env, slot])
-        module, gate = bank.sizes(slot, blueprint)
-        if algorithm != Algorithm.GATE:
-            return module
-        bank.open_gate(row, slot, blueprint, self._env.address(env, slot))
-        return module + gate
-
-    def drop(self, env: int, slot: int) -> None:
-        bank, row = self._env.bank_of(env)
-        bank.drop(row, slot, int(self._env.lifecycle.table.blueprint[env, slot]))
-

@@ -24,10 +24,9 @@ from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
 from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.rng import RngPath
 from workers.arrays import Bools, Floats, Floats32, all_false, all_true
-from workers.environments import Cut, Decisions, Ended, Happened
+from workers.environments import Cut, Decisions, Ended, Happened, Stopwatch
 from workers.gymnasium_task.facts import GymEpisode, GymFacts
 from workers.gymnasium_task.spaces import AllValid, Codec
-from workers.stopwatch import Stopwatch
 from workers.user_rewards.user_code import line_of, one_line
 
 Env = gymnasium.Env[Any, Any]
@@ -46,9 +45,7 @@ class GymSeen:
     alive: Bools  # [E]
     masks: AllValid
     observation: Floats32  # [E, width]
-    low: Floats  # [dimensions] of a decision in a box; one 0 where decisions are by heads
-    high: Floats
-    integers: bool  # a decision in a box is rounded to whole numbers
+    codec: Codec  # knows the bounds of a box
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -291,8 +288,7 @@ class GymEnvironments:
     def _seen_now(self, observed: Floats32) -> GymSeen:
         codec = self._spec.codec
         return GymSeen(
-            step=self._step, alive=self._alive.copy(), masks=codec.masks, observation=observed, low=codec.low,
-            high=codec.high, integers=codec.integers,
+            step=self._step, alive=self._alive.copy(), masks=codec.masks, observation=observed, codec=codec
         )
 
 

@@ -22,10 +22,17 @@ from workers.arrays import Floats
 from workers.gymnasium_task.environments import Env, close
 from workers.gymnasium_task.facts import GymEpisode, GymFacts
 from workers.gymnasium_task.spaces import Codec
-from workers.user_rewards.declared import annotation_of, fields_of
-from workers.user_rewards.user_code import function_of, line_of, load_module, numbers, one_line
+from workers.user_rewards.user_code import (
+    Load,
+    annotation_of,
+    fields_of,
+    function_at,
+    line_of,
+    load_module,
+    numbers,
+    one_line,
+)
 
-Load = Callable[[str, str], ModuleType]  # what it is for, reference -> the module that has the function
 Reward = Callable[[GymFacts], Floats]
 Outcome = Callable[[GymEpisode], float]
 
@@ -39,7 +46,7 @@ def maker(task: str, load: Load) -> Callable[[], Env]:
     """Return what makes one environment of `task`: `gym:ID`, `gym:module:ID` or `path/env.py:make`."""
     what = f"task {task!r}"
     if not task.startswith(GYM_PREFIX):
-        return _checked(user_function(what, task, load, ("()",)), what)
+        return _checked(function_at(what, task, load, "()")[1], what)
     name = task.removeprefix(GYM_PREFIX)
     _check_registered(name, what)
     return _checked(lambda: gymnasium.make(name, disable_env_checker=True), what)
@@ -100,7 +107,7 @@ def outcome_of(outcome: str, load: Load) -> Outcome:
     if ":" not in outcome:
         raise ValueError(f"{what}: expected {INFO_PREFIX}{outcome}, or path/to/file.py:function or module:function")
     if not outcome.startswith(INFO_PREFIX):
-        return _number(user_function(what, outcome, load, ("(episode)",)), what)
+        return _number(function_at(what, outcome, load, "(episode)")[1], what)
     key = outcome.removeprefix(INFO_PREFIX)
 
     def of_info(episode: GymEpisode) -> Any:
@@ -132,7 +139,7 @@ def reward_of(settings: RewardSettings, load: Load) -> Reward:
         if settings.params:
             raise ValueError(f"{what}: the environment's own reward has no constants (reward.params)")
         return lambda facts: facts.env_reward
-    module, function = _found(what, mode, load, ("(facts)", "(facts, params)"))
+    module, function = function_at(what, mode, load, "(facts)", "(facts, params)")
     constants = _constants(function, settings.params, module, what)
 
     def reward(facts: GymFacts) -> Floats:
@@ -166,17 +173,3 @@ def _constants(
         raise ValueError(f"{what}: {error}") from None
     except USER_FAULTS as error:  # of its __post_init__
         raise ValueError(f"{what}: {declared.__name__} failed: {one_line(error)}{line_of(error, function)}") from error
-
-
-def user_function(what: str, reference: str, load: Load, forms: tuple[str, ...]) -> Callable[..., Any]:
-    """Return the function of a reference `path.py:function`; `forms`: how it may be called."""
-    return _found(what, reference, load, forms)[1]
-
-
-def _found(what: str, reference: str, load: Load, forms: tuple[str, ...]) -> tuple[ModuleType, Callable[..., Any]]:
-    """Return the module of a reference, and its function."""
-    place, _, name = reference.rpartition(":")
-    if not place or not name:
-        raise ValueError(f"{what}: expected path/to/file.py:function or module:function")
-    module = load(what, reference)
-    return module, function_of(what, module, name, *forms)

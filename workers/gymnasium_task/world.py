@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import torch
@@ -13,15 +11,13 @@ from esper_ab.contracts.kinds import is_own_outcome
 from esper_ab.contracts.measures import Measure
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.settings import RewardSettings
-from workers.arrays import Floats, Ints
-from workers.controller import Controller
+from workers.arrays import Floats
 from workers.controllers.random import Random
-from workers.environments import Decisions
+from workers.environments import Controller, Decisions, Stopwatch
 from workers.gymnasium_task.environments import GymEnvironments, GymSeen, GymSpec
 from workers.gymnasium_task.facts import GymEpisode
-from workers.gymnasium_task.making import Load, codec_of, env_return, maker, outcome_of, reward_of
-from workers.stopwatch import Stopwatch
-from workers.user_rewards.user_code import load, load_planned
+from workers.gymnasium_task.making import codec_of, env_return, maker, outcome_of, reward_of
+from workers.user_rewards.user_code import Load, as_it_is
 
 RETURN = Measure(name="env_return", label="return", better="higher")
 LENGTH = Measure(name="length", label="episode length", unit="steps", low=0.0)
@@ -40,23 +36,6 @@ def measured(outcome: str) -> Callable[[GymEpisode], dict[str, float | None]]:
         return {**own, LENGTH.name: float(len(episode.actions))}
 
     return numbers
-
-
-def as_it_is(what: str, reference: str) -> ModuleType:
-    """Load a user's code as it is today."""
-    return load(what, reference.rpartition(":")[0]).module
-
-
-def as_planned(spec: RunSpec, experiment_dir: Path) -> Load:
-    """Return what loads a user's code as it was when the run was planned."""
-    codes = {code.reference: code for code in spec.reward_code}
-
-    def planned(what: str, reference: str) -> ModuleType:
-        if reference not in codes:
-            return as_it_is(what, reference)
-        return load_planned(what, codes[reference], experiment_dir)
-
-    return planned
 
 
 class GymWorld:
@@ -91,17 +70,16 @@ class GymWorld:
 class RandomActions(Controller[GymSeen]):
     """Uniform over the choices of every head, or over the numbers of a box; normal where a box has no bounds."""
 
-    def __init__(self) -> None:
-        self._heads = Random()
+    _heads = Random()
 
     def decide(self, view: GymSeen, uniforms: Floats) -> Decisions:
         """Return decisions [E, heads or dimensions]."""
         if view.masks.sizes:
-            decisions: Ints = self._heads.decide(view, uniforms)
-            return decisions
-        bounded = np.isfinite(view.low) & np.isfinite(view.high)
-        low, high = np.where(bounded, view.low, 0.0), np.where(bounded, view.high, 0.0)
+            return self._heads.decide(view, uniforms)
+        box = view.codec
+        bounded = np.isfinite(box.low) & np.isfinite(box.high)
+        low, high = np.where(bounded, box.low, 0.0), np.where(bounded, box.high, 0.0)
         normal = torch.special.ndtri(torch.from_numpy(np.maximum(uniforms, 2.0**-54))).numpy()
-        even = np.floor(uniforms * (high - low + 1.0)) if view.integers else (high - low) * uniforms
+        even = np.floor(uniforms * (high - low + 1.0)) if box.integers else (high - low) * uniforms
         numbers: Floats = np.where(bounded, low + even, normal)
         return numbers

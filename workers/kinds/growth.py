@@ -1,25 +1,31 @@
-"""Runs of the task of growing networks."""
+"""The task of growing networks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from esper_ab.contracts import catalog, messages
-from esper_ab.contracts.messages import RunSpec
+import numpy as np
+import torch
+
+from esper_ab.contracts import catalog
+from esper_ab.contracts.machine import Questions
+from esper_ab.contracts.messages import Lane, RunSpec
+from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.settings import PolicySettings, RewardSettings
 from workers.arrays import Floats
-from workers.controller import Controller
 from workers.datasets.task import Task
-from workers.environments import Spaces
+from workers.devices.by_torch import device_here, torch_devices
+from workers.environments import AboutTask, Controller, Kind, Spaces, Stopwatch, World
 from workers.facts import StepFacts
-from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
-from workers.growth.rules.observe import STD_FLOOR, layout
-from workers.kinds._devices import torch_devices
+from workers.growth import preflight
+from workers.growth.environment import EnvSpec, GrowthEnv
+from workers.growth.rules.observe import STD_FLOOR, observation_width
+from workers.growth.samples import DeviceData
 from workers.native import library
 from workers.run.session import Session
-from workers.stopwatch import Stopwatch
 from workers.user_rewards.lookup import Find, as_planned, find_reward
 from workers.vocabulary import HEADS, Op, head_sizes
 
@@ -36,7 +42,7 @@ class GrowthWorld:
         self._spec, self._task, self._data, self._find = spec, task, data, find
         slots, blueprints = len(spec.slots), len(spec.settings.growth.blueprints)
         self.spaces = Spaces(
-            observation_width=layout(slots, blueprints).width, head_names=HEADS,
+            observation_width=observation_width(slots, blueprints), head_names=HEADS,
             head_sizes=head_sizes(slots, blueprints), observation_std_floor=STD_FLOOR,
             first_bias=_op_bias(spec.settings.policy),
         )
@@ -59,39 +65,6 @@ class GrowthWorld:
         return lambda facts: function(facts, settings)
 
 
-class GrowthRuns:
-    """Makes the runs of one worker; each task's splits are uploaded once per device and kept between runs."""
-
-    def __init__(self, lane: messages.Lane, experiment_dir: Path) -> None:
-        self._devices = torch_devices(lane.devices)
-        self._experiment_dir = experiment_dir
-        self._shelf: dict[tuple[str, str], dict[str, DeviceData]] = {}
-
-    def session(self, spec: RunSpec) -> Session:
-        """Make a run; FileNotFoundError with the remedy when its data is missing."""
-        task: Task = catalog.entry("workers.tasks", spec.task, "TASK")
-        find = as_planned(spec.reward_code, self._experiment_dir)
-        return Session(spec, GrowthWorld(spec, task, self._take(task, spec.data_dir), find))
-
-    def _take(self, task: Task, data_dir: str) -> dict[str, DeviceData]:
-        """Return the splits of `task` by plan name of the device."""
-        key = (task.name, data_dir)
-        if key not in self._shelf:
-            splits = task.load(data_dir)
-            uploaded = {device: DeviceData.of(splits, device) for device in set(self._devices.values())}
-            self._shelf[key] = {name: uploaded[device] for name, device in self._devices.items()}
-        return self._shelf[key]
-
-
-RUNS = GrowthRuns
-
-
-def controller(spec: RunSpec) -> Controller[Any]:
-    """Make the controller that `spec` names, for its slots and blueprints."""
-    make: Callable[..., Controller[Any]] = catalog.entry("workers.controllers", spec.settings.controller.name, "make")
-    return make(spec.settings.controller, spec.slots, spec.settings.growth.blueprints)
-
-
 def _op_bias(policy: PolicySettings) -> tuple[float, ...]:
     """Return where the logits of the op head start, in the order of `Op`."""
     bias = {
@@ -100,3 +73,70 @@ def _op_bias(policy: PolicySettings) -> tuple[float, ...]:
         Op.FOSSILIZE: policy.bias_fossilize, Op.ADVANCE: policy.bias_advance,
     }  # fmt: skip
     return tuple(bias[op] for op in Op)
+
+
+def _task(name: str) -> Task:
+    task: Task = catalog.entry("workers.tasks", name, "TASK")
+    return task
+
+
+class Growth(Kind):
+    """The task of growing networks."""
+
+    ours = True
+    smaller = "fewer --n-envs or a smaller growth.batch_size need"
+
+    def preflight(self, questions: Questions, doing: Callable[[str], None]) -> AboutTask:
+        """Report all tasks, and check what is asked about one of them."""
+        return preflight.probe(questions, doing)
+
+    def step_s(self, questions: Questions, device: str) -> float:
+        """Time an optimiser step of hosts, if there are any."""
+        asked = questions.hosts and questions.task in catalog.names("workers.tasks")
+        return preflight.step_s(questions, torch.device(device)) if asked else 0.0
+
+    def runs(self, lane: Lane, experiment_dir: Path) -> Callable[[RunSpec], Session]:
+        """Return what makes a run; FileNotFoundError with the remedy when its data is missing.
+
+        Each task's splits are uploaded once per device and kept between runs.
+        """
+        devices = torch_devices(lane.devices)
+
+        @functools.cache
+        def data(task: Task, data_dir: str) -> dict[str, DeviceData]:
+            splits = task.load(data_dir)
+            uploaded = {device: DeviceData.of(splits, device) for device in set(devices.values())}
+            return {name: uploaded[device] for name, device in devices.items()}
+
+        def session(spec: RunSpec) -> Session:
+            task, find = _task(spec.task), as_planned(spec.reward_code, experiment_dir)
+            return Session(spec, GrowthWorld(spec, task, data(task, spec.data_dir), find))
+
+        return session
+
+    def controller(self, spec: RunSpec) -> Controller[Any]:
+        """Make the controller that `spec` names, for its slots and blueprints."""
+        settings = spec.settings
+        make: Callable[..., Controller[Any]] = catalog.entry("workers.controllers", settings.controller.name, "make")
+        return make(settings.controller, spec.slots, settings.growth.blueprints)
+
+    def world(self, path: Path, spec: RunSpec, importable: Collection[str], device: str) -> World:
+        """Return the world of a saved policy, whose hosts are on `device`."""
+        if spec.task not in (tasks := catalog.names("workers.tasks")):
+            raise ValueError(f"{path}: its task {spec.task!r} is not installed here; there are {', '.join(tasks)}")
+        task = _task(spec.task)
+        return GrowthWorld(spec, task, {device: DeviceData.of(task.load(spec.data_dir), device_here(device))})
+
+    def summary(self, episodes: Sequence[EnvEpisode]) -> tuple[dict[str, Any], str]:
+        """Return the accuracy and what was grown."""
+        means = {name: float(np.mean([one.measures[name] for one in episodes]))
+                 for name in ("params_added", "fossilized", "pruned")}  # fmt: skip
+        accuracy, diverged = float(np.mean([one.outcome for one in episodes])), sum(one.failed for one in episodes)
+        words = (
+            f"held-out accuracy {accuracy:.2f} %, {means['params_added']:.0f} parameters added, "
+            f"{means['fossilized']:.1f} fossilised, {means['pruned']:.1f} pruned, {diverged} diverged"
+        )
+        return {"held_out_accuracy": accuracy, **means, "diverged": diverged}, words
+
+
+KIND = Growth()

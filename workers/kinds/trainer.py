@@ -1,24 +1,40 @@
-"""Runs whose training is the user's own."""
+"""Training of the user's own."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
+from esper_ab.contracts.kinds import CONTROLLERS, REWARDS, TRAINER
+from esper_ab.contracts.machine import Questions, TaskFacts
+from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.messages import Lane, RunSpec
-from workers.kinds._devices import torch_devices
+from workers.devices.by_torch import torch_devices
+from workers.environments import AboutTask, Kind
+from workers.trainer.rehearsal import rehearse
 from workers.trainer.session import TrainerSession, open_session
 
 
-class TrainerRuns:
-    """Makes the runs of one worker."""
+class Trainer(Kind):
+    """A Python file, or a command."""
 
-    def __init__(self, lane: Lane, experiment_dir: Path) -> None:
-        self._devices, self._uuids, self._experiment_dir = torch_devices(lane.devices), lane.uuids, experiment_dir
+    def preflight(self, questions: Questions, doing: Callable[[str], None]) -> AboutTask:
+        """Rehearse the trainer, if it is asked about: what it measures is known as far as its rehearsal could tell."""
+        question, outcome = questions.trainer, questions.trainer_outcome
+        if question is None or outcome is None:
+            return AboutTask(rewards=REWARDS[TRAINER], controllers=CONTROLLERS[TRAINER])
+        facts = rehearse(question, doing)
+        measures = tuple(Measure(name=name, label=metric[:60]) for metric, name in facts.metrics.items())
+        task = TaskFacts(
+            name=questions.task, title=question.reference, kind=TRAINER,
+            measures=TaskMeasures(outcome=outcome, measures=measures),
+        )  # fmt: skip
+        return AboutTask(tasks=(task,), trainer=facts, rewards=REWARDS[TRAINER], controllers=CONTROLLERS[TRAINER])
 
-    def session(self, spec: RunSpec) -> TrainerSession:
-        """Make a run; ValueError, in one line, when its files are no longer what was planned."""
-        device = str(self._devices[spec.env_devices[0]])
-        return open_session(spec, self._experiment_dir, device, self._uuids)
+    def runs(self, lane: Lane, experiment_dir: Path) -> Callable[[RunSpec], TrainerSession]:
+        """Return what makes a run; ValueError, in one line, when its files are no longer what was planned."""
+        devices = torch_devices(lane.devices)
+        return lambda spec: open_session(spec, experiment_dir, str(devices[spec.env_devices[0]]), lane.uuids)
 
 
-RUNS = TrainerRuns
+KIND = Trainer()

@@ -17,8 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from workers.layers.convolution import conv
-from workers.layers.norm import group_norm
+from workers.layers.operations import conv, group_norm
 
 Params = Mapping[str, Tensor]
 

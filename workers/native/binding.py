@@ -1,12 +1,21 @@
-"""The kernel's structs and functions as src/api.h declares them, and its memory. Knows no torch and no experiment."""
+"""The kernel's structs and functions as src/api.h declares them, its memory, and blueprints as it wants them.
+
+A blueprint is a chain of layers, each with the places of its parameters in a seed's row.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import functools
 import queue
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
+
+from workers.layers.blueprint import Blueprint, Conv, Excite, Layer, Norm, ParamSpec, Relu, Towards
+from workers.layers.operations import norm_groups
 
 Pointer, Int, Float, Long = ctypes.c_void_p, ctypes.c_int32, ctypes.c_float, ctypes.c_int64
 
@@ -124,3 +133,59 @@ class Workspaces:
     def __del__(self) -> None:
         while not self._free.empty():
             self._library.esper_close(self._free.get_nowait())
+
+
+_WIDEST = 15  # taps of a convolution's row, as src/convolution.h has it
+_ANY_WIDTH = 8
+_KERNEL = 4  # extents of a convolution's kernel [out, into, k, k]
+
+
+@dataclass(frozen=True)
+class Chain:
+    """`layers` is an array of LayerStruct; `width`: parameters of the module."""
+
+    layers: ctypes.Array[LayerStruct]
+    width: int
+
+
+def widest_kernel(blueprint: Blueprint, channels: int) -> int:
+    """Return the taps in a row of the blueprint's widest convolution, 0 without one."""
+    return max((spec.shape[-1] for spec in blueprint.params(channels) if len(spec.shape) == _KERNEL), default=0)
+
+
+def trains(blueprint: Blueprint) -> bool:
+    """Whether the kernel computes it: a chain of layers, whose convolutions are not too wide."""
+    return bool(blueprint.residual) and widest_kernel(blueprint, _ANY_WIDTH) <= _WIDEST
+
+
+@functools.lru_cache(maxsize=256)
+def chain_of(blueprint: Blueprint, channels: int) -> Chain:
+    """Return the layers of `blueprint`, declared as `residual`, over `channels` channels."""
+    specs = {spec.name: spec for spec in blueprint.params(channels)}
+    ends = accumulate(spec.size for spec in specs.values())
+    at = {name: end - specs[name].size for name, end in zip(specs, ends, strict=True)}
+    layers, into = [], channels
+    for layer in blueprint.residual:
+        found = _layer(layer, into, specs, at)
+        layers.append(found)
+        into = found.outputs
+    return Chain((LayerStruct * len(layers))(*layers), sum(spec.size for spec in specs.values()))
+
+
+def _layer(layer: Layer, into: int, specs: dict[str, ParamSpec], at: dict[str, int]) -> LayerStruct:
+    def made(kind: int, size: int, *names: str, outputs: int = into) -> LayerStruct:
+        return LayerStruct(kind, into, outputs, size, (Int * 3)(*(at[name] for name in names)))
+
+    match layer:
+        case Conv():
+            shape = specs[layer.name].shape
+            kind = DEPTHWISE if layer.depthwise else CONV
+            return made(kind, shape[-1], layer.name, outputs=shape[0])
+        case Norm():
+            return made(NORM, norm_groups(into), f"{layer.prefix}.gain", f"{layer.prefix}.bias")
+        case Relu():
+            return made(RELU, 0)
+        case Towards():
+            return made(TOWARDS, 0, layer.name)
+        case Excite():
+            return made(EXCITE, specs[layer.squeeze].shape[1], layer.squeeze, layer.excite, layer.bias)

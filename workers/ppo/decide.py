@@ -10,8 +10,15 @@ from torch import Tensor
 
 from workers.arrays import Bools, Floats, Floats32, all_false, int_zeros
 from workers.environments import Decisions, Masks
-from workers.ppo import normal
-from workers.ppo.heads import choice_weights, joint_log_prob, masked_log_softmax, most_probable, sample
+from workers.ppo.distributions import (
+    choice_weights,
+    joint_log_prob,
+    masked_log_softmax,
+    most_probable,
+    normal_log_prob,
+    normal_sample,
+    sample,
+)
 from workers.ppo.policy import ActorCritic, RecurrentState
 
 
@@ -33,7 +40,7 @@ def log_probs_of(logits: Floats32, masks: Bools, actions: Decisions) -> Floats:
     Works for any number of decisions at once; a rollout computes all of its steps in one call.
     """
     if actions.dtype.kind == "f":
-        return normal.joint_log_prob(torch.from_numpy(logits), torch.from_numpy(actions)).numpy()
+        return normal_log_prob(torch.from_numpy(logits), torch.from_numpy(actions)).numpy()
     valid = torch.from_numpy(masks)
     log_probs = masked_log_softmax(torch.from_numpy(logits), valid)
     return joint_log_prob(log_probs, valid, torch.from_numpy(actions)).numpy()
@@ -61,7 +68,7 @@ def _continuous(
 ) -> tuple[Decisions, Bools, Floats32]:
     """Return actions [E, dimensions], no masks, and the parameters that the actions were drawn with."""
     parameters = policy.logits(features, features)
-    actions = parameters[..., 0].double() if uniforms is None else normal.sample(parameters, uniforms)
+    actions = parameters[..., 0].double() if uniforms is None else normal_sample(parameters, uniforms)
     return actions.numpy(), all_false((*actions.shape, 0)), parameters.numpy()
 
 

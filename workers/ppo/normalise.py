@@ -26,26 +26,16 @@ class RunningMoments:
 
     def __init__(self, width: int, std_floor: float) -> None:
         self._std_floor = std_floor
-        self._count = 0.0
-        self._mean: Floats = np.zeros(width)
+        self.count = 0.0  # of rows seen
+        self.mean: Floats = np.zeros(width)  # 0 before the first merge
         self._squares: Floats = np.zeros(width)  # sum of squared deviations from the mean
-
-    @property
-    def count(self) -> float:
-        """Number of rows seen."""
-        return self._count
-
-    @property
-    def mean(self) -> Floats:
-        """[width]; 0 before the first merge."""
-        return self._mean
 
     @property
     def std(self) -> Floats:
         """[width], at least the floor; 1 before the first merge: the identity."""
-        if self._count == 0:
-            return np.ones_like(self._mean)
-        return np.maximum(np.sqrt(self._squares / self._count), self._std_floor)
+        if self.count == 0:
+            return np.ones_like(self.mean)
+        return np.maximum(np.sqrt(self._squares / self.count), self._std_floor)
 
     def merge(self, rows: NDArray[np.floating[Any]]) -> None:
         """Take in rows [N, width]; nothing happens for N = 0."""
@@ -53,36 +43,36 @@ class RunningMoments:
             return
         batch = rows.astype(np.float64)
         mean = batch.mean(axis=0)
-        delta = mean - self._mean
-        total = self._count + len(batch)
+        delta = mean - self.mean
+        total = self.count + len(batch)
         self._squares = (
-            self._squares + ((batch - mean) ** 2).sum(axis=0) + delta**2 * (self._count * len(batch) / total)
+            self._squares + ((batch - mean) ** 2).sum(axis=0) + delta**2 * (self.count * len(batch) / total)
         )
-        self._mean = self._mean + delta * (len(batch) / total)
-        self._count = total
+        self.mean = self.mean + delta * (len(batch) / total)
+        self.count = total
 
     def told(self) -> Moments:
         """As a message; `take` gives them back to the bit."""
-        return Moments(count=int(self._count), mean=tuple(self._mean.tolist()), squares=tuple(self._squares.tolist()))
+        return Moments(count=int(self.count), mean=tuple(self.mean.tolist()), squares=tuple(self._squares.tolist()))
 
     def take(self, moments: Moments) -> None:
         """Be `moments`; ValueError when their width is another one."""
-        if (len(moments.mean), len(moments.squares)) != (len(self._mean), len(self._mean)):
-            raise ValueError(f"moments of {len(moments.mean)} columns, expected {len(self._mean)}")
-        self._count = float(moments.count)
-        self._mean, self._squares = np.array(moments.mean), np.array(moments.squares)
+        if (len(moments.mean), len(moments.squares)) != (len(self.mean), len(self.mean)):
+            raise ValueError(f"moments of {len(moments.mean)} columns, expected {len(self.mean)}")
+        self.count = float(moments.count)
+        self.mean, self._squares = np.array(moments.mean), np.array(moments.squares)
 
     def state(self) -> dict[str, torch.Tensor]:
         """Plain tensors, float64."""
-        arrays = {"count": np.array(self._count), "mean": self._mean, "squares": self._squares}
+        arrays = {"count": np.array(self.count), "mean": self.mean, "squares": self._squares}
         return {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
 
     def load(self, state: dict[str, torch.Tensor]) -> None:
         """Take over what `state` returned; ValueError when the width is another one."""
-        if state["mean"].shape != self._mean.shape:
-            raise ValueError(f"moments of width {tuple(state['mean'].shape)}, expected {self._mean.shape}")
-        self._count = float(state["count"])
-        self._mean = state["mean"].numpy().copy()
+        if state["mean"].shape != self.mean.shape:
+            raise ValueError(f"moments of width {tuple(state['mean'].shape)}, expected {self.mean.shape}")
+        self.count = float(state["count"])
+        self.mean = state["mean"].numpy().copy()
         self._squares = state["squares"].numpy().copy()
 
 

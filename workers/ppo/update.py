@@ -2,27 +2,84 @@
 
 Clipped surrogate (Schulman et al. 2017, arXiv:1707.06347, equation 7) on the ratio of joint probabilities and on
 normalised advantages; value loss on normalised returns; entropy bonus per decision; stop at the target KL before, not
-after, the step that would start beyond it (KL estimate: Schulman, "Approximating KL divergence", 2020).
+after, the step that would start beyond it (KL estimate: Schulman, "Approximating KL divergence", 2020). The optimiser
+is Adam as torch computes it, without torch's class.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.optim.adam import adam
 
 from esper_ab.contracts.records import HeadUse, PPOUpdate, finite
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import PPOSettings
-from workers.ppo import normal
-from workers.ppo.adam import Adam
-from workers.ppo.heads import choices, head_entropies, joint_log_prob, masked_log_softmax, normalised_entropies
+from workers.ppo.distributions import (
+    head_entropies,
+    joint_log_prob,
+    masked_log_softmax,
+    normal_entropies,
+    normal_log_prob,
+    normalised_entropies,
+)
 from workers.ppo.policy import ActorCritic
+
+_BETAS = (0.9, 0.999)
+_KEPT = ("step", "exp_avg", "exp_avg_sq")  # per parameter: updates so far, running means of gradient and its square
+
+
+class Adam:
+    """Optimiser of `parameters` from their gradients."""
+
+    def __init__(self, parameters: Iterable[nn.Parameter], lr: float, eps: float) -> None:
+        self._parameters = list(parameters)
+        self.lr = lr  # of the next steps; may be set
+        self._eps = eps
+        self._state: list[dict[str, Tensor]] = []  # per parameter; empty before the first step
+
+    def zero_grad(self) -> None:
+        """Clear all gradients."""
+        for parameter in self._parameters:
+            parameter.grad = None
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """Perform one update; every parameter must have a gradient."""
+        gradients = [parameter.grad for parameter in self._parameters if parameter.grad is not None]
+        assert len(gradients) == len(self._parameters), "a parameter without a gradient"
+        if not self._state:
+            self._state = [
+                {
+                    "step": torch.zeros((), dtype=torch.float32),
+                    "exp_avg": torch.zeros_like(parameter), "exp_avg_sq": torch.zeros_like(parameter),
+                }
+                for parameter in self._parameters
+            ]
+        steps, means, squares = ([state[name] for state in self._state] for name in _KEPT)
+        adam(
+            list[Tensor](self._parameters), gradients, means, squares, [], steps, fused=True, amsgrad=False,
+            beta1=_BETAS[0], beta2=_BETAS[1], lr=self.lr, weight_decay=0.0, eps=self._eps, maximize=False,
+        )  # fmt: skip
+
+    def state(self) -> dict[str, Any]:
+        """Return copies of update counts and running means, laid out as `state` in torch.optim.Adam's state_dict."""
+        return {"state": {i: {k: v.clone() for k, v in state.items()} for i, state in enumerate(self._state)}}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Continue from `state`, of this class or of torch.optim.Adam; LookupError for another number of parameters."""
+        found = state["state"]
+        if found and len(found) != len(self._parameters):
+            raise LookupError(f"a state of {len(found)} parameters for {len(self._parameters)}")
+        self._state = [{name: found[i][name].clone() for name in _KEPT} for i in range(len(found))]
+
 
 _MIN_VARIANCE = 1e-8  # of returns in the critic's units, where that of all returns so far is 1
 
@@ -87,12 +144,12 @@ def evaluate(policy: ActorCritic, batch: Batch) -> PolicyOutputs:
     empty = policy.initial_state(batch.observations.shape[1])
     features, _ = policy.features(batch.observations, empty if batch.memory is None else tuple(batch.memory))
     alive, masks, actions = batch.steps(features), batch.steps(batch.masks), batch.steps(batch.actions)
+    logits = policy.logits(alive, actions)
     if actions.is_floating_point():
-        drawn_from = policy.logits(alive, actions)
-        joint, entropies = normal.joint_log_prob(drawn_from, actions), normal.entropies(drawn_from)
-        return PolicyOutputs(joint, entropies, policy.values(alive).double())
-    log_probs = masked_log_softmax(policy.logits(alive, actions), masks)
-    joint, entropies = joint_log_prob(log_probs, masks, actions), head_entropies(log_probs, masks)
+        joint, entropies = normal_log_prob(logits, actions), normal_entropies(logits)
+    else:
+        log_probs = masked_log_softmax(logits, masks)
+        joint, entropies = joint_log_prob(log_probs, masks, actions), head_entropies(log_probs, masks)
     return PolicyOutputs(joint, entropies, policy.values(alive).double())
 
 
@@ -123,7 +180,7 @@ def ppo_update(
     number that is not finite is None in the record, and so are `advantage_std` and `return_mean`, which are in reward
     units: a batch is normalised. Heads are named by position, "0", "1", …; continuous decisions have none.
     """
-    diagnosis = _diagnose(policy, batch)
+    before = _diagnose(policy, batch)
     parameters = list(policy.parameters())
     seen: list[Terms] = []
     grad_norms: list[float] = []
@@ -141,36 +198,26 @@ def ppo_update(
             break
         optimiser.step()
         epochs_done += last_of_epoch
-    return PPOUpdate(
-        policy_loss=_mean([float(terms.policy_loss) for terms in seen]),
-        value_loss=_mean([float(terms.value_loss) for terms in seen]), entropy=diagnosis.entropy,
-        op_entropy=diagnosis.op_entropy, approx_kl=_mean([float(terms.kl) for terms in seen]),
-        clip_fraction=_mean([float(terms.clip_fraction) for terms in seen]),
-        explained_variance=_explained_variance(batch), grad_norm=_mean(grad_norms),
-        first_ratio_error=diagnosis.ratio_error, ratio_max=finite(max(float(terms.ratio_max) for terms in seen)),
-        epochs_done=epochs_done, stopped_by_kl=stopped_by_kl,
-        heads={str(position): use for position, use in enumerate(diagnosis.heads)},
-    )
-
-
-class _Diagnosis(NamedTuple):
-    """The policy on the whole batch before the first step."""
-
-    entropy: float | None
-    op_entropy: float | None
-    ratio_error: float | None
-    heads: tuple[HeadUse, ...]
+    return msgspec.structs.replace(
+        before, policy_loss=_mean([terms.policy_loss for terms in seen]),
+        value_loss=_mean([terms.value_loss for terms in seen]), approx_kl=_mean([terms.kl for terms in seen]),
+        clip_fraction=_mean([terms.clip_fraction for terms in seen]), grad_norm=_mean(grad_norms),
+        ratio_max=finite(max(float(terms.ratio_max) for terms in seen)), epochs_done=epochs_done,
+        stopped_by_kl=stopped_by_kl,
+    )  # fmt: skip
 
 
 @torch.no_grad()
-def _diagnose(policy: ActorCritic, batch: Batch) -> _Diagnosis:
+def _diagnose(policy: ActorCritic, batch: Batch) -> PPOUpdate:
+    """What is known of the policy, on the whole batch, before the first step."""
     now = evaluate(policy, batch)
     ratio_error = ((now.log_probs - batch.log_probs[batch.valid]).exp() - 1.0).abs().max()
-    return _Diagnosis(
-        finite(float(now.entropies.sum(-1).mean())), finite(float(now.entropies[:, 0].mean())),
-        finite(float(ratio_error)),
-        () if batch.actions.is_floating_point() else _head_uses(now.entropies, choices(batch.masks[batch.valid])),
-    )
+    uses = () if batch.actions.is_floating_point() else _head_uses(now.entropies, batch.masks[batch.valid].sum(-1))
+    return PPOUpdate(
+        entropy=finite(float(now.entropies.sum(-1).mean())), op_entropy=finite(float(now.entropies[:, 0].mean())),
+        first_ratio_error=finite(float(ratio_error)), explained_variance=_explained_variance(batch),
+        heads={str(position): use for position, use in enumerate(uses)},
+    )  # fmt: skip
 
 
 def _head_uses(entropies: Tensor, counts: Tensor) -> tuple[HeadUse, ...]:
@@ -215,5 +262,5 @@ def clip_gradients(grads: list[Tensor], max_norm: float) -> float:
     return float(norm)
 
 
-def _mean(numbers: list[float]) -> float | None:
-    return finite(sum(numbers) / len(numbers)) if numbers else None
+def _mean(numbers: Sequence[Tensor | float]) -> float | None:
+    return finite(sum(map(float, numbers)) / len(numbers)) if numbers else None

@@ -98,8 +98,7 @@ def _set_threads(lane: Lane, arithmetic: Arithmetic) -> tuple[str, ...]:
 
 def _pin_torch(lane: Lane, arithmetic: Arithmetic) -> tuple[str, ...]:
     """Pin torch's arithmetic; return the titles of the lane's devices, whose UUIDs are checked ("" for a core)."""
-    from workers.gpus import seen_gpus
-    from workers.process.arithmetic import pin
+    from workers.devices.by_torch import pin, seen_gpus
 
     pin(arithmetic)
     seen = seen_gpus(os.environ.get("CUDA_VISIBLE_DEVICES")) if any(lane.uuids) else []

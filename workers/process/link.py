@@ -2,24 +2,88 @@
 
 A successful send in ZeroMQ does not mean delivery: a run's reports (Ready, EpisodeFinished, Evaluated) are kept and
 sent again until the Release of their milestone arrives. The coordinator drops repeats, and answers those that it has
-released before.
+released before. With a coordinator on another machine nothing else may tell of its end: a watch of the connection
+ends the worker when it is gone.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import sys
+import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 
 import zmq
+from zmq.utils.monitor import recv_monitor_message
 
 from esper_ab.contracts import messages
 from esper_ab.contracts.codec import decode_from_coordinator, encode, split
 from esper_ab.contracts.link_keys import LinkKeys
 from esper_ab.contracts.records import RunRef
-from workers.process.link_watch import LinkWatch
+from esper_ab.contracts.supervisor import ORPHANED
+
+_POLL_MS = 1000
+# A coordinator may stand still for 45 s. A connection that was given up before would be made anew while the ROUTER
+# there still has the old one under the same name, and then ignores the new one for good.
+UNANSWERED_MS = 50_000
+_EVENTS = (
+    zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_DISCONNECTED
+    | zmq.EVENT_MONITOR_STOPPED
+)  # fmt: skip
+
+
+def _end(why: str) -> None:
+    with suppress(OSError):
+        os.write(sys.stderr.fileno(), f"the worker ends: {why}\n".encode())
+    os._exit(ORPHANED)
+
+
+class LinkWatch:
+    """Watches `socket`, which has not connected yet, until `close`."""
+
+    def __init__(
+        self, socket: zmq.Socket[bytes], lost_after_s: float, beat_s: float, end: Callable[[str], None] = _end
+    ) -> None:
+        """`end` is called, in the thread, when there was no connection for `lost_after_s`, or it was refused."""
+        socket.setsockopt(zmq.HEARTBEAT_IVL, int(beat_s * 1000))
+        socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, UNANSWERED_MS)
+        self._socket, self._lost_after_s, self._end = socket, lost_after_s, end
+        self._monitor = socket.get_monitor_socket(_EVENTS)
+        self._thread = threading.Thread(target=self._watch, name="link watch", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """To be called by the socket's owner, before it closes the socket."""
+        self._socket.disable_monitor()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        lost_at: float | None = time.monotonic()
+        with self._monitor:
+            while True:
+                event = self._event()
+                if event == zmq.EVENT_MONITOR_STOPPED:
+                    return
+                if event == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
+                    self._end("the coordinator has another worker in its place")
+                if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                    lost_at = None
+                elif event == zmq.EVENT_DISCONNECTED and lost_at is None:
+                    lost_at = time.monotonic()
+                if lost_at is not None and time.monotonic() - lost_at > self._lost_after_s:
+                    self._end(f"no connection to the coordinator for {self._lost_after_s:.0f} s")
+                    lost_at = None  # read on: libzmq waits for whoever reads the end of its events
+
+    def _event(self) -> int | None:
+        """What has happened to the socket; None when nothing has for a second."""
+        if not self._monitor.poll(_POLL_MS):
+            return None
+        return int(recv_monitor_message(self._monitor)["event"])
+
 
 _STDERR, _FORKED = 2, 71  # a descriptor; an exit status
 _RESEND_AFTER_S = 30.0  # long, because a lockstep barrier takes as long as its slowest run
@@ -46,17 +110,19 @@ class Link:
         self._process = os.getpid()
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
-        self._socket.setsockopt(zmq.IDENTITY, identity.encode())
-        self._socket.setsockopt(zmq.LINGER, 0)
-        self._socket.setsockopt(zmq.SNDHWM, 64)
-        self._socket.setsockopt(zmq.IMMEDIATE, 1)
-        self._socket.setsockopt(zmq.RECONNECT_IVL, 100)
-        self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, 5000)
         # With a watch, that decides when there is no coordinator any more; a message waits longer than it.
         self._send_timeout_s = max(_SEND_TIMEOUT_S, 2 * lost_after_s)
-        self._socket.setsockopt(zmq.SNDTIMEO, int(self._send_timeout_s * 1000))
+        options: dict[int, int | bytes] = {
+            zmq.IDENTITY: identity.encode(), zmq.LINGER: 0, zmq.SNDHWM: 64, zmq.IMMEDIATE: 1, zmq.RECONNECT_IVL: 100,
+            zmq.RECONNECT_IVL_MAX: 5000, zmq.SNDTIMEO: int(self._send_timeout_s * 1000),
+        }  # fmt: skip
         if keys is not None:
-            self._show_keys(keys)
+            options |= {
+                zmq.CURVE_SERVERKEY: keys.server_public.encode(), zmq.CURVE_PUBLICKEY: keys.public.encode(),
+                zmq.CURVE_SECRETKEY: keys.secret.encode(), zmq.TCP_KEEPALIVE: 1,
+            }  # fmt: skip
+        for option, value in options.items():
+            self._socket.setsockopt(option, value)
         self._watch = LinkWatch(self._socket, lost_after_s, beat_s) if lost_after_s else None
         self._socket.connect(endpoint)
         self._resend_after_s = resend_after_s
@@ -66,12 +132,6 @@ class Link:
         self._kept: list[bytes] = []  # frames of a report until its release, of the Hello until there are orders
         self._hello: list[bytes] = []
         self._waiting: deque[messages.CoordinatorMessage] = deque()  # received by `cancelled`
-
-    def _show_keys(self, keys: LinkKeys) -> None:
-        self._socket.setsockopt(zmq.CURVE_SERVERKEY, keys.server_public.encode())
-        self._socket.setsockopt(zmq.CURVE_PUBLICKEY, keys.public.encode())
-        self._socket.setsockopt(zmq.CURVE_SECRETKEY, keys.secret.encode())
-        self._socket.setsockopt(zmq.TCP_KEEPALIVE, 1)
 
     def send(self, message: messages.WorkerMessage) -> None:
         """Send one message; LinkLost after a timeout. Progress is dropped rather than waited for.

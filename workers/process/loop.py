@@ -13,17 +13,17 @@ import functools
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 
-from esper_ab.contracts import catalog, messages
+from esper_ab.contracts import messages
 from esper_ab.contracts.errors import NO_ROOM, OutOfMemory
-from esper_ab.contracts.kinds import GROWTH, kind_of_task
 from esper_ab.contracts.records import Checkpoint
+from workers.environments import Kind, kind_of
 from workers.process.link import Link
 from workers.run.session import OnStep, Session
-from workers.storage import checkpoint, state_bytes
+from workers.storage import durable, state_bytes
 from workers.storage.durable import Damaged
 from workers.trainer.session import TrainerSession
 
@@ -47,18 +47,16 @@ class Makers:
     def __init__(self, order: messages.WorkerOrder) -> None:
         self.folder = Path(order.experiment_dir)
         self._lane = order.lane
-        self._of_kind: dict[str, Any] = {}
+        self._runs: dict[Kind, Callable[[messages.RunSpec], AnySession]] = {}
         self.only_ours = True  # whether nothing of the user's or of an environment's makers has run
 
     def session(self, spec: messages.RunSpec) -> AnySession:
-        """Make a run by the entry of workers/kinds that its task names."""
-        kind = kind_of_task(spec.task)
-        self.only_ours &= kind == GROWTH and not spec.reward_code
-        if kind not in self._of_kind:
-            runs = catalog.entry("workers.kinds", kind, "RUNS")
-            self._of_kind[kind] = runs(self._lane, self.folder)
-        session: AnySession = self._of_kind[kind].session(spec)
-        return session
+        """Make a run by the kind of its task."""
+        kind = kind_of(spec.task)
+        self.only_ours &= kind.ours and not spec.reward_code
+        if kind not in self._runs:
+            self._runs[kind] = kind.runs(self._lane, self.folder)
+        return self._runs[kind](spec)
 
 
 def serve(link: Link, order: messages.WorkerOrder, log_to: Callable[[Path, str], None]) -> bool:
@@ -90,8 +88,8 @@ def _how_much(spec: messages.RunSpec) -> str:
         (torch.cuda.max_memory_allocated(gpu), torch.cuda.get_device_properties(gpu).total_memory)
         for gpu in range(torch.cuda.device_count())
     ), default=(0, 0))  # fmt: skip
-    remedy = "a smaller batch needs" if spec.trainer else "fewer --n-envs or a smaller growth.batch_size need"
-    return f"{spec.ref.device}: the run took up to {peak / 2**30:.1f} GiB of {total / 2**30:.1f} GiB; {remedy} less"
+    taken, smaller = f"{peak / 2**30:.1f} GiB of {total / 2**30:.1f} GiB", kind_of(spec.task).smaller
+    return f"{spec.ref.device}: the run took up to {taken}; {smaller} less"
 
 
 def _run(link: Link, order: messages.WorkerOrder, assigned: messages.Assign, makers: Makers) -> None:
@@ -134,7 +132,7 @@ def _take_up(folder: Path, session: AnySession, assigned: messages.Assign) -> tu
 
     if session.stateless:
         return assigned.milestone, ()
-    milestone, damaged = checkpoint.take_up(folder, assigned.spec.ref, assigned.checkpoints, resume)
+    milestone, damaged = durable.take_up(folder, assigned.spec.ref, assigned.checkpoints, resume)
     for sentence in damaged:
         _say(sentence)
     if assigned.milestone > 0:
@@ -149,7 +147,7 @@ def _save(link: Link, session: AnySession, order: messages.WorkerOrder, mileston
         return None
     link.send(messages.Progress(run=spec.ref, milestone=milestone, step=spec.steps, phase="save"))
     store = functools.partial(
-        checkpoint.store, Path(order.experiment_dir), spec.ref, milestone, state_bytes.to_bytes(state), order.writer
+        durable.store, Path(order.experiment_dir), spec.ref, milestone, state_bytes.to_bytes(state), order.writer
     )
     return _when_there_is_room(link, spec, milestone, store)
 

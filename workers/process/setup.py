@@ -17,7 +17,7 @@ from esper_ab.contracts.below import open_below
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.supervisor import end_with_parent
-from workers import pinned
+from workers.devices import pinned
 
 _STDERR = 2  # a descriptor, whatever it leads to
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # mallopt(3)

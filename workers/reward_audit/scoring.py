@@ -1,11 +1,16 @@
-"""A question about rewards -> an answer: plays the behaviours once, scores them under every reward, searches."""
+"""A question about rewards -> an answer: plays the behaviours once, scores them under every reward, searches.
+
+The search keeps the best behaviours so far and tries neighbours of them, one round after the other. Every score draws
+the same random numbers, so two searches differ only by what they maximise.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 import numpy as np
 import torch
 
@@ -18,21 +23,80 @@ from esper_ab.contracts.reward_audit import (
     RewardAuditAnswer,
     RewardAuditQuestion,
     Scored,
+    Varied,
 )
-from esper_ab.contracts.rng import run_path
+from esper_ab.contracts.rng import RngPath, run_path
 from esper_ab.contracts.settings import Arithmetic, GrowthSettings, RewardSettings
 from workers.datasets.behaviour import Behaviour, Behaviours
 from workers.datasets.task import Task
 from workers.facts import Floats, StepFacts
-from workers.growth.environment import DeviceData, EnvSpec
+from workers.growth.environment import EnvSpec
+from workers.growth.samples import DeviceData
 from workers.native import library
-from workers.native.chain import trains
-from workers.reward_audit.constants import varied
-from workers.reward_audit.playing import Play, player
-from workers.reward_audit.recorded import PLAYED_WITH, Recorded, score
-from workers.reward_audit.search import search
-from workers.user_rewards.lookup import RewardFunction, find_reward, user_function
-from workers.user_rewards.rehearsal import rehearse
+from workers.native.binding import trains
+from workers.reward_audit.playing import PLAYED_WITH, Play, Recorded, player, score
+from workers.user_rewards.lookup import RewardFunction, find_reward, rehearse
+from workers.user_rewards.user_code import load
+
+_NOT_VARIED = {"mode", "params", "family", "gamma"}  # what the reward is; and gamma, which has to be the learner's
+
+
+def alternatives(settings: RewardSettings) -> Iterator[tuple[str, object, RewardSettings]]:
+    """Yield (constant, its value now, the settings with another one) for every switch and number but 0."""
+    for name in settings.__struct_fields__:
+        value = getattr(settings, name)
+        if name in _NOT_VARIED:
+            continue
+        if isinstance(value, bool):
+            yield name, not value, msgspec.structs.replace(settings, **{name: not value})
+        elif isinstance(value, int):
+            for other in sorted({value // 2, value * 2} - {value}):
+                yield name, other, msgspec.structs.replace(settings, **{name: other})
+        elif value:
+            for number in (value / 2, value * 2):
+                yield name, number, msgspec.structs.replace(settings, **{name: number})
+
+
+def varied(settings: RewardSettings, returns_of: Callable[[RewardSettings], Floats]) -> tuple[Varied, ...]:
+    """Return the constants on which `returns_of` depends, or that it refuses with a ValueError."""
+    now = returns_of(settings)
+    found = []
+    for name, other, changed in alternatives(settings):
+        was = _shown(getattr(settings, name))
+        try:
+            returns = returns_of(changed)
+        except ValueError:
+            found.append(Varied(constant=name, was=was, now=_shown(other), returns=()))
+            continue
+        if (returns != now).any():
+            found.append(Varied(constant=name, was=was, now=_shown(other), returns=tuple(returns.tolist())))
+    return tuple(found)
+
+
+def _shown(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}"
+
+
+_PARENTS = 4
+_ROUND = 8  # behaviours tried before the parents are chosen again
+
+
+def search(
+    behaviours: Behaviours, start: Sequence[tuple[Behaviour, float]], tries: int, path: RngPath,
+    grade: Callable[[Sequence[Behaviour]], Floats],
+) -> tuple[Behaviour, float]:
+    """Return the best of `start` and of `tries` more behaviours, with its score by `grade`; ties: the earlier one."""
+    known = list(start)
+    for first in range(0, tries, _ROUND):
+        best = sorted(known, key=lambda pair: -pair[1])[:_PARENTS]  # stable
+        children = []
+        for number in range(first, min(first + _ROUND, tries)):
+            rng = (path / number).generator()
+            parent = best[int(rng.integers(len(best)))][0]
+            children.append(behaviours.vary(f"search {number + 1}", parent, rng))
+        known += zip(children, np.asarray(grade(children)).tolist(), strict=True)
+    return max(known, key=lambda pair: pair[1])
+
 
 _ACCURACY = RewardSettings(mode="accuracy")  # what the search for the outcome itself maximises, named in messages only
 
@@ -66,11 +130,11 @@ def audit(question: RewardAuditQuestion, arithmetic: Arithmetic, data: DeviceDat
     rewards = [_load(reward, len(slots)) for reward in question.rewards]
     world = _world(question, arithmetic, data, task, slots)
     by_accuracy = _found(world, _last_accuracy, _ACCURACY) if question.searched else None
-    size, references = question.hosts, len(world.offered.reference)
+    size, references, hosts = question.hosts, len(world.offered.reference), world.recorded.hosts
     return RewardAuditAnswer(
         arithmetic=arithmetic, torch_version=str(torch.__version__), slots=slots,
         behaviours=tuple(
-            _played(behaviour, "reference" if place < references else "random", world.recorded.of(place, size))
+            _played(behaviour, "reference" if place < references else "random", hosts[place * size :][:size])
             for place, behaviour in enumerate(world.behaviours)
         ),
         scored=tuple(_scored(world, reward) for reward in rewards), found_by_accuracy=by_accuracy,
@@ -92,7 +156,8 @@ def _load(asked: AuditedReward, n_slots: int) -> _Loaded:
     mode = asked.settings.mode
     if ":" not in mode:
         return _Loaded(asked=asked, function=find_reward(mode), sha256="")
-    function, code = user_function(mode)
+    code = load(f"reward mode {mode!r}", mode.rpartition(":")[0])
+    function = find_reward(mode, lambda what, reference: code.module)
     rehearse(function, mode, n_slots)
     return _Loaded(asked=asked, function=function, sha256=code.sha256)
 
@@ -177,14 +242,11 @@ def _played(behaviour: Behaviour, kind: Literal["reference", "random"], hosts: S
     return Played(
         name=behaviour.name, words=behaviour.description, kind=kind, schedule=settings.schedule,
         controller=settings.name, held_out_accuracy=tuple(map(_accuracy, hosts)),
-        diverged=sum(host.failed for host in hosts), **{name: _mean(hosts, name) for name in means},
+        diverged=sum(host.failed for host in hosts),
+        **{name: float(np.mean([host.measures[name] or 0.0 for host in hosts])) for name in means},
     )
 
 
 def _accuracy(host: EnvEpisode) -> float:
     assert host.outcome is not None, "every host has one"
     return host.outcome
-
-
-def _mean(hosts: Sequence[EnvEpisode], name: str) -> float:
-    return float(np.mean([host.measures[name] or 0.0 for host in hosts]))

@@ -10,8 +10,8 @@ import numpy as np
 
 from esper_ab.contracts.settings import RewardSettings
 from workers.facts import Floats, StepFacts
+from workers.reward_terms.per_seed import blank_absent
 from workers.reward_terms.potential import stage_potential
-from workers.reward_terms.slots import blank_absent
 
 
 def reward(facts: StepFacts, settings: RewardSettings) -> Floats:

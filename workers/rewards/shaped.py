@@ -5,36 +5,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from esper_ab.contracts.settings import RewardSettings
 from workers.facts import Floats, SeedFacts, StepFacts
 from workers.reward_terms import loss as _loss
-from workers.reward_terms.action_shaping import action_shaping
-from workers.reward_terms.attribution import attribution
+from workers.reward_terms.per_seed import action_shaping, attribution, blank_absent
 from workers.reward_terms.potential import before_with_birth, pbrs
-from workers.reward_terms.slots import blank_absent
 from workers.vocabulary import BLENDING, HOLDING, WAIT
 
 GAMMA = 0.995
 _WORST_HOLDING_WARNING = -10.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class ShapedTerms:
-    """The terms of SHAPED, each [E], summed over slots; the reward is their sum."""
-
-    attribution: Floats
-    blending_warning: Floats
-    holding_warning: Floats
-    pbrs: Floats
-    synergy: Floats
-    rent: Floats
-    alpha_shock: Floats
-    action_shaping: Floats
-    terminal: Floats
 
 
 def reward(facts: StepFacts, settings: RewardSettings) -> Floats:
@@ -43,15 +24,15 @@ def reward(facts: StepFacts, settings: RewardSettings) -> Floats:
         raise ValueError(f"reward mode shaped needs reward.gamma = {GAMMA}, not {settings.gamma}")
     if settings.family == "loss":
         return _loss.reward(facts, settings)
-    total: Floats = np.sum(tuple(vars(terms(facts, settings)).values()), axis=0)
+    total: Floats = np.sum(tuple(terms(facts, settings).values()), axis=0)
     return total
 
 
-def terms(facts: StepFacts, settings: RewardSettings) -> ShapedTerms:
-    """Return every term of the contribution family separately."""
+def terms(facts: StepFacts, settings: RewardSettings) -> dict[str, Floats]:
+    """Return the terms of the contribution family by name, each [E], summed over slots; the reward is their sum."""
     seeds = blank_absent(facts.seeds)
     bounded = attribution(facts, seeds, settings)
-    return ShapedTerms(
+    return dict(
         attribution=bounded.sum(axis=1),
         blending_warning=_blending_warning(seeds).sum(axis=1),
         holding_warning=_holding_warning(facts, seeds, bounded).sum(axis=1),

@@ -6,43 +6,31 @@ Independent of sockets, records and kinds of task; it returns numbers per enviro
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import msgspec
 import numpy as np
 
 from esper_ab.contracts.errors import UserCodeFailed
-from esper_ab.contracts.records import EnvEpisode, SeedEvent, finite
+from esper_ab.contracts.records import finite
 from esper_ab.contracts.rng import RngPath
 from workers.arrays import Floats, flaw
-from workers.controller import Controller
-from workers.environments import Environments, Seen
-from workers.stopwatch import Stopwatch
+from workers.environments import Controller, Ended, Environments, Seen, Stopwatch
 
 Facts = TypeVar("Facts")
 S = TypeVar("S", bound=Seen)
 
 
-@dataclass(frozen=True, kw_only=True)
-class EpisodeResult:
-    """Result of an episode: one row per environment, and the summed rewards under every requested mode."""
-
-    envs: tuple[EnvEpisode, ...]
-    events: tuple[SeedEvent, ...]
-    rewards: dict[str, Floats]  # mode -> [E]
-
-
 def play(
     env: Environments[S, Facts], paths: Sequence[RngPath], decider: Controller[S],
     rewards: Mapping[str, Callable[[Facts], Floats]], stopwatch: Stopwatch, on_step: Callable[[int], None],
-) -> EpisodeResult:
+) -> Ended:
     """Play an episode by `step_through`, and return what it came to."""
     sums = step_through(env, paths, decider, rewards, stopwatch, on_step)
     ended = env.ends()
     own = next(iter(sums.values()), np.zeros(env.n_envs))
     envs = [msgspec.structs.replace(end, reward_sum=finite(float(own[end.env]))) for end in ended.envs]
-    return EpisodeResult(envs=tuple(envs), events=ended.events, rewards=sums)
+    return Ended(tuple(envs), ended.events, sums)
 
 
 def step_through(

@@ -12,15 +12,34 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.contracts import catalog
-from esper_ab.contracts.kinds import kind_of_task
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.regular_file import NotRegular, read_regular
 from esper_ab.contracts.run_files import FILE_LIMIT_BYTES
-from workers.controller import Controller
+from workers.arrays import Bools, Floats
+from workers.environments import Controller, Cut, Decisions, Seen, kind_of
 from workers.ppo.agent import PPOAgent
-from workers.run.deciders import AgentDecider
 from workers.storage import durable, state_bytes
+
+
+class AgentDecider(Controller[Seen]):
+    """Adapter of a PPO agent; `greedy` takes the most probable action instead of sampling."""
+
+    def __init__(self, agent: PPOAgent, *, greedy: bool = False) -> None:
+        self._agent = agent
+        self._greedy = greedy
+
+    def begin_episode(self, n_envs: int) -> None:
+        self._agent.begin_episode(n_envs)
+
+    def decide(self, view: Seen, uniforms: Floats) -> Decisions:
+        return self._agent.act(view.observation, view.masks, uniforms, greedy=self._greedy)
+
+    def exclude(self, envs: Bools) -> None:
+        self._agent.exclude(envs)
+
+    def reward(self, rewards: Floats, done: Bools, cut: Cut | None = None) -> None:
+        self._agent.reward(rewards, done, cut)
+
 
 FORMAT = 3
 msgspec.json.Decoder(RunSpec)  # now, in one thread: tests/house/test_decoders.py
@@ -36,15 +55,9 @@ class SavedPolicy:
     def decider(self, *, greedy: bool) -> Controller[Any]:
         """Return a decider, frozen with its normaliser; `greedy` does not affect controllers."""
         if self.agent is None:
-            return make_controller(self.spec)
+            return kind_of(self.spec.task).controller(self.spec)
         self.agent.frozen = True
         return AgentDecider(self.agent, greedy=greedy)
-
-
-def make_controller(spec: RunSpec) -> Controller[Any]:
-    """Make the controller that `spec` names, by the kind of its task."""
-    controller: Controller[Any] = catalog.entry("workers.kinds", kind_of_task(spec.task), "controller")(spec)
-    return controller
 
 
 def save(experiment_dir: Path, spec: RunSpec, agent: PPOAgent | None) -> str:

@@ -26,13 +26,11 @@ from esper_ab.contracts.records import (
 )
 from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.settings import RewardSettings
-from workers.controller import Controller
-from workers.environments import World, paths_below
+from workers.environments import Controller, Ended, Stopwatch, World, kind_of, paths_below
 from workers.ppo.agent import AgentSpec, PPOAgent
 from workers.run import policy_file
-from workers.run.deciders import AgentDecider
-from workers.run.episode import EpisodeResult, play, step_through
-from workers.stopwatch import Stopwatch
+from workers.run.episode import play, step_through
+from workers.run.policy_file import AgentDecider
 
 OnStep = Callable[[int], None]
 STATE_FORMAT = 1
@@ -154,7 +152,7 @@ class Session:
 
     def evaluation_episode(
         self, episode: int, eval_episodes: int, decider: Controller[Any], on_step: OnStep
-    ) -> EpisodeResult:
+    ) -> Ended:
         """Play the first `eval_episodes` environments of an evaluation episode, scored by every mode's defaults."""
         steps = self._world.evaluation_steps
         env = self._world.environments(RewardSettings(), steps, eval_episodes, self._stopwatch, whole=True)
@@ -172,7 +170,7 @@ class Session:
         ))
 
     def _decider(self, agent: PPOAgent | None) -> Controller[Any]:
-        return policy_file.make_controller(self.spec) if agent is None else AgentDecider(agent)
+        return kind_of(self.spec.task).controller(self.spec) if agent is None else AgentDecider(agent)
 
     def _policy_bytes(self) -> bytes:
         if self.agent is None:

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from esper_ab.contracts.regular_file import read_regular
 from workers.arrays import Ints
-from workers.datasets.archive import Archive, data_folder
 from workers.datasets.behaviour import growing
-from workers.datasets.split import stratified
-from workers.datasets.task import HostSpec, Split, Splits, Task
+from workers.datasets.samples import stratified
+from workers.datasets.task import Archive, HostSpec, Split, Splits, Task, data_folder
 
 _FOLDER = "cifar-10-batches-bin"
 _TRAIN_FILES = tuple(f"data_batch_{i}.bin" for i in range(1, 6))

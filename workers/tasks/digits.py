@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workers.datasets.behaviour import growing
-from workers.datasets.digits import SIZES, load
+from workers.datasets.samples import DIGITS_SIZES, load_digits
 from workers.datasets.task import HostSpec, Task
 
 TASK = Task(
@@ -12,7 +12,7 @@ TASK = Task(
     host=HostSpec(in_channels=1, base=8, levels=3, kernel=1, pools=3, classes=10),
     slots=("early", "mid", "late"),
     image=(1, 8, 8),
-    sizes=SIZES,
-    load=load,
+    sizes=DIGITS_SIZES,
+    load=load_digits,
     behaviours=growing,
 )

@@ -15,7 +15,7 @@ import numpy as np
 
 from workers.arrays import Floats, Ints
 from workers.datasets.behaviour import growing
-from workers.datasets.generated import SampleDraws, refuse_folder
+from workers.datasets.samples import SampleDraws, refuse_folder
 from workers.datasets.task import Context, HostSpec, Split, Splits, Task
 
 _SIDE = 12

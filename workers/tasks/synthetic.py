@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from workers.datasets.behaviour import growing
-from workers.datasets.generated import SampleDraws, refuse_folder
-from workers.datasets.split import splits_of
+from workers.datasets.samples import SampleDraws, refuse_folder, splits_of
 from workers.datasets.task import HostSpec, Splits, Task
 
 _SIZES = (256, 128, 128)

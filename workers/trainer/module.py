@@ -1,4 +1,4 @@
-"""A user's trainer as a Python file: its functions, its settings, and what they return, checked.
+"""A user's trainer as a Python file: what it is handed, its functions and settings, and what they return, checked.
 
 Every error is a ValueError of one line that says what was found and what would be right.
 """
@@ -12,18 +12,64 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import torch
 
+from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.plain_values import as_float, expected_instead
+from esper_ab.contracts.rng import PathPart, RngPath
 from esper_ab.contracts.trainer import TrainerOrder, TrainerSettings, TrainerValue
 from workers.storage import state_bytes
-from workers.trainer.user_run import Point, Run, State
+from workers.trainer.script import seed_at
 from workers.user_rewards import user_code
-from workers.user_rewards.declared import fields_of
-from workers.user_rewards.user_code import UserCode
+from workers.user_rewards.user_code import UserCode, fields_of
+
+State = bytes | dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of a run's course: numbers by name, the outcome's among them, and all that is needed to go on."""
+
+    metrics: Mapping[str, Any]
+    state: State
+
+
+@dataclass(kw_only=True)
+class Run:
+    """One run, as `train(run)` and `evaluate(run, state)` see it."""
+
+    Point: ClassVar = Point
+    settings: TrainerSettings
+    points: int  # that `train` is to yield, in all
+    point: int = 0  # the first that it is to yield
+    device: str  # for torch: "cpu", "cuda:0"
+    folder: Path  # of this run alone
+    eval_episodes: int  # outcomes that `evaluate` may return as a list
+    rng: RngPath  # of the run's random numbers
+    on_step: Callable[[int], None]  # raises when the run is cancelled
+    given: State | None = None
+    state_was_read: bool = False
+
+    @property
+    def state(self) -> State | None:
+        """The state to go on from, as it was yielded; None at the beginning."""
+        self.state_was_read = True
+        return self.given
+
+    def seed(self, *address: PathPart) -> int:
+        """Return a seed, 0 … 2^31 - 1: of this replicate and this address, and the same in every group."""
+        path = self.rng
+        for part in address:
+            path /= part
+        return seed_at(path)
+
+    def alive(self, step: int) -> None:
+        """Tell that the trainer works, at step `step` of the present point; it ends here when the run is cancelled."""
+        self.on_step(step)
+
 
 _PLAIN = (int, float, bool, str, bytes, type(None))
 
@@ -78,11 +124,9 @@ def load(path: str) -> tuple[PythonTrainer, UserCode]:
 
 def as_planned(order: TrainerOrder, experiment_dir: Path) -> PythonTrainer:
     """Execute the copy that was made when the experiment was planned; ValueError also when it has changed since."""
-    what, folder = f"trainer {Path(order.reference).name}", experiment_dir / order.folder
-    code = user_code.load_copy(what, order.reference, folder, order.files[0])
-    if code.sha256 != order.sha256:
-        raise ValueError(f"{what}: its copy in {folder} was changed since the experiment was planned; put it back")
-    return _of(code.module, what)
+    what, reference = f"trainer {Path(order.reference).name}", f"{order.reference}:"  # of the whole file
+    code = RewardCode(reference=reference, folder=order.folder, file=order.files[0], sha256=order.sha256)
+    return _of(user_code.load_planned(what, code, experiment_dir), what)
 
 
 def _of(module: ModuleType, what: str) -> PythonTrainer:
@@ -125,6 +169,14 @@ def metrics_of(point: Any, outcome: str) -> dict[str, float]:
             "add it, or name another with --outcome"
         )
     return found
+
+
+def next_point(points: Iterator[Point], number: int, run: Run, outcome: str) -> tuple[dict[str, float], bytes]:
+    """Let a trainer go on to point `number`; return the numbers of it, and its state."""
+    point = next(points, None)
+    if point is None:
+        raise ValueError(f"train(run) ended before point {number} of {run.points}; it yields run.points of them")
+    return metrics_of(point, outcome), saved(point.state)
 
 
 def outcomes_of(returned: Any, outcome: str) -> list[float]:

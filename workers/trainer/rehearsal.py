@@ -3,7 +3,7 @@
 Two seeds have to give unequal results: a trainer that ignores its seed would have every replicate be the same run. The
 same seed twice tells whether it repeats to the bit; a state that another process goes on from, whether it resumes; the
 last state, evaluated by a process that has not trained, whether an evaluation needs anything else. Every part is a
-process of its own, as runs are, with the threads, the determinism and as many GPUs as runs have.
+process of its own, a trial, as runs are, with the threads, the determinism and as many GPUs as runs have.
 """
 
 from __future__ import annotations
@@ -35,14 +35,66 @@ from esper_ab.contracts.trainer import (
     TrainerValue,
     fill,
     is_command,
+    placeholders,
     read_source,
 )
 from esper_ab.contracts.unreadable import UNREADABLE
-from workers import pinned
-from workers.gpus import seen_gpus
+from workers.devices import pinned
+from workers.devices.by_torch import seen_gpus
 from workers.trainer import module, script
-from workers.trainer.outcome import read_outcome
-from workers.trainer.trial import Trial, Tried
+from workers.trainer.module import Run
+from workers.trainer.script import read_outcome
+
+
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """What the process is to do."""
+
+    question: TrainerQuestion
+    settings: dict[str, TrainerValue]
+    rng: RngPath
+    folder: str
+    gpu: bool
+    last: int  # points after which it ends
+    first: int = 0  # `last`: it only evaluates the state of `state_file`
+    state_file: str = ""  # with the state after point `first` - 1; "": it begins from nothing
+    keep: str = ""  # begins the names of files for states; the number of the point ends them
+
+
+class Tried(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of it. Numbers are text, so that those that are not finite are told apart, too."""
+
+    points: tuple[dict[str, str], ...]
+    outcomes: tuple[str, ...]
+    state_was_read: bool
+    point_s: float
+    evaluate_s: float
+
+
+def attempt(trial: Trial, device: str) -> Tried:
+    """Train and evaluate; ValueError for a trainer that does not do what it should, and whatever it raises itself."""
+    question, data = trial.question, Path(trial.state_file).read_bytes() if trial.state_file else b""
+    trainer, _ = module.load(question.reference)
+    run = Run(
+        settings=trainer.settings(trial.settings), points=question.points, rng=trial.rng, device=device,
+        folder=Path(trial.folder), eval_episodes=question.evaluations or EVALUATIONS, on_step=lambda step: None,
+        point=trial.first, given=module.restored(data) if data else None,
+    )  # fmt: skip
+    began, points, found = time.perf_counter(), trainer.train(run), list[dict[str, str]]()
+    for number in range(trial.first, trial.last):
+        metrics, data = module.next_point(points, number, run, question.outcome)
+        if found and found[0].keys() != metrics.keys():
+            raise ValueError(f"point {number} has other metrics than the first; yield the same in every point")
+        found.append({name: repr(value) for name, value in metrics.items()})
+        if trial.keep:
+            Path(f"{trial.keep}{number}").write_bytes(data)
+    trained = time.perf_counter()
+    outcomes = module.outcomes_of(trainer.evaluate(run, module.restored(data)), question.outcome)
+    evaluated = time.perf_counter()
+    return Tried(
+        points=tuple(found), outcomes=tuple(map(repr, outcomes)), state_was_read=run.state_was_read,
+        point_s=(trained - began) / max(1, len(found)), evaluate_s=evaluated - trained,
+    )  # fmt: skip
+
 
 EVALUATIONS = 16  # outcomes that an evaluation may return as a list, where nobody says how many
 _SEEDS = 3  # tried before equal results are taken for one run: a course may end at its ceiling with two of them
@@ -114,9 +166,7 @@ def _of_python(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
             place = Path(folder, within or f"{seed}-{words.replace(' ', '-')}")
             place.mkdir(exist_ok=True)
             return _tried(Trial(
-                reference=question.reference, settings=short, outcome=question.outcome, points=question.points,
-                evaluations=question.evaluations or EVALUATIONS, rng=_rng(question, seed), folder=str(place),
-                gpu=gpu, threads=question.threads, deterministic=question.deterministic, last=last,
+                question=question, settings=short, rng=_rng(question, seed), folder=str(place), gpu=gpu, last=last,
                 first=first, state_file=f"{states}{first - 1}" if first else "", keep=keep,
             ), pins)  # fmt: skip
 
@@ -183,7 +233,7 @@ def _tried(trial: Trial, pins: Mapping[str, str]) -> Tried:
         said = child.stderr.decode(errors="replace").strip().splitlines()
     if child.returncode == UsageError.exit_code and said and said[-1].startswith("error: "):
         raise ValueError(said[-1].removeprefix("error: ").removeprefix("ValueError: "))
-    raise ValueError(f"{Path(trial.reference).name} ended its process: it {end_told(child.returncode, said)}")
+    raise ValueError(f"{Path(trial.question.reference).name} ended its process: it {end_told(child.returncode, said)}")
 
 
 def _of_command(question: TrainerQuestion, doing: Doing) -> TrainerFacts:
@@ -227,7 +277,8 @@ def named_files(
     """
     root, named = Path(directory).resolve(), list[str]()
     for settings in groups:
-        program, *words = fill(command, _Braces(settings))
+        filled = {name: settings.get(name, f"{{{name}}}") for name in placeholders(command)}
+        program, *words = fill(command, filled)
         named += [program] if "/" in program else []
         for before, word in pairwise((program, *words)):
             behind, module = word.partition("=")[2], word.replace(".", "/")
@@ -235,10 +286,3 @@ def named_files(
             named += [f"{module}.py", f"{module}/__main__.py"] if before == "-m" else []
     paths = [(root / name).resolve() for name in named if "{" not in name and (root / name).is_file()]
     return tuple(dict.fromkeys(path.relative_to(root).as_posix() for path in paths if path.is_relative_to(root)))
-
-
-class _Braces(dict[str, TrainerValue]):
-    """A placeholder without a value stands for itself."""
-
-    def __missing__(self, name: str) -> str:
-        return f"{{{name}}}"

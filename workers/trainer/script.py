@@ -1,23 +1,99 @@
-"""A command as a process: its words, its environment, its output, and a sign of life while it works."""
+"""A command as a process: its words, environment and output, a sign of life while it works, and its outcome.
+
+The outcome is a key of a JSON file, the last row of a CSV column, or a key given to wandb.log. Every error of reading
+it is a ValueError of one line that names the file and what is there.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import os
 import shutil
 import subprocess
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from esper_ab.contracts import supervisor
 from esper_ab.contracts.below import folder_below, open_below
 from esper_ab.contracts.endings import how_ended
 from esper_ab.contracts.errors import UserCodeFailed
 from esper_ab.contracts.own_packages import alone_command
-from esper_ab.contracts.regular_file import open_to_read
+from esper_ab.contracts.plain_values import as_float, shown
+from esper_ab.contracts.regular_file import open_to_read, read_regular
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.trainer import OUT, SEED, OutcomeSource, TrainerValue, fill
-from workers.trainer.outcome import WANDB_FILE
+
+WANDB_FILE = "wandb-values.txt"  # below {out}; written by standin/wandb.py
+_SHOWN = 12  # names in a message
+
+
+def read_outcome(source: OutcomeSource, out: Path) -> float:
+    """Return the number, finite or not, that `source` names below the folder `out`."""
+    if source.kind == "wandb":
+        return _of_wandb(source.key, out / WANDB_FILE)
+    try:
+        text = read_regular(out / source.path).decode("utf-8-sig")
+    except FileNotFoundError:
+        there = sorted(path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file())
+        raise ValueError(f"the script left no {source.path} in {{out}}; it left {_list(there)}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{source.path} in {{out}} cannot be read: {getattr(error, 'strerror', error)}") from None
+    found = _of_json(source, text) if source.kind == "json" else _of_csv(source, text)
+    if isinstance(found, bool) or not isinstance(found, int | float | str):
+        raise ValueError(f"{source.path}: {source.key} is {type(found).__name__}, not a number")
+    try:
+        return as_float(found)
+    except ValueError:
+        raise ValueError(f"{source.path}: {source.key} is {shown(found)}, not a number") from None
+
+
+def _of_json(source: OutcomeSource, text: str) -> Any:
+    """Return the value of a key; a key with dots may also name a value inside of others."""
+    try:
+        tree = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{source.path}: not JSON: {error}") from None
+    if isinstance(tree, dict) and source.key in tree:
+        return tree[source.key]
+    for part in source.key.split("."):
+        if not isinstance(tree, dict) or part not in tree:
+            there = list(tree) if isinstance(tree, dict) else ()
+            raise ValueError(f"{source.path}: no key {source.key!r}; there is {_list(there)}")
+        tree = tree[part]
+    return tree
+
+
+def _of_csv(source: OutcomeSource, text: str) -> str:
+    try:
+        rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
+    except csv.Error as error:
+        raise ValueError(f"{source.path}: not CSV: {error}") from None
+    columns = [name.strip() for name in rows[0]] if rows else []
+    if source.key not in columns:
+        raise ValueError(f"{source.path}: no column {source.key!r}; there is {_list(columns)}")
+    if len(rows) == 1:
+        raise ValueError(f"{source.path}: no row below the names of its columns")
+    index = columns.index(source.key)
+    return rows[-1][index] if index < len(rows[-1]) else ""
+
+
+def _of_wandb(key: str, file: Path) -> float:
+    try:
+        return float(read_regular(file).split()[-1])
+    except FileNotFoundError:
+        raise ValueError(
+            f"the script gave no number as {key!r} to wandb.log; does it need a flag for that, as CleanRL's --track?"
+        ) from None
+
+
+def _list(names: Iterable[str]) -> str:
+    names = list(names)
+    return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "") if names else "nothing"
+
 
 _LOOK_S = 1.0  # between two looks whether the script works
 _STAND_IN = Path(__file__).parent / "standin"
@@ -51,7 +127,7 @@ def words_of(command: str, settings: Mapping[str, TrainerValue], seed: int, out:
 def environment(source: OutcomeSource, out: Path, pins: Mapping[str, str]) -> dict[str, str]:
     """Return what a script finds in its environment: this process's, and where wandb is asked for, the stand-in.
 
-    `pins`: what `workers.pinned` says of its devices and threads.
+    `pins`: what `workers.devices.pinned` says of its devices and threads.
     """
     more = {"PYTHONUNBUFFERED": "1"}  # or the last lines of a script that is killed would be lost
     if source.kind == "wandb":

@@ -25,11 +25,11 @@ from esper_ab.contracts.records import (
 from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.source_files import source_sha256
 from esper_ab.contracts.trainer import TrainerOrder, is_command, read_source
-from workers import pinned
+from workers.devices import pinned
 from workers.storage import durable
 from workers.trainer import module, script
-from workers.trainer.outcome import read_outcome
-from workers.trainer.user_run import Point, Run, State
+from workers.trainer.module import Point, Run, State
+from workers.trainer.script import read_outcome
 
 OnStep = Callable[[int], None]
 STATE_FORMAT = 1
@@ -62,7 +62,7 @@ class TrainerSession(ABC):
         began = time.perf_counter()
         sha256 = durable.write(experiment_dir, self.spec.policy_file, self.done)
         none: dict[str, float | None] = dict.fromkeys(self.order.metrics.values())
-        ends = tuple(self._end(0, outcome, none) for outcome in self._outcomes(self.done, on_step))
+        ends = tuple(self._end(outcome, none) for outcome in self._outcomes(self.done, on_step))
         return EvaluationRecord(
             run=self.spec.ref, policy_file=self.spec.policy_file, policy_sha256=sha256, timing=_timing(began),
             digest=_digest(ends),
@@ -110,7 +110,7 @@ class TrainerSession(ABC):
     def _begin_at(self, point: int, done: bytes) -> None:
         """Have the training go on at `point` from the state `done`; unchanged when it raises an error."""
 
-    def _end(self, number: int, outcome: float, measures: dict[str, float | None]) -> EnvEpisode:
+    def _end(self, outcome: float, measures: dict[str, float | None]) -> EnvEpisode:
         """Return the record of an outcome; the worst one stands for one that is no number."""
         failed, worst = not countable(outcome), self.order.worst
         if failed and worst is None:
@@ -119,7 +119,7 @@ class TrainerSession(ABC):
                 "--outcome-range the worse end of it stands for what is none"
             )
         return EnvEpisode(
-            env=number, device=self.spec.env_devices[0], steps=1,
+            env=0, device=self.spec.env_devices[0], steps=1,
             outcome=worst if failed and worst is not None else outcome,
             reward_sum=None, failed=failed, measures=measures,
         )  # fmt: skip
@@ -129,7 +129,7 @@ class TrainerSession(ABC):
             name: measures[metric] if countable(measures[metric]) else None
             for metric, name in self.order.metrics.items()
         }
-        envs = (self._end(0, outcome, told),)
+        envs = (self._end(outcome, told),)
         return EpisodeRecord(
             run=self.spec.ref, episode=episode, envs=envs, ppo=None, seed_events=(), timing=_timing(began),
             digest=_digest(envs),
@@ -165,12 +165,7 @@ class PythonSession(TrainerSession):
                 script.fresh_folder(self.root, self.order.out)
             self._points = self._trainer.train(self._run)
         on_step(0)
-        point = next(self._points, None)
-        if point is None:
-            raise ValueError(
-                f"train(run) ended before point {episode} of {self.spec.episodes}; it yields run.points of them"
-            )
-        found = module.metrics_of(point, self.order.outcome)
+        found, done = module.next_point(self._points, episode, self._run, self.order.outcome)
         names = found.keys() - {self.order.outcome}
         if names != set(self.order.metrics):
             planned = ", ".join(self.order.metrics) or "none"
@@ -178,7 +173,7 @@ class PythonSession(TrainerSession):
                 f"point {episode} has the metrics {', '.join(sorted(names)) or 'none'} beside the outcome, where the "
                 f"first had {planned}; yield the same in every point"
             )
-        self.point, self.done = episode + 1, module.saved(point.state)
+        self.point, self.done = episode + 1, done
         return self._record(episode, found[self.order.outcome], found, began)
 
     def _outcomes(self, done: bytes, on_step: OnStep) -> list[float]:

@@ -1,4 +1,4 @@
-"""Lookup of a reward function by its mode: an entry of workers/rewards, or a user's own.
+"""Lookup of a reward function by its mode, an entry of workers/rewards or a user's own, and a trial call of it.
 
 Every error is a ValueError of one line that names the mode, the fault and what would be right.
 """
@@ -7,15 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.settings import RewardSettings
-from workers.facts import Floats, StepFacts
-from workers.user_rewards import user_code as _user_code
-from workers.user_rewards.user_code import UserCode
+from workers.arrays import all_false, flaw, int_zeros
+from workers.facts import Floats, SeedFacts, StepFacts
+from workers.user_rewards import user_code
+from workers.user_rewards.user_code import Load, as_it_is, function_at, numbers
+from workers.vocabulary import Op, Stage
 
 RewardFunction = Callable[[StepFacts, RewardSettings], Floats]
 Find = Callable[[str], RewardFunction]  # a mode's name -> its function
@@ -24,27 +29,20 @@ _FORMS = "path/to/file.py:function or module:function"
 _CALL = "(facts, settings)"
 
 
-def find_reward(mode: str) -> RewardFunction:
+def find_reward(mode: str, load: Load = as_it_is) -> RewardFunction:
     """Return the function of `mode`, with results checked and made [E] float64; ValueError naming the mode.
 
     `mode` is a file of workers/rewards ("shaped"), "path/to/file.py:function" (relative to the working directory), or
-    "module:function" (installed). A user's file is executed once per call of this function; it may import modules from
+    "module:function" (installed). A user's file is loaded once per call of this function; it may import modules from
     its folder.
     """
-    place, colon, attribute = mode.rpartition(":")
-    if not colon:
-        return _checked(_of_catalog(mode), mode)
-    if not place or not attribute:
-        raise ValueError(f"reward mode {mode!r}: expected {_FORMS}")
-    return user_function(mode)[0]
+    function = function_at(f"reward mode {mode!r}", mode, load, _CALL)[1] if ":" in mode else _of_catalog(mode)
 
+    @wraps(function)
+    def checked(facts: StepFacts, settings: RewardSettings) -> Floats:
+        return numbers(f"reward mode {mode!r}", function, (facts, settings), facts.op.shape)
 
-def user_function(mode: str) -> tuple[RewardFunction, UserCode]:
-    """Return a user's reward function and the code it was loaded from; executes the code once."""
-    place, _, attribute = mode.rpartition(":")
-    what = f"reward mode {mode!r}"
-    code = _user_code.load(what, place)
-    return _checked(_user_code.function_of(what, code.module, attribute, _CALL), mode), code
+    return checked
 
 
 def as_planned(codes: Sequence[RewardCode], experiment_dir: Path) -> Find:
@@ -53,14 +51,7 @@ def as_planned(codes: Sequence[RewardCode], experiment_dir: Path) -> Find:
     They are loaded from the copies in `experiment_dir`. ValueError also when a copy, or an installed module without
     one, has changed since planning.
     """
-    known = {code.reference: code for code in codes}
-    return lambda mode: _planned(known[mode], experiment_dir) if mode in known else find_reward(mode)
-
-
-def _planned(code: RewardCode, experiment_dir: Path) -> RewardFunction:
-    mode, what = code.reference, f"reward mode {code.reference!r}"
-    module = _user_code.load_planned(what, code, experiment_dir)
-    return _checked(_user_code.function_of(what, module, mode.rpartition(":")[2], _CALL), mode)
+    return partial(find_reward, load=user_code.as_planned(codes, experiment_dir))
 
 
 def _of_catalog(mode: str) -> RewardFunction:
@@ -73,9 +64,49 @@ def _of_catalog(mode: str) -> RewardFunction:
     raise ValueError(f"no reward mode {mode!r}: {hint}it is one of {', '.join(names)}, or {_FORMS}")
 
 
-def _checked(function: RewardFunction, mode: str) -> RewardFunction:
-    @wraps(function)
-    def checked(facts: StepFacts, settings: RewardSettings) -> Floats:
-        return _user_code.numbers(f"reward mode {mode!r}", function, (facts, settings), facts.op.shape)
+_ENVS, _STEPS = 3, 25
 
-    return checked
+
+def rehearse(function: RewardFunction, mode: str, n_slots: int) -> bool:
+    """Return whether `function` gives the same for the same facts.
+
+    ValueError of one line when it raises, or returns anything but a number per environment.
+    """
+    same = True
+    for step in (1, 12):
+        values, again = (function(_facts(step, n_slots), RewardSettings(mode=mode)) for _ in range(2))
+        same = same and np.array_equal(values, again)
+        if wrong := flaw(values):
+            early = step == 1 and np.isnan(values).any()
+            first = "; facts that are not measured yet are NaN: at step 1 acc_delta and loss_delta" if early else ""
+            raise ValueError(f"reward mode {mode!r} {wrong} at step {step}: {values.tolist()}{first}")
+    return same
+
+
+def _facts(step: int, n_slots: int) -> StepFacts:
+    """Return facts of environments that wait, germinate and prune; from step 2 on with a seed in the first slot."""
+    shape = (_ENVS, n_slots)
+    grown = all_false(shape)
+    grown[:, 0] = step > 1
+    unknown = np.full(_ENVS, np.nan)
+
+    def of_seeds(value: float) -> Any:
+        return np.where(grown, value, 0)
+
+    seeds = SeedFacts(
+        present=grown, stage=of_seeds(Stage.BLENDING), previous_stage=of_seeds(Stage.TRAINING),
+        epochs_in_stage=of_seeds(2), age=of_seeds(6), contribution=np.where(grown, 1.5, np.nan),
+        total_improvement=of_seeds(2.0), interaction_sum=of_seeds(0.5),
+        acc_at_germination=np.where(grown, 40.0, np.nan), potential_before=of_seeds(3.5),
+    )
+    op = np.array([Op.WAIT, Op.GERMINATE, Op.PRUNE], dtype=np.int64) if step > 1 else int_zeros(_ENVS)
+    size = np.full(_ENVS, 1000, dtype=np.int64)
+    added = of_seeds(200).sum(axis=1)
+    return StepFacts(
+        op=op, slot=np.where(op == Op.WAIT, -1, 0), seeds=seeds, step=step, steps=_STEPS,
+        val_acc=np.array([40.0, 45.0, 50.0]), best_val_acc=np.array([40.0, 46.0, 52.0]),
+        acc_delta=unknown if step == 1 else np.array([0.0, 1.0, -2.0]), val_loss=np.array([1.5, 1.4, 1.3]),
+        loss_delta=unknown if step == 1 else np.array([0.0, 0.1, -0.1]), host_params=size, total_params=size + added,
+        effective_seed_params=added.astype(np.float64), alpha_delta_sq_sum=added * 0.001,
+        fossilized=int_zeros(_ENVS), contributing=int_zeros(_ENVS),
+    )

@@ -1,4 +1,4 @@
-"""Loading of a user's code with its local imports, and hashing of its state.
+"""Loading of a user's code with its local imports, hashing of its state, and resolving what it declares.
 
 Every error is a ValueError of one line that begins with `what`, as the caller calls the code, and names the fault.
 """
@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, SourceFileLoader
@@ -21,13 +21,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import msgspec
 import numpy as np
+from msgspec.structs import FieldInfo
 
+from esper_ab.contracts.below import folder_below
 from esper_ab.contracts.errors import USER_FAULTS, UserCodeFailed
+from esper_ab.contracts.machine import UserReward
 from esper_ab.contracts.messages import RewardCode
-from esper_ab.contracts.source_files import source_sha256
+from esper_ab.contracts.source_files import copy_files, source_sha256
 from workers.arrays import Floats
 
+Load = Callable[[str, str], ModuleType]  # what it is for, reference -> the module that has the function
 _NEVER_FORGOTTEN = ("__main__", "esper_ab", "workers")
 _LOADING = threading.Lock()  # runs may be threads of one process, and its module table is one
 _BESIDE: dict[ModuleType, dict[str, ModuleType]] = {}  # of a loaded module: those forgotten with it, maybe itself
@@ -91,6 +96,34 @@ def load_planned(what: str, code: RewardCode, experiment_dir: Path) -> ModuleTyp
     return loaded.module
 
 
+def as_it_is(what: str, reference: str) -> ModuleType:
+    """Load a user's code as it is today."""
+    return load(what, reference.rpartition(":")[0]).module
+
+
+def as_planned(codes: Iterable[RewardCode], folder: Path) -> Load:
+    """Return what loads a user's code as it was when it was copied to below `folder`; any other as it is today."""
+    by_reference = {code.reference: code for code in codes}
+
+    def planned(what: str, reference: str) -> ModuleType:
+        code = by_reference.get(reference)
+        return load_planned(what, code, folder) if code else as_it_is(what, reference)
+
+    return planned
+
+
+def copied(what: str, reference: str, folder: Path, name: str) -> tuple[UserReward, RewardCode]:
+    """Load a user's code, and copy what is a file, with its local imports, to `name` below `folder`, as a plan does."""
+    place = reference.rpartition(":")[0]
+    code = load(what, place)
+    files = code.files if place.endswith(".py") else ()
+    if files:
+        copy_files(code.root, files, folder_below(folder, name))
+    told = UserReward(reference=reference, sha256=code.sha256, problem="", root=str(code.root), files=files)
+    where, file = (name, files[0]) if files else ("", "")
+    return told, RewardCode(reference=reference, folder=where, file=file, sha256=code.sha256)
+
+
 @contextmanager
 def known(module: ModuleType) -> Iterator[None]:
     """Have a loaded module, and those that were imported from beside it, in the module table while entered.
@@ -123,6 +156,15 @@ def line_of(error: BaseException, function: Callable[..., object]) -> str:
     file = inspect.unwrap(function).__code__.co_filename if hasattr(inspect.unwrap(function), "__code__") else ""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     return f" ({Path(file).name}, line {lines[-1]})" if file and lines else ""
+
+
+def function_at(what: str, reference: str, load: Load, *forms: str) -> tuple[ModuleType, Callable[..., Any]]:
+    """Return the module of a reference `path.py:function`, and the function, which may be called in one of `forms`."""
+    place, _, name = reference.rpartition(":")
+    if not place or not name:
+        raise ValueError(f"{what}: expected path/to/file.py:function or module:function")
+    module = load(what, reference)
+    return module, function_of(what, module, name, *forms)
 
 
 def function_of(what: str, module: ModuleType, name: str, *forms: str) -> Callable[..., Any]:
@@ -247,3 +289,38 @@ def load_module(what: str, name: str) -> ModuleType:
         return importlib.import_module(name)
     except USER_FAULTS as error:
         raise ValueError(f"{what}: importing {name!r} failed: {one_line(error)}") from error
+
+
+_REMEDY = "import what they name outside of `if TYPE_CHECKING:`"
+
+
+def annotation_of(function: Callable[..., Any], index: int, module: ModuleType, what: str) -> Any:
+    """Return what parameter `index` of a function that `module` has is annotated with.
+
+    Annotations of other parameters are nobody's concern: they may hold names that only a type checker knows.
+    """
+    parameter = list(inspect.signature(function).parameters.values())[index]
+    if not isinstance(parameter.annotation, str):
+        return parameter.annotation
+    names = getattr(inspect.unwrap(function), "__globals__", vars(module))
+    with _resolved(module, f"{what}: the annotation of {parameter.name!r}"):
+        return eval(parameter.annotation, names)
+
+
+def fields_of(struct: type[msgspec.Struct], module: ModuleType, what: str) -> tuple[FieldInfo, ...]:
+    """Return the fields of a struct that `module` has; from then on msgspec converts to it wherever it is asked to."""
+    with _resolved(module, f"{what}: the annotations of {struct.__name__}"):
+        fields = msgspec.structs.fields(struct)
+        msgspec.json.Decoder(struct)  # resolves what nested structs are annotated with, and msgspec keeps all types
+    return fields
+
+
+@contextmanager
+def _resolved(module: ModuleType, what: str) -> Iterator[None]:
+    """Evaluate annotations of `module`, and of those that it imported from beside it, while entered."""
+    try:
+        with known(module):
+            yield
+    except USER_FAULTS as error:
+        remedy = f"; {_REMEDY}" if isinstance(error, NameError) else ""
+        raise ValueError(f"{what} cannot be resolved: {one_line(error)}{remedy}") from error

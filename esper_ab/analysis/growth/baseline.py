@@ -8,8 +8,8 @@ grows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Collection, Iterator, Mapping
 
 from esper_ab.analysis.observe import Pairs
 from esper_ab.design.design import Contrast
@@ -22,73 +22,51 @@ from esper_ab.verdict.finding import Finding
 _UNEVEN = 1.05  # of guessing one class only: the classes of a test split are not equally large
 
 
-@dataclass(frozen=True)
-class Distance:
-    """How far a group is from a baseline, in points, with its 95 % t interval; without a t the mean twice."""
-
-    mean: float
-    low: float
-    high: float
-
-    @property
-    def said(self) -> str:
-        """ "+0.12 points, 95 % interval -0.30 to +0.54"."""
-        return f"{self.mean:+.2f} points, 95 % interval {self.low:+.2f} to {self.high:+.2f}"
-
-
 def findings(history: History, pairs: Pairs) -> Iterator[Finding]:
     """One per comparison and baseline at most; from as many pairs on as an equivalence needs."""
+    chance = history.plan.chance
+    waiting = [group.name for group in history.plan.experiment.groups if group.settings.controller.name == "wait"]
     for contrast in history.design.comparisons:
         used = [pair.replicate for pair in pairs[contrast]]
-        if len(used) >= LEAST_EQUIVALENCE_PAIRS:
-            yield from _above_guessing(history, contrast, used)
-            yield from _off_the_bare_host(history, contrast, used)
+        if len(used) < LEAST_EQUIVALENCE_PAIRS:
+            continue
+        if chance is not None:
+            guessed = dict.fromkeys(used, chance * _UNEVEN)
+            above = f"above guessing ({chance:.3g} %)"
+            yield from _near(history, contrast, guessed, -math.inf, above, "that learn nothing")
+        # A comparison with the bare host itself asks about nothing else.
+        for bare in waiting if not {*contrast.groups} & {*waiting} else ():
+            grown = _outcomes(history, bare, used)
+            never = f"from {bare}, which never grows"
+            yield from _near(history, contrast, grown, -history.design.margin, never, "that grow nothing")
 
 
-def distance(values: Sequence[float], baseline: Sequence[float]) -> Distance:
-    """Return how far the outcomes of one group are from the baseline in the same replicates, all in percent."""
-    found = paired_difference(values, baseline)
-    if found.low is None or found.high is None:
-        return Distance(found.mean, found.mean, found.mean)
-    return Distance(found.mean, found.low, found.high)
+def _near(
+    history: History, contrast: Contrast, baseline: Mapping[int, float], least: float, what: str, who: str
+) -> Iterator[Finding]:
+    """Find groups that are not shown to lie above the baseline by more than the margin, nor below `least`.
 
-
-def _above_guessing(history: History, contrast: Contrast, used: Sequence[int]) -> Iterator[Finding]:
-    chance, margin = history.plan.chance, history.design.margin
-    if chance is None:
-        return
-    near = {}
+    `baseline`: by replicate, percent.
+    """
+    margin, near = history.design.margin, dict[str, str]()
     for group in contrast.groups:
-        ends = list(_outcomes(history, group, used).values())
-        far = distance(ends, [chance * _UNEVEN] * len(ends))
-        if far.low <= margin:
-            near[group] = far
+        ends = _outcomes(history, group, baseline)
+        if not ends:
+            continue
+        far = paired_difference(list(ends.values()), [baseline[replicate] for replicate in ends])
+        low, high = (far.mean if end is None else end for end in (far.low, far.high))  # None without a t
+        if low <= margin and high >= least:
+            near[group] = f"{group} {far.mean:+.2f} points, 95 % interval {low:+.2f} to {high:+.2f}"
     if near:
-        yield _finding(contrast, near, margin, f"above guessing ({chance:.3g} %)", "that learn nothing")
+        sentence = (
+            f"{' and '.join(near)} {'is' if len(near) == 1 else 'are'} not shown to be more than the margin of "
+            f"{margin:g} points {what} ({'; '.join(near.values())}): two groups {who} would be as close, so no "
+            "EQUIVALENT follows."
+        )
+        yield Finding("baseline", "caps equivalence", contrast.groups, sentence)
 
 
-def _off_the_bare_host(history: History, contrast: Contrast, used: Sequence[int]) -> Iterator[Finding]:
-    """A comparison with the bare host itself asks about nothing else."""
-    waiting = [group.name for group in history.plan.experiment.groups if group.settings.controller.name == "wait"]
-    margin, both = history.design.margin, contrast.groups
-    if set(both) & set(waiting):
-        return
-    for bare in waiting:
-        baseline, near = _outcomes(history, bare, used), {}
-        for group in both:
-            ends = {
-                replicate: end for replicate, end in _outcomes(history, group, used).items() if replicate in baseline
-            }
-            if not ends:
-                continue
-            far = distance(list(ends.values()), [baseline[replicate] for replicate in ends])
-            if far.low <= margin and far.high >= -margin:
-                near[group] = far
-        if near:
-            yield _finding(contrast, near, margin, f"from {bare}, which never grows", "that grow nothing")
-
-
-def _outcomes(history: History, group: str, replicates: Sequence[int]) -> dict[int, float]:
+def _outcomes(history: History, group: str, replicates: Collection[int]) -> dict[int, float]:
     """By replicate, percent; of those that have one."""
     ends = {
         run.ref.replicate: outcome_of(run, history.design.outcome_over)
@@ -96,13 +74,3 @@ def _outcomes(history: History, group: str, replicates: Sequence[int]) -> dict[i
         if run.ref.replicate in replicates
     }
     return {replicate: end for replicate, end in ends.items() if end is not None}
-
-
-def _finding(contrast: Contrast, near: dict[str, Distance], margin: float, what: str, who: str) -> Finding:
-    each = "; ".join(f"{group} {far.said}" for group, far in near.items())
-    are = "is" if len(near) == 1 else "are"
-    sentence = (
-        f"{' and '.join(near)} {are} not shown to be more than the margin of {margin:g} points {what} ({each}): two "
-        f"groups {who} would be as close, so no EQUIVALENT follows."
-    )
-    return Finding("baseline", "caps equivalence", contrast.groups, sentence)

@@ -34,5 +34,4 @@ class AnalysisKind:
 
 def kind_of(history: History) -> AnalysisKind:
     """Return what there is for the kind of the plan's task."""
-    found: AnalysisKind = catalog.entry_or(__name__, history.plan.kind, "KIND", AnalysisKind())
-    return found
+    return catalog.entry_or(__name__, history.plan.kind, "KIND", AnalysisKind())

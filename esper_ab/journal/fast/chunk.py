@@ -1,10 +1,6 @@
-"""Fast reading of one stretch of a journal: checks every line's CRC and chaining, decodes episodes into columns only.
+"""Fast reading of one stretch of a journal: checks every line and its chaining, keeps episodes as columns only.
 
-Of an episode only the fields of the columns are decoded (`lean`); the rest is checked when the record is requested. The
-exceptions are the first episode of a stretch and the first after any line that is neither episode nor release, because
-a writer that continues a journal begins with such a line. From there to the first episode with seed events, episodes
-are decoded completely, so that an unknown field of another version is an error, as in `file.Reading`. All other lines
-are always decoded completely.
+Records stay in the file until one is requested.
 """
 
 from __future__ import annotations
@@ -17,13 +13,10 @@ from pathlib import Path
 from esper_ab.contracts.records import Checkpoint, Moments
 from esper_ab.contracts.regular_file import open_to_read
 from esper_ab.journal.columns import Columns
-from esper_ab.journal.events import EpisodeRecorded, MilestoneReleased
-from esper_ab.journal.lean import LeanLine, LeanRecorded, lean_line_of
+from esper_ab.journal.events import AnyEvent, EpisodeRecorded, MilestoneReleased
 from esper_ab.journal.line import Line, line_of, lost_newline, wrong_tail
 
-CHUNK_BYTES = 32 << 20
 CHECKPOINTS_KEPT = 3  # newest ones per run and stretch; no reader needs more
-_RECORDED = (EpisodeRecorded, LeanRecorded)
 
 
 @dataclass(kw_only=True)
@@ -47,7 +40,7 @@ class Stretch:
     last_crc: str = ""
     runs: dict[str, RunPart] = field(default_factory=dict)
     released: dict[str, int] = field(default_factory=dict)  # by run: the last milestone
-    others: list[bytes] = field(default_factory=list)  # lines that are neither episodes nor plain releases
+    others: list[AnyEvent] = field(default_factory=list)  # neither episodes nor plain releases
     ends_in_numbers: bool = False  # its last line is not in `others`
     stamp: datetime | None = None  # of its last line
     torn_bytes: int = 0
@@ -73,26 +66,23 @@ def read_stretch(path: str, start: int, end: int, measures: tuple[str, ...]) -> 
 
     Damage is reported in the result, never raised.
     """
-    found, whole = Stretch(start=start, measures=measures), True
+    found = Stretch(start=start, measures=measures)
     with open_to_read(Path(path), 1 << 20) as file:
         file.seek(start)
         at = start
         for data in file:
             if at >= end:
                 break
-            line = None if wrong_tail(data) else (None if whole else lean_line_of(data)) or line_of(data)
-            if line is None or not _add(found, line, data, at):
+            line = None if wrong_tail(data) else line_of(data)
+            if line is None or not _add(found, line, at):
                 found.torn_bytes = 0 if data.endswith(b"\n") or lost_newline(data) else len(data)
                 found.doubtful = not found.torn_bytes
                 break
             at += len(data)
-            # A completely decoded episode with seed events shows every field that its writer writes.
-            shown = isinstance(line.event, EpisodeRecorded) and line.event.record.seed_events
-            whole = not found.ends_in_numbers or (whole and not shown)
     return found
 
 
-def _add(found: Stretch, line: Line | LeanLine, data: bytes, at: int) -> bool:
+def _add(found: Stretch, line: Line, at: int) -> bool:
     """Add a line; False when it does not follow the previous one in number, chaining or episode."""
     if found.first is None:
         found.first = line.n, line.prev
@@ -100,7 +90,7 @@ def _add(found: Stretch, line: Line | LeanLine, data: bytes, at: int) -> bool:
         return False
     event = line.event
     found.ends_in_numbers = True
-    if isinstance(event, _RECORDED):
+    if isinstance(event, EpisodeRecorded):
         if not _add_episode(found, event, at):
             return False
     elif isinstance(event, MilestoneReleased) and not isinstance(event.observations, Moments):
@@ -108,13 +98,13 @@ def _add(found: Stretch, line: Line | LeanLine, data: bytes, at: int) -> bool:
             found.released[name] = max(found.released.get(name, -1), event.milestone)
     else:
         found.ends_in_numbers = False
-        found.others.append(data)
+        found.others.append(event)
     found.lines += 1
     found.last_crc, found.stamp = line.crc, line.t
     return True
 
 
-def _add_episode(found: Stretch, event: EpisodeRecorded | LeanRecorded, at: int) -> bool:
+def _add_episode(found: Stretch, event: EpisodeRecorded, at: int) -> bool:
     """Add an episode; False when it does not follow the run's previous one, or has other measures than the plan."""
     record = event.record
     part = found.runs.get(record.run.name)

@@ -1,4 +1,4 @@
-"""Process that reads stretches of journals: one request per line of stdin, one pickled `Stretch` each to stdout.
+"""`python -m esper_ab.journal.fast.reader REQUEST`: reads a stretch of a journal, and writes a pickled `Stretch`.
 
 Pickle crosses no trust boundary here: the reader of stdout is the process that started this one.
 """
@@ -12,16 +12,8 @@ import sys
 
 from esper_ab.journal.fast.chunk import read_stretch
 
-
-def main() -> None:
-    """Answer requests until stdin ends."""
-    gc.disable()  # the many objects read are in no cycle
-    for line in sys.stdin.buffer:
-        path, start, end, measures = json.loads(line)
-        found = read_stretch(path, start, end, tuple(measures))
-        pickle.dump(found, sys.stdout.buffer, protocol=pickle.HIGHEST_PROTOCOL)
-        sys.stdout.buffer.flush()
-
-
 if __name__ == "__main__":
-    main()
+    gc.disable()  # the many objects read are in no cycle
+    path, start, end, measures = json.loads(sys.argv[1])
+    found = read_stretch(path, start, end, tuple(measures))
+    pickle.dump(found, sys.stdout.buffer, protocol=pickle.HIGHEST_PROTOCOL)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from statistics import quantiles
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -161,20 +162,11 @@ def _middle_half(curves: Sequence[Floats], most: int) -> list[tuple[float, float
     for one in curves:
         for episode, number in binned(one, most).tolist():
             by_episode.setdefault(episode, []).append(number)
-    return [
-        (episode, quantile(values, 0.25), quantile(values, 0.75))
-        for episode, values in sorted(by_episode.items())
-        if len(values) >= _RUNS_FOR_BAND
-    ]
-
-
-def quantile(values: Sequence[float], share: float) -> float:
-    """Return a quantile by linear interpolation between order statistics; [values] not empty."""
-    ordered = sorted(values)
-    place = share * (len(ordered) - 1)
-    below = int(place)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
+    quarters = (
+        (episode, quantiles(values, method="inclusive"))
+        for episode, values in sorted(by_episode.items()) if len(values) >= _RUNS_FOR_BAND
+    )  # fmt: skip
+    return [(episode, low, high) for episode, (low, _, high) in quarters]
 
 
 def binned(points: Floats, most: int) -> Floats:

@@ -12,7 +12,8 @@ from esper_ab.report.figures import style
 from esper_ab.report.figures.catalogue import on_white
 from esper_ab.report.figures.drawing import Picture, bare_rows, group_legend, name_rows, shortened, write_beside
 from esper_ab.report.figures.intervals import axis_limits, interval_bar
-from esper_ab.verdict.answer import Answer, TaskComparison
+from esper_ab.verdict.answer import Answer
+from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.profiles import Profile
 
 FORMATS = ("svg", "png", "pdf")
@@ -25,7 +26,7 @@ def external_figure(result: Answer) -> Figure:
 
 def draw(result: Answer) -> Figure:
     """Draw one row per comparison that has an estimate, better to the right, and one curve per group with a profile."""
-    shown = [one for one in result.comparisons if one.comparison.estimate is not None]
+    shown = [one for one in result.comparisons if one.estimate is not None]
     with style.look():
         height = 1.1 + 0.36 * max(1, len(shown))
         figure = Picture(figsize=(9.4, height + (2.9 if result.profiles else 0.0)))
@@ -50,7 +51,7 @@ def render_figure(result: Answer, form: str) -> bytes:
     return buffer.getvalue()
 
 
-def _rows(axes: Axes, shown: Sequence[TaskComparison], *, exploratory: bool) -> None:
+def _rows(axes: Axes, shown: Sequence[Comparison], *, exploratory: bool) -> None:
     axes.axvspan(-1.0, 1.0, color=style.BAND, linewidth=0)
     axes.axvline(0.0, color=style.INK, linewidth=1)
     found = [_in_margins(one) for one in shown]
@@ -58,12 +59,11 @@ def _rows(axes: Axes, shown: Sequence[TaskComparison], *, exploratory: bool) -> 
     limits = axis_limits(seen, [end for _, interval in found if interval for end in interval])
     axes.set_xlim(*limits)
     names, words = [], []
-    for row, (one, (estimate, interval)) in enumerate(zip(shown, found, strict=True)):
-        item = one.comparison
+    for row, (item, (estimate, interval)) in enumerate(zip(shown, found, strict=True)):
         if interval:
             interval_bar(axes, row, interval, limits)
         axes.plot([estimate], [row], "o", color=style.INK, markersize=7, markeredgecolor=style.CARD)
-        of_task = f"{shortened(one.task, 18)}: " if one.task else ""
+        of_task = f"{shortened(item.question.task, 18)}: " if item.question.task else ""
         names.append(f"{of_task}{shortened(item.question.a, 14)} \u2212 {shortened(item.question.b, 14)}")
         words.append(f"exploratory {item.verdict}" if exploratory else str(item.verdict))
     name_rows(axes, names, above=-0.58, below=0.42)
@@ -72,10 +72,9 @@ def _rows(axes: Axes, shown: Sequence[TaskComparison], *, exploratory: bool) -> 
     axes.set_xlabel("difference in margins, better to the right; shaded: within the margin")
 
 
-def _in_margins(one: TaskComparison) -> tuple[float, tuple[float, float] | None]:
+def _in_margins(item: Comparison) -> tuple[float, tuple[float, float] | None]:
     """Return the estimate and its interval in units of the margin, better to the right; None without an interval."""
-    design, item = one.comparison.design, one.comparison
-    unit = design.outcome.sign / design.margin
+    unit = item.design.outcome.sign / item.design.margin
     if item.low is None or item.high is None:
         return unit * (item.estimate or 0.0), None
     low, high = sorted((unit * item.low, unit * item.high))

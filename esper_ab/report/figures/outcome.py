@@ -8,7 +8,6 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from esper_ab.design.outcome_words import of_training
-from esper_ab.journal.outcomes import RunOutcome
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
 from esper_ab.report.figures.drawing import (
@@ -36,7 +35,10 @@ _MOST_PANELS = 9  # one per comparison; the tables show all
 
 def outcomes(content: Content) -> Drawing | None:
     """Plot one row per group, every run a point, a bar at the mean. None without an outcome."""
-    ends = {group: _outcomes(content.of_group(group)) for group in content.groups}
+    ends = {
+        group: {run.run.replicate: run.outcome for run in content.of_group(group) if run.outcome is not None}
+        for group in content.groups
+    }
     if not any(ends.values()):
         return None
     design, values = content.design, {group: list(found.values()) for group, found in ends.items()}
@@ -82,11 +84,6 @@ def _outcome_rows(content: Content, values: Mapping[str, Mapping[int, float]], i
     bare_rows(axes)
     axes.set_xlabel(outcome_label(content.design, content.design.outcome.unit))
     return figure
-
-
-def _outcomes(runs: Sequence[RunOutcome]) -> dict[int, float]:
-    """Return outcomes by replicate."""
-    return {run.run.replicate: run.outcome for run in runs if run.outcome is not None}
 
 
 def spread(values: Sequence[float], near: float) -> list[tuple[float, float]]:

@@ -52,5 +52,4 @@ class TableKind:
 
 def kind_of(content: Content) -> TableKind:
     """Return what there is for the kind of the plan's task."""
-    found: TableKind = catalog.entry_or(__name__, content.history.plan.kind, "KIND", TableKind())
-    return found
+    return catalog.entry_or(__name__, content.history.plan.kind, "KIND", TableKind())

@@ -33,4 +33,4 @@ def create_curriculum_comparison_experiment():
         .build()
     )
 
-# Run with: esper-ab run curriculum_comparison.py
+# Run with: esper-ab launch curriculum_comparison.py

@@ -22,15 +22,21 @@ from workers.facts import Bools, Floats, Ints
 from workers.growth.bank import network
 from workers.growth.bank.blend import Blend, gate_params
 from workers.growth.bank.configurations import Pass, plan_pass
-from workers.growth.bank.host import BatchStatistics, channels, fresh_statistics, host_params
 from workers.growth.bank.loss_scale import LossScale, PartScale, with_a_say
 from workers.growth.bank.native import Grown, NativeStep
-from workers.growth.bank.network import Slot, side_by_side
-from workers.growth.bank.rows import Places, put_rows
-from workers.growth.bank.slot import SeedGroup, SlotSeeds
-from workers.growth.bank.split import DeviceSplit
-from workers.growth.bank.stack import SGD, Borrowed, Optimiser, Stack
+from workers.growth.bank.network import (
+    BatchStatistics,
+    SeedGroup,
+    Slot,
+    SlotSeeds,
+    channels,
+    fresh_statistics,
+    host_params,
+    side_by_side,
+)
+from workers.growth.bank.stack import SGD, Borrowed, Optimiser, Places, Stack, put_rows
 from workers.growth.rules.seeds import SeedTable
+from workers.growth.samples import DeviceSplit
 from workers.layers import device as _device
 from workers.layers.blueprint import Blueprint, Params
 from workers.native.library import load
@@ -87,11 +93,6 @@ class Bank:
         self._native: NativeStep | None = None
         if kernel != "torch":
             self._native = NativeStep(load(kernel), task, self._levels, self._blueprints, settings)
-
-    @property
-    def host_size(self) -> int:
-        """Trainable parameters of one host."""
-        return self.host.width
 
     # --- life and death of modules ----------------------------------------------------------------------------------
 

@@ -20,13 +20,13 @@ from workers.arrays import Bools, Floats, Ints, int_zeros
 from workers.datasets.task import Task
 from workers.growth.bank.blend import gate_params
 from workers.growth.bank.configurations import Pass
-from workers.growth.bank.host import BatchStatistics, channels
-from workers.growth.bank.split import DeviceSplit
+from workers.growth.bank.network import BatchStatistics, channels
 from workers.growth.bank.stack import Stack
 from workers.growth.rules.seeds import SeedTable
+from workers.growth.samples import DeviceSplit
 from workers.layers.blueprint import Blueprint
 from workers.native import binding
-from workers.native.chain import chain_of, widest_kernel
+from workers.native.binding import chain_of, widest_kernel
 from workers.vocabulary import Stage
 
 

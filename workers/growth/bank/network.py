@@ -1,16 +1,135 @@
-"""Many hosts with their seeds as one forward pass: what training differentiates and measuring looks at."""
+"""Many hosts with their seeds as one forward pass: what training differentiates and measuring looks at.
+
+The host level by level, which knows no seed; the seeds of a slot over the rows of the activations, which know no table;
+and both together.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from workers.datasets.task import HostSpec
-from workers.growth.bank.host import BatchStatistics, head_forward, level_forward
-from workers.growth.bank.slot import SlotSeeds
-from workers.layers.blueprint import Params
+from workers.growth.bank.blend import Blend, gate_params, seed_delta, seed_input
+from workers.growth.bank.stack import Places, Stack
+from workers.layers.blueprint import Blueprint, Params, ParamSpec, conv_params, fan_in_bound, linear, pooled
+from workers.layers.operations import conv
+
+BN_MOMENTUM = 0.1
+BN_EPS = 1e-5
+
+
+def channels(spec: HostSpec, level: int) -> int:
+    """Channels after `level`, which are the channels of its slot."""
+    return int(spec.base * 2**level)
+
+
+def host_params(spec: HostSpec) -> tuple[ParamSpec, ...]:
+    """Parameters of one host in forward order."""
+    params: list[ParamSpec] = []
+    into = spec.in_channels
+    for level in range(spec.levels):
+        out = channels(spec, level)
+        params.append(conv_params(f"{level}.conv", out, into, spec.kernel))
+        params.append(ParamSpec(f"{level}.bn.gain", (out,), center=1.0))
+        params.append(ParamSpec(f"{level}.bn.bias", (out,)))
+        into = out
+    bound = fan_in_bound(into)
+    params.append(ParamSpec("head.weight", (into, spec.classes), bound=bound))
+    params.append(ParamSpec("head.bias", (spec.classes,), bound=bound))
+    return tuple(params)
+
+
+@dataclass
+class BatchStatistics:
+    """Running batch-norm moments of one level, [rows, C]."""
+
+    mean: Tensor
+    var: Tensor
+
+
+def level_forward(
+    x: Tensor, p: Params, spec: HostSpec, level: int, statistics: BatchStatistics, *, training: bool
+) -> Tensor:
+    """conv, batch norm, pool (if any), ReLU: [B,H,W,N,Cin], or [B,H,W,1,Cin] shown to all hosts -> [B,H',W',N,Cout].
+
+    `p` are stacked parameters [N, …], `statistics` [N, C]; in training their flat tensors are updated in place.
+    ReLU after max-pool equals max-pool after ReLU, at a quarter of the work.
+    """
+    y = conv(x, p[f"{level}.conv"])
+    image = y.flatten(3).permute(0, 3, 1, 2)
+    gain, bias = p[f"{level}.bn.gain"].flatten(), p[f"{level}.bn.bias"].flatten()
+    mean, var = statistics.mean.view(-1), statistics.var.view(-1)
+    image = F.batch_norm(image, mean, var, gain, bias, training, BN_MOMENTUM, BN_EPS)
+    if level < spec.pools:
+        image = F.max_pool2d(image, 2)
+    return F.relu(image).permute(0, 2, 3, 1).reshape(*image.shape[:1], *image.shape[2:], *y.shape[3:])
+
+
+def head_forward(x: Tensor, p: Params) -> Tensor:
+    """Global average pool and linear classifier: [B,H,W,N,C] -> logits [N,B,classes]."""
+    return linear(pooled(x), p["head.weight"], p["head.bias"])
+
+
+def fresh_statistics(spec: HostSpec, rows: int, device: torch.device, dtype: torch.dtype) -> list[BatchStatistics]:
+    """Batch-norm moments of new hosts: mean 0, variance 1."""
+    sizes = [channels(spec, level) for level in range(spec.levels)]
+    return [
+        BatchStatistics(
+            torch.zeros(rows, c, device=device, dtype=dtype), torch.ones(rows, c, device=device, dtype=dtype)
+        )
+        for c in sizes
+    ]
+
+
+GATE_NAMES = tuple(spec.name for spec in gate_params(1))
+
+
+@dataclass(frozen=True)
+class SeedGroup:
+    """The seeds of one blueprint in one slot."""
+
+    blueprint: Blueprint
+    stack: Stack
+    members: Tensor  # [n] rows of the stack
+    trained: Tensor | None  # [n] bool; None: all
+
+
+@dataclass(frozen=True)
+class SlotSeeds:
+    """All seeds in one slot: each blueprint computes for its own rows, then they blend together."""
+
+    groups: tuple[SeedGroup, ...]
+    places: Places | None  # [n] of the activations' rows, group after group; None: all, in order
+    blend: Blend  # [n]
+
+    def forward(self, h: Tensor, params: Sequence[Params]) -> Tensor:
+        """Features [B,H,W,N,C] with every seed applied to its row; `params` of each group."""
+        if not self.groups:
+            return h
+        mine = h if self.places is None else self.places.pick(h)
+        x = seed_input(mine, self.blend)
+        parts = torch.split(x, [len(group.members) for group in self.groups], 3)
+        d = [group.blueprint.delta(part, p) for group, part, p in zip(self.groups, parts, params, strict=True)]
+        gates = {}
+        if self.blend.ungated is not None:
+            gates = {name: _joined([p[name] for p in params], 0) for name in GATE_NAMES}
+        delta = seed_delta(mine, x, _joined(d, 3), gates, self.blend)
+        return h + (delta if self.places is None else self.places.put(delta))
+
+    def positions(self) -> list[Tensor]:
+        """Return, for each group, the rows of the activations [B,H,W,N,C] that its members hold, [n] each."""
+        sizes = [len(group.members) for group in self.groups]
+        rows = torch.arange(sum(sizes), device=self.blend.live.device) if self.places is None else self.places.rows
+        return list(torch.split(rows, sizes))
+
+
+def _joined(parts: list[Tensor], axis: int) -> Tensor:
+    return parts[0] if len(parts) == 1 else torch.cat(parts, axis)
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,16 @@
 Rows are independent: gradient norm, clipping, weight decay and momentum are per row. A training epoch works on the
 rows that are part of it (`borrow`) and writes them back (`give_back`), so a row that is not in the computation cannot
 change, to the bit.
+
+Kernels that write by index sort it first on a GPU where results must be deterministic, to know who writes where, and in
+older torch releases the processor waits for that. Here each row rather looks up what is written to it: a gather.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -16,8 +20,64 @@ from torch import Tensor
 
 from workers.arrays import Floats
 from workers.growth.bank.loss_scale import PartScale
-from workers.growth.bank.rows import put_rows
+from workers.layers import device as _device
 from workers.layers.blueprint import ParamSpec
+
+
+def writers(rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """For each of `count` rows its place in `rows` [n], or 0: [count]; whether it has one there: [count, 1]."""
+    here = rows == torch.arange(count, device=rows.device)[:, None]
+    return here.to(torch.uint8).argmax(1), here.any(1, keepdim=True)
+
+
+def put_rows(rows: Tensor, pairs: list[tuple[Tensor, Tensor]]) -> None:
+    """whole[rows] = part for each pair of matrices (whole, part)."""
+    if _device.is_cpu(rows.device):
+        for whole, part in pairs:
+            whole[rows] = part
+        return
+    at, written = writers(rows, len(pairs[0][0]))
+    for whole, part in pairs:
+        whole.copy_(torch.where(written, part.index_select(0, at), whole))
+
+
+@dataclass(frozen=True)
+class Places:
+    """m of the N rows of activations [B,H,W,N,C]."""
+
+    rows: Tensor  # [m]
+    at: Tensor  # [N] the place of each row in `rows`, or 0
+    absent: Tensor | None  # [N,1] whether it has none; None: no row
+
+    @staticmethod
+    def of(rows: Tensor, count: int) -> Places:
+        """`rows` among so many."""
+        at, there = writers(rows, count)
+        return Places(rows, at, None if len(rows) == count else ~there)
+
+    def pick(self, x: Tensor) -> Tensor:
+        """Their part of x, differentiable."""
+        return cast(Tensor, _Moved.apply(x, self, False))  # type: ignore[no-untyped-call]
+
+    def put(self, part: Tensor) -> Tensor:
+        """Zeros with `part` in their places, differentiable."""
+        return cast(Tensor, _Moved.apply(part, self, True))  # type: ignore[no-untyped-call]
+
+    def moved(self, x: Tensor, back: bool) -> Tensor:
+        """`pick`, or `put`: each is the gradient of the other."""
+        found = x.index_select(3, self.at if back else self.rows)
+        return found.masked_fill(self.absent, 0.0) if back and self.absent is not None else found
+
+
+class _Moved(torch.autograd.Function):
+    @staticmethod
+    def forward(context: Any, x: Tensor, places: Places, back: bool) -> Tensor:
+        context.places, context.back = places, back
+        return places.moved(x, back)
+
+    @staticmethod
+    def backward(context: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+        return context.places.moved(grads[0], not context.back), None, None
 
 
 @dataclass(frozen=True)
@@ -54,12 +114,7 @@ class Borrowed:
 
     def __init__(self, specs: tuple[ParamSpec, ...], flat: Tensor, momentum: Tensor, trained: Tensor | None) -> None:
         self._specs, self.flat, self.momentum = specs, flat.requires_grad_(), momentum
-        self._trained = trained  # [n, 1] bool; None: all
-
-    @property
-    def whole(self) -> bool:
-        """Every row is trained."""
-        return self._trained is None
+        self.trained = trained  # [n, 1] bool; None: all
 
     def params(self) -> dict[str, Tensor]:
         """By name [n, *shape], as they are now, for autograd."""
@@ -79,7 +134,7 @@ class Borrowed:
         if rule.weight_decay:
             grad += rule.weight_decay * self.flat
         usable = None if scaled is None else scaled.usable(norm)
-        self._update(grad, rule, _both(self._trained, usable))
+        self._update(grad, rule, _both(self.trained, usable))
         return None if usable is None else ~usable[:, 0]
 
     def _update(self, grad: Tensor, rule: SGD, taken: Tensor | None) -> None:
@@ -98,7 +153,7 @@ class Optimiser:
 
     def __init__(self, loans: list[Borrowed], rule: SGD) -> None:
         self._loans, self._rule = loans, rule
-        self._whole = [index for index, loan in enumerate(loans) if loan.whole]
+        self._whole = [index for index, loan in enumerate(loans) if loan.trained is None]
         self._flat = [loans[index].flat for index in self._whole]
         self._momentum = [loans[index].momentum for index in self._whole]
 
@@ -108,7 +163,7 @@ class Optimiser:
         if scaled is not None:
             return [loan.step(own, self._rule, scaled) for loan, own in zip(self._loans, grads, strict=True)]
         for loan, own in zip(self._loans, grads, strict=True):
-            if not loan.whole:
+            if loan.trained is not None:
                 loan.step(own, self._rule)
         if self._whole:
             self._update([grads[index] for index in self._whole])

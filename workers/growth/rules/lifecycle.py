@@ -11,14 +11,11 @@ from typing import Literal, Protocol
 import numpy as np
 
 from esper_ab.contracts.records import SeedEvent
-from workers.arrays import Bools, Floats, Ints, all_false, all_true, int_zeros
+from workers.arrays import Bools, Floats, Ints, all_true, int_zeros
 from workers.growth.rules import alpha
-from workers.growth.rules.gates import CONTRIBUTING_POINTS
-from workers.growth.rules.masks import DecisionMasks, decision_masks
-from workers.growth.rules.measurement import Measurement
-from workers.growth.rules.predicates import Rules, rampable
-from workers.growth.rules.seeds import SeedTable, seed_id
-from workers.growth.rules.stages import transition
+from workers.growth.rules.masks import CONTRIBUTING_POINTS, DecisionMasks, Rules, decision_masks, rampable
+from workers.growth.rules.seeds import SeedTable, seed_id, transition
+from workers.growth.rules.tracker import Measurement
 from workers.vocabulary import (
     ALPHA_CURVE,
     ALPHA_SPEED,
@@ -131,18 +128,14 @@ class Lifecycle:
             raise InvalidDecision(f"environment {env}, step {step}: the masks do not allow {said}")
         self._shown = None
         ops = decisions[:, OP]
-        at = {op: self._selected(ops == op, decisions[:, SLOT]) for op in set(ops.tolist())}
+        decided = set(ops.tolist())
         changes: list[SeedChange] = []
-        if Op.GERMINATE in at:
-            changes += self._germinate(at[Op.GERMINATE], decisions, step, graft)
-        if Op.SET_ALPHA_TARGET in at:
-            changes += self._retarget(at[Op.SET_ALPHA_TARGET], decisions, step, graft)
-        if Op.PRUNE in at:
-            changes += self._prune(at[Op.PRUNE], decisions, step, graft)
-        if Op.FOSSILIZE in at:
-            changes += self._fossilize(at[Op.FOSSILIZE], step)
-        if Op.ADVANCE in at:
-            changes += self._advance(at[Op.ADVANCE], step)
+        for op, perform in (
+            (Op.GERMINATE, self._germinate), (Op.SET_ALPHA_TARGET, self._retarget), (Op.PRUNE, self._prune),
+            (Op.FOSSILIZE, self._fossilize), (Op.ADVANCE, self._advance),
+        ):  # fmt: skip
+            if op in decided:
+                changes += perform(self._selected(ops == op, decisions[:, SLOT]), decisions, step, graft)
         self.op_counts[self.alive, ops[self.alive]] += 1
         return changes
 
@@ -168,12 +161,12 @@ class Lifecycle:
 
     def _germinate(self, selected: Bools, decisions: Ints, step: int, graft: Graft) -> list[SeedChange]:
         table = self.table
-        envs = np.flatnonzero(selected.any(axis=1))
+        every, envs = np.arange(len(selected)), np.flatnonzero(selected.any(axis=1))
         for env in envs.tolist():
             _, slot, blueprint, style, tempo, target = decisions[env, : ALPHA_TARGET + 1].tolist()
             algorithm = int(_STYLE_ALGORITHMS[style])
             params = graft.germinate(env, slot, blueprint, algorithm)  # if this raises, the slot is unchanged
-            self._transition(self._selected_one(env, slot), Stage.GERMINATED)
+            self._transition(selected & (every == env)[:, None], Stage.GERMINATED)
             table.blueprint[env, slot] = blueprint
             table.style[env, slot] = style
             table.algorithm[env, slot] = algorithm
@@ -186,7 +179,7 @@ class Lifecycle:
         self.germinated[envs] += 1
         return self._events(selected, "germinated", step)
 
-    def _advance(self, selected: Bools, step: int) -> list[SeedChange]:
+    def _advance(self, selected: Bools, _decisions: Ints, step: int, _graft: Graft) -> list[SeedChange]:
         table = self.table
         starting = selected & (table.stage == GERMINATED)
         blending = selected & (table.stage == TRAINING)
@@ -224,7 +217,7 @@ class Lifecycle:
             changes += self._events(scheduled, "prune_scheduled", step)
         return changes + self._remove(selected & ~scheduled, step, graft)
 
-    def _fossilize(self, selected: Bools, step: int) -> list[SeedChange]:
+    def _fossilize(self, selected: Bools, _decisions: Ints, step: int, _graft: Graft) -> list[SeedChange]:
         self._transition(selected, Stage.FOSSILIZED)
         self.fossilized += selected.sum(axis=1)
         self.contributing += (selected & (self.table.contribution >= CONTRIBUTING_POINTS)).sum(axis=1)
@@ -253,11 +246,6 @@ class Lifecycle:
     def _selected(self, envs: Bools, slot: Ints) -> Bools:
         """Return [E, S], True at the chosen slot [E] of the environments `envs` [E]."""
         return np.asarray(envs[:, None] & (self._slot_numbers == slot[:, None]))
-
-    def _selected_one(self, env: int, slot: int) -> Bools:
-        selected = all_false(self.table.stage.shape)
-        selected[env, slot] = True
-        return selected
 
     def _per_slot(self, per_env: Ints) -> Ints:
         """Broadcast [E] to [E, S]."""

@@ -1,36 +1,133 @@
-"""Exact masks for every head of a decision, given the choices of the heads before it.
+"""Exact masks for every head of a decision, given the choices of the heads before it, and what they are made of.
 
-A row without any True means that the operation does not use the head; its choice is then 0.
+Quality gates say when a seed may advance or become a fossil. Permissive gates require only what the next stage
+presupposes; strict gates require quality (without a gradient-ratio condition into BLENDING: this project measures no
+gradient ratios). `valid_operations` is the one predicate behind both the masks and the execution. A row of a mask
+without any True means that the operation does not use the head; its choice is then 0.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Literal
+
 import numpy as np
 
-from workers.facts import Bools, Floats, Ints
-from workers.growth.rules.predicates import Rules, rampable, retargets, valid_operations
+from workers.arrays import Bools, Floats, Floats32, Ints, all_false, all_true
+from workers.growth.rules.alpha import HOLD
 from workers.growth.rules.seeds import SeedTable
+from workers.growth.rules.tracker import Signals
 from workers.vocabulary import (
     ALPHA_CURVE,
     ALPHA_SPEED,
     ALPHA_TARGET,
     ALPHA_TARGETS,
+    BLENDING,
     BLUEPRINT,
+    FOSSILIZED,
     GERMINATE,
+    GERMINATED,
     HEADS,
+    HOLDING,
     OP,
     PRUNE,
     SET_ALPHA_TARGET,
     SLOT,
     SPEEDS,
     STYLE,
+    STYLES,
     TEMPO,
+    TRAINING,
     WAIT,
+    Op,
     head_sizes,
 )
 
+GateMode = Literal["permissive", "strict"]
+CONTRIBUTING_POINTS = 1.0  # contribution when fossilised from which a fossil counts as contributing
+_BLEND_EPOCHS = {"permissive": 1, "strict": 3}  # in TRAINING
+_HOLD_EPOCHS = {"permissive": 0, "strict": 3}  # in BLENDING
+_BLEND_IMPROVEMENT_POINTS = 0.5
+_FULL = 1.0 - 1e-6
+
+
+def may_blend(table: SeedTable, gates: GateMode, val_acc: Floats) -> Bools:
+    """Return where TRAINING -> BLENDING is permitted, [E, S]; `val_acc` [E]: last validation accuracy, percent."""
+    passed = (table.stage == TRAINING) & (table.epochs_in_stage >= _BLEND_EPOCHS[gates])
+    if gates == "strict":
+        passed &= val_acc[:, None] - table.acc_at_stage_start >= _BLEND_IMPROVEMENT_POINTS
+    return np.asarray(passed)
+
+
+def may_hold(table: SeedTable, gates: GateMode) -> Bools:
+    """Return where BLENDING -> HOLDING is permitted, [E, S]: alpha has reached its target 1; strict: after 3 epochs."""
+    full = (table.alpha_mode == HOLD) & (table.alpha_target >= _FULL) & (table.alpha >= _FULL)
+    return np.asarray((table.stage == BLENDING) & full & (table.epochs_in_stage >= _HOLD_EPOCHS[gates]))
+
+
+def may_fossilize(table: SeedTable, gates: GateMode) -> Bools:
+    """Return where HOLDING -> FOSSILIZED is permitted, [E, S]: a contribution was measured in this seed's life.
+
+    Strict: it is at least CONTRIBUTING_POINTS.
+    """
+    smallest = CONTRIBUTING_POINTS if gates == "strict" else -np.inf
+    # A contribution never measured is NaN, and NaN compares False.
+    return np.asarray((table.stage == HOLDING) & (table.contribution >= smallest))
+
+
+MIN_PRUNE_AGE = 1  # validations
+_ALGORITHMS, _TARGETS = np.array([int(algorithm) for _, _, algorithm in STYLES]), np.array(ALPHA_TARGETS)
+_OPS = len(Op)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """Settings of a run's lifecycle."""
+
+    steps: int  # decisions per episode
+    gates: GateMode
+    max_seeds: int  # live and fossilised seeds per environment; 0: as many as slots
+
+
+def seed_limit(rules: Rules, n_slots: int) -> int:
+    """Return the number of seeds, live and fossilised, that one environment may hold."""
+    return min(rules.max_seeds, n_slots) if rules.max_seeds else n_slots
+
+
+def rampable(table: SeedTable) -> Bools:
+    """Return [E, S], True where alpha affects the forward pass and is at rest, so that it can be ramped."""
+    on = (table.stage == BLENDING) | (table.stage == HOLDING)
+    return np.asarray(on & (table.alpha_mode == HOLD))
+
+
+def valid_operations(table: SeedTable, rules: Rules, val_acc: Floats, alive: Bools, step: int) -> Bools:
+    """Return [E, op, S], True where the operation is valid on the slot; all False for WAIT, which is always valid.
+
+    `val_acc`, `alive`: [E]. On the last step only FOSSILIZE can still count: nothing else would be measured.
+    """
+    valid = all_false((table.stage.shape[0], _OPS, table.stage.shape[1]))
+    valid[:, Op.FOSSILIZE] = may_fossilize(table, rules.gates)
+    if step < rules.steps:
+        present = table.present
+        room = present.sum(axis=1) < seed_limit(rules, present.shape[1])
+        resting = table.alpha_mode == HOLD
+        valid[:, Op.GERMINATE] = table.available & room[:, None]
+        valid[:, Op.SET_ALPHA_TARGET] = rampable(table)
+        valid[:, Op.PRUNE] = present & (table.stage != FOSSILIZED) & resting & (table.age >= MIN_PRUNE_AGE)
+        valid[:, Op.ADVANCE] = (
+            (table.stage == GERMINATED) | may_blend(table, rules.gates, val_acc) | may_hold(table, rules.gates)
+        )
+    return valid & alive[:, None, None]
+
+
+def retargets(table: SeedTable) -> Bools:
+    """Return [E, S, style, alpha target], True where the pair would change the seed's algorithm or its alpha target."""
+    same_algorithm = table.algorithm[:, :, None] == _ALGORITHMS  # [E, S, style]
+    same_target = table.alpha_target[:, :, None] == _TARGETS  # [E, S, target]
+    return np.asarray(~(same_algorithm[:, :, :, None] & same_target[:, :, None, :]))
+
+
 _INSTANT = SPEEDS.index(0)
-_TARGETS = np.array(ALPHA_TARGETS)
 
 
 class DecisionMasks:
@@ -38,16 +135,11 @@ class DecisionMasks:
 
     def __init__(self, table: SeedTable, valid: Bools, n_blueprints: int) -> None:
         self.valid = valid  # [E, op, S]
-        self._sizes = head_sizes(table.stage.shape[1], n_blueprints)
+        self.sizes = head_sizes(table.stage.shape[1], n_blueprints)  # choices of each head, in the order of HEADS
         self._rampable = rampable(table)  # [E, S]
         self._retargets = retargets(table)  # [E, S, style, target]
         self._alpha_target = table.alpha_target.copy()  # [E, S]
         self._rows = np.arange(table.stage.shape[0])
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """Number of choices of each head, in the order of HEADS."""
-        return self._sizes
 
     def mask(self, head: int, chosen: Ints) -> Bools:
         """Return the mask of `head` [E, size(head)], given the choices `chosen` [E, head] of all heads before it."""
@@ -65,11 +157,11 @@ class DecisionMasks:
             used = self._germinates(chosen)
         else:
             used = self._ramps(chosen) if head == ALPHA_SPEED else self._bends(chosen)
-        return np.repeat(used[:, None], self._sizes[head], axis=1)
+        return np.repeat(used[:, None], self.sizes[head], axis=1)
 
     def permits(self, decisions: Ints) -> Bools:
         """Return [E], True where every head of `decisions` [E, head] is allowed by its mask, and 0 where unused."""
-        in_range = np.asarray(((decisions >= 0) & (decisions < np.array(self._sizes))).all(axis=1))
+        in_range = np.asarray(((decisions >= 0) & (decisions < np.array(self.sizes))).all(axis=1))
         chosen = np.where(in_range[:, None], decisions, 0)
         op, slot = chosen[:, OP], chosen[:, SLOT]
         waits, germinates, retarget = op == WAIT, self._germinates(chosen), op == SET_ALPHA_TARGET
@@ -111,3 +203,32 @@ def decision_masks(
 ) -> DecisionMasks:
     """Compute the masks of decision `step`; `val_acc`, `alive`: [E]."""
     return DecisionMasks(table, valid_operations(table, rules, val_acc, alive, step), n_blueprints)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecisionView:
+    """State before decision `step`, for all environments of a run."""
+
+    step: int  # 1-based
+    steps: int
+    slots: tuple[str, ...]  # network order
+    blueprints: tuple[str, ...]  # order of the blueprint head
+    table: SeedTable
+    alive: Bools  # [E]
+    signals: Signals
+    masks: DecisionMasks
+    observation: Floats32  # [E, width]
+
+
+def follow(masks: DecisionMasks, wishes: Ints) -> tuple[Ints, Bools]:
+    """Return decisions [E, head] that follow `wishes`, 0 in unused heads, and whether all were permitted, [E]."""
+    decisions = np.zeros_like(wishes)
+    permitted = all_true(len(wishes))
+    for head in range(len(masks.sizes)):
+        mask = masks.mask(head, decisions[:, :head])
+        used = mask.any(axis=1)
+        wish = np.where(used, wishes[:, head], 0)
+        fits = mask[np.arange(len(wishes)), wish] | ~used
+        decisions[:, head] = np.where(fits, wish, 0)
+        permitted &= fits
+    return decisions, permitted

@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from workers.arrays import Bools, Floats, Floats32, Ints
 from workers.growth.rules.alpha import DOWN, UP
 from workers.growth.rules.lifecycle import COOLDOWN, Lifecycle
-from workers.growth.rules.measurement import Measurement
-from workers.growth.rules.predicates import seed_limit
+from workers.growth.rules.masks import seed_limit
 from workers.growth.rules.seeds import SeedTable
-from workers.growth.rules.tracker import HISTORY, Signals, SignalTracker
+from workers.growth.rules.tracker import HISTORY, Measurement, Signals, SignalTracker
 from workers.vocabulary import SPEEDS, STYLES, TEMPOS, Stage
 
 _STAGES = (  # PRUNED is never observed: it lasts from a decision to the end of its step
@@ -154,49 +153,13 @@ TELEMETRY: tuple[Feature, ...] = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Layout:
-    """Slices of all features in an observation."""
-
-    width: int
-    base: dict[str, slice]
-    slots: tuple[dict[str, slice], ...]  # per slot: the features of its slot block and of its telemetry block
-    slot_blocks: tuple[slice, ...]
-    telemetry_blocks: tuple[slice, ...]
-
-
-def _slices(features: tuple[Feature, ...], start: int) -> tuple[dict[str, slice], slice]:
-    """Return the slice of every feature, and of the whole block, for a block that begins at `start`."""
-    ends = start + np.cumsum([feature.width for feature in features])
-    names = {f.name: slice(int(end) - f.width, int(end)) for f, end in zip(features, ends, strict=True)}
-    return names, slice(start, int(ends[-1]))
-
-
-def layout(n_slots: int, n_blueprints: int) -> Layout:
-    """Return the layout for `n_slots` and `n_blueprints` enabled ones: width base + S * (slot + telemetry)."""
-    base, end = _slices(BASE, 0)
-    named: list[dict[str, slice]] = [{} for _ in range(n_slots)]
-    blocks: list[slice] = []
-    for features in (_slot_features(n_blueprints), TELEMETRY):
-        for slot in range(n_slots):
-            names, end = _slices(features, end.stop)
-            named[slot] |= names
-            blocks.append(end)
-    return Layout(
-        width=end.stop,
-        base=base,
-        slots=tuple(named),
-        slot_blocks=tuple(blocks[:n_slots]),
-        telemetry_blocks=tuple(blocks[n_slots:]),
-    )
-
-
 @dataclass(frozen=True)
 class _Table:
     """Features for a number of slots and blueprints, and the transformation of each column."""
 
-    layout: Layout
     slots: tuple[Feature, ...]  # the slot block of one slot
+    slots_at: int  # column at which the slot blocks begin
+    telemetry_at: int
     scale: Floats  # [width]
     log: Ints  # indices of log1p columns
     log_up_to: Floats  # their caps
@@ -212,13 +175,23 @@ def _table(n_slots: int, n_blueprints: int) -> _Table:
     ]  # fmt: skip
     caps = [feature.log_up_to for feature in columns]
     return _Table(
-        layout=layout(n_slots, n_blueprints),
         slots=slots,
+        slots_at=_width(BASE),
+        telemetry_at=_width(BASE) + n_slots * _width(slots),
         scale=np.array([feature.scale for feature in columns], dtype=np.float64),
         log=np.array([i for i, cap in enumerate(caps) if cap is not None]),
         log_up_to=np.array([cap for cap in caps if cap is not None]),
         bounded=np.array([i for i, feature in enumerate(columns) if feature.bounded]),
     )
+
+
+def _width(features: tuple[Feature, ...]) -> int:
+    return sum(feature.width for feature in features)
+
+
+def observation_width(n_slots: int, n_blueprints: int) -> int:
+    """Return the width for `n_slots` and `n_blueprints` enabled ones: base + S * (slot + telemetry)."""
+    return len(_table(n_slots, n_blueprints).scale)
 
 
 def _write(block: Floats, features: tuple[Feature, ...], seen: _Seen) -> None:
@@ -248,12 +221,10 @@ def observe(lifecycle: Lifecycle, tracker: SignalTracker, measurement: Measureme
         seed_limit=seed_limit(lifecycle.rules, n_slots),
     )
     table = _table(n_slots, len(lifecycle.blueprints))
-    where = table.layout
-    seeds, telemetry = where.slot_blocks[0].start, where.telemetry_blocks[0].start
-    x = np.empty((n_envs, where.width))
-    _write(x[:, :seeds], BASE, seen)
-    _write(x[:, seeds:telemetry].reshape(n_envs, n_slots, -1), table.slots, seen)
-    _write(x[:, telemetry:].reshape(n_envs, n_slots, -1), TELEMETRY, seen)
+    x = np.empty((n_envs, len(table.scale)))
+    _write(x[:, : table.slots_at], BASE, seen)
+    _write(x[:, table.slots_at : table.telemetry_at].reshape(n_envs, n_slots, -1), table.slots, seen)
+    _write(x[:, table.telemetry_at :].reshape(n_envs, n_slots, -1), TELEMETRY, seen)
     x[np.isnan(x)] = 0.0
     x[:, table.log] = np.log1p(np.minimum(np.maximum(x[:, table.log], 0.0), table.log_up_to))
     x /= table.scale

@@ -1,4 +1,4 @@
-"""Training signals per environment: deltas, plateaus, histories, and whether the host has stabilised.
+"""Measurements of one epoch for all environments, and the signals made of them: deltas, plateaus, histories.
 
 Independent of seeds except for `summary_seed`, which picks one from the seed table.
 """
@@ -10,8 +10,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from workers.arrays import Bools, Floats, Ints, all_false, int_zeros
-from workers.growth.rules.measurement import Measurement
 from workers.growth.rules.seeds import SeedTable
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """Measurements of one epoch. Losses are per-sample means in nats, accuracies percent, contributions points."""
+
+    train_loss: Floats  # [E]
+    train_acc: Floats  # [E]
+    val_loss: Floats  # [E]
+    val_acc: Floats  # [E]
+    all_off_acc: Floats  # [E] validation accuracy with every seed at alpha 0; val_acc when nothing is on
+    contribution: Floats  # [E, S] leave-one-out; NaN where not measured
+    interaction_sum: Floats  # [E, S] 0 where not measured
+    finite: Bools  # [E] False where the host has diverged
+
 
 HISTORY = 5
 PLATEAU_POINTS = 0.5  # an epoch that gains less counts towards a plateau

@@ -59,23 +59,16 @@ def _attribute(name: str) -> Any:
     return type(name, (_Dropped,), {}) if name[:1].isupper() else _Dropped()
 
 
-class _Module(ModuleType):
-    """A module below wandb."""
-
-    def __getattr__(self, name: str) -> Any:
-        return _attribute(name)
-
-
 class _Modules:
     """Finds and loads them: whatever is imported is there."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         return ModuleSpec(name, self, is_package=True) if name.startswith(f"{__name__}.") else None  # type: ignore[arg-type]  # has what a loader needs
 
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return _Module(spec.name)
+    def create_module(self, spec: ModuleSpec) -> None: ...
 
     def exec_module(self, module: ModuleType) -> None:
+        vars(module)["__getattr__"] = _attribute
         if module.__name__ == f"{__name__}.integration.sb3":
             vars(module)["WandbCallback"] = _sb3_callback()
 
@@ -103,7 +96,8 @@ class _Config(dict[str, Any]):
         self[name] = value
 
     def update(self, given: Any = (), /, allow_val_change: bool = False, **named: Any) -> None:
-        super().update(_mapping(given), **named)
+        is_object = hasattr(given, "__dict__") and not isinstance(given, Mapping)
+        super().update(vars(given) if is_object else given, **named)
 
 
 class _Summary(dict[str, Any]):
@@ -162,10 +156,6 @@ def _follow(writer: Any) -> None:
     writer.add_scalar = add_scalar
 
 
-def _mapping(given: Any) -> dict[str, Any]:
-    return dict(vars(given)) if hasattr(given, "__dict__") and not isinstance(given, Mapping) else dict(given)
-
-
 def _keep(key: str, value: Any) -> None:
     if key == _KEY:
         try:
@@ -176,8 +166,5 @@ def _keep(key: str, value: Any) -> None:
             file.write(f"{number!r}\n")
 
 
-def __getattr__(name: str) -> Any:
-    return _attribute(name)
-
-
+__getattr__ = _attribute
 sys.meta_path.append(_Modules())

@@ -14,5 +14,4 @@ FiguresOfKind = Mapping[str, Mapping[str, Draw]]  # section of the page -> name 
 
 def figures_of(content: Content) -> FiguresOfKind:
     """Return the figures for the kind of the plan's task."""
-    found: FiguresOfKind = catalog.entry_or(__name__, content.history.plan.kind, "KIND", {})
-    return found
+    return catalog.entry_or(__name__, content.history.plan.kind, "KIND", {})

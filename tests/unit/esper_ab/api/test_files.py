@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from esper_ab.api.files import load_declaration
+from esper_ab.commands._asking import read_file
 from esper_ab.contracts.errors import UsageError
 
 HEAD = "from esper_ab import ABExperiment, ABVariant, create_experiment, run_ab_test\n"
@@ -123,23 +124,13 @@ def test_an_error_in_what_it_imports_has_the_files_line(written) -> None:
     ("nowhere.toml", None, "No such file or directory"),
     ("file.py", "async def get_experiment():\n    return make('x')", "get_experiment is async, and nothing awaits it"),
     ("file.toml", "groups = [", "not TOML"),
-    ("a b.toml", 'groups = ["shaped", "wait"]', "name the experiment in it"),
 ])  # fmt: skip
 def test_what_is_no_experiment_file_is_refused(written, tmp_path: Path, name: str, text: str | None, said: str) -> None:
     path = tmp_path / name if text is None else written(text, name)
     with pytest.raises(UsageError) as caught:
-        load_declaration(path)
+        read_file(path)
     assert said in str(caught.value)
     assert str(caught.value).startswith(str(path))
-
-
-def test_a_toml_file_is_that_of_launch_and_names_the_experiment(written) -> None:
-    text = 'groups = ["shaped", "wait"]\nepisodes = 2\n[group.fast]\nppo.lr = 0.1'
-    what = load_declaration(written(text, "rates.toml"))
-    assert (what.asked.name, what.asked.episodes, what.asked.placement) == ("rates", 2, "auto")
-    assert [group.name for group in what.asked.groups] == ["shaped", "wait", "fast"]
-    named = load_declaration(written('name = "other"\nplacement = "share"\n' + text, "rates.toml"))
-    assert (named.asked.name, named.asked.placement) == ("other", "share")
 
 
 def test_what_a_file_prints_is_not_the_commands_output(written, capsys: pytest.CaptureFixture[str]) -> None:

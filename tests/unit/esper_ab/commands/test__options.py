@@ -25,7 +25,7 @@ def test_a_whole_number_without_bounds_is_a_setting(name):
 @pytest.mark.parametrize("key", sorted(OF_SETTINGS))
 def test_a_setting_out_of_its_bounds_is_refused(key):
     with pytest.raises(UsageError, match="expected int >= "):
-        parse(read_request({"config": None, "groups": "wait,random", key: -1}))
+        parse(read_request({"groups": "wait,random", key: -1}))
 
 
 @pytest.mark.parametrize("flags", [

@@ -9,13 +9,12 @@ import msgspec
 import pytest
 from support.journals import planted_effect, write
 
-from esper_ab.commands import evaluate
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group
 from esper_ab.commands.evaluate import check_whole
 from esper_ab.contracts.errors import UsageError
+from esper_ab.execution import child
 from esper_ab.journal.events import RunEvaluated
-from workers.commands import evaluate as worker
 
 CONTENT = bytes(range(256)) * 4
 
@@ -54,20 +53,8 @@ def test_nothing_is_said_of_what_no_journal_here_vouches_for(policy, tmp_path):
 
 def test_a_child_that_is_killed_is_an_error_in_a_line(policy, monkeypatch, capfd):
     """As by the kernel, where memory is lacking: nobody else says so."""
-    monkeypatch.setattr(evaluate, "child_command", lambda *_: ["sh", "-c", "kill -KILL $$"])
+    monkeypatch.setattr(child, "child_command", lambda *_: ["sh", "-c", "kill -KILL $$"])
     assert invoke(group, ["evaluate", str(policy), "--json"], "esper-ab") == 1
     told = capfd.readouterr()
-    assert told.err.endswith("error: the process that evaluates was killed by SIGKILL\n")
+    assert told.err.endswith("error: workers.commands.evaluate was killed by SIGKILL and said nothing\n")
     assert json.loads(told.out)["exit_status"] == 1
-
-
-def test_the_child_is_asked_what_the_command_was(policy, monkeypatch):
-    asked = []
-    monkeypatch.setattr(evaluate, "child_command", lambda *words: asked.append(words) or ["true"])
-    words = ["evaluate", str(policy), "--episodes", "4", "--rng-seed", "7", "--import", "mine", "--json"]
-    assert invoke(group, words, "esper-ab") == 0
-    ((module, *arguments),) = asked
-    assert module == "workers.commands.evaluate"
-    with worker.main.make_context("evaluate", arguments) as context:
-        assert (context.params["eval_episodes"], context.params["rng_seed"]) == (4, 7)
-        assert (context.params["importable"], context.params["as_json"]) == (("mine",), True)

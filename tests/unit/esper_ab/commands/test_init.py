@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from esper_ab import parse_experiment
-from esper_ab.api.files import load_declaration
+from esper_ab.commands._asking import read_file
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands._options import flag_help
 from esper_ab.commands.init import command, python_file, toml_file
@@ -109,8 +109,8 @@ def test_the_commands_that_are_shown_can_be_given(
     assert invoke(command, [str(tmp_path / name)], "init") == 0
     *_, shown = capsys.readouterr().out.splitlines()
     *words, file = shlex.split(shown.removeprefix("run it: "))
-    assert words == ["esper-ab", "run"]
-    assert load_declaration(Path(file)).asked.name in ("2-odd-name", "x", "plain", "experiment")
+    assert words == ["esper-ab", "launch"]
+    assert read_file(Path(file)).asked.groups
 
 
 @pytest.mark.parametrize("name", ["plan.yaml", "plan", "nowhere/plan.py"])
@@ -122,9 +122,8 @@ def test_other_files_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("name", "module", "how"),
     [
-        ("experiment.toml", "esper_ab.launch", ("--config",)),
-        ("experiment.toml", "esper_ab.commands.cli", ("run",)),
-        ("experiment.py", "esper_ab.commands.cli", ("run",)),
+        ("experiment.toml", "esper_ab.launch", ()),
+        ("experiment.py", "esper_ab.commands.cli", ("launch",)),
     ],
 )
 def test_a_dry_run_of_what_is_written(tmp_path: Path, name: str, module: str, how: tuple[str, ...]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,6 @@ from esper_ab.contracts.below import (
     remove_empty_below,
     remove_folder_below,
     write_below,
-    write_synced_below,
 )
 from esper_ab.contracts.regular_file import NotRegular
 
@@ -32,7 +32,7 @@ ACTS = {
     "append": append,
     "write": lambda root, name: write_below(root, name, b"new"),
     "create": lambda root, name: create_below(root, name, b"new"),
-    "write synced": lambda root, name: write_synced_below(root, name, b"new"),
+    "write synced": lambda root, name: write_below(root, name, b"new", synced=True),
     "remove": remove_below,
     "make a folder": folder_below,
     "remove a folder": remove_empty_below,
@@ -73,7 +73,7 @@ def test_an_absolute_name_is_refused(root, act):
     assert precious(root) == before
 
 
-@pytest.mark.parametrize("write", [write_below, write_synced_below])
+@pytest.mark.parametrize("write", [write_below, partial(write_below, synced=True)])
 def test_a_link_that_is_the_file_is_replaced_and_not_followed(root, write):
     (root / "a" / "x").symlink_to(root.parent / "precious" / "b" / "thesis")
     before = precious(root)
@@ -97,7 +97,7 @@ def test_the_folder_itself_may_be_a_link(root, tmp_path):
     assert (root / "a" / "b" / "c").read_bytes() == b"new"
 
 
-@pytest.mark.parametrize("write", [write_below, write_synced_below])
+@pytest.mark.parametrize("write", [write_below, partial(write_below, synced=True)])
 def test_what_cannot_be_written_leaves_what_was_there(root, write, monkeypatch):
     write(root, "a/x", b"before")
     os.truncate(root / "a" / "x", 6)
@@ -186,7 +186,7 @@ def test_every_new_name_above_a_new_folder_is_on_the_disk(root, monkeypatch):
 
 
 def test_a_synced_file_is_on_the_disk_with_its_folders(root, monkeypatch):
-    folders = synced(lambda: write_synced_below(root, "x/y/file", b"new"), monkeypatch)
+    folders = synced(lambda: write_below(root, "x/y/file", b"new", synced=True), monkeypatch)
     assert [folder.partition("/.")[0] for folder in folders] == [
         str(root), str(root / "x"), str(root / "x" / "y"), str(root / "x" / "y"),
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The folder of each run: made when the run starts, once, with settings that `--config` reads back."""
+"""The folder of each run: made when the run starts, once, with settings that `launch` reads back."""
 
 from __future__ import annotations
 

@@ -131,4 +131,4 @@ def test_the_table_of_a_plan_of_format_1_may_keep_its_column_endpoint():
     group, seed, outcome = zip(*rows, strict=True)
     columns = {"group": group, "seed": [str(one) for one in seed], "endpoint": list(map(str, outcome))}
     answer = judge(read_plan(FORMAT_1), observations_of("runs.csv", columns, range(2, len(rows) + 2)))
-    assert [one.comparison.verdict for one in answer.comparisons] == ["BETTER"]
+    assert [one.verdict for one in answer.comparisons] == ["BETTER"]

@@ -35,7 +35,7 @@ def directory(tmp_path_factory):
 
 
 def _verdicts(result):
-    return {one.task: str(one.comparison.verdict) for one in result.judged.comparisons}
+    return {one.question.task: str(one.verdict) for one in result.judged.comparisons}
 
 
 def test_every_part_and_their_mean_have_a_verdict(directory):
@@ -43,7 +43,7 @@ def test_every_part_and_their_mean_have_a_verdict(directory):
     assert _verdicts(result) == {"digits": "BETTER", "mixture": "BETTER", MEAN: "BETTER"}
     assert result.complete
     assert [one.group for one in result.judged.profiles] == list(GROUPS)
-    assert "the named tasks and no others" in result.judged.comparisons[-1].comparison.sentence
+    assert "the named tasks and no others" in result.judged.comparisons[-1].sentence
 
 
 def test_nothing_is_claimed_before_all_parts_are_done(directory, tmp_path):
@@ -93,7 +93,7 @@ def test_what_blocks_one_part_blocks_the_mean_and_no_other_part(directory, tmp_p
     result = judge_directory(tmp_path, JOINT, PLAN)
     assert {part for part, finding in result.findings if finding.weight == "blocks"} == {"digits"}
     assert _verdicts(result) == {"digits": "BLOCKED", "mixture": "BETTER", MEAN: "BLOCKED"}
-    told = next(one.comparison.sentence for one in result.judged.comparisons if one.task == MEAN)
+    told = next(one.sentence for one in result.judged.comparisons if one.question.task == MEAN)
     assert "digits: " in told
 
 
@@ -104,7 +104,7 @@ def test_the_same_computation_in_every_part_is_identical(tmp_path):
     plan = make_external_plan(tuple(twins), tuple("012345"), scales(tasks=TASKS), Rule())
     result = judge_directory(tmp_path, JOINT, plan)
     assert set(_verdicts(result).values()) == {"IDENTICAL"}
-    assert all("are the same computation" in one.comparison.headline for one in result.judged.comparisons)
+    assert all("are the same computation" in one.headline for one in result.judged.comparisons)
 
 
 def test_the_answer_is_the_same_as_text_as_json_and_on_the_page(directory):
@@ -115,8 +115,8 @@ def test_the_answer_is_the_same_as_text_as_json_and_on_the_page(directory):
     assert brief.startswith("VERDICT, mean over the named tasks")
     page = render_joint_page(result)
     for one in result.judged.comparisons:
-        assert one.comparison.headline in page
-        assert " ".join(one.comparison.headline.split()) in " ".join(render_joint(result).split())
+        assert one.headline in page
+        assert " ".join(one.headline.split()) in " ".join(render_joint(result).split())
     assert render_joint_page(judge_directory(directory, JOINT, PLAN)) == page
 
 

@@ -41,7 +41,7 @@ def test_outcomes_are_those_of_the_experiments_pairs(folders):
 def test_experiments_of_several_tasks_are_judged_together(folders):
     plan = make_external_plan(tuple(GROUPS), tuple("012345"), scales(tasks=TASKS), Rule())
     result = judge(plan, read_experiments(folders, plan.scales))
-    assert [str(one.comparison.verdict) for one in result.comparisons] == ["BETTER"] * 3
+    assert [str(one.verdict) for one in result.comparisons] == ["BETTER"] * 3
     assert result.departures == ()
 
 
@@ -77,7 +77,7 @@ def test_runs_that_were_cancelled_with_a_failed_one_are_no_failures_of_their_gro
     own = content(history).comparisons[0]
     seeds, rule = tuple(map(str, range(20))), Rule(looks=(20,))
     plan = make_external_plan(tuple(twins), seeds, scales(history.design.margin), rule)
-    judged = judge(plan, read_experiments([("", folder)], plan.scales)).comparisons[0].comparison
+    judged = judge(plan, read_experiments([("", folder)], plan.scales)).comparisons[0]
     assert (judged.lost.a, judged.lost.b) == (own.lost.a, own.lost.b) == (2, 0)
     assert judged.lost.cancelled == own.lost.cancelled
     assert judged.verdict == own.verdict

@@ -8,12 +8,14 @@ from functools import partial
 import pytest
 from support.short_journal import write
 
+from esper_ab.journal.fast import pool
 from esper_ab.journal.load import Loaded, load
 
 
 @pytest.fixture(params=[2_000, 50_000, 32 << 20])
-def load_in_stretches(request: pytest.FixtureRequest) -> Callable[..., Loaded]:
-    """Many stretches, some and one; the smallest are of a line or two."""
+def load_in_stretches(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Loaded]:
+    """Many stretches, some and one, read by this process; the smallest are of a line or two."""
+    monkeypatch.setattr(pool, "usable_cores", lambda: 1)
     return partial(load, large_bytes=0, chunk_bytes=request.param)
 
 

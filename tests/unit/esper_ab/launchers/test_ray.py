@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.children import environment
 
-from esper_ab.commands._launcher import launcher_of, read_launcher_flags
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Lane
-from esper_ab.execution.launching import make_launcher
+from esper_ab.execution.launching import make_launcher, read_launcher_flags
 from esper_ab.launchers.ray import RayLauncher, bundles, check_shares, parts, uuids_of
+from esper_ab.settings.launcher import AskedLauncher
 
 GIVEN = {
     "launcher": "ray", "transport": None, "ray_address": "auto", "ray_label": ("kind=h100", "zone=a"),
@@ -99,12 +99,12 @@ def test_gpus_that_the_preflight_has_not_found_are_none_of_them(dealt, visible):
 
 def test_flags_of_ray_are_refused_with_another_launcher():
     with pytest.raises(UsageError, match="launcher local has no --ray-address"):
-        make_launcher("local", ray_address="auto")
+        make_launcher(AskedLauncher(launcher="local", ray_address="auto"))
 
 
 def test_a_label_that_is_none_is_refused():
     with pytest.raises(UsageError, match="--ray-label h100: KEY=VALUE is needed"):
-        launcher_of({**GIVEN, "ray_label": ("h100",)})
+        read_launcher_flags({**GIVEN, "ray_label": ("h100",)})
 
 
 def test_a_command_that_goes_on_by_itself_is_given_the_same_flags():

@@ -106,9 +106,9 @@ def test_experiment_toml_keeps_lists_and_says_what_was_there(tmp_path: Path) -> 
 def test_an_existing_experiment_directory_is_refused(tmp_path: Path) -> None:
     claim_new(tmp_path / "a" / "b")
     make_experiment_directory(tmp_path / "a" / "b", planned("shaped", "wait"), MACHINE)
-    with pytest.raises(UsageError, match="--name or --out"):
+    with pytest.raises(UsageError, match="--name or --output-dir"):
         check_experiment_dir(tmp_path / "a" / "b", 0)
-    with pytest.raises(UsageError, match="--name or --out"):
+    with pytest.raises(UsageError, match="--name or --output-dir"):
         claim_new(tmp_path / "a" / "b")
 
 

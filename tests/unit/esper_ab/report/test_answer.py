@@ -19,7 +19,7 @@ from esper_ab.report.text import render_brief
 from esper_ab.report.verdicts import verdicts
 from esper_ab.settings.experiment import ResolvedExperiment
 
-ANEW = "esper-ab launch --config 'a folder/x/experiment.toml'"
+ANEW = "esper-ab launch 'a folder/x/experiment.toml'"
 
 
 def open_ones():
@@ -150,8 +150,8 @@ def test_what_is_proposed_is_accepted(name, rng_seed, tmp_path):
         if verb == "resume":
             assert extension(tmp_path, history, int(words[-1])).blocks
             continue
-        assert words[:2] == ["--config", f"{tmp_path}/experiment.toml"]
-        flags = dict(zip(words[2::2], words[3::2], strict=True))
+        assert words[0] == f"{tmp_path}/experiment.toml"
+        flags = dict(zip(words[1::2], words[2::2], strict=True))
         changes = {flag.removeprefix("--").replace("-", "_"): value for flag, value in flags.items()}
         if "looks" in changes:
             changes["looks"] = tuple(map(int, changes["looks"].split(",")))
@@ -202,5 +202,5 @@ def test_what_it_rests_on_names_runs_rule_audit_and_scope():
 def test_commands_that_repeat_it_are_read_back_by_a_shell():
     *_, last = reproduction(found("better"))
     assert shlex.split(last) == [
-        "esper-ab", "launch", "--config", "a folder/x/experiment.toml", "--out", "a folder/x-again",
+        "esper-ab", "launch", "a folder/x/experiment.toml", "--output-dir", "a folder/x-again",
     ]  # fmt: skip

@@ -378,7 +378,7 @@ def test_what_holds_for_all_comparisons_is_said_once():
 def test_the_commands_name_the_commit_and_the_settings():
     text = render_text(contents("planted effect"))
     assert "git checkout abc123" in text
-    assert "esper-ab launch --config EXPERIMENT/experiment.toml --out EXPERIMENT-again" in text
+    assert "esper-ab launch EXPERIMENT/experiment.toml --output-dir EXPERIMENT-again" in text
 
 
 def test_every_key_of_the_verdict_is_documented():

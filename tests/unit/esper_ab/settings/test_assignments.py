@@ -28,7 +28,7 @@ def test_what_is_close_is_proposed_and_else_all_is_listed() -> None:
 
 
 @pytest.mark.parametrize("ask", [
-    lambda: parse(read_request({"config": None, "set": ("zzz=1",)})),
+    lambda: parse(read_request({"set": ("zzz=1",)})),
     lambda: make_question(rewards=(), assignments=[read_assignment("zzz=1", "--set")]),
 ])  # fmt: skip
 def test_settings_are_described_elsewhere(ask) -> None:

@@ -12,7 +12,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.plan.blocks import extend
 from esper_ab.settings.eval_episodes import DEFAULT_EVAL_EPISODES, EvaluationNoise, choose_eval_episodes, shipped
 from esper_ab.settings.parse import parse
-from esper_ab.settings.request import read_request
+from esper_ab.settings.request import read_request, read_toml
 from esper_ab.settings.resolve import resolve
 from esper_ab.stats.evaluation_noise import Components
 
@@ -133,19 +133,18 @@ def test_what_ships_says_how_it_was_made() -> None:
 def test_flag_setting_and_file_mean_the_same(typed: str, tmp_path) -> None:
     file = tmp_path / "x.toml"
     file.write_text(f"eval_episodes = {typed if typed.isdigit() else repr(typed)}\n")
-    none = {"config": None}
     by_flag, by_set = (
-        parse(read_request({**none, "eval_episodes": typed})),
-        parse(read_request({**none, "set": [f"eval_episodes={typed}"]})),
+        parse(read_request({"eval_episodes": typed})),
+        parse(read_request({"set": [f"eval_episodes={typed}"]})),
     )
-    assert by_flag == by_set == parse(read_request({"config": file}))
+    assert by_flag == by_set == parse(read_request({}, read_toml(file)))
     assert by_flag.eval_episodes == (int(typed) if typed.isdigit() else "auto")
 
 
 @pytest.mark.parametrize("typed", ["0", "many", "1.5", "-1"])
 def test_anything_else_is_refused_in_words(typed: str) -> None:
     with pytest.raises(UsageError, match="a whole number"):
-        parse(read_request({"config": None, "eval_episodes": typed}))
+        parse(read_request({"eval_episodes": typed}))
     with pytest.raises(UsageError, match="expected a whole number from 1 up, or auto, not"):
         asked(sets=(f"eval_episodes={typed}",))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from esper_ab.commands._launcher import read_launcher_flags
 from esper_ab.contracts.errors import UsageError
+from esper_ab.execution.launching import read_launcher_flags
 from esper_ab.settings.launcher import UNSAID, AskedLauncher, asked_launcher
 from esper_ab.settings.parse import parse
 from esper_ab.settings.request import read_toml, request

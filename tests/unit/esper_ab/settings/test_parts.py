@@ -3,14 +3,12 @@ import pytest
 from esper_ab.contracts.errors import UsageError
 from esper_ab.plan.experiment_directory import check_name
 from esper_ab.settings.parts import folder_of, grid, parse_parts, share_of
-from esper_ab.settings.request import read_request
+from esper_ab.settings.request import read_request, read_toml
 
 
 def _asked(tmp_path, text="", **options):
-    if text:
-        options["config"] = tmp_path / "asked.toml"
-        options["config"].write_text(text)
-    return parse_parts(read_request({"config": None, **options}))
+    (tmp_path / "asked.toml").write_text(text)
+    return parse_parts(read_request(options, read_toml(tmp_path / "asked.toml")))
 
 
 def test_one_task_without_a_grid_is_no_question_over_parts(tmp_path):

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.journals import Synthetic, three_groups
 
-from esper_ab.commands.launch import tracking_of
+from esper_ab.commands._asking import tracking_of
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.records import PPOUpdate
 from esper_ab.journal.events import EpisodeRecorded, ExperimentStarted, Incident, RunEvaluated, RunStarted
@@ -138,10 +138,10 @@ def test_ids_are_of_the_plan_and_its_first_time():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_absent_library_is_refused_with_the_extra_that_has_it(name, monkeypatch):
-    tracking_of(FLAGS | {"track": name})
+    tracking_of(FLAGS | {"track": name}, Tracking())
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(UsageError, match=rf"pip install 'esper-ab\[{name}\]'"):
-        tracking_of(FLAGS | {"track": name})
+        tracking_of(FLAGS | {"track": name}, Tracking())
 
 
 @pytest.mark.parametrize(("flags", "message"), [
@@ -152,7 +152,7 @@ def test_an_absent_library_is_refused_with_the_extra_that_has_it(name, monkeypat
 ])  # fmt: skip
 def test_flags_that_make_no_sense_are_refused(flags, message):
     with pytest.raises(UsageError) as refused:
-        tracking_of(FLAGS | flags)
+        tracking_of(FLAGS | flags, Tracking())
     assert str(refused.value).startswith(message)
 
 
@@ -166,13 +166,13 @@ def test_what_would_be_refused_later_is_refused_at_once():
 
 def test_wandb_mode_is_the_flag_or_the_environment(monkeypatch):
     monkeypatch.setenv("WANDB_MODE", "offline")
-    assert tracking_of(FLAGS | {"track": "wandb"}).wandb == "offline"
-    assert tracking_of(FLAGS | {"track": "wandb", "wandb_mode": "online"}).wandb == "online"
+    assert tracking_of(FLAGS | {"track": "wandb"}, Tracking()).wandb == "offline"
+    assert tracking_of(FLAGS | {"track": "wandb", "wandb_mode": "online"}, Tracking()).wandb == "online"
     monkeypatch.setenv("WANDB_MODE", "disabled")
     with pytest.raises(UsageError, match="WANDB_MODE 'disabled'"):
-        tracking_of(FLAGS | {"track": "wandb"})
+        tracking_of(FLAGS | {"track": "wandb"}, Tracking())
     monkeypatch.delenv("WANDB_MODE")
-    assert tracking_of(FLAGS | {"track": "wandb"}).wandb == "online"
+    assert tracking_of(FLAGS | {"track": "wandb"}, Tracking()).wandb == "online"
 
 
 # --- a file that continues itself ------------------------------------------------------------------------------------

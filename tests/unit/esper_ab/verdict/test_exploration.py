@@ -27,7 +27,7 @@ def _refused(*args, **asked):
 
 def _said(result):
     (one,) = result.comparisons
-    return " ".join((one.comparison.headline, one.comparison.sentence, *one.comparison.caveats))
+    return " ".join((one.headline, one.sentence, *one.caveats))
 
 
 def unpaired(a, b):
@@ -39,11 +39,11 @@ def unpaired(a, b):
 
 
 def _words(result):
-    return [(str(one.comparison.verdict), one.task) for one in result.comparisons]
+    return [(str(one.verdict), one.question.task) for one in result.comparisons]
 
 
 def _numbers(result):
-    return [(one.comparison.estimate, one.comparison.low, one.comparison.high) for one in result.comparisons]
+    return [(one.estimate, one.low, one.high) for one in result.comparisons]
 
 
 @pytest.mark.parametrize(("pairs", "effect", "word"), [
@@ -54,7 +54,7 @@ def test_the_verdicts_are_those_of_a_plan_and_nothing_was_declared(pairs, effect
     found = _found(rows(*drawn(pairs, effect)))
     assert _words(found) == [(word, "")]
     assert found.exploratory
-    assert not found.comparisons[0].comparison.question.declared
+    assert not found.comparisons[0].question.declared
 
 
 def test_the_order_of_rows_is_no_matter():
@@ -93,7 +93,7 @@ def test_a_lost_run_is_counted_against_the_claim():
     a, b = drawn(20, 2.5)
     assert _words(_found(rows(a, b))) == [("BETTER", "")]
     found = _found(rows([*a[:15], *[""] * 5], b))
-    assert found.comparisons[0].comparison.lost.a == 5
+    assert found.comparisons[0].lost.a == 5
     assert _words(found) == [("INCONCLUSIVE", "")]
 
 
@@ -101,8 +101,8 @@ def test_several_tasks_and_their_mean_share_alpha():
     found = [*rows(*drawn(20, 5.0), task="one"), *rows(*drawn(20, 5.0, rng_seed=2), task="two")]
     result = _found(found, scales(2.0, ("one", "two")), alpha=0.03)
     assert _words(result) == [("BETTER", "one"), ("BETTER", "two"), ("BETTER", MEAN)]
-    assert [one.comparison.question.alpha for one in result.comparisons] == pytest.approx([0.01] * 3)
-    assert result.comparisons[2].comparison.question.design.margin == 1.0
+    assert [one.question.alpha for one in result.comparisons] == pytest.approx([0.01] * 3)
+    assert result.comparisons[2].question.design.margin == 1.0
 
 
 def test_runs_without_a_partner_are_told():
@@ -121,7 +121,7 @@ def test_where_nothing_can_be_compared_it_is_refused(found):
 
 def test_no_sentence_speaks_of_records_or_of_an_extension():
     for found in (rows([1.0] * 9, [1.0] * 9), rows(*drawn(7, 0.1)), rows([1.0], [2.0])):
-        one = _found(found).comparisons[0].comparison
+        one = _found(found).comparisons[0]
         said = " ".join((one.headline, one.sentence, one.rule, *one.caveats))
         assert not [word for word in ("records", "resume", "--seeds", "audit", "lane") if word in said], said
 
@@ -133,7 +133,7 @@ def test_only_pairs_that_exist_are_counted_on():
     partners = [row for row in found if row["group"] == "new" or int(str(row["seed"])) < 7]
     partners = _found(partners, scales(1.0), paired=True)
     for result, pairs in ((clustered, 6), (partners, 7)):
-        one = result.comparisons[0].comparison
+        one = result.comparisons[0]
         assert (len(one.pairs), one.most_pairs, one.inconclusive) == (pairs, pairs, "uninformative")
 
 
@@ -157,7 +157,7 @@ def test_the_unit_stands_in_every_headline():
         ([row | {"cluster": f"c{int(row['seed']) // 2}"} for row in rows(a, b)], "10 independent units per group"),
         (rows([1.0] * 9, [0.0] * 9), "9 training runs per group"),
     ):
-        assert _found(found).comparisons[0].comparison.headline.endswith(f"; {unit}.")
+        assert _found(found).comparisons[0].headline.endswith(f"; {unit}.")
 
 
 @settings(max_examples=20, deadline=None)
@@ -203,7 +203,7 @@ def test_runs_that_form_no_pairs_are_never_called_pairs(runs, words):
     for table in tables(result):
         assert not re.search(r"\bpairs?\b", f"{table.title} {table.columns} {table.rows} {table.note}"), table
     assert _words(result) == [(words, "")]
-    assert not re.search(r"\bpairs?\b", f"{_said(result)} {result.comparisons[0].comparison.rule}")
+    assert not re.search(r"\bpairs?\b", f"{_said(result)} {result.comparisons[0].rule}")
     unequal = 1 < runs[0] < 10
     assert ("Unequal groups" in _said(result)) == unequal
 
@@ -226,7 +226,7 @@ def test_runs_that_are_0_or_1_get_an_interval_and_an_exact_test(a, b, word, pair
     mixed = np.random.default_rng(3)  # in no order, which would be a drift
     found = rows(*(mixed.permutation([1] * count + [0] * (50 - count)).tolist() for count in (a, b)))
     result = _found(found, scales(0.1), paired=paired)
-    one = result.comparisons[0].comparison
+    one = result.comparisons[0]
     assert _words(result) == [(word, "")]
     assert one.low < one.estimate < one.high
     assert ("exact McNemar test" if paired else "Fisher's exact test") in one.sentence
@@ -234,7 +234,7 @@ def test_runs_that_are_0_or_1_get_an_interval_and_an_exact_test(a, b, word, pair
     percent = _found([row | {"outcome": 100 * row["outcome"]} for row in found], scales_of(("",), 10.0, unit="%"),
                      paired=paired)  # fmt: skip
     assert _words(percent) == [(word, "")]
-    assert percent.comparisons[0].comparison.low == pytest.approx(100.0 * one.low)
+    assert percent.comparisons[0].low == pytest.approx(100.0 * one.low)
 
 
 def test_ties_are_counted_in_words():

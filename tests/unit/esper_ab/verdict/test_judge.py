@@ -20,7 +20,7 @@ PLAN = _plan()
 
 
 def _one(result):
-    return result.comparisons[0].comparison
+    return result.comparisons[0]
 
 
 def _judged(found, plan=PLAN):
@@ -104,12 +104,12 @@ def test_a_group_goes_on_while_another_comparison_needs_it():
     ]
     both = rows(a[:6], [x - 30.0 for x in b[:6]])
     first = _judged([*both, *base[:6]], plan)
-    assert [one.comparison.course.decision for one in first.comparisons] == ["crossed", "open"]
+    assert [one.course.decision for one in first.comparisons] == ["crossed", "open"]
     assert first.next_step.endswith("of old, base.")
     later = [{"group": "old", "seed": seed, "outcome": b[seed]} for seed in range(6, 10)]
     last = _judged([*both, *later, *base], plan)
     assert last.departures == ()
-    assert all(one.comparison.course.finished for one in last.comparisons)
+    assert all(one.course.finished for one in last.comparisons)
 
 
 def test_pairs_that_share_a_cluster_cap_the_verdict():
@@ -123,8 +123,8 @@ def test_a_family_of_tasks_is_judged_in_its_order():
     plan = _plan(tasks=("far", "time"))
     found = [*rows(*drawn(10, 30.0), task="far"), *rows(*drawn(6, 0.0, rng_seed=3), task="time")]
     result = _judged(found, plan)
-    assert [one.task for one in result.comparisons] == ["far", "time", MEAN]
-    assert [one.comparison.course.decision for one in result.comparisons] == ["crossed", "open", "crossed"]
+    assert [one.question.task for one in result.comparisons] == ["far", "time", MEAN]
+    assert [one.course.decision for one in result.comparisons] == ["crossed", "open", "crossed"]
     assert result.next_step == "The next look is after seed 10: 6, 7, 8, 9 of new, old in time."
 
 

@@ -45,7 +45,7 @@ def test_a_lost_run_speaks_against_its_cell():
 def test_before_the_choice_nothing_is_judged():
     result = judge(PLAN, outcomes(CHOOSE[:-1]))
     assert result.next_step == "Before anything is judged, cells are chosen: old at fast with seed 1."
-    assert not result.comparisons[0].comparison.pairs
+    assert not result.comparisons[0].pairs
 
 
 def test_after_it_the_other_seeds_are_judged_where_it_fell():
@@ -55,8 +55,8 @@ def test_after_it_the_other_seeds_are_judged_where_it_fell():
     rows = [*CHOOSE, *_rows("slow", a, [0.0] * 6, 2), *_rows("fast", [0.0] * 6, b, 2)]
     result = judge(PLAN, outcomes(rows))
     (one,) = result.comparisons
-    assert [(pair.a, pair.b) for pair in one.comparison.pairs] == list(zip(a, b, strict=True))
-    assert one.comparison.question.scope.endswith("each group at its best of slow, fast (new at slow, old at fast)")
+    assert [(pair.a, pair.b) for pair in one.pairs] == list(zip(a, b, strict=True))
+    assert one.question.scope.endswith("each group at its best of slow, fast (new at slow, old at fast)")
     assert any(said.startswith("Not used, because other cells were chosen") for said in result.departures)
 
 

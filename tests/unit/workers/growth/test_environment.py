@@ -15,11 +15,11 @@ from esper_ab.contracts.settings import ControllerSettings, GrowthSettings, Host
 from workers.controllers.random import make as make_random
 from workers.controllers.schedule import make as make_schedule
 from workers.datasets.task import Context, Split, Splits
-from workers.environments import paths_below
-from workers.growth.environment import DeviceData, EnvSpec, GrowthEnv
+from workers.environments import Stopwatch, paths_below
+from workers.growth.environment import EnvSpec, GrowthEnv
 from workers.growth.measures import MEASURES
+from workers.growth.samples import DeviceData
 from workers.native.library import kernels
-from workers.stopwatch import Stopwatch
 from workers.tasks.synthetic import TASK
 
 ENVS, STEPS = 5, 8

@@ -13,12 +13,11 @@ from gymnasium.wrappers import TimeLimit
 from support.gym_world import Walk
 
 from esper_ab.contracts.rng import RngPath
-from workers.environments import Happened, paths_below
+from workers.environments import Happened, Stopwatch, paths_below
 from workers.gymnasium_task.environments import Env, GymEnvironments, GymSpec
 from workers.gymnasium_task.facts import GymEpisode, GymFacts
 from workers.gymnasium_task.making import env_return
 from workers.gymnasium_task.spaces import Codec
-from workers.stopwatch import Stopwatch
 
 ENVS = 4
 Rollout = list[tuple[np.ndarray, Happened[GymFacts]]]  # what was seen before, and what happened

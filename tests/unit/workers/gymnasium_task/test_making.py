@@ -13,7 +13,7 @@ from esper_ab.contracts.errors import UserCodeFailed
 from esper_ab.contracts.settings import RewardSettings
 from workers.gymnasium_task.facts import GymEpisode, GymFacts
 from workers.gymnasium_task.making import maker, outcome_of, reward_of
-from workers.gymnasium_task.world import as_it_is
+from workers.user_rewards.user_code import as_it_is
 
 FACTS = GymFacts(
     observation=np.zeros((2, 2), dtype=np.float32), action=np.zeros(2, dtype=np.int64),

@@ -190,7 +190,7 @@ def test_random_actions_are_uniform_over_the_integers_of_a_box(dtype: type) -> N
     uniforms = (np.arange(600)[:, None] + 0.5) / 600
     seen = GymSeen(
         step=1, alive=np.ones(600, dtype=bool), masks=codec.masks, observation=np.zeros((600, 2), dtype=np.float32),
-        low=codec.low, high=codec.high, integers=codec.integers,
+        codec=codec,
     )  # fmt: skip
     decisions = RandomActions().decide(seen, uniforms)
     _, counts = np.unique(codec.given(decisions), return_counts=True)
@@ -203,7 +203,7 @@ def test_random_actions_of_a_box_without_bounds_are_normal_whatever_its_numbers(
         codec = Codec(spaces.Box(-1.0, 1.0, (2,)), spaces.Box(-np.inf, np.inf, (1,), dtype))
         seen = GymSeen(
             step=1, alive=np.ones(3, dtype=bool), masks=codec.masks, observation=np.zeros((3, 2), dtype=np.float32),
-            low=codec.low, high=codec.high, integers=codec.integers,
+            codec=codec,
         )  # fmt: skip
         decisions = RandomActions().decide(seen, np.array([[0.001], [0.5], [0.999]]))
         assert decisions.ravel() == pytest.approx([-3.09, 0.0, 3.09], abs=0.01)

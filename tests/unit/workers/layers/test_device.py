@@ -10,8 +10,8 @@ from support.no_device import META, Calls, Held
 from support.tensor_world import orders
 
 from esper_ab.plan import gpu_memory
-from workers.commands.describe import task_facts
 from workers.datasets.task import Task
+from workers.growth.preflight import task_facts
 from workers.layers import device as _device
 from workers.tasks import cifar10, digits
 

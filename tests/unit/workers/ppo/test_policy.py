@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from esper_ab.contracts.rng import RngPath
-from workers.ppo.initial import orthogonal
-from workers.ppo.policy import ActorCritic, Shape
+from workers.ppo.policy import ActorCritic, Shape, orthogonal
 
 
 def policy(rng_seed: int = 0, sizes: tuple[int, ...] = (6, 3, 7, 5)) -> ActorCritic:

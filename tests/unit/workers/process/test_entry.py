@@ -17,7 +17,7 @@ from esper_ab.control.hub import Hub
 from esper_ab.control.preflight import check_launcher
 from esper_ab.launchers.inline import InlineLauncher
 from esper_ab.launchers.local import LocalLauncher
-from workers import pinned
+from workers.devices import pinned
 from workers.process.entry import WrongDevice, check_gpus, failure
 from workers.process.link import Link
 from workers.process.loop import serve

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import msgspec
 import numpy as np
 import pytest
 import torch
 from support.tensor_world import device_data, env_path, make_env
 
+from esper_ab.contracts.catalog import names
+from esper_ab.contracts.settings import RewardSettings
+from workers.controllers.random import Random
 from workers.datasets.behaviour import Behaviour, SeedLife, growing
+from workers.environments import Stopwatch
+from workers.facts import Floats, StepFacts
 from workers.growth.environment import GrowthEnv
-from workers.reward_audit.playing import player
-from workers.reward_audit.recorded import Recorded
+from workers.reward_audit.playing import Recorded, joined, kept, player, score
+from workers.run.episode import play
+from workers.user_rewards.lookup import find_reward
 
 STEPS, HOSTS = 10, 2
 OFFERED = growing(("early", "late"))
@@ -56,3 +65,112 @@ def test_a_behaviour_that_cannot_be_played_is_named() -> None:
     there = Behaviour(name="elsewhere", lives=(SeedLife(slot="mid", step=1),))
     with pytest.raises(ValueError, match=r"behaviour 'elsewhere': schedule entry .* no slot 'mid'"):
         player(env().spec, device_data(torch.float64))([there], 1, env_path(0))
+
+
+RECORDED_STEPS = 12
+MODES = names("workers.rewards")
+OTHER = RewardSettings(
+    epoch_progress_bonus=0.7, max_progress_bonus=1.1, base_slot_rent_ratio=0.05, pbrs_weight=0.2, rent_weight=1.0
+)
+
+
+def record(
+    settings: RewardSettings, n_envs: int = 3, steps: int = RECORDED_STEPS
+) -> tuple[Recorded, dict[str, Floats]]:
+    """Play once in environments with `settings`: the facts, and what `play` sums up under every mode."""
+    env = make_env(n_envs, steps)
+    env.spec = replace(env.spec, reward=settings)
+    found: list[StepFacts] = []
+
+    def keep(facts: StepFacts) -> Floats:
+        found.append(kept(facts))
+        return np.zeros(n_envs)
+
+    def bound(mode: str) -> object:
+        function = find_reward(mode)
+        return lambda facts: function(facts, msgspec.structs.replace(settings, mode=mode))
+
+    rewards = {"kept": keep, **{mode: bound(mode) for mode in MODES}}
+    paths = [env_path(i) for i in range(n_envs)]
+    result = play(env, paths, Random(), rewards, Stopwatch(), lambda _step: None)  # type: ignore[arg-type]
+    return Recorded(hosts=result.envs, steps=tuple(found)), result.rewards
+
+
+@pytest.fixture(scope="module")
+def recorded() -> tuple[Recorded, dict[str, Floats]]:
+    return record(RewardSettings())
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_facts_earn_what_the_evaluation_sums_up(recorded: tuple[Recorded, dict[str, Floats]], mode: str) -> None:
+    plays, sums = recorded
+    earned = score(plays, find_reward(mode), RewardSettings(mode=mode))
+    assert earned.shape == (RECORDED_STEPS, 3)
+    assert earned.sum(axis=0) == pytest.approx(sums[mode], abs=1e-9)
+    assert (earned != 0).any()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_other_constants_need_no_other_play(recorded: tuple[Recorded, dict[str, Floats]], mode: str) -> None:
+    _, sums = record(OTHER)
+    earned = score(recorded[0], find_reward(mode), msgspec.structs.replace(OTHER, mode=mode))
+    assert earned.sum(axis=0) == pytest.approx(sums[mode], abs=1e-9)
+
+
+def test_kept_facts_outlive_the_environment(recorded: tuple[Recorded, dict[str, Floats]]) -> None:
+    stages = np.stack([facts.seeds.stage for facts in recorded[0].steps])
+    assert len(np.unique(stages)) > 2  # not all the last one
+
+
+def test_a_diverged_host_earns_nothing_after_its_end_and_the_penalty_at_it(
+    recorded: tuple[Recorded, dict[str, Floats]]
+) -> None:
+    plays, _ = recorded
+    ended = msgspec.structs.replace(plays.hosts[1], steps=4, failed=True)
+    broken = replace(plays, hosts=(plays.hosts[0], ended, plays.hosts[2]))
+    settings = RewardSettings(mode="simplified", divergence_penalty=-7.0)
+    function = find_reward("simplified")
+    whole, cut = score(plays, function, settings), score(broken, function, settings)
+    assert np.array_equal(cut[:3], whole[:3])
+    assert cut[3, 1] == whole[3, 1] - 7
+    assert (cut[4:, 1] == 0).all()
+    assert np.array_equal(cut[:, [0, 2]], whole[:, [0, 2]])
+
+
+@pytest.mark.parametrize(("value", "said"), [(np.nan, "is not finite"), (1e200, r"is beyond 1e\+40")])
+def test_a_reward_that_nobody_can_compute_with_is_named(
+    recorded: tuple[Recorded, dict[str, Floats]], value: float, said: str
+) -> None:
+    def broken(facts: StepFacts, settings: RewardSettings) -> Floats:
+        return np.where(facts.step == 3, value, facts.val_acc)
+
+    with pytest.raises(ValueError, match=f"reward mode 'mine' {said} at step 3"):
+        score(recorded[0], broken, RewardSettings(mode="mine"))
+
+
+def test_joined_episodes_earn_what_each_earns(recorded: tuple[Recorded, dict[str, Floats]]) -> None:
+    """One of them shorter, as when all its hosts diverged: what fills it up earns nothing."""
+    plays, _ = recorded
+    gone = tuple(msgspec.structs.replace(host, steps=5, failed=True) for host in plays.hosts[:2])
+    short = Recorded(hosts=gone, steps=tuple(_first_two(facts) for facts in plays.steps[:5]))
+    settings, function = RewardSettings(mode="shaped"), find_reward("shaped")
+    both = score(joined([short, plays]), function, settings)
+    assert np.allclose(both[:, 2:], score(plays, function, settings))
+    assert np.allclose(both[:5, :2], score(short, function, settings))
+    assert (both[5:, :2] == 0).all()
+
+
+def test_nothing_to_score_is_said() -> None:
+    with pytest.raises(ValueError, match="every host diverged in its first epoch"):
+        joined([Recorded(hosts=(), steps=())])
+
+
+def _first_two(facts: StepFacts) -> StepFacts:
+    def cut(part: object) -> object:
+        values = {
+            name: value[:2] if isinstance(value, np.ndarray) else cut(value) if name == "seeds" else value
+            for name, value in vars(part).items()
+        }
+        return replace(part, **values)  # type: ignore[type-var]
+
+    return cut(facts)  # type: ignore[return-value]

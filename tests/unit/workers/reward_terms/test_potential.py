@@ -96,7 +96,7 @@ def test_simplified_telescopes(script):
 def test_shaped_telescopes_with_its_birth_bonus(script):
     history = lives(script)
     births = [birth_bonus(SETTINGS) * (facts.op[0] == Op.GERMINATE) for facts in history]
-    shaping = [shaped.terms(facts, SETTINGS).pbrs[0] + birth for facts, birth in zip(history, births, strict=True)]
+    shaping = [shaped.terms(facts, SETTINGS)["pbrs"][0] + birth for facts, birth in zip(history, births, strict=True)]
     unborn = SETTINGS.gamma ** (len(history) - 1) * births[-1]  # germinated by the very last decision
     assert discounted(shaping) == pytest.approx(standing(history) + unborn, abs=1e-9)
 
@@ -104,20 +104,20 @@ def test_shaped_telescopes_with_its_birth_bonus(script):
 def test_a_birth_is_paid_once():
     history = lives([(0, True, False), (0, False, False)])
     germinate, after = (shaped.terms(facts, SETTINGS) for facts in history)
-    assert germinate.action_shaping[0] == pytest.approx(0.3 * 0.995 * 1.0 - 0.02)
-    assert germinate.pbrs[0] == 0.0
-    assert after.pbrs[0] == pytest.approx(0.3 * (0.995 * 1.3 - 1.0))
+    assert germinate["action_shaping"][0] == pytest.approx(0.3 * 0.995 * 1.0 - 0.02)
+    assert germinate["pbrs"][0] == 0.0
+    assert after["pbrs"][0] == pytest.approx(0.3 * (0.995 * 1.3 - 1.0))
 
 
 def test_a_vanished_seed_repays_its_potential():
     facts = make_facts((1, 2), present=False, potential_before=[5.8, 0.0])
-    assert shaped.terms(facts, SETTINGS).pbrs[0] == pytest.approx(-0.3 * 5.8)
+    assert shaped.terms(facts, SETTINGS)["pbrs"][0] == pytest.approx(-0.3 * 5.8)
     assert simplified.reward(facts, SETTINGS)[0] == pytest.approx(-0.3 * 5.8)
 
 
 def test_disabled_everywhere():
     off = RewardSettings(disable_pbrs=True)
     facts = make_facts(present=[[True]], stage=Stage.HOLDING, potential_before=9.0)
-    assert shaped.terms(facts, off).pbrs[0] == 0.0
+    assert shaped.terms(facts, off)["pbrs"][0] == 0.0
     assert simplified.reward(facts, off)[0] == 0.0
-    assert shaped.terms(make_facts(op=Op.GERMINATE, slot=0), off).action_shaping[0] == pytest.approx(-0.02)
+    assert shaped.terms(make_facts(op=Op.GERMINATE, slot=0), off)["action_shaping"][0] == pytest.approx(-0.02)

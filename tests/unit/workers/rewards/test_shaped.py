@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from support.reward_facts import GOLDEN, golden_case
 
-from workers.growth.rules.reward_inputs import alpha_delta_sq_sum, effective_seed_params
-from workers.reward_terms.attribution import discount, ratio_penalty
-from workers.reward_terms.slots import blank_absent
+from workers.growth.rules.facts import alpha_delta_sq_sum, effective_seed_params
+from workers.reward_terms.per_seed import blank_absent, discount, ratio_penalty
 from workers.rewards import shaped
 
 COMPONENT_OF_TERM = {
@@ -29,7 +28,7 @@ def test_shaped_terms(case):
     terms = shaped.terms(facts, settings)
     components = case["expected"]["components"]
     for term, component in COMPONENT_OF_TERM.items():
-        assert getattr(terms, term)[0] == pytest.approx(components[component], abs=1e-9), term
+        assert terms[term][0] == pytest.approx(components[component], abs=1e-9), term
     assert shaped.reward(facts, settings)[0] == pytest.approx(case["expected"]["reward"], abs=1e-9)
 
 

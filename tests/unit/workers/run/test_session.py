@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from support.coordinator_stub import Conversation
+from support.evaluating import question
 from support.tensor_world import make_session, moments_of, quiet
 
 from esper_ab.contracts.messages import Assign, EpisodeFinished, Ready, Release
@@ -164,12 +165,12 @@ def test_a_saved_policy_repeats_its_evaluation(tmp_path) -> None:
     session = make_session()
     _, evaluation = run(session, tmp_path)
     path = tmp_path / evaluation.policy_file
-    again = evaluate_file(path, None, None, "cpu")
+    _, again, _ = evaluate_file(path, question(path))
     assert [played.outcome.outcome for played in again] == [
         played.outcome.outcome for played in evaluation.episodes
     ]
     assert [played.rewards for played in again] == [played.rewards for played in evaluation.episodes]
-    other = evaluate_file(path, None, 99, "cpu")
+    _, other, _ = evaluate_file(path, msgspec.structs.replace(question(path), rng_seed=99))
     assert [played.outcome.outcome for played in other] != [
         played.outcome.outcome for played in evaluation.episodes
     ]

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from workers.trainer import module
-from workers.trainer.user_run import Point
+from workers.trainer.module import Point
 
 WHOLE = """
 from typing import Literal

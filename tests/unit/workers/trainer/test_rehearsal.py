@@ -14,9 +14,8 @@ from support import trainers
 from esper_ab.contracts.measures import RESERVED, Measure
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic
-from workers.trainer.rehearsal import behaviour, measure_names, named_files, rehearse
+from workers.trainer.rehearsal import Trial, Tried, attempt, behaviour, measure_names, named_files, rehearse
 from workers.trainer.session import open_session
-from workers.trainer.trial import Trial, Tried, attempt
 
 
 def silent(what: str) -> None: ...
@@ -34,10 +33,10 @@ def of_command(tmp_path: Path, lr: str = "1", **changes: Any) -> Any:
 
 
 def tried(tmp_path: Path, fault: str, **changes: Any) -> Tried:
+    question = trainers.question(trainers.python_file(tmp_path), tmp_path)
     given = {
-        "reference": trainers.python_file(tmp_path), "settings": {"fault": fault}, "outcome": "score", "points": 3,
-        "evaluations": 16, "rng": RngPath(0), "folder": str(tmp_path), "gpu": False, "threads": 1,
-        "deterministic": True, "last": 2, "keep": str(tmp_path / "state"),
+        "question": question, "settings": {"fault": fault}, "rng": RngPath(0), "folder": str(tmp_path), "gpu": False,
+        "last": 2, "keep": str(tmp_path / "state"),
     }  # fmt: skip
     return attempt(Trial(**given | changes), "cpu")
 

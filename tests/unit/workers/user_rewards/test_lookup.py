@@ -14,7 +14,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import UserReward
 from esper_ab.contracts.settings import RewardSettings
 from esper_ab.plan.reward_code import code_of, keep
-from workers.commands.describe import user_reward
+from workers.growth.preflight import user_reward
 from workers.user_rewards.lookup import as_planned, find_reward
 
 SETTINGS = RewardSettings()
@@ -186,14 +186,14 @@ def test_any_numbers_will_do(user_file, body):
 )
 def test_a_users_function_is_called_before_anything_is_spent(user_file, body, problem):
     path = user_file(f"import numpy as np\ndef mine(facts, settings):\n    return {body}\n")
-    found = user_reward(f"{path}:mine", 2)
+    found = user_reward(f"{path}:mine", 2, lambda doing: None)
     assert re.search(problem, found.problem)
     assert "\n" not in found.problem
 
 
 def kept(reference: str, experiment_dir: Path):
     """As a run finds it: what the preflight loaded, copied."""
-    reward: UserReward = user_reward(reference, 3)
+    reward: UserReward = user_reward(reference, 3, lambda doing: None)
     assert reward.problem == ""
     experiment_dir.mkdir(exist_ok=True)
     keep(experiment_dir, [reward])
@@ -265,7 +265,7 @@ def test_an_installed_module_that_was_changed_is_refused(tmp_path, monkeypatch):
 
 def test_a_file_edited_between_preflight_and_copy_is_refused(tmp_path, user_file):
     path = user_file("def reward(facts, settings):\n    return facts.val_acc * 1\n")
-    reward = user_reward(f"{path}:reward", 3)
+    reward = user_reward(f"{path}:reward", 3, lambda doing: None)
     path.write_text(path.read_text() + "\n")
     with pytest.raises(UsageError, match="was changed while the experiment was planned; start it again"):
         keep(tmp_path, [reward])

@@ -7,7 +7,6 @@ from support.audited import findings, planned, replace
 from support.journals import Shape, Synthetic
 
 from esper_ab.analysis.analyse import analyse
-from esper_ab.analysis.growth.baseline import distance
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content
 from esper_ab.report.text import render_text
@@ -88,11 +87,3 @@ def test_a_difference_that_was_found_stays_found():
     for chance, verdict in ((60.0, Verdict.BETTER), (10.0, Verdict.BETTER_BELOW_MARGIN)):
         wide = journal(groups, chance=chance, margin=20.0, early_stop=False)
         assert set(verdicts(wide).values()) == {verdict}
-
-
-def test_distances():
-    far = distance([60.0, 62.0, 61.0], [50.0, 50.0, 50.0])
-    assert far.mean == pytest.approx(11.0)
-    assert far.low < far.mean < far.high
-    same = distance([25.39] * 6, [25.0] * 6)
-    assert (same.low, same.high) == (same.mean, same.mean) == (pytest.approx(0.39), pytest.approx(0.39))

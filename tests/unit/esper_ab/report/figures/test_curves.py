@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.journals import Synthetic
 
 from esper_ab.journal.fold import fold
-from esper_ab.report.figures.curves import quantile
+from esper_ab.report.figures.curves import _middle_half
 from esper_ab.report.figures.kinds.growth import shares
 from esper_ab.report.figures.outcome import spread
 
@@ -33,9 +33,11 @@ def test_shares_of_stages_follow_the_events_of_a_slot():
     assert fossilised == [0, 0, 0, 0, 0, third, third]
 
 
-@given(st.lists(st.floats(0, 100), min_size=1, max_size=40), st.floats(0, 1))
-def test_quantiles_are_those_of_numpy(values, share):
-    assert quantile(values, share) == pytest.approx(float(np.quantile(values, share)), abs=1e-9)
+@given(st.lists(st.floats(0, 100), min_size=4, max_size=40))
+def test_the_middle_half_is_between_the_quartiles_as_numpy_has_them(values):
+    ((episode, *quarters),) = _middle_half([np.array([[1.0, value]]) for value in values], 10)
+    assert episode == 1.0
+    assert quarters == pytest.approx(np.quantile(values, (0.25, 0.75)), abs=1e-9)
 
 
 @given(st.lists(st.floats(0, 100), max_size=40))

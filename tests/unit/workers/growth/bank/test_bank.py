@@ -12,15 +12,13 @@ from support.tensor_world import device_data, env_path, make_bank, make_env, ord
 
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import ControllerSettings
-from workers.controller import Controller
 from workers.controllers.random import make as make_random
-from workers.environments import Seen, paths_below
+from workers.environments import Controller, Seen, Stopwatch, paths_below
 from workers.growth.bank.bank import Bank
-from workers.growth.bank.split import DeviceSplit
 from workers.growth.environment import GrowthEnv
 from workers.growth.rules.seeds import SeedTable
+from workers.growth.samples import DeviceSplit
 from workers.run.episode import play
-from workers.stopwatch import Stopwatch
 from workers.tasks.synthetic import TASK
 from workers.vocabulary import Algorithm, Stage
 

@@ -12,11 +12,11 @@ from support.tensor_world import device_data, make_bank, make_session, orders, p
 
 from workers.growth.bank import loss_scale, network
 from workers.growth.bank.bank import COMPUTED_IN, Bank
-from workers.growth.bank.host import BatchStatistics, level_forward
 from workers.growth.bank.loss_scale import CLEAN_STEPS, LARGEST, LossScale
-from workers.growth.bank.split import DeviceSplit
+from workers.growth.bank.network import BatchStatistics, level_forward
 from workers.growth.bank.stack import SGD
 from workers.growth.rules.seeds import SeedTable
+from workers.growth.samples import DeviceSplit
 from workers.run.session import Session
 from workers.storage import state_bytes
 from workers.tasks.synthetic import TASK

@@ -20,8 +20,8 @@ from esper_ab.contracts.settings import GrowthSettings
 from workers.datasets.task import HostSpec, Split
 from workers.growth.bank.bank import Bank
 from workers.growth.bank.native import Grown, NativeStep
-from workers.growth.bank.split import DeviceSplit
 from workers.growth.rules.seeds import SeedTable
+from workers.growth.samples import DeviceSplit
 from workers.layers.blueprint import (
     Blueprint,
     Conv,

@@ -1,12 +1,8 @@
-"""A training step never waits for its device, and never mixes two: shown without a GPU, on tensors that hold no data.
-
-On torch's meta device whatever asks for a value, or joins a tensor of another device, fails. What may wait is
-`Tensor.cpu`, and it is counted. What this cannot see is a kernel that waits by itself: those which do so where results
-must be deterministic are not called (tests/unit/workers/layers/test_device.py).
-"""
+"""A level of hosts side by side against torch's plain layers, host by host."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import subprocess
 import sys
@@ -16,15 +12,143 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from benchmarks.kernels import per_minibatch
 from benchmarks.worlds import Case
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.crowded import BATCH, ENVS, crowded
 from support.no_device import META
-from support.tensor_world import orders
+from support.tensor_world import env_path, orders
 
+from esper_ab.contracts import catalog
+from workers.growth.bank.blend import Blend, gate_params, seed_delta, seed_input
 from workers.growth.bank.loss_scale import LossScale
-from workers.growth.bank.network import side_by_side
+from workers.growth.bank.network import BatchStatistics, SeedGroup, SlotSeeds, level_forward, side_by_side
+from workers.growth.bank.stack import Places, Stack, by_name
+from workers.layers import device as _device
+from workers.layers.blueprint import Blueprint, ParamSpec
 from workers.tasks.digits import TASK
+from workers.vocabulary import Algorithm, Stage
+
+HOSTS = 3
+
+
+def random_host(*shape: int, rng_seed: int = 0) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(rng_seed), dtype=torch.float64)
+
+
+def plain(
+    x: torch.Tensor, own: list[torch.Tensor], mean: torch.Tensor, var: torch.Tensor, pools: int, training: bool
+) -> torch.Tensor:
+    """Of one host: images [B,I,H,W]."""
+    weight, gain, bias = own
+    y = F.batch_norm(F.conv2d(x, weight, padding=weight.shape[-1] // 2), mean, var, gain, bias, training)
+    y = F.relu(y)
+    return F.max_pool2d(y, 2) if pools else y
+
+
+@pytest.mark.parametrize("on_cpu", [True, False])
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("kernel", [1, 3])
+@pytest.mark.parametrize(("side", "pools"), [(1, 0), (2, 0), (2, 1), (7, 0), (7, 1)])
+def test_a_level_is_conv_norm_pool_and_relu(
+    on_cpu: bool, training: bool, shared: bool, kernel: int, pools: int, side: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gains of both signs, odd sides; outputs, gradients and running moments; images of each host, or for all."""
+    monkeypatch.setattr(_device, "is_cpu", lambda _device: on_cpu)
+    spec = dataclasses.replace(TASK.host, in_channels=3, levels=1, kernel=kernel, pools=pools)
+    names = ("0.conv", "0.bn.gain", "0.bn.bias")
+    shapes = ((8, 3, kernel, kernel), (8,), (8,))
+    p = {name: random_host(HOSTS, *shape) for name, shape in zip(names, shapes, strict=True)}
+    leaves = [value.requires_grad_() for value in p.values()]
+    moments, own = (BatchStatistics(random_host(HOSTS, 8), random_host(HOSTS, 8).square() + 0.1) for _ in range(2))
+    x = random_host(6, side, side, 1 if shared else HOSTS, 3, rng_seed=4)
+    y = level_forward(x, p, spec, 0, moments, training=training)
+    images = x.expand(-1, -1, -1, HOSTS, -1).permute(3, 0, 4, 1, 2)
+    expected = torch.stack(
+        [
+            plain(images[n], [leaf[n] for leaf in leaves], own.mean[n], own.var[n], pools, training)
+            for n in range(HOSTS)
+        ]
+    ).permute(1, 3, 4, 0, 2)
+    torch.testing.assert_close(y, expected, rtol=1e-10, atol=1e-10)
+    g = random_host(*y.shape, rng_seed=9)
+    found, theirs = (torch.autograd.grad(out, leaves, g) for out in (y, expected))
+    torch.testing.assert_close(found, theirs, rtol=1e-8, atol=1e-8)
+    torch.testing.assert_close([moments.mean, moments.var], [own.mean, own.var])
+
+
+STAGES = [Stage.TRAINING, Stage.BLENDING, Stage.HOLDING, Stage.FOSSILIZED]
+SEEDS = st.tuples(st.sampled_from(STAGES), st.sampled_from([0.0, 0.3, 1.0]), st.sampled_from(Algorithm))
+BLUEPRINTS: dict[str, Blueprint] = {
+    "scaled": Blueprint(  # torch code, no chain of layers
+        "scaled", lambda c: (ParamSpec("weight", (c,), bound=0.4),), lambda x, p: x + torch.sin(x) * p["weight"]
+    )
+} | {name: catalog.entry("workers.blueprints", name, "BLUEPRINT") for name in catalog.names("workers.blueprints")}
+
+
+def random(*shape: int, rng_seed: int = 0) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(rng_seed), dtype=torch.float64)
+
+
+def grown(name: str, count: int) -> SeedGroup:
+    """So many seeds of a blueprint, no two with the same parameters."""
+    blueprint = BLUEPRINTS[name]
+    stack = Stack((*blueprint.params(8), *gate_params(8)), count, torch.device("cpu"), torch.float64)
+    stack.birth(slice(None), (env_path(0) / name).generator().random((count, stack.width)))
+    stack.values += 0.3
+    return SeedGroup(blueprint, stack, torch.arange(count), None)
+
+
+@settings(max_examples=60)
+@given(
+    held=st.dictionaries(st.sampled_from(sorted(BLUEPRINTS)), st.lists(SEEDS, min_size=1, max_size=3), min_size=1),
+    side=st.sampled_from([1, 2, 4]),
+    size=st.sampled_from([0.1, 1.0, 10.0]),
+    all_rows=st.booleans(),
+    on_cpu=st.booleans(),
+)
+def test_any_seeds_join_as_if_each_were_alone(
+    held: dict[str, list[tuple[Stage, float, Algorithm]]], side: int, size: float, all_rows: bool, on_cpu: bool
+) -> None:
+    """Features, their gradient and those of all parameters; rows without a seed are what they were, to the bit."""
+    seeds = [seed for own in held.values() for seed in own]
+    n = len(seeds)
+    rows = list(range(n)) if all_rows else torch.arange(n + 2).roll(3)[:n].tolist()
+    h = (size * random(3, side, side, n if all_rows else n + 2, 8)).requires_grad_()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_device, "is_cpu", lambda _device: on_cpu)
+        blend = Blend.of(*(np.array(values) for values in zip(*seeds, strict=True)), h)
+        groups = tuple(grown(name, len(own)) for name, own in held.items())
+        places = None if all_rows else Places.of(torch.tensor(rows), h.shape[3])
+        flat = [group.stack.values.requires_grad_() for group in groups]
+        params = [by_name(group.stack.specs, values) for group, values in zip(groups, flat, strict=True)]
+        y = SlotSeeds(groups, places, blend).forward(h, params)
+        alone = list(h.unbind(3))
+        kinds = [(index, at) for index, group in enumerate(groups) for at in range(len(group.members))]
+        for row, (index, at), seed in zip(rows, kinds, seeds, strict=True):
+            mine, own = h[:, :, :, [row]], Blend.of(*(np.array([value]) for value in seed), h)
+            x, p = seed_input(mine, own), {name: value[at : at + 1] for name, value in params[index].items()}
+            d = groups[index].blueprint.forward(x, p) - x
+            alone[row] = (mine + seed_delta(mine, x, d, p, own))[:, :, :, 0]
+        g = random(*h.shape, rng_seed=5)
+        found, expected = (torch.autograd.grad(out, [h, *flat], g) for out in (y, torch.stack(alone, 3)))
+    torch.testing.assert_close(y, torch.stack(alone, 3), rtol=1e-9, atol=1e-9)
+    for mine, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-8, atol=1e-8)
+    others = [row for row in range(h.shape[3]) if row not in rows]
+    assert torch.equal(y[:, :, :, others], h[:, :, :, others])
+    assert torch.equal(found[0][:, :, :, others], g[:, :, :, others])
+
+
+def test_positions_are_those_of_every_group() -> None:
+    groups = grown("norm", 2), grown("conv_small", 1)
+    blend = Blend.of(np.full(3, Stage.HOLDING), np.ones(3), np.zeros(3, dtype=np.int64), random(1))
+    for places, expected in [(None, [[0, 1], [2]]), (Places.of(torch.tensor([4, 0, 2]), 5), [[4, 0], [2]])]:
+        assert [at.tolist() for at in SlotSeeds(groups, places, blend).positions()] == expected
+
 
 ROOT = Path(__file__).resolve().parents[5]
 

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from workers import vocabulary
 from workers.growth.rules import alpha
 from workers.growth.rules.alpha import AlphaMode
-from workers.growth.rules.seeds import SeedTable, slot_of
-from workers.growth.rules.stages import TRANSITIONS, IllegalTransition, transition
+from workers.growth.rules.seeds import TRANSITIONS, IllegalTransition, SeedTable, slot_of, transition
 from workers.vocabulary import Curve, Op, Stage
 
 ONE = np.ones((1, 1), dtype=bool)
@@ -112,7 +111,7 @@ def test_one_function_changes_stages() -> None:
     folder = Path(alpha.__file__).parent
     assigning = re.compile(r"\btable\.stage(\[[^=]*\])?\s*(=(?!=)|[-+]=)")
     writers = [path.name for path in sorted(folder.glob("*.py")) if assigning.search(path.read_text())]
-    assert writers == ["stages.py"]
+    assert writers == ["seeds.py"]
 
 
 def test_slot_of_refuses_a_number_twice() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -12,9 +13,47 @@ from hypothesis import strategies as st
 from support.growth_world import BLUEPRINTS, SLOTS, Episode, decision, make_lifecycle, measure, random_decisions
 
 from workers.growth.rules.lifecycle import Lifecycle
-from workers.growth.rules.observe import layout
-from workers.growth.rules.predicates import Rules
+from workers.growth.rules.masks import Rules
+from workers.growth.rules.observe import BASE, TELEMETRY, Feature, _slot_features, observation_width
 from workers.vocabulary import Op
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Slices of all features in an observation."""
+
+    width: int
+    base: dict[str, slice]
+    slots: tuple[dict[str, slice], ...]  # per slot: the features of its slot block and of its telemetry block
+    slot_blocks: tuple[slice, ...]
+    telemetry_blocks: tuple[slice, ...]
+
+
+def _slices(features: tuple[Feature, ...], start: int) -> tuple[dict[str, slice], slice]:
+    """Return the slice of every feature, and of the whole block, for a block that begins at `start`."""
+    ends = start + np.cumsum([feature.width for feature in features])
+    names = {f.name: slice(int(end) - f.width, int(end)) for f, end in zip(features, ends, strict=True)}
+    return names, slice(start, int(ends[-1]))
+
+
+def layout(n_slots: int, n_blueprints: int) -> Layout:
+    """Return the layout for `n_slots` and `n_blueprints` enabled ones: width base + S * (slot + telemetry)."""
+    base, end = _slices(BASE, 0)
+    named: list[dict[str, slice]] = [{} for _ in range(n_slots)]
+    blocks: list[slice] = []
+    for features in (_slot_features(n_blueprints), TELEMETRY):
+        for slot in range(n_slots):
+            names, end = _slices(features, end.stop)
+            named[slot] |= names
+            blocks.append(end)
+    return Layout(
+        width=end.stop,
+        base=base,
+        slots=tuple(named),
+        slot_blocks=tuple(blocks[:n_slots]),
+        telemetry_blocks=tuple(blocks[n_slots:]),
+    )
+
 
 WHERE = layout(len(SLOTS), len(BLUEPRINTS))
 
@@ -25,7 +64,7 @@ def test_layout_is_gapless_in_order(n_slots: int, n_blueprints: int) -> None:
     blocks = [*where.base.values(), *where.slot_blocks, *where.telemetry_blocks]
     assert blocks[0].start == 0
     assert all(left.stop == right.start for left, right in itertools.pairwise(blocks))
-    assert blocks[-1].stop == where.width
+    assert blocks[-1].stop == where.width == observation_width(n_slots, n_blueprints)
     for slot in range(n_slots):
         flat = [i for part in where.slots[slot].values() for i in range(part.start, part.stop)]
         assert flat == [

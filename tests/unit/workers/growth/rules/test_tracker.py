@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workers.growth.rules.measurement import Measurement
 from workers.growth.rules.seeds import SeedTable
-from workers.growth.rules.tracker import HISTORY, Signals, SignalTracker, summary_seed
+from workers.growth.rules.tracker import HISTORY, Measurement, Signals, SignalTracker, summary_seed
 from workers.vocabulary import Stage
 
 

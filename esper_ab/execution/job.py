@@ -1,0 +1,309 @@
+"""One job: what was asked for is planned, checked, given a directory and carried out. As a rule it has one part.
+
+A joint experiment has several: all are planned before any is started, carried out one after the other, and answered
+together.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from esper_ab.contracts.below import PRIVATE, make_folder, remove_folder_below, removed_on_failure
+from esper_ab.contracts.errors import UsageError, naming
+from esper_ab.contracts.machine import Machine
+from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.visible import visible_line
+from esper_ab.control.observers import Observer
+from esper_ab.control.preflight import check_experiment_dir, check_launcher, reserve_lanes
+from esper_ab.control.rules.liveness import Limits
+from esper_ab.execution import experiment as execution
+from esper_ab.execution.answer import write_report
+from esper_ab.execution.experiment import Beforehand, PlannedExperiment
+from esper_ab.execution.leftover import clear, is_leftover
+from esper_ab.external.plan import save_plan
+from esper_ab.health.processor import Room, room
+from esper_ab.joint.directory import PLAN_NAME, Joint, JointPart, write_joint
+from esper_ab.journal.lock import Lock
+from esper_ab.launchers import Launcher
+from esper_ab.plan.estimate import Estimate
+from esper_ab.plan.experiment_directory import claim_new, experiment_toml
+from esper_ab.plan.text import duration
+from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.launcher import UNSAID, AskedLauncher
+from esper_ab.settings.parse import parse
+from esper_ab.settings.parts import Part, Parts
+from esper_ab.settings.request import read_toml, request
+from esper_ab.trackers.settings import Tracking
+from esper_ab.trackers.state import read_settings, save_settings
+
+if TYPE_CHECKING:
+    from esper_ab.design.calibration import Spread
+    from esper_ab.design.design import Contrast
+    from esper_ab.verdict.analysis_plan import AnalysisPlan
+
+_DAY_S = 24 * 3600.0
+_PATTERN = "{task}-{time}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedJob:
+    """What a command or a program asks for, checked as far as possible without the machine."""
+
+    parts: Parts
+    output_dir: Path
+    launcher: AskedLauncher = UNSAID
+    tracking: Tracking = field(default_factory=Tracking)
+    known: Beforehand = field(default_factory=Beforehand)
+    about: dict[str, Any] = field(default_factory=dict)  # what its author says of it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A planned job; nothing is started or written yet."""
+
+    directory: Path
+    parts: tuple[PlannedExperiment, ...]
+    launcher: Launcher
+    tracking: Tracking
+    joint: Joint | None = None
+    plan: AnalysisPlan | None = None  # over all parts of a joint experiment
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Names of the groups, the same in all parts."""
+        return tuple(group.name for group in self.parts[0].plan.experiment.groups)
+
+    @property
+    def comparisons(self) -> tuple[Contrast, ...]:
+        """What is compared, over all parts."""
+        return (self.plan or self.parts[0].plan).design.comparisons
+
+
+def one_part(asked: AskedExperiment) -> Parts:
+    """Return an experiment as the only part of a job."""
+    return Parts(name=asked.name, alpha=asked.alpha, scores="", parts=(Part(name="", asked=asked),))
+
+
+def plan_job(asked: AskedJob, launcher: Launcher, pattern: str = _PATTERN, *, only_plan: bool = False) -> Job:
+    """Plan every part; whatever can be refused is refused here, before anything is written or starts.
+
+    `pattern`: of a name that nobody chose. `only_plan`: this process will not carry it out, and imports nothing for it.
+    """
+    parts, machines, names = asked.parts.parts, dict[bytes, Machine](), dict[str, str]()
+    if several := len(parts) > 1:
+        pattern = f"{{task}}-and-{len(parts) - 1}-more-{{time}}"
+    directory = execution.choose_directory(asked.output_dir, asked.parts.name, parts[0].asked.task, pattern)
+    if several:
+        check_experiment_dir(directory, 0, taken_over=is_leftover(directory))
+    planned = list[PlannedExperiment]()
+    for part in parts:
+        with _told_of(part.name) if several else nullcontext():
+            place = directory / part.folder if several else directory
+            one = execution.plan_part(part.asked, place, launcher, machines, asked.known, only_plan=only_plan)
+            if twin := names.get(one.plan.digest):
+                raise UsageError(f"it is the same experiment as {twin}, and would count twice; name each once")
+            names[one.plan.digest] = part.name
+            planned.append(replace(
+                one, tracking=asked.tracking, about=asked.about,
+                generated="" if several or asked.parts.name else directory.name,
+            ))  # fmt: skip
+    for one in planned:
+        check_launcher(launcher, one.plan.lanes, one.machine.devices)
+    job = Job(directory=directory, parts=tuple(planned), launcher=launcher, tracking=asked.tracking)
+    return _together(job, asked.parts) if several else job
+
+
+def _together(job: Job, asked: Parts) -> Job:
+    """Plan the answer over all parts of a joint experiment."""
+    from esper_ab.verdict.analysis_plan import Rule, make_plan  # which --help does not wait for
+    from esper_ab.verdict.scale import Scale  # likewise
+
+    first, parts = job.parts[0].plan.experiment, list(zip(asked.parts, job.parts, strict=True))
+    scales = tuple(
+        Scale(task=part.name, outcome=design.outcome, margin=design.margin, worst=design.worst)
+        for part, design in ((part, one.plan.design) for part, one in parts)
+    )
+    plan = make_plan(
+        job.groups, tuple(map(str, range(first.seeds))), scales,
+        Rule(control=first.control, alpha=asked.alpha, looks=first.looks),
+    )  # fmt: skip
+    folders = tuple(JointPart(name=part.name, folder=part.folder, digest=one.plan.digest) for part, one in parts)
+    return replace(job, plan=plan, joint=Joint(parts=folders, scores=_scores(asked.scores, plan)))
+
+
+@contextmanager
+def _told_of(name: str) -> Iterator[None]:
+    """Begin a refusal with the part that it is of."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"{name}: ", *error.args) from None
+
+
+def _scores(told: str, plan: AnalysisPlan) -> dict[str, tuple[float, float]]:
+    """Worst and target outcome by part: as told, or the ends of the declared ranges where every part has both."""
+    from esper_ab.external.scales import ranges_of, told_by_task  # which --help does not wait for
+
+    if told:
+        return ranges_of(plan.tasks, told_by_task(told))
+    found = {}
+    for scale in plan.scales:
+        low, high = scale.outcome.low, scale.outcome.high
+        if low is None or high is None:
+            return {}
+        found[scale.task] = (low, high) if scale.outcome.sign > 0.0 else (high, low)
+    return found
+
+
+def describe(job: Job) -> str:
+    """Say what will be done and what it costs: what its author says, what holds over all parts, the plan of each."""
+    first, *more = job.parts
+    text = execution.format_plan(first)
+    if first.about:
+        text = f"{_remarks(first.about)}{text}"
+    if job.plan is not None:
+        text = f"{_over_all(job, job.plan)}\n\n{text}"
+    if first.known.calibration is not None:
+        text = f"{text}\npower: {_power(first, first.known.calibration.spread)}"
+    return "\n\n".join([text, *map(execution.format_plan, more)])
+
+
+def _remarks(about: dict[str, Any]) -> str:
+    """What the author says of the experiment and its variants, in lines."""
+    said = [f"  {name}: {one['description']}" for name, one in about["variants"].items() if one["description"]]
+    return "".join(f"{visible_line(line)}\n" for line in (about["description"], *said) if line)
+
+
+def _over_all(job: Job, plan: AnalysisPlan) -> str:
+    from esper_ab.verdict.sentences import rule_sentence  # with scipy
+
+    margins = "; ".join(f"{one.task}: {one.outcome.difference(f'{one.margin:g}')}" for one in plan.scales)
+    return "\n".join((
+        f"{job.directory}: {len(job.parts)} parts, one after the other, and one answer over them",
+        f"estimate of all parts: {duration(sum(one.cost.duration_s for one in job.parts))}",
+        f"margins: {margins}", f"rule over all parts: {rule_sentence(plan.design)}",
+        f"sha256 of the plan: {plan.digest}",
+    ))  # fmt: skip
+
+
+def _power(one: PlannedExperiment, spread: Spread) -> str:
+    from esper_ab.design.power_text import describe_design_power  # with scipy, as a calibration
+
+    return describe_design_power(one.plan.design, one.plan.run_sd or spread.sd, spread.runs - 1)
+
+
+def encode(job: Job) -> bytes:
+    """Encode plans, estimates and directories as JSON."""
+    parts = [msgspec.Raw(execution.encode_plan(one)) for one in job.parts]
+    if job.plan is None:
+        return bytes(parts[0])
+    where = msgspec.Raw(json.dumps(str(job.directory)).encode())  # it may have bytes that are no UTF-8
+    return msgspec.json.encode({"experiment_dir": where, "sha256": job.plan.digest, "parts": parts})
+
+
+def excesses(cost: Estimate, there: Room) -> tuple[str, ...]:
+    """Say what of an estimate exceeds a day or the memory that is there."""
+    found = []
+    if cost.duration_s > _DAY_S:
+        found.append(f"it is estimated to take {cost.duration_s / _DAY_S:.1f} days")
+    if there.bytes < cost.memory_bytes and (there.bytes or there.by):
+        has = f"{there.bytes / 2**30:.1f} GiB are available{f' by {there.by}' if there.by else ''}"
+        found.append(f"it is estimated to need {cost.memory_bytes / 2**30:.1f} GiB of memory, and {has}")
+    return tuple(found)
+
+
+def confirm(job: Job, *, yes: bool, dry_run: bool) -> None:
+    """Warn of what the machine may not afford and ask, unless `yes`; UsageError without an assent.
+
+    Without a terminal nobody can assent. `dry_run`: only the warning, because nothing will be started.
+    """
+    whole = max((one.cost for one in job.parts), key=lambda cost: cost.memory_bytes)
+    whole = msgspec.structs.replace(whole, duration_s=sum(one.cost.duration_s for one in job.parts))
+    lanes = [lane for one in job.parts for lane in one.plan.lanes]
+    on_gpu = any(device.startswith("cuda") for lane in lanes for device in lane.devices)
+    found = excesses(whole, Room(0, "") if on_gpu else room())  # a GPU's memory is checked when lanes are planned
+    for sentence in found:
+        click.echo(f"warning: {sentence}", err=True)
+    if not found or yes or dry_run:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError(f"{'; '.join(found)}: --yes starts it all the same")
+    if not click.confirm("Start it all the same?", err=True):
+        raise UsageError("not started; fewer seeds, episodes or environments make a smaller plan")
+
+
+def claim(job: Job, take: Callable[[Path], None]) -> Job:
+    """Make the directory's name this command's alone, as `claim_directory` does; a joint experiment's is made later."""
+    if job.joint is not None:
+        return job
+    one = execution.claim_directory(job.parts[0], take)
+    return replace(job, directory=one.experiment_dir, parts=(one,))
+
+
+def make_directory(job: Job) -> Job:
+    """Claim the experiment directory by making it, after what `carry_out` would refuse was refused."""
+    for one in job.parts[:1] if job.joint is None else ():
+        reserve_lanes(job.launcher, one.plan.lanes, one.machine.devices)
+    return claim(job, partial(make_folder, exist_ok=False, mode=PRIVATE))
+
+
+def carry_out(
+    job: Job, *, watched: bool, limits: Limits | None = None, also: Sequence[Observer] = (),
+    begin: Callable[[str], object] = str,
+) -> None:  # fmt: skip
+    """Carry out every part; nothing is left of a joint experiment whose plan cannot be written.
+
+    `begin` is told the name of each part of a joint experiment. The rest is as `execution.carry_out` has it.
+    """
+    if job.joint is None or job.plan is None:
+        execution.carry_out(job.parts[0], job.launcher, watched=watched, limits=limits, also=also)
+        return
+    if is_leftover(job.directory):
+        clear(job.directory)
+    else:
+        claim_new(job.directory)
+    settings = {one.experiment_dir.name: experiment_toml(one.plan, one.machine) for one in job.parts}
+    with ExitStack() as stack:
+        with removed_on_failure(job.directory):
+            stack.enter_context(closing(Lock(job.directory)))
+            if job.tracking != Tracking():
+                save_settings(job.directory, job.tracking)  # for parts that `resume` begins
+            save_plan(job.plan, job.directory / PLAN_NAME)
+            write_joint(job.directory, job.joint, settings)
+        for part, one in zip(job.joint.parts, job.parts, strict=True):
+            begin(part.name)
+            with resumed_as_a_whole(job.directory, one.experiment_dir):
+                execution.carry_out(one, job.launcher, watched=watched, limits=limits, also=also)
+            write_report(one.experiment_dir)
+
+
+def launch_again(directory: Path, part: JointPart, launcher: Launcher, *, watched: bool) -> None:
+    """Launch a part that never began, from its settings; UsageError where they or the user's code are others now.
+
+    Nobody else does: the caller has the lock. So a folder without an event was left by somebody who was ended.
+    """
+    remove_folder_below(directory, part.folder)
+    file = directory / f"{part.folder}.toml"
+    one = execution.plan_part(parse(request(read_toml(file))), directory / part.folder, launcher, {})
+    if one.plan.digest != part.digest:
+        raise UsageError(
+            f"{file}: the part {part.name} would be another experiment than the one that was planned: its settings or "
+            "a reward, environment or trainer of yours were changed since; bring them back, or launch all of it anew"
+        )
+    execution.carry_out(replace(one, tracking=read_settings(directory)), launcher, watched=watched)
+
+
+def resumed_as_a_whole(directory: Path, folder: Path) -> AbstractContextManager[None]:
+    """Have an error name the command that goes on with all parts, not with the one in `folder`."""
+    alone, whole = (shell_command("resume", path) for path in (folder, directory))
+    return naming(whole, instead_of=alone)

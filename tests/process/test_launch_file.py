@@ -1,0 +1,126 @@
+"""`esper-ab launch FILE`: what a shell gets from it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.in_process import esper_ab
+
+from esper_ab.commands._exit_status import invoke
+from esper_ab.commands.cli import group
+from esper_ab.journal.load import load
+
+FILE = '''
+from esper_ab import create_experiment
+
+experiment = (
+    create_experiment("x", description="Which one?")
+    .add_variant("a", "the usual")
+    .add_variant("b", reward={reward!r})
+    .set_runs_per_variant(2)
+    .set_base_config(task="synthetic", episodes=1, steps=3, n_envs=2, devices=["cpu:0", "cpu:1"])
+    .build()
+)
+print("not the command's output")
+'''
+TOML = """
+groups = ["shaped", "wait"]
+task = "synthetic"
+seeds = 2
+episodes = 1
+steps = 3
+n_envs = 2
+devices = ["cpu:0", "cpu:1"]
+
+[launcher]
+name = "inline"
+"""
+BROKEN = """
+def reward(facts, settings):
+    if len(facts.op) == 2:  # as many environments as a run has, and not the preflight
+        raise RuntimeError('the planted failure')
+    return facts.val_acc
+"""
+
+
+def run(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    return esper_ab("launch", *args, folder=folder)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """x.py, x.toml, and broken.py, which needs a reward that fails."""
+    (tmp_path / "x.py").write_text(FILE.format(reward="sparse"))
+    (tmp_path / "reward.py").write_text(BROKEN)
+    (tmp_path / "broken.py").write_text(FILE.format(reward="reward.py:reward"))
+    (tmp_path / "x.toml").write_text(TOML)
+    return tmp_path
+
+
+def test_a_file_is_run_and_every_record_can_be_told(folder: Path) -> None:
+    done = run(folder, "x.toml", "-v", "--output-dir", "out", "--no-parallel", "--name", "x")
+    assert done.returncode == 0, done.stderr
+    for said in ("shaped/0 started on", "wait/1 episode 0: outcome", "wait/1 evaluated: ", "experiment finished"):
+        assert said in done.stderr
+    experiment = load(folder / "out" / "x").history.plan.experiment
+    assert (experiment.name, experiment.max_parallel, experiment.placement) == ("x", 1, "sequence")
+
+
+def test_when_too_much_fails_the_report_and_the_reasons_come_before_the_error(folder: Path) -> None:
+    done = run(folder, "broken.py", "--no-retry", "--quiet")
+    assert done.returncode == 4
+    assert done.stdout.startswith("Which one?\n  a: the usual\nx: 2 groups x 2 seeds")
+    assert "report: experiments/x/report.html" in done.stdout
+    assert "Nothing can be said of a and b: no pair is complete." in done.stdout
+    summary = " ".join((folder / "experiments" / "x" / "summary.txt").read_text().split())
+    assert "No run of a and 1 run of b was lost" in summary
+    assert "a: 2 of 2 runs failed\n" in done.stdout
+    assert "esper-ab launch" in summary
+    assert "resume" not in done.stdout + done.stderr + summary  # its copy of the reward would fail again
+    assert "RuntimeError: the planted failure (reward.py, line 4), in warm-up of run b/0" in done.stdout
+    assert "every seed was given up, as every attempt would end alike: correct it and launch anew" in done.stderr
+
+
+def test_a_reward_beside_the_file_is_found_from_anywhere_by_worker_processes_too(folder: Path) -> None:
+    """The script that is installed has no working directory on its path, as `python -m` has."""
+    (folder / "prices.py").write_text("PRICE = 0.5\n")
+    (folder / "mine.py").write_text("from prices import PRICE\n\ndef reward(facts, settings):\n"
+                                    "    return -PRICE * (facts.acc_delta > 0)\n")  # fmt: skip
+    text = FILE.format(reward="mine:reward").replace("set_runs_per_variant(2)", "set_runs_per_variant(1)")
+    (folder / "mine_experiment.py").write_text(text)
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    line = [Path(sys.executable).with_name("esper-ab"), "launch", "../mine_experiment.py", "--no-retry"]
+    done = subprocess.run(line, cwd=elsewhere, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stderr
+    history = load(elsewhere / "experiments" / "x").history
+    assert history.runs["b/0"].ref.reward_mode == f"{folder / 'mine.py'}:reward"  # what resume will look for
+
+
+@pytest.mark.parametrize("file", ["x.toml", "x.py"])
+def test_a_dry_run_makes_nothing_and_what_a_file_prints_is_not_the_plan(folder: Path, file: str) -> None:
+    done = run(folder, file, "--dry-run", "--max-parallel", "2")
+    assert done.returncode == 0, done.stderr
+    assert "2 groups x 2 seeds" in done.stdout
+    assert ("not the command's output" in done.stderr) == (file == "x.py")
+    assert "not the command's output" not in done.stdout
+    assert not (folder / "experiments").exists()
+
+
+@pytest.mark.parametrize(("args", "said"), [
+    (("x.py", "--max-parallel", "0"), "'--max-parallel': 0 is not in the range x>=1. (see `esper-ab launch --help`)"),
+    (("x.py", "--no-parallel", "--max-parallel", "3"), "--no-parallel is one run at a time"),
+    (("nowhere.py",), "nowhere.py: No such file or directory"),
+])  # fmt: skip
+def test_what_cannot_be_done_is_one_line_and_status_2(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], args: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.chdir(folder)
+    assert invoke(group, ["launch", *args], "esper-ab") == 2
+    out, error = capfd.readouterr()
+    (line,) = [line for line in error.splitlines() if line.startswith("error: ")]
+    assert said in line
+    assert out == ""

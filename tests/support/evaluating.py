@@ -1,0 +1,20 @@
+"""The child of `esper-ab evaluate`, in this process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from esper_ab.contracts.solo import PoliciesAnswer, PoliciesQuestion
+from workers.commands.evaluate import answer
+
+
+def question(*policies: Path | str, device: str = "cpu", importable: tuple[str, ...] = ()) -> PoliciesQuestion:
+    return PoliciesQuestion(
+        policies=tuple(map(str, policies)), eval_episodes=None, rng_seed=None, device=device, importable=importable
+    )
+
+
+def evaluated(policy: Path | str, *, device: str = "cpu", importable: tuple[str, ...] = ()) -> PoliciesAnswer:
+    return answer(msgspec.json.encode(question(policy, device=device, importable=importable)))

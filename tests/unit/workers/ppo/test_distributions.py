@@ -1,0 +1,226 @@
+"""Masked, factored heads: probabilities by enumeration, sampling by inverse CDF, no gradient where unused."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from esper_ab.contracts.rng import RngPath
+from workers.ppo.decide import decide, log_probs_of
+from workers.ppo.distributions import (
+    choice_weights,
+    head_entropies,
+    joint_log_prob,
+    masked_log_softmax,
+    most_probable,
+    normal_entropies,
+    normal_log_prob,
+    normal_sample,
+    normalised_entropies,
+    pad_heads,
+    sample,
+)
+from workers.ppo.policy import ActorCritic, Shape
+
+SIZES = (3, 2, 2, 3)
+
+
+class TinyMasks:
+    """Op 0 uses no other head; op 1 uses slot (only slot 1 is valid) and head 2; op 2 uses slot and head 3.
+
+    Head 3 may not repeat the slot's number: a mask that depends on an earlier, non-op choice.
+    """
+
+    def mask(self, head: int, chosen: np.ndarray) -> np.ndarray:
+        return np.array([self.row(head, tuple(row)) for row in chosen])
+
+    @staticmethod
+    def row(head: int, chosen: tuple[int, ...]) -> list[bool]:
+        if head == 0:
+            return [True, True, True]
+        op = chosen[0]
+        if head == 1:
+            return [[False, False], [False, True], [True, True]][op]
+        if head == 2:
+            return [op == 1] * 2
+        return [op == 2 and value != chosen[1] for value in range(3)]
+
+
+def reachable() -> list[tuple[int, ...]]:
+    """All decisions that the masks allow, as tuples of one action per head, unused heads 0."""
+    decisions: list[tuple[int, ...]] = [()]
+    for head, size in enumerate(SIZES):
+        grown = []
+        for chosen in decisions:
+            row = TinyMasks.row(head, chosen)
+            grown += [(*chosen, a) for a in range(size) if row[a]] or [(*chosen, 0)]
+        decisions = grown
+    return decisions
+
+
+def tiny_policy() -> ActorCritic:
+    policy = ActorCritic(Shape(observation_width=4, head_sizes=SIZES, hidden=8), RngPath(3))
+    with torch.no_grad():
+        for group in policy.groups:
+            group.logits.weight.mul_(100.0)  # far from uniform
+    return policy
+
+
+def random_uniforms(n: int) -> np.ndarray:
+    return np.random.default_rng(0).random((n, len(SIZES)))
+
+
+def test_probabilities_of_all_decisions_sum_to_one_and_each_equals_its_chain_rule_product():
+    policy = tiny_policy()
+    decisions = reachable()
+    assert len(decisions) == 1 + 2 + 2 * 2  # wait; slot 1 with 2 choices; 2 slots with 2 of 3 choices each
+    features = torch.randn(1, 8, generator=torch.Generator().manual_seed(0))
+    total = 0.0
+    for decision in decisions:
+        actions = torch.tensor([decision])
+        masks = torch.zeros(1, len(SIZES), max(SIZES), dtype=torch.bool)
+        by_hand = 1.0
+        flat = torch.cat([group(features, actions) for group in policy.groups], -1)[0].double().detach()
+        start = 0
+        for head, size in enumerate(SIZES):
+            row = TinyMasks.row(head, decision[:head])
+            masks[0, head, :size] = torch.tensor(row)
+            weights = [float(torch.exp(flat[start + a])) if row[a] else 0.0 for a in range(size)]
+            if any(row):
+                by_hand *= weights[decision[head]] / sum(weights)
+            start += size
+        log_probs = masked_log_softmax(policy.logits(features, actions), masks)
+        probability = float(joint_log_prob(log_probs, masks, actions).exp().detach())
+        assert probability == pytest.approx(by_hand, rel=1e-9)
+        total += probability
+    assert total == pytest.approx(1.0, abs=1e-6)
+
+
+def test_sampled_decisions_are_reachable_with_the_frequencies_of_their_recorded_probabilities():
+    policy = tiny_policy()
+    n = 20_000
+    observation = np.tile(np.array([0.3, -0.2, 0.9, 0.1], dtype=np.float32), (n, 1))
+    got = decide(policy, observation, policy.initial_state(n), TinyMasks(), random_uniforms(n))
+    log_probs = log_probs_of(got.logits, got.masks, got.actions)
+    rows = [tuple(row) for row in got.actions.tolist()]
+    assert set(rows) <= set(reachable())
+    for decision in reachable():
+        where = [i for i, row in enumerate(rows) if row == decision]
+        frequency = len(where) / n
+        if where:
+            probability = float(np.exp(log_probs[where[0]]))
+            assert abs(frequency - probability) < 5 * np.sqrt(probability * (1 - probability) / n) + 1e-4
+
+
+def test_log_probabilities_of_many_steps_at_once_are_those_of_each():
+    policy = tiny_policy()
+    rng = np.random.default_rng(2)
+    state = policy.initial_state(6)
+    steps = []
+    for _ in range(5):
+        observation = rng.standard_normal((6, 4)).astype(np.float32)
+        steps.append(decide(policy, observation, state, TinyMasks(), random_uniforms(6)))
+        state = steps[-1].state
+    together = log_probs_of(*(np.stack([getattr(s, name) for s in steps]) for name in ("logits", "masks", "actions")))
+    for step, got in zip(steps, together, strict=True):
+        assert got.tolist() == log_probs_of(step.logits, step.masks, step.actions).tolist()
+
+
+def test_greedy_takes_the_most_probable_choice_head_by_head():
+    policy = tiny_policy()
+    observation = np.random.default_rng(1).standard_normal((50, 4)).astype(np.float32)
+    got = decide(policy, observation, policy.initial_state(50), TinyMasks(), None)
+    with torch.no_grad():
+        features, _ = policy.features(torch.from_numpy(observation)[None], policy.initial_state(50))
+        logits = policy.logits(features[0], torch.from_numpy(got.actions)).numpy()
+    assert got.actions.tolist() == np.where(got.masks, logits, -np.inf).argmax(-1).tolist()
+    assert set(map(tuple, got.actions.tolist())) <= set(reachable())
+
+
+def test_unused_heads_have_no_probability_no_entropy_and_no_gradient():
+    logits = torch.randn(2, 2, 3, generator=torch.Generator().manual_seed(1), requires_grad=True)
+    masks = torch.tensor([[[True, True, False], [False] * 3], [[True] * 3, [True, False, True]]])
+    actions = torch.tensor([[1, 0], [2, 2]])
+    log_probs = masked_log_softmax(logits, masks)
+    (joint_log_prob(log_probs, masks, actions).sum() + head_entropies(log_probs, masks).sum()).backward()
+    assert logits.grad is not None
+    assert logits.grad[0, 1].tolist() == [0.0, 0.0, 0.0]
+    assert (logits.grad[~masks] == 0).all()
+    assert (logits.grad[masks] != 0).all()
+    assert float(head_entropies(log_probs, masks)[0, 1].detach()) == 0.0
+
+
+def test_entropy_is_that_of_the_valid_actions():
+    log_probs = masked_log_softmax(torch.zeros(1, 1, 4), torch.tensor([[[True, False, True, True]]]))
+    entropy = head_entropies(log_probs, torch.tensor([[[True, False, True, True]]]))
+    assert float(entropy) == pytest.approx(np.log(3))
+
+
+def test_padding_keeps_each_heads_logits_in_its_row():
+    padded = pad_heads(torch.arange(6.0)[None], (3, 1, 2))
+    assert padded.tolist() == [[[0, 1, 2], [3, 0, 0], [4, 5, 0]]]
+
+
+@given(
+    st.lists(st.floats(-2000, 2000, width=32), min_size=1, max_size=7),
+    st.data(),
+    st.one_of(st.floats(0, 1, exclude_max=True), st.just(np.nextafter(1.0, 0.0))),
+)
+def test_a_choice_is_valid_for_any_logits_mask_and_uniform(logits: list[float], data: st.DataObject, uniform: float):
+    mask = np.array([data.draw(st.lists(st.booleans(), min_size=len(logits), max_size=len(logits)))])
+    weights = choice_weights(np.array([logits], dtype=np.float32))
+    for choice in (sample(weights, mask, np.array([uniform]))[0], most_probable(weights, mask)[0]):
+        assert mask[0, choice] if mask.any() else choice == 0
+
+
+def test_normalised_entropy_is_1_for_equal_choices_0_for_a_sure_one_and_0_without_a_choice():
+    logits = torch.tensor([[[0.0, 0.0, 0.0], [50.0, 0.0, 0.0], [1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]])
+    masks = torch.tensor([[[True, True, False], [True, True, True], [False, True, False], [False, False, False]]])
+    counts = masks.sum(-1)
+    assert counts.tolist() == [[2, 3, 1, 0]]
+    got = normalised_entropies(head_entropies(masked_log_softmax(logits, masks), masks), counts)
+    assert got.tolist() == [pytest.approx([1.0, 0.0, 0.0, 0.0], abs=1e-12)]
+
+
+def test_inverse_cdf_by_hand():
+    weights = np.array([[1.0, 5.0, 2.0, 1.0]] * 4)
+    mask = np.array([[True, False, True, True]] * 4)  # cdf 0.25, 0.25, 0.75, 1
+    assert sample(weights, mask, np.array([0.0, 0.24, 0.25, 0.75])).tolist() == [0, 0, 2, 3]
+
+
+def test_later_heads_are_conditioned_on_op_and_slot():
+    policy = tiny_policy()
+    features = torch.randn(1, 8, generator=torch.Generator().manual_seed(2))
+    pairs = itertools.product((0, 1), (0, 1))
+    logits = {pair: policy.logits(features, torch.tensor([[*pair, 0, 0]])) for pair in pairs}
+    op_row, slot_row, later = slice(0, 1), slice(1, 2), slice(2, None)
+    assert torch.equal(logits[0, 0][:, op_row], logits[1, 1][:, op_row])
+    assert torch.equal(logits[0, 0][:, slot_row], logits[0, 1][:, slot_row])
+    assert not torch.allclose(logits[0, 0][:, slot_row], logits[1, 0][:, slot_row])
+    assert not torch.allclose(logits[0, 0][:, later], logits[1, 0][:, later])
+    assert not torch.allclose(logits[0, 0][:, later], logits[0, 1][:, later])
+
+
+MEANS, LOG_STDS = np.array([[0.5, -2.0], [1.0, 3.0]]), np.array([[0.0, -1.0], [0.7, 0.2]])
+PARAMETERS = torch.from_numpy(np.stack((MEANS, LOG_STDS), -1))
+NORMALS = stats.norm(MEANS, np.exp(LOG_STDS))
+
+
+def test_densities_and_entropies_are_those_of_the_normal_distribution() -> None:
+    actions = np.array([[0.0, -1.0], [5.0, 2.5]])
+    found = normal_log_prob(PARAMETERS, torch.from_numpy(actions))
+    assert found.tolist() == pytest.approx(NORMALS.logpdf(actions).sum(-1).tolist())
+    assert normal_entropies(PARAMETERS).flatten().tolist() == pytest.approx(NORMALS.entropy().flatten().tolist())
+
+
+@pytest.mark.parametrize("uniform", [0.0, 1e-12, 0.3, 0.5, 1.0 - 2.0**-53])
+def test_samples_are_quantiles_and_finite_at_every_uniform_number(uniform: float) -> None:
+    found = normal_sample(PARAMETERS, np.full((2, 2), uniform)).numpy()
+    assert np.isfinite(found).all()
+    assert found == pytest.approx(NORMALS.ppf(max(uniform, 2.0**-54)))

@@ -1,0 +1,25 @@
+"""A child that answers one question: a JSON line on stdin, the answer on stdout. Errors: exit status 2 and one line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import msgspec
+
+from esper_ab.contracts.own_packages import take_output
+
+REFUSED = (ValueError, KeyError, OSError, RuntimeError)  # by which an answer names what cannot be done
+
+
+def answer_stdin(answer: Callable[[bytes], object]) -> int:
+    """Write what `answer` makes of the line on stdin; return exit status 0, or 2 with one line on stderr."""
+    output = take_output()
+    try:
+        output.write(msgspec.json.encode(answer(sys.stdin.buffer.readline())))
+    except REFUSED as error:
+        reason = error.args[0] if isinstance(error, KeyError) else error
+        sys.stderr.write(f"\nerror: {' '.join(str(reason).split())}\n")  # behind what a user's code may have written
+        return 2
+    output.close()
+    return 0

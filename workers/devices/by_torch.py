@@ -1,0 +1,48 @@
+"""Devices as torch has them: which it sees and what they are called; and what pins the bits that it computes."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import torch
+
+from esper_ab.contracts.gpu_names import gpu_names, is_beyond_one_instance
+from esper_ab.contracts.settings import Arithmetic
+from workers.devices import pinned
+
+
+def seen_gpus(visible: str | None) -> list[tuple[str, Any]]:
+    """Return name and torch's properties of each GPU of NVIDIA, in order. `visible`: CUDA_VISIBLE_DEVICES, if set.
+
+    No GPU counts where `visible` names an instance of MIG beside others.
+    """
+    count = torch.cuda.device_count() if torch.version.cuda and not is_beyond_one_instance(visible) else 0
+    found = [torch.cuda.get_device_properties(index) for index in range(count)]
+    return list(zip(gpu_names([str(one.uuid) for one in found], visible), found, strict=True))
+
+
+def pin(arithmetic: Arithmetic) -> None:
+    """Set threads, determinism and precision of kernels; call before the first work on a GPU."""
+    torch.set_num_threads(arithmetic.threads)
+    os.environ.update(pinned.determinism(arithmetic))
+    # Equals torch.use_deterministic_algorithms, which takes a second to import torch's compiler.
+    torch.set_deterministic_debug_mode("error" if arithmetic.deterministic else "default")
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]  # would write twice
+    torch.backends.cudnn.benchmark = False
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_tf32 = False
+
+
+def torch_devices(names: tuple[str, ...]) -> dict[str, torch.device]:
+    """Map the plan names of one lane to torch devices: the worker sees only its own GPUs, numbered from 0."""
+    gpus = [name for name in names if name.startswith("cuda")]
+    return {name: torch.device("cuda", gpus.index(name)) if name in gpus else torch.device("cpu") for name in names}
+
+
+def device_here(name: str) -> torch.device:
+    """Return the device that plans call `name`; ValueError when it is not on this machine."""
+    there = ("cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count() if torch.version.cuda else 0)))
+    if name not in there:
+        raise ValueError(f"no device {name!r} here; there is {', '.join(there)}")
+    return torch.device(name)

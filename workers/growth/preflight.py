@@ -1,0 +1,110 @@
+"""What planning needs to know of tasks of growth: sizes and costs, data, controllers, rewards of the user's own."""
+
+from __future__ import annotations
+
+import timeit
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+import numpy as np
+import torch
+
+from esper_ab.contracts.catalog import entry, names
+from esper_ab.contracts.machine import Questions, TaskFacts, UserReward
+from esper_ab.contracts.rng import RngPath
+from esper_ab.contracts.settings import GrowthSettings
+from workers.datasets.task import Split, Task
+from workers.environments import AboutTask
+from workers.growth.bank.bank import Bank
+from workers.growth.measures import MEASURES
+from workers.growth.rules.seeds import SeedTable
+from workers.growth.samples import DeviceSplit
+from workers.user_rewards.lookup import as_planned, rehearse
+from workers.user_rewards.user_code import copied
+from workers.vocabulary import Stage
+
+_MINIBATCHES = 4  # of a timed epoch on a GPU
+
+
+def probe(questions: Questions, doing: Callable[[str], None]) -> AboutTask:
+    """Report all tasks, and check what is asked about one of them."""
+    tasks: dict[str, Task] = {name: entry("workers.tasks", name, "TASK") for name in names("workers.tasks")}
+    controllers = names("workers.controllers")
+    facts = tuple(map(task_facts, tasks.values()))
+    found = AboutTask(tasks=facts, rewards=names("workers.rewards"), controllers=controllers)
+    if questions.task not in tasks:
+        return found  # the caller refuses it, listing the existing names
+    slots = questions.slots or tasks[questions.task].slots
+    own = tuple(user_reward(one, len(slots), doing) for one in questions.user_rewards)
+    doing(f"loading the data of {questions.task}")
+    asked = [one for one in questions.controllers if one.settings.name in controllers]  # the caller refuses others
+    makers = {one.group: entry("workers.controllers", one.settings.name, "make") for one in asked}
+    problems = {one.group: _problem(partial(makers[one.group], one.settings, slots, one.blueprints)) for one in asked}
+    return replace(
+        found, user_rewards=own, task_problem=_problem(partial(tasks[questions.task].load, questions.data_dir)),
+        controller_problems={group: problem for group, problem in problems.items() if problem},
+    )
+
+
+def task_facts(task: Task) -> TaskFacts:
+    """Compute sizes and costs of a task from its host's shape."""
+    side_h, side_w = task.image[1:]
+    before, total, values = task.host.in_channels, 0, 0
+    for level in range(task.host.levels):
+        after = task.host.base << level
+        total += before * after * task.host.kernel**2 * side_h * side_w
+        values += after * side_h * side_w
+        before = after
+        if level < task.host.pools:
+            side_h, side_w = side_h // 2, side_w // 2
+    return TaskFacts(
+        name=task.name, title=task.title, measures=MEASURES, slots=task.slots, sizes=task.sizes,
+        sample_values=task.image[0] * task.image[1] * task.image[2], host_params=task.host.params,
+        host_multiply_adds=total + before * task.host.classes, classes=task.host.classes, host_values=values,
+    )  # fmt: skip
+
+
+def user_reward(reference: str, n_slots: int, doing: Callable[[str], None]) -> UserReward:
+    """Load and rehearse a user's reward function, and report its files.
+
+    The function called is the one that runs will load: the copy of a file, or an installed module.
+    """
+    doing(f"rehearsing {reference}")
+    what = f"reward mode {reference!r}"
+    try:
+        with TemporaryDirectory() as folder:
+            found, planned = copied(what, reference, Path(folder), "copy")
+            function = as_planned([planned], Path(folder))(reference)
+            return msgspec.structs.replace(found, repeats=rehearse(function, reference, n_slots))
+    except (ValueError, OSError) as error:
+        problem = str(error).removeprefix(what).removeprefix(":").strip()
+        return UserReward(reference=reference, sha256="", problem=problem)
+
+
+def _problem(check: Callable[[], object]) -> str:
+    """Return why `check` refuses; "" where it does not."""
+    try:
+        check()
+    except (OSError, ValueError) as error:
+        return str(error)
+    return ""
+
+
+def step_s(questions: Questions, device: torch.device) -> float:
+    """Time an optimiser step of hosts with a seed in every slot, whose blueprints differ, as those of a run do."""
+    task: Task = entry("workers.tasks", questions.task, "TASK")
+    images, rows = min(questions.batch_size, task.sizes[0]), np.arange(questions.hosts)
+    shown = Split(x=np.zeros((images, *task.image), np.float32), y=np.zeros(images, np.int64))
+    settings, split = GrowthSettings(batch_size=images), DeviceSplit.of(shown, device, torch.float32)
+    bank, table = Bank(task, task.slots, rows, settings, split.x), SeedTable.empty(len(rows), len(task.slots))
+    bank.begin_episode([RngPath(0) / int(row) for row in rows])
+    for row, slot in np.ndindex(table.stage.shape):
+        table.stage[row, slot], table.blueprint[row, slot] = Stage.TRAINING, (row + slot) % len(settings.blueprints)
+        bank.germinate(row, slot, (row + slot) % len(settings.blueprints), RngPath(0) / row / slot)
+    order = np.zeros((len(rows), images * _MINIBATCHES), np.int64)
+    # The first epoch warms up.
+    return timeit.repeat(lambda: bank.train_epoch(table, rows, split, order), repeat=2, number=1)[-1] / _MINIBATCHES

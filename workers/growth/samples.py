@@ -1,0 +1,137 @@
+"""Samples of a task's splits on their devices: which each host is given, and in which order.
+
+A family's host has a context, drawn for it, and some of the context's training samples. A host with fewer of them than
+an epoch has sees them several times in it, so that every host takes as many steps. Tasks that are no families have one
+context without a name, of which every host is given everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from esper_ab.contracts.rng import RngPath
+from workers.arrays import Ints, int_zeros
+from workers.datasets.task import Split, Splits, Task
+
+
+@dataclass(frozen=True)
+class DeviceSplit:
+    """x [N, C, H, W] channels last, y [N]."""
+
+    x: Tensor
+    y: Tensor
+    _images: dict[torch.dtype, Tensor] = field(default_factory=dict, repr=False, compare=False)
+
+    @staticmethod
+    def of(split: Split, device: torch.device, dtype: torch.dtype) -> DeviceSplit:
+        """Upload once."""
+        x = torch.from_numpy(np.ascontiguousarray(split.x)).to(device, dtype)
+        return DeviceSplit(x.contiguous(memory_format=torch.channels_last), torch.from_numpy(split.y).to(device))
+
+    def cut(self, start: int, samples: int) -> DeviceSplit:
+        """Return a part of it, without a copy."""
+        return DeviceSplit(self.x[start : start + samples], self.y[start : start + samples])
+
+    def images(self, dtype: torch.dtype) -> Tensor:
+        """x as [N, H, W, C] in another precision, converted once; in its own no copy."""
+        if dtype not in self._images:
+            self._images[dtype] = self.x.to(dtype).permute(0, 2, 3, 1).contiguous()
+        return self._images[dtype]
+
+
+@dataclass(frozen=True)
+class DeviceData:
+    """The three splits on one device."""
+
+    train: DeviceSplit
+    validation: DeviceSplit
+    test: DeviceSplit
+
+    @staticmethod
+    def of(splits: Splits, device: torch.device, dtype: torch.dtype = torch.float32) -> DeviceData:
+        """Upload all splits once; they are constants."""
+        parts = (splits.train, splits.validation, splits.test)
+        return DeviceData(*(DeviceSplit.of(split, device, dtype) for split in parts))
+
+    def of_contexts(self, task: Task) -> list[DeviceData]:
+        """Return the data of each context of a family, without a copy; of another task all of it."""
+        if not task.contexts:
+            return [self]
+        whole = (self.train, self.validation, self.test)
+        return [
+            DeviceData(*(split.cut(context * size, size) for split, size in zip(whole, task.sizes, strict=True)))
+            for context in range(len(task.contexts))
+        ]
+
+
+class Shares:
+    """One episode's draws: the context of each host [E], and the samples of its context in an epoch [E, N]."""
+
+    def __init__(self, task: Task, paths: Sequence[RngPath]) -> None:
+        """Draw contexts and samples, at addresses below `paths`, which has one per environment."""
+        self._contexts = task.contexts
+        self.context = int_zeros(len(paths))
+        if self._contexts:
+            drawn = [_share(task, path / "kind") for path in paths]
+            self.context = np.array([context for context, _ in drawn], dtype=np.int64)
+            self._samples = np.stack([samples for _, samples in drawn])  # [E, N]
+
+    def among(self, envs: Ints, orders: Ints) -> Ints:
+        """Turn orders [n, N] of an epoch's samples into samples of the contexts of `envs` [n]."""
+        return np.take_along_axis(self._samples[envs], orders, axis=1) if self._contexts else orders
+
+
+def _share(task: Task, path: RngPath) -> tuple[int, Ints]:
+    """A context, and the samples of an epoch [N]."""
+    of_context, of_number = (path / "which").generator().random(2)
+    context = int(of_context * len(task.contexts))
+    least, most = task.contexts[context].images
+    number = least + int(of_number * (most - least + 1))
+    shuffled = np.argsort((path / "images").generator().random(task.sizes[0]), kind="stable")
+    return context, shuffled[np.arange(task.sizes[0]) % number]
+
+
+class Orders:
+    """Of the environments of one device. A draw has an address, so when it is made changes no number.
+
+    `ahead`: in a thread, a step before it is asked for. To sort takes milliseconds per environment, during which a GPU
+    would have nothing to do; a CPU that trains has no core to spare for it.
+    """
+
+    def __init__(self, samples: int, *, ahead: bool) -> None:
+        self._samples = samples
+        self._thread = ThreadPoolExecutor(1, "orders") if ahead else None
+        self._next: tuple[int, Ints, Future[Ints]] | None = None
+
+    def begin(self, paths: Mapping[int, RngPath]) -> None:
+        """A new episode, with an address for every environment."""
+        self._paths, self._next = dict(paths), None
+
+    def of(self, step: int, envs: Ints, *, last: bool) -> Ints:
+        """A permutation of the samples for each of `envs` [n, samples]; after the `last` step none will be asked for.
+
+        From one step to the next environments only end.
+        """
+        if self._next is not None and self._next[0] == step:
+            _, drawn, future = self._next
+            found = future.result()[np.searchsorted(drawn, envs)]
+        else:
+            found = _permutations(self._samples, self._addresses(step, envs))
+        self._next = None
+        if self._thread is not None and not last:
+            addresses = self._addresses(step + 1, envs)
+            self._next = step + 1, envs, self._thread.submit(_permutations, self._samples, addresses)
+        return found
+
+    def _addresses(self, step: int, envs: Ints) -> list[RngPath]:
+        return [self._paths[env] / "step" / step / "data-order" for env in envs]
+
+
+def _permutations(samples: int, addresses: list[RngPath]) -> Ints:
+    return np.argsort(np.stack([path.generator().random(samples) for path in addresses]), axis=1, kind="stable")

@@ -1,0 +1,169 @@
+"""What planning needs to know of a Gymnasium task: spaces, code, determinism, speed."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+import numpy as np
+
+from esper_ab.contracts.kinds import GYM_PREFIX, GYMNASIUM, is_own_outcome
+from esper_ab.contracts.machine import Questions, TaskFacts
+from esper_ab.contracts.measures import Measure, TaskMeasures
+from esper_ab.contracts.records import EnvEpisode
+from esper_ab.contracts.rng import RngPath
+from workers.arrays import Floats, flaw
+from workers.environments import AboutTask, Stopwatch
+from workers.gymnasium_task.environments import GymEnvironments, GymSpec
+from workers.gymnasium_task.facts import GymFacts
+from workers.gymnasium_task.making import codec_of, maker, outcome_of, reward_of
+from workers.gymnasium_task.world import RETURN, RandomActions, measured, measures
+from workers.user_rewards.user_code import Load, as_planned, copied
+
+_LIMIT = 2000  # steps, at most, of an episode that is played again
+
+
+def probe(questions: Questions, names: AboutTask) -> AboutTask:
+    """Load what is the user's, from copies as runs will, and play one episode; `names`: what else is known."""
+    with TemporaryDirectory() as folder:
+        try:
+            return _played(questions, names, Path(folder))
+        except (ValueError, OSError) as error:
+            problem = " ".join(str(error).removeprefix(f"task {questions.task!r}").lstrip(": ").split())
+            return replace(names, task_problem=problem)
+
+
+def _references(questions: Questions) -> list[tuple[str, str]]:
+    """Return (what it is for, reference) of every function of the user's own that the question names."""
+    task = [] if questions.task.startswith(GYM_PREFIX) else [("task", questions.task)]
+    outcome = [("outcome", questions.outcome)] if ":" in questions.outcome.removeprefix("info:") else []
+    return [*task, *outcome, *(("reward mode", mode) for mode in questions.user_rewards)]
+
+
+def _played(questions: Questions, names: AboutTask, folder: Path) -> AboutTask:
+    found = [
+        copied(f"{kind} {reference!r}", reference, folder, f"copy{number}")
+        for number, (kind, reference) in enumerate(_references(questions))
+    ]
+    load = as_planned([planned for _, planned in found], folder)
+    make = maker(questions.task, load)
+    codec, limit = codec_of(make)
+    spec = GymSpec(
+        make=make, codec=codec, outcome=outcome_of(questions.outcome, load),
+        keeps_observations=is_own_outcome(questions.outcome), worst=questions.outcome_worst,
+        measures=measured(questions.outcome), steps=_LIMIT, devices=("cpu:0",) * 2,
+    )
+    environments, look = GymEnvironments(spec, Stopwatch()), _Look(questions, load)
+    first = _episode(environments, look)
+    if look.unusable:
+        raise ValueError(look.unusable)
+    repeats, carries = _behaviour(first.shown, environments, GymEnvironments(spec, Stopwatch()))
+    declared, steps = _measures(questions), sum(end.steps for end in first.ends)
+    for end in first.ends:
+        if end.outcome is not None and not declared.outcome.possible(end.outcome):
+            what = f"outcome {questions.outcome!r}" if questions.outcome else "the return"
+            raise ValueError(f"{what} of random actions was {end.outcome:g}, which --outcome-range says is impossible")
+    task = TaskFacts(
+        name=questions.task, title="Gymnasium", measures=declared, kind=GYMNASIUM,
+        repeats=repeats, carries=carries, step_s=first.took_s / max(1, steps), episode_steps=limit,
+        seen_steps=max(end.steps for end in first.ends) % _LIMIT,  # an episode of that many has not ended
+        observation_width=codec.spaces.observation_width, action_bounds=codec.bounds,
+    )
+    problems = {group: look.reward_problems[group] for group in questions.rewards if group in look.reward_problems}
+    code = tuple(msgspec.structs.replace(one, repeats=one.reference not in look.impure) for one, _ in found)
+    return replace(names, tasks=(task,), user_rewards=code, reward_problems=problems)
+
+
+class _Look:
+    """What is looked for in the facts of every step, none of which are kept: observations may be large."""
+
+    def __init__(self, questions: Questions, load: Load) -> None:
+        self.unusable = ""  # the first observation that is not finite: no policy can use it
+        self.reward_problems: dict[str, str] = {}  # by group, why its reward cannot be computed, or used
+        self._rewards: dict[str, tuple[str, Callable[[GymFacts], Floats]]] = {}  # those without a problem so far
+        self.impure: set[str] = set()  # modes that give other values for the same facts
+        self._steps = 0
+        for group, settings in questions.rewards.items():
+            try:
+                self._rewards[group] = settings.mode, reward_of(settings, load)
+            except ValueError as error:
+                self._problem(group, settings.mode, error)
+
+    def __call__(self, facts: GymFacts) -> None:
+        """Take in the facts of the next step."""
+        self._steps += 1
+        if not self.unusable and not np.isfinite(facts.observation).all():
+            self.unusable = f"what it shows before step {self._steps} is not finite: {facts.observation.tolist()}"
+        # Random actions may end every episode at once, by a limit; a policy's episodes end one by one.
+        over = (facts.terminated | facts.truncated).any()
+        views = (facts, facts.of(np.arange(len(facts.stepped)) > 0)) if over else (facts,)
+        for group, (mode, function) in list(self._rewards.items()):
+            try:
+                for one in views:
+                    values = function(one)
+                    if wrong := flaw(np.where(one.stepped, values, 0.0)):
+                        raise ValueError(f"reward mode {mode!r} {wrong} at step {self._steps}: {values.tolist()}")
+                if self._steps == 1 and not np.array_equal(function(facts), function(facts)):
+                    self.impure.add(mode)
+            except ValueError as error:
+                self._problem(group, mode, error)
+
+    def _problem(self, group: str, mode: str, error: ValueError) -> None:
+        self._rewards.pop(group, None)
+        self.reward_problems[group] = str(error).replace(f"reward mode {mode!r}", f"reward={mode}", 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Episode:
+    """An episode of random actions."""
+
+    shown: str  # sha256 of what it showed and what it came to, to the bit
+    ends: tuple[EnvEpisode, ...]
+    took_s: float
+
+
+def _behaviour(shown: str, played: GymEnvironments, new: GymEnvironments) -> tuple[bool, bool]:
+    """Say whether the episode is the same again in any environments, and whether only in those that are new.
+
+    `shown`: in the environments `played`. A run resets the same environments again and again; an evaluation, and a run
+    that is taken up, make new ones.
+    """
+    if _episode(new).shown != shown:
+        return False, False
+    carries = _episode(played).shown != shown
+    return not carries, carries
+
+
+def _episode(environments: GymEnvironments, look: Callable[[GymFacts], None] = lambda facts: None) -> _Episode:
+    """Play an episode of random actions; `look` is given the facts of every step."""
+    controller, sha, began = RandomActions(), hashlib.sha256(), time.perf_counter()
+    seen = environments.begin([RngPath(0) / "preflight" / env for env in range(environments.n_envs)])
+    took_s = time.perf_counter() - began
+    while seen.alive.any():
+        began = time.perf_counter()
+        happened, seen = environments.step(controller.decide(seen, environments.uniforms()))
+        took_s += time.perf_counter() - began
+        one = happened.facts
+        for part in (one.observation, one.next_observation, one.env_reward, one.terminated, one.truncated):
+            sha.update(part.tobytes())
+        look(one)
+    ends = environments.ends().envs
+    sha.update(repr(ends).encode())
+    return _Episode(shown=sha.hexdigest(), ends=ends, took_s=took_s)
+
+
+def _measures(questions: Questions) -> TaskMeasures:
+    outcome, declared = questions.outcome, RETURN
+    if outcome:
+        label = outcome.rpartition(":")[2]
+        name = "outcome_" + "".join(c if c.isascii() and c.isalnum() else "_" for c in label.lower())
+        declared = Measure(name=name[:64], label=label[:60])
+    declared = msgspec.structs.replace(
+        declared, better=questions.outcome_better, low=questions.outcome_low, high=questions.outcome_high
+    )
+    return TaskMeasures(outcome=declared, measures=measures(outcome))
