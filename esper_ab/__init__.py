@@ -6,10 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from esper_ab.api.asked import parse_experiment
     from esper_ab.api.auditing_rewards import audit_rewards
-    from esper_ab.api.builder import create_experiment
-    from esper_ab.api.declared import ABExperiment, ABVariant
+    from esper_ab.api.declared import ABExperiment, ABVariant, create_experiment, parse_experiment
     from esper_ab.api.external import compare_outcomes, design_comparison, judge_outcomes
     from esper_ab.api.loaded import load_experiment
     from esper_ab.api.running import run_ab_test
@@ -26,8 +24,8 @@ _HOMES = {
     "ABExperiment": "esper_ab.api.declared", "ABVariant": "esper_ab.api.declared",
     "compare_outcomes": "esper_ab.api.external", "design_comparison": "esper_ab.api.external",
     "judge_outcomes": "esper_ab.api.external",
-    "audit_rewards": "esper_ab.api.auditing_rewards", "create_experiment": "esper_ab.api.builder",
-    "load_experiment": "esper_ab.api.loaded", "parse_experiment": "esper_ab.api.asked",
+    "audit_rewards": "esper_ab.api.auditing_rewards", "create_experiment": "esper_ab.api.declared",
+    "load_experiment": "esper_ab.api.loaded", "parse_experiment": "esper_ab.api.declared",
     "run_ab_test": "esper_ab.api.running",
     "TrainerSettings": "esper_ab.contracts.trainer",
 }

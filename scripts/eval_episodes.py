@@ -26,17 +26,16 @@ import msgspec
 from marks import between
 from scipy import stats
 
-from esper_ab.analysis.evaluation_noise import noise_of_pairs
+from esper_ab.analysis.calibration import known_from_pairs, noise_of_pairs, residual_sd
 from esper_ab.analysis.observe import pairs_of
-from esper_ab.analysis.pair_spread import known_from_pairs, residual_sd
-from esper_ab.contracts.evaluation import greedy_episodes
+from esper_ab.contracts.measures import greedy_episodes
 from esper_ab.design.power import PowerQuestion
-from esper_ab.design.power_tables import EvalEpisodesAnswer, answer
+from esper_ab.design.power_text import EvalEpisodesAnswer, answer
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 from esper_ab.settings.eval_episodes import FILE, EvaluationNoise, Shipped
-from esper_ab.stats.sd_limits import sd_limits
+from esper_ab.stats.variances import sd_limits
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, DATA = ROOT / "docs" / "statistics.md", ROOT / "docs" / "benchmarks" / "eval-episodes.json"

@@ -35,7 +35,7 @@ from support import fault_crew, fault_world  # noqa: E402
 from support.fault_crew import Crew  # noqa: E402
 from support.fault_world import Outcome  # noqa: E402
 
-from esper_ab.analysis.result_hash import result_hash  # noqa: E402
+from esper_ab.analysis.trained_by import result_hash  # noqa: E402
 from esper_ab.journal.load import load  # noqa: E402
 
 PAGE, DATA = ROOT / "docs" / "faults.md", ROOT / "docs" / "benchmarks" / "faults.json"

@@ -32,7 +32,7 @@ from marks import between  # noqa: E402
 from support.in_process import esper_ab  # noqa: E402
 from support.patience import TookTooLong, within  # noqa: E402
 
-from esper_ab.analysis.result_hash import result_hash  # noqa: E402
+from esper_ab.analysis.trained_by import result_hash  # noqa: E402
 from esper_ab.journal.events import RunEvaluated  # noqa: E402
 from esper_ab.journal.file import JOURNAL_NAME, read  # noqa: E402
 from esper_ab.journal.load import load  # noqa: E402

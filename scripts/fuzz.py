@@ -21,7 +21,7 @@ from pathlib import Path
 
 from support import fake_plans, hostile
 
-from esper_ab.analysis.result_hash import result_hash
+from esper_ab.analysis.trained_by import result_hash
 from esper_ab.contracts.codec import Assembler, ProtocolError, decode_from_worker
 from esper_ab.contracts.messages import Chunk, WorkerOrder
 from esper_ab.control import experiment_run

@@ -37,7 +37,7 @@ from esper_ab.contracts.settings import (
 )
 from esper_ab.health.processor import name_of_processor
 from esper_ab.journal.load import load
-from esper_ab.stats.paired_difference import paired_difference
+from esper_ab.stats.t_tests import paired_difference
 from workers.controllers.looking import make as make_looking
 from workers.controllers.schedule import Schedule, make
 from workers.datasets.behaviour import Behaviour, SeedLife, growing

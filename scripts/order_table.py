@@ -29,7 +29,7 @@ from esper_ab.health.processor import name_of_processor
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.load import load
 from esper_ab.journal.outcomes import mean
-from esper_ab.stats.paired_difference import paired_difference
+from esper_ab.stats.t_tests import paired_difference
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, DATA = ROOT / "docs" / "statistics.md", ROOT / "docs" / "benchmarks" / "order.json"

@@ -25,7 +25,7 @@ from typing import Any
 
 from marks import between
 
-from esper_ab.analysis.result_hash import result_hash
+from esper_ab.analysis.trained_by import result_hash
 from esper_ab.health.processor import name_of_processor
 from esper_ab.journal.events import EpisodeRecorded, MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read

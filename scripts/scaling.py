@@ -17,7 +17,7 @@ from benchmarks import deterministic, devices
 from marks import between
 
 from esper_ab.contracts import catalog
-from esper_ab.contracts.machine import TaskFacts
+from esper_ab.contracts.children import TaskFacts
 from esper_ab.contracts.settings import GrowthSettings
 from esper_ab.plan import estimate
 from esper_ab.plan.estimate import Rates

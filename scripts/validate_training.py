@@ -35,7 +35,7 @@ from esper_ab.design.power import PowerQuestion, Simulation, scheme
 from esper_ab.health.processor import name_of_processor
 from esper_ab.journal.load import load
 from esper_ab.stats.pair import Pair
-from esper_ab.verdict.looks import courses_of
+from esper_ab.verdict.follow import courses_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, DATA = ROOT / "docs" / "statistics.md", ROOT / "docs" / "benchmarks" / "training.json"

@@ -45,7 +45,9 @@ def pytest_unconfigure(config):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
-    """Only tests that ask for GPUs see them: what the others start is to run on the CPUs that they speak of."""
+    """Only tests that ask for GPUs see them; torch has one thread before the first fixture, of any scope, trains."""
+    if "torch" in sys.modules:  # many tests need none, and its import takes a second
+        sys.modules["torch"].set_num_threads(1)
     if item.get_closest_marker("gpu") is None:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
     elif _POOL is None:
@@ -57,11 +59,10 @@ def pytest_runtest_setup(item):
 @pytest.fixture(autouse=True)
 def _torch_as_it_was():
     """What a command pins for its process (process/arithmetic.py) is undone: the next test has it from nobody."""
-    torch = sys.modules.get("torch")  # many tests need none, and its import takes a second
+    torch = sys.modules.get("torch")
     if torch is None:
         yield
         return
-    torch.set_num_threads(1)
     mode, fill = torch.get_deterministic_debug_mode(), torch.utils.deterministic.fill_uninitialized_memory
     cublas = os.environ.get("CUBLAS_WORKSPACE_CONFIG")
     yield

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esper_ab.contracts import catalog
+from esper_ab.contracts.children import Questions, TaskFacts, UserReward
 from esper_ab.contracts.kinds import kind_of_task
-from esper_ab.contracts.machine import Questions, TaskFacts, UserReward
 from esper_ab.contracts.messages import Lane, RunSpec
 from esper_ab.contracts.records import EnvEpisode, SeedEvent, Timing
 from esper_ab.contracts.rng import RngPath

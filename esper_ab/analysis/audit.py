@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from esper_ab.analysis import audit_conduct, audit_ppo, audit_setup
+from esper_ab.analysis import audit_checks
 from esper_ab.analysis.kinds import kind_of
 from esper_ab.analysis.observe import Pairs
 from esper_ab.contracts.kinds import GYMNASIUM, kind_of_task
@@ -23,7 +23,7 @@ from esper_ab.journal.outcomes import outcome_of
 from esper_ab.plan.blocks import positions
 from esper_ab.plan.plan import Block
 from esper_ab.stats.least_pairs import LEAST_PAIRS
-from esper_ab.verdict.finding import Finding
+from esper_ab.verdict.vocabulary import Finding
 
 Key = TypeVar("Key", int, str)
 
@@ -41,9 +41,9 @@ class Place:
 def audit(history: History, pairs: Pairs) -> Iterator[Finding]:
     """Audit everything recorded so far, where `pairs` are those of every comparison."""
     yield from _of_comparisons(history, pairs)
-    yield from audit_setup.findings(history)
-    yield from audit_conduct.findings(history)
-    yield from audit_ppo.findings(history)
+    yield from audit_checks.setup_findings(history)
+    yield from audit_checks.conduct_findings(history)
+    yield from audit_checks.update_findings(history)
     yield from kind_of(history).findings(history, pairs)
     yield from _no_number(history)
 

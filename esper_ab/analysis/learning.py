@@ -1,18 +1,25 @@
-"""How far the policies of each learning group have come, and what limits them. Pure; descriptive, never a test.
-
-The first episode is played by the untrained policy, so its numbers are what chance comes to from the start of the plan.
-"""
+"""How far the policies of each learning group have come, their own rewards, and a reader's questions. Pure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import msgspec
 
 from esper_ab.design.design import Design
 from esper_ab.journal.fold import History, RunHistory
-from esper_ab.journal.outcomes import RunOutcome, mean, mean_known
+from esper_ab.journal.outcomes import Ends, RunOutcome, ends_of, mean, mean_known
+from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.vocabulary import Verdict
+
+# --- learning --------------------------------------------------------------------------------------------------------
+# How far the policies of each learning group have come, and what limits them. Pure; descriptive, never a test.
+#
+# The first episode is played by the untrained policy, so its numbers are what chance comes to from the start of the
+# plan.
+
 
 GAP_MARGINS = 2.5  # between greedy and sampled outcome, from which on it is commented on
 _UNDECIDED = 0.8  # of the entropy of a uniform choice
@@ -138,3 +145,122 @@ def _measured(
 def _last(column: Sequence[float]) -> Sequence[float]:
     """Return the last tenth, at least one."""
     return column[-math.ceil(len(column) / 10) :]
+
+
+# --- own reward ------------------------------------------------------------------------------------------------------
+# What each learning group's own reward did in training, beside the outcome: the one it learnt by, the other it has not
+# seen. Pure; descriptive, never a test.
+
+
+_WORSE = (Verdict.WORSE, Verdict.WORSE_BELOW_MARGIN)
+_BETTER = (Verdict.BETTER, Verdict.BETTER_BELOW_MARGIN)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnReward:
+    """Of one group: means over runs, per episode of a rollout in one environment."""
+
+    group: str
+    runs: int  # with two episodes at least
+    rose: int  # of these runs, those whose own reward was higher in the last tenth than in the first
+    reward: Ends  # on the scale of the group's own mode
+    outcome: Ends
+
+
+def own_rewards(history: History) -> tuple[OwnReward, ...]:
+    """Return one per group that learns, in the order of the experiment."""
+    found = ((group, [run for run in history.of_group(group) if _learnt(run)]) for group in history.groups)
+    return tuple(_reward_of_group(group, runs) for group, runs in found if runs)
+
+
+def misled(rewards: Sequence[OwnReward], comparisons: Sequence[Comparison]) -> tuple[tuple[OwnReward, str], ...]:
+    """Return who is worse than whom by the outcome although its own reward rose in most of its runs."""
+    rose = {one.group: one for one in rewards if 2 * one.rose > one.runs}
+    losses = [(item.question.a, item.question.b) for item in comparisons if item.verdict in _WORSE]
+    losses += [(item.question.b, item.question.a) for item in comparisons if item.verdict in _BETTER]
+    return tuple((rose[worse], better) for worse, better in losses if worse in rose)
+
+
+def _learnt(run: RunHistory) -> bool:
+    return len(run.columns) > 1 and any(run.columns.of("learns"))
+
+
+def _reward_of_group(group: str, runs: Sequence[RunHistory]) -> OwnReward:
+    rewards, outcomes = ([ends_of(run.columns.of(name)) for run in runs] for name in ("reward", "outcome"))
+    rose = sum(first is not None and last is not None and last > first for first, last in rewards)
+    return OwnReward(group=group, runs=len(runs), rose=rose, reward=_mean(rewards), outcome=_mean(outcomes))
+
+
+def _mean(ends: Sequence[Ends]) -> Ends:
+    return mean(first for first, _ in ends), mean(last for _, last in ends)
+
+
+# --- remarks ---------------------------------------------------------------------------------------------------------
+# What a reader of learning curves and evaluations would ask about, answered in a sentence each. Pure.
+
+
+_LEAST_RUNS = 3  # to speak of a fall
+
+
+def remarks(history: History, outcomes: Mapping[str, RunOutcome], learning: Sequence[Learning]) -> tuple[str, ...]:
+    """Return a sentence for each of: curves that fall, greedy far from sampled, a fixed group far above learners.
+
+    A policy whose learning rate is 0 is as fixed as a controller.
+    """
+    learning = [one for one in learning if one.learns]
+    return (*_falling(history, learning), *_greedy(history, learning), *_fixed_above(history, outcomes, learning))
+
+
+def _falling(history: History, learning: Sequence[Learning]) -> Iterator[str]:
+    design = history.design
+    for one in learning:
+        ends = [found for run in history.of_group(one.group) if (found := _ends(run)) is not None]
+        changes = [(last - first) * design.outcome.sign for first, last in ends]
+        if len(changes) < _LEAST_RUNS or not _surely_below_zero(changes):
+            continue
+        first, last = (mean(values) for values in zip(*ends, strict=True))
+        yield (
+            f"Training did not improve the {design.outcome.label} of {one.group}: from {design.value(first or 0.0)} in "
+            f"the first tenth of the episodes to {design.value(last or 0.0)} in the last. A comparison at this budget "
+            "says little about what the groups would learn in a longer one."
+        )
+
+
+def _ends(run: RunHistory) -> tuple[float, float] | None:
+    """Return the mean outcome of the first and of the last tenth of a run's episodes; None below two episodes."""
+    curve = run.columns.of("outcome")
+    first, last = ends_of(curve)
+    return None if len(curve) < 2 or first is None or last is None else (first, last)
+
+
+def _surely_below_zero(changes: Sequence[float]) -> bool:
+    """Whether the mean lies more than two of its standard errors below 0."""
+    middle = math.fsum(changes) / len(changes)
+    variance = math.fsum((change - middle) ** 2 for change in changes) / (len(changes) - 1)
+    return middle < -2.0 * math.sqrt(variance / len(changes))
+
+
+def _greedy(history: History, learning: Sequence[Learning]) -> Iterator[str]:
+    for one in learning:
+        if gap := greedy_gap(history.design, one.sampled, one.greedy):
+            yield f"Of {one.group}: {gap}."
+
+
+def _fixed_above(
+    history: History, outcomes: Mapping[str, RunOutcome], learning: Sequence[Learning]
+) -> Iterator[str]:
+    design, learners = history.design, {one.group for one in learning}
+    means = {
+        group: found for group in history.groups
+        if (found := mean(outcomes[run.ref.name].outcome for run in history.of_group(group))) is not None
+    }  # fmt: skip
+    trained = {group: value for group, value in means.items() if group in learners}
+    if not trained:
+        return
+    best = max(trained, key=lambda group: design.outcome.sign * trained[group])
+    for group, value in means.items():
+        if group not in learners and design.outcome.sign * (value - trained[best]) >= design.margin:
+            yield (
+                f"{group}, which does not learn, comes to {design.value(value)}, the best group that learns, {best}, "
+                f"to {design.value(trained[best])}: the margin or more apart."
+            )

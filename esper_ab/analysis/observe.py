@@ -13,7 +13,7 @@ from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.follow import Courses, follow
 from esper_ab.verdict.observations import Facts, Observation, Observations
 from esper_ab.verdict.pairing import cells_of, pair_up
-from esper_ab.verdict.scale import Scale
+from esper_ab.verdict.vocabulary import Scale
 
 Pairs = Mapping[Contrast, tuple[Pair, ...]]
 

@@ -1,7 +1,8 @@
-"""Provenance of an experiment's records by sitting (one coordinator process), worker and state of the code. Pure."""
+"""Provenance of an experiment's records by sitting, worker and code, and one hash of its results. Pure."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
@@ -9,6 +10,10 @@ import msgspec
 
 from esper_ab.journal.events import ExperimentContinued, ExperimentStarted
 from esper_ab.journal.fold import History, RunHistory, Taken
+
+# --- trained by ------------------------------------------------------------------------------------------------------
+# Provenance of an experiment's records by sitting (one coordinator process), worker and state of the code. Pure.
+
 
 Sitting = ExperimentStarted | ExperimentContinued
 
@@ -77,3 +82,30 @@ def _code(sitting: Mapping[str, str], taken: Taken) -> dict[str, str]:
     if not sources or sources == sitting.get("sources"):
         return dict(sitting)
     return {"sources": sources}  # a worker restarted after an edit, whose commit is unknown
+
+
+# --- result hash -----------------------------------------------------------------------------------------------------
+# One hash of an experiment's results: equal hashes mean bit-identical records. Pure.
+
+
+def result_hash(history: History) -> str:
+    """Return the sha256, in hex, over the runs in plan order: name, digests of episodes, evaluation and policy.
+
+    Times, devices, process ids, deaths and restarts are not part of it, so a run that was killed and resumed has the
+    hash of an undisturbed one. A lost run, or one left out after a decision, counts by name and state alone, because no
+    comparison uses its records. A run in progress counts with its records so far.
+    """
+    digest = hashlib.sha256()
+    for run in history.runs.values():
+        digest.update(" ".join(_words(run)).encode() + b"\n")
+    return digest.hexdigest()
+
+
+def _words(run: RunHistory) -> list[str]:
+    if run.state in ("lost", "left out"):
+        return [run.ref.name, run.state.replace(" ", "-")]
+    episodes = zip(run.columns.episodes, run.columns.digests, strict=True)
+    words = [run.ref.name, *[f"{episode}:{digest}" for episode, digest in episodes]]
+    if run.evaluation is not None:
+        words += [f"evaluation:{run.evaluation.digest}", f"policy:{run.evaluation.policy_sha256}"]
+    return words

@@ -45,7 +45,7 @@ def audit_rewards(
     found = findings_of(execution.audit(question))
     if folder is not None:
         # with matplotlib, which the numbers do without
-        from esper_ab.report.audited_rewards import render_reward_audit_page
+        from esper_ab.report.page import render_reward_audit_page
 
         execution.save(found.reward_audit, render_reward_audit_page(found), folder)
     return found

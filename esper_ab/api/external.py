@@ -11,23 +11,19 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 import msgspec
 
 from esper_ab.api.arguments import arguments, typed
-from esper_ab.api.setting_names import plain
-from esper_ab.api.spelling import in_python, spelled
+from esper_ab.api.setting_names import in_python, plain, spelled
 from esper_ab.contracts.errors import UsageError, refused
-from esper_ab.external.csv_file import read_csv
-from esper_ab.external.frames import read_data
-from esper_ab.external.plan import make_external_plan, read_plan, save_plan
-from esper_ab.external.scales import Told, ranges_of, scales_of
-from esper_ab.external.table import cell_text
+from esper_ab.external.plan import Told, make_external_plan, ranges_of, read_plan, save_plan, scales_of
+from esper_ab.external.table import cell_text, read_csv, read_data
 from esper_ab.joint.directory import refuse_joint
-from esper_ab.joint.parts import read_experiments
+from esper_ab.joint.judged import read_experiments
 from esper_ab.report.external import external_json, render_external
 from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule
 from esper_ab.verdict.answer import Answer, with_profiles
 from esper_ab.verdict.exploration import explore
 from esper_ab.verdict.judge import judge
 from esper_ab.verdict.observations import Observations
-from esper_ab.verdict.scale import Scale
+from esper_ab.verdict.vocabulary import Scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,7 +45,7 @@ class OutcomeVerdicts(Answer):
     @property
     def figure(self) -> Figure:
         """What `--figure` draws; a notebook shows it."""
-        from esper_ab.report.figures.external import external_figure  # with matplotlib, which verdicts do without
+        from esper_ab.report.figures.catalogue import external_figure  # with matplotlib, which verdicts do without
 
         return external_figure(self)
 

@@ -1,13 +1,18 @@
-"""Settings as Python writes them -> by dotted key. Pure; knows no key."""
+"""Settings as Python writes them: their dotted keys, and their spelling in error messages. Pure."""
 
 from __future__ import annotations
 
 import numbers
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.errors import Setting, Spelling, UsageError
+
+# --- setting names ---------------------------------------------------------------------------------------------------
+# Settings as Python writes them -> by dotted key. Pure; knows no key.
+
 
 Settings: TypeAlias = Mapping[str, Any]  # by key: "ppo.lr", "ppo__lr", or nested as in a TOML file
 
@@ -38,3 +43,32 @@ def plain(value: Any) -> Any:
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
         return int(value)
     return float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else value
+
+
+# --- spelling --------------------------------------------------------------------------------------------------------
+# Names of settings in error messages, spelled as in Python or in the file that declares the experiment.
+
+
+ARGUMENTS = {"max_parallel": "max_parallel_runs", "seeds": "runs_per_variant"}
+
+
+def in_python(names: Mapping[str, str] = ARGUMENTS) -> Spelling:
+    """Spell `n_envs=2` and `slots=['early', 'late']`; `names`: key -> its name here, or its flag, where they differ."""
+
+    def spell(setting: Setting) -> str:
+        name, value = names.get(setting.key, setting.key), setting.value
+        if value is None:
+            return name
+        shown = list(value) if isinstance(value, tuple) else value
+        return f"{name} {shown}" if name.startswith("--") else f"{name}={shown}"
+
+    return spell
+
+
+@contextmanager
+def spelled(spelling: Spelling) -> Iterator[None]:
+    """While entered, a UsageError names settings as `spelling` does."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(error.spelled(spelling)) from None

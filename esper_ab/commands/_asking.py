@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from esper_ab.api.asked import DeclaredExperiment
+from esper_ab.api.declared import DeclaredExperiment
 from esper_ab.contracts.errors import UsageError
 from esper_ab.execution.detach import FOR_SEVERAL
 from esper_ab.execution.experiment import Beforehand

@@ -17,11 +17,11 @@ import msgspec
 
 from esper_ab.commands._removable import files_below, removable
 from esper_ab.contracts.errors import JournalError, UsageError
+from esper_ab.contracts.experiment_files import FILE_LIMIT_BYTES
+from esper_ab.contracts.files import open_to_read
 from esper_ab.contracts.messages import RewardCode
-from esper_ab.contracts.regular_file import open_to_read
-from esper_ab.contracts.run_files import FILE_LIMIT_BYTES
-from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.source_files import source_sha256
+from esper_ab.contracts.terminal_text import shell_command
 from esper_ab.contracts.trainer import TrainerOrder, is_command
 from esper_ab.journal.events import AnyEvent
 from esper_ab.journal.file import JOURNAL_NAME, OtherVersion, Reading, read

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from esper_ab.commands._options import MOST_SEEDS, PATH
-from esper_ab.contracts.below import write_below
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.plain_values import whole_number
+from esper_ab.contracts.files import write_below
+from esper_ab.contracts.settings import whole_number
 
 if TYPE_CHECKING:
     from esper_ab.api.external import OutcomeVerdicts
@@ -77,7 +77,7 @@ def columns_of(text: str) -> dict[str, str]:
 
 def as_in_python(flags: dict[str, Any]) -> dict[str, Any]:
     """The flags of a command as options of the Python function for it, what differs between tasks by task."""
-    from esper_ab.external.scales import told_by_task  # with scipy
+    from esper_ab.external.plan import told_by_task  # with scipy
 
     if flags["margin"] is None:  # nobody but the user knows it
         raise UsageError("--margin SIZE is needed: the smallest difference worth acting on, in the outcome's unit")
@@ -91,7 +91,7 @@ def printed(found: OutcomeVerdicts, *, figure: Path | None, json: bool) -> str:
     from esper_ab.report.external import external_json
 
     if figure is not None:
-        from esper_ab.report.figures.external import FORMATS, render_figure  # likewise
+        from esper_ab.report.figures.catalogue import FORMATS, render_figure  # likewise
 
         form = figure.suffix.removeprefix(".")
         if form not in FORMATS:

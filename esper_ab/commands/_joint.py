@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 import msgspec
 
-from esper_ab.contracts.answer_files import PAGE
+from esper_ab.contracts.experiment_files import PAGE
 from esper_ab.external.plan import read_plan
 from esper_ab.joint.directory import PLAN_NAME, read_joint
-from esper_ab.journal.begun import begun
+from esper_ab.journal.events import begun
 from esper_ab.live.status import status, status_text
 
 

@@ -9,9 +9,9 @@ import click
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import ARGUMENTS, MOST_SEEDS, ExperimentCommand, experiment_options
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.files import read_regular
 from esper_ab.contracts.kinds import ENV_REWARD, GYMNASIUM, kind_of_task
-from esper_ab.contracts.regular_file import read_regular
-from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.terminal_text import shell_command
 from esper_ab.design.design import LEAST_RUNS
 from esper_ab.execution.experiment import Beforehand
 from esper_ab.execution.job import AskedJob, Job, describe, encode, make_directory, one_part, plan_job
@@ -58,7 +58,7 @@ def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
         return
     job = make_directory(job)
     # Here, so that --help and --dry-run wait for no scipy.
-    from esper_ab.design.calibration_text import calibration_text
+    from esper_ab.design.calibration_file import calibration_text
     from esper_ab.execution.calibration import calibrate, calibration_file
 
     (planned,), typed = job.parts, click.get_current_context().meta[ARGUMENTS]

@@ -12,7 +12,7 @@ from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._external import RULE, as_in_python, external_options, names_of, seeds_of
 from esper_ab.commands._options import MOST_SEEDS, PATH, shared_options
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.plain_values import whole_number
+from esper_ab.contracts.settings import whole_number
 
 
 @click.command(epilog=epilog(

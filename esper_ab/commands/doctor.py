@@ -13,15 +13,14 @@ import msgspec
 
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import LAUNCHER_FLAGS, PATH, shared_options
+from esper_ab.contracts.children import Machine, Questions
 from esper_ab.contracts.errors import EsperError, UsageError
-from esper_ab.contracts.machine import Machine, Questions
-from esper_ab.contracts.visible import visible_line
-from esper_ab.control.nodes import ask_nodes, differences, kinds, unfit
-from esper_ab.control.preflight import examine, expected_bytes
-from esper_ab.health import devices, processor, storage, system
-from esper_ab.health.diagnosis import Diagnosis, ok, problem
+from esper_ab.contracts.terminal_text import visible_line
+from esper_ab.control.preflight import ask_nodes, differences, examine, expected_bytes, kinds, unfit
+from esper_ab.health import examination, processor
+from esper_ab.health.examination import Diagnosis, ok, problem
 from esper_ab.settings.experiment import AskedExperiment
-from esper_ab.settings.kernel import lacking_kernel
+from esper_ab.settings.machine import lacking_kernel
 from esper_ab.stats.text import counted
 
 _NAMED = ("esper-ab", "torch", "numpy", "pyzmq", "msgspec", "duckdb")  # packages whose version is shown
@@ -54,18 +53,18 @@ def command(output_dir: Path, json: bool, **options: Any) -> int:
 
 def diagnose_machine(out: Path) -> Iterator[Diagnosis]:
     """Findings about everything that experiments need here, in the order of what depends on what."""
-    yield from system.package_diagnoses(_NAMED)
+    yield from examination.package_diagnoses(_NAMED)
     machine = _machine()
     if isinstance(machine, str):
         yield problem("preflight", machine, "put right what it says: a launch begins with it")
     else:
-        yield from devices.device_diagnoses(machine)
+        yield from examination.device_diagnoses(machine)
         yield processor.kernel(machine.kernels, *lacking_kernel(machine))
         if machine.task_problem:
             yield problem("task", machine.task_problem, "reinstall the package: digits ships with it")
     yield from processor.processor_diagnoses()
-    yield from storage.storage_diagnoses(out, expected_bytes(1))
-    yield from system.system_diagnoses()
+    yield from examination.storage_diagnoses(out, expected_bytes(1))
+    yield from examination.system_diagnoses()
 
 
 def _examine_nodes(out: Path, options: dict[str, Any]) -> Iterator[Diagnosis]:

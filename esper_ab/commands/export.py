@@ -14,11 +14,10 @@ import click
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._experiment_directory import experiment_argument
 from esper_ab.commands._options import shared_options
-from esper_ab.contracts.below import folder_below, make_folder
 from esper_ab.contracts.errors import UsageError, refused
+from esper_ab.contracts.files import folder_below, make_folder
 from esper_ab.journal.load import load
-from esper_ab.query.records import TABLES, add_conclusions, table_sql
-from esper_ab.query.sql import viewed
+from esper_ab.query.records import TABLES, add_conclusions, table_sql, viewed
 from esper_ab.stats.text import counted
 
 if TYPE_CHECKING:

@@ -12,9 +12,8 @@ import msgspec
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import PATH, ExperimentCommand, hosts_options, shared_options
 from esper_ab.contracts import catalog
+from esper_ab.contracts.children import Host, RewardAuditQuestion, Seed, SoloAnswer, SoloQuestion
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.reward_audit import RewardAuditQuestion
-from esper_ab.contracts.solo import Host, Seed, SoloAnswer, SoloQuestion
 from esper_ab.execution import reward_audit as execution
 from esper_ab.execution.child import answer_of
 from esper_ab.settings.assignments import did_you_mean, read_assignment
@@ -69,7 +68,7 @@ def rewards(out: Path | None, json: bool, slots: str, assignments: tuple[str, ..
     # Here, so that --help waits for neither scipy nor matplotlib.
     from esper_ab.analysis.reward_audit import findings_of
     from esper_ab.live.console import waiting
-    from esper_ab.report.audited_rewards import render_reward_audit_page, render_reward_audit_text
+    from esper_ab.report.page import render_reward_audit_page, render_reward_audit_text
 
     if out is not None:
         execution.check_folder(out)

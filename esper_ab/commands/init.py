@@ -18,10 +18,10 @@ import msgspec
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import PATH, flag_help, shared_options
 from esper_ab.contracts import catalog
-from esper_ab.contracts.below import create_below, write_below
 from esper_ab.contracts.errors import UsageError, refused
+from esper_ab.contracts.files import create_below, write_below
 from esper_ab.contracts.settings import GroupSettings
-from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.terminal_text import shell_command
 from esper_ab.settings.assignments import FIELDS, Field
 from esper_ab.settings.kinds import kind_of
 

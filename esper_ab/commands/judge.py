@@ -12,13 +12,13 @@ from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._external import RULE, as_in_python, columns_of, external_options, printed
 from esper_ab.commands._options import shared_options
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.terminal_text import shell_command
 from esper_ab.joint.directory import refuse_joint
 
 if TYPE_CHECKING:
     from esper_ab.api.external import OutcomeVerdicts
     from esper_ab.verdict.observations import Observations
-    from esper_ab.verdict.scale import Scale
+    from esper_ab.verdict.vocabulary import Scale
 
 _RULE = (*RULE, "rows", "paired")  # what a plan says itself
 
@@ -52,8 +52,7 @@ def command(
     """
     # Here, so that --help waits for no scipy.
     from esper_ab.api.external import with_scores
-    from esper_ab.external.plan import read_plan
-    from esper_ab.external.scales import told_by_task
+    from esper_ab.external.plan import read_plan, told_by_task
     from esper_ab.verdict.judge import judge
     from esper_ab.verdict.requirement import parse_requirement, require
 
@@ -77,7 +76,7 @@ def command(
 def _explore(file: Path, columns: str, rule: dict[str, Any]) -> OutcomeVerdicts:
     # Here, so that --help waits for no scipy.
     from esper_ab.api.external import explored
-    from esper_ab.external.csv_file import read_csv
+    from esper_ab.external.table import read_csv
 
     if file.is_dir():
         raise UsageError(
@@ -93,8 +92,8 @@ def _explore(file: Path, columns: str, rule: dict[str, Any]) -> OutcomeVerdicts:
 def _read(words: Sequence[str], columns: str, scales: Sequence[Scale]) -> Observations:
     """Read one CSV file or experiment directories."""
     # Likewise.
-    from esper_ab.external.csv_file import read_csv
-    from esper_ab.joint.parts import read_experiments
+    from esper_ab.external.table import read_csv
+    from esper_ab.joint.judged import read_experiments
 
     named = [_named(text) for text in words]
     if len(named) == 1 and not named[0][1].is_dir():

@@ -14,8 +14,8 @@ import click
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import shared_options
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.visible import visible_line
-from esper_ab.live.listed import Listed, list_runs
+from esper_ab.contracts.terminal_text import visible_line
+from esper_ab.live.status import Listed, list_runs
 
 _HEADINGS = ("run", "state", "done", "last event", "groups", "verdict")
 _MOST_TOLD = 3
@@ -50,7 +50,7 @@ def command(folder: Path, page: Path | None, follow: bool, json: bool) -> None:
 
 
 def _write_page(folder: Path, page: Path, *, follow: bool) -> None:
-    from esper_ab.report.listing import write_listing  # with jinja2, which a list in the terminal does not wait for
+    from esper_ab.report.page import write_listing  # with jinja2, which a list in the terminal does not wait for
 
     write_listing(folder, page, refresh_s=_FOLLOW_S if follow else 0)
     click.echo(f"page: {page}")

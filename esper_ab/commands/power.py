@@ -18,7 +18,7 @@ from esper_ab.design.design import LEAST_KEPT
 from esper_ab.journal.load import load
 
 if TYPE_CHECKING:
-    from esper_ab.design.power_tables import Known
+    from esper_ab.design.power_text import Known
 
 
 @click.command(epilog=epilog(
@@ -53,8 +53,7 @@ def command(**options: Any) -> None:
     _check(options)
     # Here, so that --help waits for no scipy.
     from esper_ab.design.power import PowerQuestion
-    from esper_ab.design.power_tables import answer
-    from esper_ab.design.power_text import power_text
+    from esper_ab.design.power_text import answer, power_text
 
     known, margin = _known(options)
     question = PowerQuestion(
@@ -96,9 +95,9 @@ def _positions_matter(options: dict[str, Any]) -> bool:
 def _known(options: dict[str, Any]) -> tuple[Known, float]:
     """The spread to plan with, from the one source that is named, and the margin that holds there."""
     # Here, so that --help waits for no scipy.
-    from esper_ab.analysis.pair_spread import known_from_pairs
+    from esper_ab.analysis.calibration import known_from_pairs
     from esper_ab.design.calibration_file import load_calibration
-    from esper_ab.design.power_tables import Known, check_varied
+    from esper_ab.design.power_text import Known, check_varied
 
     rho = options["rho"]
     if options["sd_run"] is not None:

@@ -13,8 +13,7 @@ from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._experiment_directory import experiment_argument
 from esper_ab.commands._options import shared_options
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.shell_command import shell_command
-from esper_ab.contracts.visible import visible_line
+from esper_ab.contracts.terminal_text import shell_command, visible_line
 from esper_ab.journal.load import load
 from esper_ab.stats.text import counted
 from esper_ab.trackers.beside import fill

@@ -58,7 +58,7 @@ class RunSpec(Message, frozen=True, kw_only=True, tag="RunSpec"):
     n_envs: int
     episodes: int
     steps: int  # decisions per episode = host epochs
-    eval_episodes: int  # grown by the trained policy's sampled actions; contracts/evaluation.py deals them out
+    eval_episodes: int  # grown by the trained policy's sampled actions; contracts/measures.py deals them out
     eval_reward_modes: tuple[str, ...]  # computed on every evaluation episode
     env_devices: tuple[str, ...]  # device of env i, length n_envs
     settings: GroupSettings
@@ -115,7 +115,7 @@ class Hello(Message, frozen=True, kw_only=True, tag="Hello"):
     pid: int
     uuids: tuple[str, ...]
     torch_version: str
-    sources: str  # hash of the code that it imported (contracts/installed_code.py)
+    sources: str  # hash of the code that it imported (contracts/source_files.py)
     host: str = ""
     titles: tuple[str, ...] = ()  # product names of its devices as torch sees them, "" for CPU
     driver: str = ""  # of its GPUs; "" without any

@@ -1,13 +1,17 @@
-"""Copying and hashing a user's source files; hashes are equal exactly when all names and contents are."""
+"""Copies and hashes of source files: a user's, and the installed code."""
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from esper_ab.contracts.below import write_below
-from esper_ab.contracts.regular_file import read_regular
+from esper_ab.contracts.files import read_regular, write_below
+from esper_ab.contracts.own_packages import folder
+
+# --- source files ----------------------------------------------------------------------------------------------------
+# Copying and hashing a user's source files; hashes are equal exactly when all names and contents are.
 
 
 def source_sha256(root: Path, files: Iterable[str]) -> str:
@@ -22,3 +26,37 @@ def copy_files(root: Path, files: Sequence[str], target: Path) -> None:
     """Copy `files`, relative to `root`, to the same places below the folder `target`. OSError when one cannot be."""
     for file in files:
         write_below(target, file, read_regular(root / file))
+
+
+# --- installed code --------------------------------------------------------------------------------------------------
+# One hash of the installed code, which distinguishes states that no commit holds.
+
+
+_PACKAGES = ("esper_ab", "workers")
+_SOURCES = (".py", ".npz", ".cpp", ".h", ".map", ".so")
+_SHOWN = 16  # hexadecimal digits
+
+
+def sources() -> str:
+    """Return `hash_sources` of both packages as they are on disk now, which is what a process started now imports."""
+    return hash_sources(folder(package) for package in _PACKAGES)
+
+
+def hash_sources(packages: Iterable[Path]) -> str:
+    """Return a shortened sha256 over names and contents of all modules in these folders, the kernel's sources
+    and libraries, and the data shipped there."""
+    whole = hashlib.sha256()
+    for root in packages:
+        for path in sorted(path for path in root.rglob("*") if path.suffix in _SOURCES):
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            whole.update(f"{root.name}/{path.relative_to(root).as_posix()} {content}\n".encode())
+    return whole.hexdigest()[:_SHOWN]
+
+
+@functools.cache
+def sources_imported() -> str:
+    """Return `sources()` as of the first call in this process.
+
+    Threads that start later use the modules imported by then, even if the files are edited meanwhile.
+    """
+    return sources()

@@ -1,7 +1,4 @@
-"""File descriptors of this process: how many it may have, how many a plan takes, and a reserve for what must go on.
-
-libzmq ends the process when it finds none for a connection over ipc, and over tcp anybody who connects takes one.
-"""
+"""What this process may have: file descriptors, and its share of a crowded machine."""
 
 from __future__ import annotations
 
@@ -14,6 +11,13 @@ from contextlib import contextmanager
 import psutil
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.process_start import usable_cores
+
+# --- descriptors -----------------------------------------------------------------------------------------------------
+# File descriptors of this process: how many it may have, how many a plan takes, and a reserve for what must go on.
+#
+# libzmq ends the process when it finds none for a connection over ipc, and over tcp anybody who connects takes one.
+
 
 RESERVE = 32  # kept back from connections, so that workers can be started and logs read: a start takes 8 for a moment
 _OWN = 64  # of a coordinator beside its workers: it has about 20, and observers some; the reserve is among them
@@ -81,3 +85,15 @@ def _soft_limit(limit: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+# --- crowding --------------------------------------------------------------------------------------------------------
+# How crowded this machine is: limits on waiting that hold for a process alone are stretched by it.
+
+
+def crowding(processes: int = 1) -> float:
+    """How many times slower than alone a process may be now: those that want to run, per core; 1 at least.
+
+    `processes`: about to be started, which the load average of the last minute does not know of yet.
+    """
+    return max(1.0, max(os.getloadavg()[0], processes) / usable_cores())

@@ -11,15 +11,14 @@ from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts.endings import how_ended
 from esper_ab.contracts.errors import WorkerFailed
+from esper_ab.contracts.experiment_files import LOGS
+from esper_ab.contracts.files import open_to_read
 from esper_ab.contracts.messages import Stop, WorkerOrder
-from esper_ab.contracts.regular_file import open_to_read
-from esper_ab.contracts.run_files import LOGS
+from esper_ab.contracts.terminal_text import how_ended
 from esper_ab.control import descriptors
-from esper_ab.control.hub import Hub
-from esper_ab.control.keys import worker_of
-from esper_ab.control.rules import waves
+from esper_ab.control.hub import Hub, worker_of
+from esper_ab.control.rules import workers
 from esper_ab.health.control_groups import OomWatch
 from esper_ab.launchers import KeyExchange, Launcher, Worker
 from esper_ab.plan.plan import Plan
@@ -95,7 +94,7 @@ class Fleet:
         self._by_worker: dict[str, WorkerHandle] = {}
         self._watching: dict[int, dict[tuple[str, str], WorkerHandle]] = {}  # descriptor -> lane and for what -> who
         self._delayed: dict[str, WorkerHandle] = {}  # by lane: whose start is to be tried again
-        self._waves = waves.Waves(waves.AT_ONCE)
+        self._waves = workers.Waves(workers.AT_ONCE)
         self._endings: list[_Ending] = []
         self._stuck: list[Worker] = []  # killed and not gone yet
 

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts.regular_file import read_regular
-from esper_ab.contracts.unreadable import UNREADABLE
+from esper_ab.contracts.files import UNREADABLE, read_regular
 from esper_ab.design.counterbalance import Sides
 
 _METHOD = 1  # part of the seed and of the file's name; increment when the computation changes

@@ -19,6 +19,15 @@ from esper_ab.settings.experiment import ExperimentSettings, ResolvedExperiment
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS
 from esper_ab.stats.text import counted, digits_for, signed
 
+# --- outcome words ---------------------------------------------------------------------------------------------------
+# What an outcome is called in sentences.
+
+
+def of_training(outcome: str, episodes: str = "training episodes") -> str:
+    """Say of which part of training an outcome is the mean, as "all training episodes"; "" of an evaluation's."""
+    return {"last-tenth": f"the last tenth of the {episodes}", "curve-mean": f"all {episodes}"}.get(outcome, "")
+
+
 LEAST_KEPT = 0.5  # power that a stop for futility may be asked to keep
 LEAST_RUNS = 4  # of a calibration, for a spread with limits
 SEVERAL_LOOKS_FROM = 16  # replicates; below, one look at the end

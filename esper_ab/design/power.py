@@ -1,7 +1,7 @@
 """What a plan can resolve, before anything is spent: power, smallest difference, replicates for a margin.
 
 Power is the probability that a comparison, testing at its starting share of alpha, crosses its boundary at some look in
-the right direction. One look: noncentral t, exact. Several: simulated paths of the t (see `t_process.py`).
+the right direction. One look: noncentral t, exact. Several: simulated paths of the t (see `boundaries.py`).
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from esper_ab.design.boundaries import Draws, TProcess, draw, t_process, t_values
 from esper_ab.design.counterbalance import cycle, order
 from esper_ab.design.design import FindBounds, adjusts, default_looks, futility_of
 from esper_ab.design.pairs_needed import MOST_NAMED, POWER, SD_LIMITS
-from esper_ab.design.t_process import Draws, TProcess, draw, t_process, t_values
 from esper_ab.stats.distributions import nct_sf, t_isf
 from esper_ab.stats.floats import Bools, Floats
 from esper_ab.stats.least_pairs import LEAST_PAIRS
-from esper_ab.stats.sd_limits import sd_limits
+from esper_ab.stats.variances import sd_limits
 
 _PATHS = 100_000  # standard error of a power of 0.8: 0.0013
 _BISECTIONS = 16  # of a bracket no wider than its end: five digits

@@ -1,15 +1,171 @@
-"""Power in words: what a number of replicates resolves, what a margin needs, and the table of both."""
+"""Power and evaluation noise in words, and tables of power for a spread that is known."""
 
 from __future__ import annotations
 
+import hashlib
+import math
 from collections.abc import Sequence
 
+import msgspec
+import numpy as np
+from numpy.random import Generator
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.design.design import Design
-from esper_ab.design.episodes_text import next_text, share_text
-from esper_ab.design.power import PowerQuestion, PowerRow, PowerTable, ReplicatesNeeded
-from esper_ab.design.power_tables import RHO, Known, PowerAnswer, power_tables
+from esper_ab.design.power import (
+    PairSpread,
+    PowerQuestion,
+    PowerRow,
+    PowerTable,
+    ReplicatesNeeded,
+    RunSpread,
+    assumed,
+    observed,
+    power_tables_of,
+    replicates_needed,
+)
+from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.text import counted, digits_for, significant, with_unit
+
+# --- episodes text ---------------------------------------------------------------------------------------------------
+# Evaluation noise in words, as a report and `power` say it. Pure.
+
+
+def share_text(noise: EvaluationNoise) -> str:
+    """Return the share of evaluation noise in the variance of an outcome, with its limits, in percent.
+
+    Estimates may be above 1, for they are ratios of variances; a share is 100 % at most.
+    """
+    found = noise.components
+    share, low, high = (100 * min(one, 1.0) for one in (found.share, found.share_low, found.share_high))
+    return f"{share:.0f} % (80 % limits {low:.0f} to {high:.0f})"
+
+
+def next_text(noise: EvaluationNoise) -> str:
+    """Return the number of evaluation episodes for the next plan and what it would change, from this estimate."""
+    eval_episodes = noise.next_eval_episodes
+    if eval_episodes == noise.components.eval_episodes:
+        return f"--eval-episodes {eval_episodes}, as here, has the least variance x cost"
+    variance, cost = noise.variance_times(eval_episodes), noise.cost_times(eval_episodes)
+    more = eval_episodes > noise.components.eval_episodes  # then the variance is an upper limit
+    pairs, compute = _change(variance, "fewer", limit=more), _change(variance * cost, "less", limit=more)
+    least = f" (a verdict needs {LEAST_PAIRS})" if variance < 1.0 else ""
+    return (
+        f"--eval-episodes {eval_episodes}: {'at most ' if more else ''}{variance:.2f} times the variance at {cost:.2f} "
+        f"times the "
+        f"cost of a run, so {pairs} pairs{least} and {compute} compute for the same precision"
+    )
+
+
+def _change(times: float, smaller: str, *, limit: bool) -> str:
+    """Return a multiple as a change in percent; `limit`: the multiple is an upper limit."""
+    bound = "" if not limit else "at least " if times <= 1.0 else "at most "
+    return f"{bound}{100 * abs(1.0 - times):.0f} % {smaller if times <= 1.0 else 'more'}"
+
+
+# --- power tables ----------------------------------------------------------------------------------------------------
+# Power tables for a spread that is known: one table for each pair correlation, all from the same draws.
+
+
+ROWS = (6, 8, 10, 12, 16, 20, 24, 30)  # replicates of the table
+RHO = (0.0, 0.3, 0.6)  # nobody knows the pair correlation before the first pairs
+
+
+class Known(msgspec.Struct, frozen=True, kw_only=True):
+    """The spread to plan with: where from, and SD of runs with its degrees of freedom.
+
+    `rho`: the pair correlation, where it was given; `sd_pairs`: that of the differences of the pairs seen,
+    positions removed where the plan adjusts for them, with its degrees of freedom. None: unknown.
+    """
+    source: str
+    sd: float
+    df: int | None = None
+    rho: float | None = None
+    sd_pairs: float | None = None
+    df_pairs: int | None = None
+    noise: EvaluationNoise | None = None  # of what the spread was measured on
+    unit: str = ""  # of differences; "": not known, or none
+
+
+class EvalEpisodesAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What the number of evaluation episodes with the least variance x cost would change, for the first table."""
+
+    eval_episodes: int  # of what was measured
+    share: float  # of evaluation noise in its variance
+    cost_share: float  # of the sampled evaluation in a run
+    best: int
+    sd: float  # of differences with `best` episodes
+    cost_times: float  # a run with `best` episodes, as a multiple
+    needed: ReplicatesNeeded  # with `best` episodes
+
+
+class PowerAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """Tables by pair correlation; the first one is that of the pairs seen, or of the given `rho`, if there is one."""
+
+    known: Known
+    replicates: int
+    tables: tuple[PowerTable, ...]
+    eval_episodes: EvalEpisodesAnswer | None = None  # None where nothing is known of evaluation noise
+
+
+def check_varied(known: Known) -> Known:
+    """The spread itself; UsageError for a spread of 0, with which nothing can be planned."""
+    if known.sd == 0.0:
+        raise UsageError(f"{known.source}: runs do not differ at all there; nothing can be planned with a spread of 0")
+    return known
+
+
+def answer(known: Known, replicates: int, question: PowerQuestion, rows: Sequence[int] = ROWS) -> PowerAnswer:
+    """Power tables of `rows` and `replicates`. Simulated power is seeded by what is asked: the same every time."""
+    rhos = RHO if known.rho is None else (known.rho, *(rho for rho in RHO if rho != known.rho))
+    tables = power_tables(known, rhos, sorted({*rows, replicates}), question)
+    eval_episodes = None if known.noise is None else _with_best(known.noise, tables[0])
+    return PowerAnswer(known=known, replicates=replicates, tables=tables, eval_episodes=eval_episodes)
+
+
+def _with_best(noise: EvaluationNoise, table: PowerTable) -> EvalEpisodesAnswer:
+    """The answer of `table` once more, with the best number of episodes in the place of those measured."""
+    times = math.sqrt(noise.variance_times(noise.next_eval_episodes))
+    limits = table.limits and (table.limits[0] * times, table.limits[1] * times)
+    needed = replicates_needed(table.sd * times, limits, table.question, find_bounds, _generator(table.question))
+    return EvalEpisodesAnswer(
+        eval_episodes=noise.components.eval_episodes, share=noise.components.share, cost_share=noise.cost_share,
+        best=noise.next_eval_episodes, sd=table.sd * times, cost_times=noise.cost_times(noise.next_eval_episodes),
+        needed=needed,
+    )  # fmt: skip
+
+
+def _generator(question: PowerQuestion, replicates: Sequence[int] = ()) -> Generator:
+    """A generator that is seeded by what is asked: the same draws with and without adjustment and stops, so that the
+    answers differ by these alone.
+    """
+    asked = msgspec.to_builtins(question)
+    del asked["positions_matter"], asked["futility"]
+    digest = hashlib.sha256(msgspec.json.encode([asked, list(replicates)])).digest()
+    return np.random.Generator(np.random.Philox(key=int.from_bytes(digest[:16], "little")))
+
+
+def spreads(known: Known, rhos: Sequence[float]) -> tuple[PairSpread, ...]:
+    """Spread of pairs: one for each pair correlation, and before them that of the pairs seen, where there were any."""
+    supposed = tuple(assumed(RunSpread(sd=known.sd, df=known.df), rho) for rho in rhos)
+    if known.sd_pairs is None or known.df_pairs is None:
+        return supposed
+    return (observed(known.sd, known.sd_pairs, known.df_pairs), *supposed)
+
+
+def power_tables(
+    known: Known, rhos: Sequence[float], replicates: Sequence[int], question: PowerQuestion
+) -> tuple[PowerTable, ...]:
+    """One table for each of the `spreads`, from the same draws."""
+    return power_tables_of(
+        spreads(known, rhos), replicates, question, find_bounds, _generator(question, replicates)
+    )
+
+
+# --- power text ------------------------------------------------------------------------------------------------------
+# Power in words: what a number of replicates resolves, what a margin needs, and the table of both.
 
 
 def power_text(found: PowerAnswer) -> str:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from esper_ab.contracts.answer_files import PAGE
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.experiment_files import PAGE
 from esper_ab.design.design import Contrast
 from esper_ab.external.plan import read_plan
 from esper_ab.joint.directory import PLAN_NAME, is_joint, read_joint

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 
-from esper_ab.contracts.endings import end_told
 from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.own_packages import child_command, child_environment
-from esper_ab.contracts.visible import visible_line
+from esper_ab.contracts.terminal_text import end_told, visible_line
 
 
 def answer_of(module: str, *arguments: str, line: bytes = b"", code: str = "") -> str:

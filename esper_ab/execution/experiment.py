@@ -17,33 +17,32 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from esper_ab.contracts.below import removed_on_failure
+from esper_ab.contracts.children import Machine, RewardAudit
 from esper_ab.contracts.errors import DiskFull, JournalError, Setting, UsageError, refused
-from esper_ab.contracts.evaluation import greedy_episodes
+from esper_ab.contracts.files import removed_on_failure
 from esper_ab.contracts.kinds import GROWTH, kind_of_task
-from esper_ab.contracts.machine import Machine
-from esper_ab.contracts.reward_audit import RewardAudit
+from esper_ab.contracts.measures import greedy_episodes
 from esper_ab.control import provenance
-from esper_ab.control.nodes import examine_nodes
-from esper_ab.control.observers import Observer
+from esper_ab.control.event_sink import Observer
 from esper_ab.control.preflight import (
     check_experiment_dir,
     check_launcher,
     examine,
+    examine_nodes,
     expected_bytes,
 )
-from esper_ab.control.rules.liveness import Limits
-from esper_ab.control.run_folders import RunFolders
+from esper_ab.control.provenance import RunFolders
+from esper_ab.control.rules.workers import Limits
 from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.execution.detach import reserved, settle_console
 from esper_ab.execution.leftover import clear, is_leftover
+from esper_ab.execution.reward_audit import belonging
 from esper_ab.health.processor import room
-from esper_ab.journal.begun import begun
+from esper_ab.journal.events import begun
 from esper_ab.journal.fold import History
 from esper_ab.launchers import Launcher
 from esper_ab.live.console import rich_console, waiting
 from esper_ab.live.on_stderr import Warnings
-from esper_ab.plan.audited_rewards import belonging
 from esper_ab.plan.blocks import make_plan
 from esper_ab.plan.estimate import Estimate, estimate
 from esper_ab.plan.experiment_directory import check_name, claim_new, make_experiment_directory

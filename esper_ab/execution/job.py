@@ -18,14 +18,13 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from esper_ab.contracts.below import PRIVATE, make_folder, remove_folder_below, removed_on_failure
+from esper_ab.contracts.children import Machine
 from esper_ab.contracts.errors import UsageError, naming
-from esper_ab.contracts.machine import Machine
-from esper_ab.contracts.shell_command import shell_command
-from esper_ab.contracts.visible import visible_line
-from esper_ab.control.observers import Observer
+from esper_ab.contracts.files import PRIVATE, make_folder, remove_folder_below, removed_on_failure
+from esper_ab.contracts.terminal_text import shell_command, visible_line
+from esper_ab.control.event_sink import Observer
 from esper_ab.control.preflight import check_experiment_dir, check_launcher, reserve_lanes
-from esper_ab.control.rules.liveness import Limits
+from esper_ab.control.rules.workers import Limits
 from esper_ab.execution import experiment as execution
 from esper_ab.execution.answer import write_report
 from esper_ab.execution.experiment import Beforehand, PlannedExperiment
@@ -126,7 +125,7 @@ def plan_job(asked: AskedJob, launcher: Launcher, pattern: str = _PATTERN, *, on
 def _together(job: Job, asked: Parts) -> Job:
     """Plan the answer over all parts of a joint experiment."""
     from esper_ab.verdict.analysis_plan import Rule, make_plan  # which --help does not wait for
-    from esper_ab.verdict.scale import Scale  # likewise
+    from esper_ab.verdict.vocabulary import Scale  # likewise
 
     first, parts = job.parts[0].plan.experiment, list(zip(asked.parts, job.parts, strict=True))
     scales = tuple(
@@ -152,7 +151,7 @@ def _told_of(name: str) -> Iterator[None]:
 
 def _scores(told: str, plan: AnalysisPlan) -> dict[str, tuple[float, float]]:
     """Worst and target outcome by part: as told, or the ends of the declared ranges where every part has both."""
-    from esper_ab.external.scales import ranges_of, told_by_task  # which --help does not wait for
+    from esper_ab.external.plan import ranges_of, told_by_task  # which --help does not wait for
 
     if told:
         return ranges_of(plan.tasks, told_by_task(told))

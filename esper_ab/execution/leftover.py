@@ -8,10 +8,10 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from esper_ab.contracts.below import remove_below, remove_folder_below
-from esper_ab.contracts.run_files import LOGS
+from esper_ab.contracts.experiment_files import LOGS
+from esper_ab.contracts.files import remove_below, remove_folder_below
 from esper_ab.joint.directory import PLAN_NAME, is_joint
-from esper_ab.journal.begun import begun
+from esper_ab.journal.events import begun
 from esper_ab.journal.lock import JOURNAL_NAME, LOCK_NAME, Lock, holder
 from esper_ab.live.console import CONSOLE_NAME
 

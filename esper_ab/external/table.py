@@ -7,15 +7,20 @@ row and column.
 
 from __future__ import annotations
 
+import csv
+import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.files import read_regular
 from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
-from esper_ab.contracts.visible import visible_line
+from esper_ab.contracts.terminal_text import visible_line
 from esper_ab.verdict.observations import ITEMS, Observation, Observations, is_integer
-from esper_ab.verdict.scale import MEAN
+from esper_ab.verdict.vocabulary import MEAN
 
 PAIR_COLUMNS = ("seed", "pair", "replicate")  # one of them says which runs belong together
 COLUMNS = ("group", *PAIR_COLUMNS, "run", "outcome", "task", "cluster", "order")
@@ -178,3 +183,116 @@ def _check_once(source: str, rows: Sequence[Observation], names: Sequence[str], 
                 f"{source}, row {row.row}, column {column}: group {row.group} has {column} {name}{of_task} in row "
                 f"{first} already; {why}"
             )
+
+
+# --- csv file --------------------------------------------------------------------------------------------------------
+# A CSV file of outcomes: a header line, then one row per run.
+
+
+_LARGEST_BYTES = 64 * 2**20
+_MOST_COLUMNS = 1000
+_STARTS = {";": "semicolons", "\t": "tabs"}
+
+
+def read_csv(file: Path, names: Mapping[str, str] | None = None) -> Observations:
+    """Read `file`; UsageError, in one line that names row and column, for what is no table of outcomes.
+
+    Rows are counted as an editor does: the header is row 1. `names`: ours -> the file's, of columns called otherwise.
+    """
+    text = _text(file)
+    if text.lstrip()[:1] in ("{", "["):
+        raise UsageError(f"{file} is JSON; a CSV file is meant, with a header line as in group,seed,outcome")
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    numbers, rows = [], []
+    try:
+        header = [name.strip() for name in next(reader, [])]
+        _check_header(file, header)
+        for cells in reader:
+            if not any(cell.strip() for cell in cells):
+                continue
+            if len(cells) != len(header):
+                at = f"column {header[len(cells)]}" if len(cells) < len(header) else f"after column {header[-1]}"
+                raise UsageError(
+                    f"{file}, row {reader.line_num}, {at}: the row has {len(cells)} cells, the header {len(header)}"
+                )
+            numbers.append(reader.line_num)
+            rows.append(cells)
+    except csv.Error as error:
+        raise UsageError(f"{file}, row {reader.line_num}: no CSV: {error}") from None
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(header)}
+    return observations_of(str(file), columns, numbers, names)
+
+
+def _text(file: Path) -> str:
+    """The whole file; a byte-order mark is dropped."""
+    content = read_regular(file, _LARGEST_BYTES)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        row = content[: error.start].count(b"\n") + 1
+        raise UsageError(f"{file}, row {row}: byte {error.start} is no UTF-8 text") from None
+
+
+def _check_header(file: Path, header: list[str]) -> None:
+    if not any(header):
+        raise UsageError(f"{file} is empty: it needs a header line, as in group,seed,outcome")
+    for separator, words in _STARTS.items():
+        if len(header) == 1 and separator in header[0]:
+            raise UsageError(f"{file}, row 1: its columns are separated by {words}; commas are needed")
+    if len(header) > _MOST_COLUMNS:
+        raise UsageError(f"{file}, row 1: {len(header)} columns, where a row per run has at most {_MOST_COLUMNS}")
+    for place, name in enumerate(header):
+        if name in header[:place]:
+            raise UsageError(f"{file}, row 1, column {place + 1}: a second column is called {name!r}")
+
+
+# --- frames ----------------------------------------------------------------------------------------------------------
+# Outcomes from Python: a data frame of any library, columns by name, or an array of outcomes per group.
+
+
+_SOURCE = "the data"
+
+
+def read_data(data: Any, names: Mapping[str, str] | None = None) -> Observations:
+    """Take `data` for outcomes; UsageError for what is none. Rows are counted from 0.
+
+    A data frame (pandas, polars, pyarrow), or a mapping of columns, has group, seed or pair or run, outcome[, task][,
+    cluster]. A mapping of groups to arrays [pairs] has outcomes alone: those at one place form a pair, NaN is a lost
+    run.
+    """
+    if isinstance(data, Observations):
+        return data
+    columns = _columns_of_frame(data)
+    if "outcome" not in {meaning(name) for name in columns} and "outcome" not in (names or {}):
+        columns = _long(columns)
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise UsageError(f"{_SOURCE}: the columns are of different lengths: {lengths}")
+    return observations_of(_SOURCE, columns, range(next(iter(lengths.values()), 0)), names)
+
+
+def _columns_of_frame(data: Any) -> dict[str, list[Any]]:
+    """Name -> values. Every library of data frames iterates a column the same way."""
+    names = getattr(data, "column_names", None) or getattr(data, "columns", None)
+    if isinstance(data, Mapping):
+        names = list(data)
+    if names is None or not all(isinstance(name, str) for name in names):
+        kind = type(data).__name__
+        raise UsageError(f"{_SOURCE}: a data frame, or a mapping of names to arrays, is meant, not {kind}")
+    return {name: _values(name, data[name]) for name in names}
+
+
+def _values(name: str, column: Any) -> list[Any]:
+    if getattr(column, "ndim", 1) != 1:
+        raise UsageError(f"{_SOURCE}, column {name}: an array of one dimension is meant, not of {column.ndim}")
+    if isinstance(column, str) or not isinstance(column, Iterable):
+        raise UsageError(f"{_SOURCE}, column {name}: an array is meant, not {column!r}")
+    plain = getattr(column, "to_pylist", None) or getattr(column, "tolist", None) or getattr(column, "to_list", None)
+    return list(plain() if plain else column)
+
+
+def _long(by_group: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+    """One row per outcome, from arrays by group; those at one place form a pair."""
+    rows = [(group, place, value) for group, values in by_group.items() for place, value in enumerate(values)]
+    group, pair, outcome = zip(*rows, strict=True) if rows else ((), (), ())
+    return {"group": list(group), "pair": list(pair), "outcome": list(outcome)}

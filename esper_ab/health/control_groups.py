@@ -11,8 +11,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from esper_ab.contracts.endings import name_of_signal
-from esper_ab.health.system_file import text_of
+from esper_ab.contracts.terminal_text import name_of_signal
+
+# --- system file -----------------------------------------------------------------------------------------------------
+# Files of /proc and /sys, which a system may have or not.
+
+
+def text_of(path: Path) -> str:
+    """Return the contents of a file of the system; "" where there is none."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
 
 _ROOT = Path("/sys/fs/cgroup")
 _NO_LIMIT = 1 << 60  # version 1 writes the largest number of whole pages

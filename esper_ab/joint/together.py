@@ -16,7 +16,7 @@ import msgspec
 from esper_ab.analysis.analyse import facts_of
 from esper_ab.analysis.observe import digests_of, rows_of, scale_of
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.terminal_text import shell_command
 from esper_ab.design.calibration_file import circumstances_of
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
@@ -25,7 +25,7 @@ from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.exploration import explore
 from esper_ab.verdict.observations import Observation, Observations
-from esper_ab.verdict.scale import Scale
+from esper_ab.verdict.vocabulary import Scale
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,11 +9,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from esper_ab.contracts.errors import JournalError
+from esper_ab.contracts.files import open_to_read
 from esper_ab.contracts.records import EpisodeRecord
-from esper_ab.contracts.regular_file import open_to_read
-from esper_ab.journal.events import EpisodeRecorded
+from esper_ab.journal.events import EpisodeRecorded, event_of
 from esper_ab.journal.file import read
-from esper_ab.journal.line import event_of
 
 
 class Episodes(Mapping[int, EpisodeRecord]):

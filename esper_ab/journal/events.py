@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import zlib
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Literal
 
 import msgspec
 
+from esper_ab.contracts.files import UNREADABLE, open_to_read
 from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, Moments, RunRef
 from esper_ab.design.design import Contrast
+from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.plan.plan import Extension, Plan
 
 
@@ -124,3 +129,122 @@ AnyEvent = (
     | MilestoneReleased | LookTaken | PlanExtended | Incident | ExperimentEnded
 )
 SCHEMA = 8
+
+
+# --- line ------------------------------------------------------------------------------------------------------------
+# Format of one journal line, for writers and readers: numbered, chained, with its CRC inside the JSON object.
+#
+# {"n":3,"prev":"8a698ba7","t":"2026-11-21T20:41:52.737+00:00","event":{"kind":"episode",…},"crc":"5d41402a"}
+
+
+FIRST_PREV = "00000000"  # `prev` of the first line
+_TAIL = b',"crc":"%08x"}\n'  # CRC over the bytes before it
+_TAIL_BYTES = len(_TAIL % 0)
+_CRC_IN_TAIL = slice(-11, -3)
+_EPISODE, _KIND_WITHIN = b'"event":{"kind":"episode"', 120  # bytes from the start of a line
+
+
+Stamp = Annotated[datetime, msgspec.Meta(tz=True)]  # of a line; decoding one costs a hundredth of decoding the rest
+
+
+class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """One line of a journal."""
+
+    n: int
+    prev: str
+    t: Stamp
+    event: AnyEvent
+    crc: str
+
+
+_decoder = msgspec.json.Decoder(Line)
+
+
+class _Origin(msgspec.Struct, frozen=True):
+    """What the first line of a journal says of its writer, in every version of esper_ab."""
+
+    schema: int
+    versions: dict[str, str]
+
+
+class _FirstLine(msgspec.Struct, frozen=True):
+    event: _Origin
+
+
+_decode_first = msgspec.json.Decoder(_FirstLine).decode
+
+
+def stamp_text(stamp: datetime) -> str:
+    """Write a stamp as lines have it: ISO 8601, with milliseconds."""
+    return stamp.isoformat(timespec="milliseconds")
+
+
+def written(n: int, prev: str, stamp: datetime, event: AnyEvent) -> tuple[bytes, str]:
+    """Encode one line; return it and its CRC, the `prev` of the next one."""
+    when, what = stamp_text(stamp).encode(), msgspec.json.encode(event)
+    body = b'{"n":%d,"prev":"%s","t":"%s","event":%s' % (n, prev.encode(), when, what)
+    tail = _TAIL % zlib.crc32(body)
+    return body + tail, tail[_CRC_IN_TAIL].decode()
+
+
+def wrong_tail(data: bytes) -> str:
+    """Check that a line ends in the CRC of its contents; return "" or what is wrong."""
+    if data.endswith(_TAIL % zlib.crc32(memoryview(data)[:-_TAIL_BYTES])):
+        return ""
+    digits = data[_CRC_IN_TAIL].decode(errors="replace")
+    is_tail = data[-_TAIL_BYTES:] == b',"crc":"%s"}\n' % digits.encode()
+    return "its CRC does not match its contents" if is_tail else "it does not end in its CRC"
+
+
+def lost_newline(data: bytes) -> bool:
+    """Whether all of a line is there and intact, with another byte in place of its newline: no writer leaves that."""
+    return not data.endswith(b"\n") and wrong_tail(data[:-1] + b"\n") == ""
+
+
+def decode(data: bytes) -> Line:
+    """Decode a line without checking its CRC; MsgspecError when it is not a line of this version of esper_ab."""
+    line = _decoder.decode(data)
+    if isinstance(line.event, ExperimentStarted) and line.event.schema != SCHEMA:
+        raise msgspec.ValidationError(f"its schema is {line.event.schema}, not {SCHEMA}")
+    return line
+
+
+def other_writer(data: bytes) -> str:
+    """Name the version of esper_ab that wrote a first line of another schema; "" for any other line."""
+    try:
+        origin = _decode_first(data).event
+    except UNREADABLE:
+        return ""
+    return "" if origin.schema == SCHEMA else f"esper_ab {origin.versions.get('esper_ab', 'of another version')}"
+
+
+def line_of(data: bytes) -> Line | None:
+    """Decode a line without checking its CRC; None when it is not a line of this version of esper_ab."""
+    try:
+        return decode(data)
+    except UNREADABLE:
+        return None
+
+
+def event_of(data: bytes) -> AnyEvent | None:
+    """Return the event of a line that is intact by itself, regardless of chaining; else None."""
+    line = None if wrong_tail(data) else line_of(data)
+    return None if line is None else line.event
+
+
+def is_episode(data: bytes) -> bool:
+    """Return whether a line holds a training episode, without decoding it."""
+    return data.find(_EPISODE, 0, _KIND_WITHIN) >= 0
+
+
+# --- begun -----------------------------------------------------------------------------------------------------------
+# Whether an experiment has begun: whether a whole line of its journal is there.
+
+
+def begun(experiment_dir: Path) -> bool:
+    """Whether its journal has an event; without, there may be a folder: somebody was ended just before."""
+    try:
+        with open_to_read(experiment_dir / JOURNAL_NAME) as journal:
+            return journal.readline().endswith(b"\n")
+    except (FileNotFoundError, NotADirectoryError):
+        return False

@@ -19,13 +19,20 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
 
-from esper_ab.contracts.below import remove_below, sync_folder, write_all
 from esper_ab.contracts.errors import NO_ROOM, DiskFull, JournalError, UsageError
-from esper_ab.contracts.regular_file import open_regular, open_to_read
-from esper_ab.contracts.shell_command import shell_command
-from esper_ab.contracts.unreadable import UNREADABLE
-from esper_ab.journal.events import AnyEvent
-from esper_ab.journal.line import FIRST_PREV, Line, decode, lost_newline, other_writer, stamp_text, written, wrong_tail
+from esper_ab.contracts.files import UNREADABLE, open_regular, open_to_read, remove_below, sync_folder, write_all
+from esper_ab.contracts.terminal_text import shell_command
+from esper_ab.journal.events import (
+    FIRST_PREV,
+    AnyEvent,
+    Line,
+    decode,
+    lost_newline,
+    other_writer,
+    stamp_text,
+    written,
+    wrong_tail,
+)
 from esper_ab.journal.lock import JOURNAL_NAME as JOURNAL_NAME
 from esper_ab.journal.lock import Lock
 from esper_ab.stats.text import counted

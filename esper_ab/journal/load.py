@@ -1,23 +1,28 @@
-"""Experiment directory -> verified history. The only way in which readers access a journal's events.
-
-A large journal is read in stretches, by as many processes as there are cores, for the numbers of its episodes; records
-stay on disk until requested. If anything is wrong, the journal is read line by line instead, which reports the error.
-"""
+"""Experiment directory -> verified history, and the events that are appended later."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.journal.events import ExperimentStarted
+from esper_ab.contracts.files import open_to_read
+from esper_ab.journal.events import ExperimentStarted, stamp_text
 from esper_ab.journal.fast import pool
-from esper_ab.journal.fast.chunk import Stretch
-from esper_ab.journal.file import JOURNAL_NAME, Reading, read
+from esper_ab.journal.fast.pool import Stretch
+from esper_ab.journal.file import JOURNAL_NAME, Reading, check_there, read
 from esper_ab.journal.fold import History, Inconsistent, begin
-from esper_ab.journal.line import stamp_text
+
+# --- load ------------------------------------------------------------------------------------------------------------
+# Experiment directory -> verified history. The only way in which readers access a journal's events.
+#
+# A large journal is read in stretches, by as many processes as there are cores, for the numbers of its episodes;
+# records stay on disk until requested. If anything is wrong, the journal is read line by line instead, which reports
+# the error.
+
 
 LARGE_BYTES = 16 << 20  # journals of this size and more are read in stretches
 
@@ -98,3 +103,42 @@ def _add(history: History, path: Path, part: Stretch) -> None:
         run.released = max(run.released, milestone)
     if part.ends_in_numbers:
         history.ended = None
+
+
+# --- tail ------------------------------------------------------------------------------------------------------------
+# Following a journal that is being written: the events there are, and later those appended since.
+
+
+_CHUNK_BYTES = 1 << 20
+
+
+class _Tail(Iterator[bytes]):
+    """Iterator over whole lines. An unfinished last line is read anew each time, because its writer may replace it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0  # first byte not yet read as part of a whole line
+        self._whole: deque[bytes] = deque()  # read and not yet returned
+
+    def __next__(self) -> bytes:
+        if not self._whole:
+            self._read()
+        if not self._whole:
+            raise StopIteration
+        return self._whole.popleft()
+
+    def _read(self) -> None:
+        with open_to_read(self._path) as file:
+            file.seek(self._offset)
+            data = file.read(_CHUNK_BYTES)
+            while b"\n" not in data and (more := file.read(_CHUNK_BYTES)):
+                data += more
+        *whole, _ = data.split(b"\n")
+        self._whole.extend(line + b"\n" for line in whole)
+        self._offset += sum(map(len, self._whole))
+
+
+def follow(path: Path) -> Reading:
+    """Read a growing journal; iterating again after the end yields appended events. UsageError without a file."""
+    check_there(path)
+    return Reading(path, _Tail(path))

@@ -17,8 +17,8 @@ from typing import Literal, Protocol
 import msgspec
 
 from esper_ab.contracts import link_keys
+from esper_ab.contracts.children import Device
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.machine import Device
 from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.own_packages import child_command, child_environment
 

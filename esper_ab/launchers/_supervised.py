@@ -20,11 +20,10 @@ from typing import Protocol
 import msgspec
 
 from esper_ab.contracts import link_keys
-from esper_ab.contracts.below import open_below
+from esper_ab.contracts.files import UNREADABLE, open_below
 from esper_ab.contracts.messages import WorkerOrder
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.supervisor import NOT_STARTED, end_of
-from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.launchers import KeyExchange
 
 DESCRIPTORS = 4  # that a supervisor takes here: its streams, and one that shows what its workers do

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
-from esper_ab.contracts.below import open_below
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.files import open_below
 from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.own_packages import ForeignPackage, claim
 from esper_ab.launchers import KeyExchange, Launcher, LauncherFactory, Transport

@@ -26,9 +26,9 @@ import msgspec
 
 from esper_ab.contracts import supervisor
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.files import private_folder
 from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.own_packages import child_command
-from esper_ab.contracts.private_folder import private_folder
 from esper_ab.launchers import Errand, Launcher, LauncherFactory, Node, Transport, _ray_actor
 from esper_ab.launchers._ray_actor import Actor, ActorEnded, NotYet, RayErrand, RaySupervisor, answer, in_one_line
 from esper_ab.launchers._supervised import NodeSupervisor, NodeWorker

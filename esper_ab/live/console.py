@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from esper_ab.contracts.regular_file import open_regular
+from esper_ab.contracts.files import open_regular
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer

@@ -8,12 +8,10 @@ from pathlib import Path
 import click
 import msgspec
 
-from esper_ab.contracts.shell_command import shell_command
-from esper_ab.contracts.visible import visible_line
+from esper_ab.contracts.terminal_text import shell_command, visible_line
 from esper_ab.journal.events import ExperimentEnded, MilestoneReleased
 from esper_ab.live.console import rich_console
-from esper_ab.live.reported import reported
-from esper_ab.live.status import status_of, status_text
+from esper_ab.live.status import reported, status_of, status_text
 from esper_ab.live.terminal import LiveView
 from esper_ab.live.viewer import Viewer
 

@@ -1,4 +1,4 @@
-"""History -> numbers of a live view: recent means of training per group, outcomes of complete pairs. Pure."""
+"""History -> numbers and alarms of a live view. Pure."""
 
 from __future__ import annotations
 
@@ -6,10 +6,17 @@ from collections import defaultdict
 
 import msgspec
 
-from esper_ab.contracts.evaluation import episode_sizes
+from esper_ab.contracts.measures import episode_sizes
 from esper_ab.contracts.messages import RunSpec
+from esper_ab.contracts.terminal_text import visible_line
+from esper_ab.journal.events import Incident
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import mean, mean_known, outcome_of
+from esper_ab.stats.text import counted
+
+# --- recent ----------------------------------------------------------------------------------------------------------
+# History -> numbers of a live view: recent means of training per group, outcomes of complete pairs. Pure.
+
 
 RECENT = 5  # last episodes that count as recent, of a group's newest run that has any
 REWARD_LABEL = "reward (not comparable)"
@@ -79,3 +86,46 @@ def worked_s(history: History) -> float:
         evaluated = run.evaluation.timing.total_s if run.evaluation else 0.0
         lanes[run.ref.device] += (run.warm_up_s or 0.0) + sum(run.columns.of("total_s")) + evaluated
     return max(lanes.values(), default=0.0)
+
+
+# --- alarms ----------------------------------------------------------------------------------------------------------
+# Lines for incidents in a live view: a pathology of updates is shown once per group, then counted. Pure.
+
+
+class Alarms:
+    """Formats incidents: `line(entry)` for each, and `counts()` at the end."""
+
+    def __init__(self, before: History | None) -> None:
+        """Count the pathologies in `before`, the history before the view opened, without showing them again."""
+        self._runs: dict[tuple[str, str], dict[str, None]] = {}  # group and kind -> runs, in order
+        self._repeated: set[tuple[str, str]] = set()  # repeated after they were shown
+        if before is not None:
+            for entry in before.incidents:
+                if entry.category == "ppo_pathology":
+                    self._befell(entry, before).setdefault(entry.run_name)
+
+    def line(self, entry: Incident, history: History) -> str:
+        """Return the line to show; "" for a pathology that an earlier run of the group also had."""
+        if entry.category == "ppo_pathology":
+            befell = self._befell(entry, history)
+            befell.setdefault(entry.run_name)
+            if len(befell) > 1:
+                self._repeated.add(_key(entry, history))
+                return ""
+        about = f" {entry.run_name}" if entry.run_name else ""
+        return f"! {entry.category}{about}: {visible_line(entry.detail)}"
+
+    def counts(self) -> list[str]:
+        """Return one line per group and pathology that affected further runs after the first was shown."""
+        return [
+            f"! ppo_pathology {group}: {visible_line(kind)} in {counted(len(runs), 'run')}, {next(iter(runs))} first"
+            for (group, kind), runs in self._runs.items()
+            if (group, kind) in self._repeated
+        ]
+
+    def _befell(self, entry: Incident, history: History) -> dict[str, None]:
+        return self._runs.setdefault(_key(entry, history), {})
+
+
+def _key(entry: Incident, history: History) -> tuple[str, str]:
+    return history.runs[entry.run_name].ref.group_id, str(entry.confounder)

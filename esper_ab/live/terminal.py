@@ -20,7 +20,7 @@ from rich.text import Text
 
 from esper_ab.contracts import messages
 from esper_ab.contracts.messages import RunSpec
-from esper_ab.contracts.visible import visible
+from esper_ab.contracts.terminal_text import visible
 from esper_ab.design.design import Design
 from esper_ab.journal.events import (
     AnyEvent,
@@ -33,11 +33,11 @@ from esper_ab.journal.events import (
     RunEvaluated,
 )
 from esper_ab.journal.fold import History, begin
-from esper_ab.live.alarms import Alarms
 from esper_ab.live.recent import (
     DIFFERENCE_LABEL,
     RECENT,
     REWARD_LABEL,
+    Alarms,
     GroupNow,
     differences_now,
     evaluation_work,

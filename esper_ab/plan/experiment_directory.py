@@ -16,17 +16,17 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.contracts.below import PRIVATE, make_folder, removed_on_failure, write_below
+from esper_ab.contracts.children import Machine
 from esper_ab.contracts.errors import Setting, UsageError, refused
+from esper_ab.contracts.experiment_files import config_of
+from esper_ab.contracts.files import PRIVATE, make_folder, removed_on_failure, write_below
 from esper_ab.contracts.kinds import ENV_REWARD, GROWTH, kind_of_task
-from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.messages import RunSpec
-from esper_ab.contracts.run_files import config_of
-from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.terminal_text import shell_command
 from esper_ab.contracts.trainer import TrainerFacts
-from esper_ab.plan import trainer
+from esper_ab.plan import users_code
 from esper_ab.plan.plan import Plan
-from esper_ab.plan.reward_code import keep
+from esper_ab.plan.users_code import keep_rewards
 from esper_ab.settings.assignments import EXPERIMENT_FIELDS, GROUP_FIELDS, Field
 from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.settings.request import settings_sha256
@@ -172,9 +172,9 @@ def make_experiment_directory(
     """
     with _refusing(experiment_dir), removed_on_failure(experiment_dir):
         write_below(experiment_dir, "experiment.toml", experiment_toml(plan, machine, about).encode())
-        keep(experiment_dir, machine.user_rewards)
+        keep_rewards(experiment_dir, machine.user_rewards)
         if machine.trainer is not None:
-            trainer.keep(experiment_dir, machine.trainer, plan.experiment.trainer)
+            users_code.keep_trainer(experiment_dir, machine.trainer, plan.experiment.trainer)
 
 
 def claim_new(experiment_dir: Path) -> None:

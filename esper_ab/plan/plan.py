@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from esper_ab.contracts.children import RewardAudit
 from esper_ab.contracts.messages import Lane, RunSpec
 from esper_ab.contracts.records import Sha256
-from esper_ab.contracts.reward_audit import RewardAudit
 from esper_ab.contracts.settings import Settings
 from esper_ab.contracts.trainer import TrainerFacts
 from esper_ab.design.design import Design

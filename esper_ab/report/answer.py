@@ -7,15 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from esper_ab.analysis.learning import unsettled
-from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.terminal_text import shell_command
 from esper_ab.design.design import default_looks, rule
 from esper_ab.report.content import Content
 from esper_ab.report.kinds import kind_of
 from esper_ab.report.tables.table import listed
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
-from esper_ab.verdict.comparison import Comparison
-from esper_ab.verdict.sample_size import extendable
-from esper_ab.verdict.word import DIFFERENT, Verdict
+from esper_ab.verdict.comparison import Comparison, extendable
+from esper_ab.verdict.vocabulary import DIFFERENT, Verdict
 
 _MOST_PAIRS = 1000  # more are no advice
 _LONGER = 4  # times as many episodes, where policies have not settled

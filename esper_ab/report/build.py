@@ -14,9 +14,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from esper_ab.contracts.answer_files import PAGE, SUMMARY, VERDICT
-from esper_ab.contracts.below import write_below
-from esper_ab.contracts.regular_file import read_regular
+from esper_ab.contracts.experiment_files import PAGE, SUMMARY, VERDICT
+from esper_ab.contracts.files import read_regular, write_below
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import holder
 
@@ -44,10 +43,9 @@ def build_report(experiment_dir: Path) -> ReportPaths:
             history = load(experiment_dir).history
 
         # Here, because they are what is loaded aside, and the commands that report must not load it for --help.
-        from esper_ab.report.content import content
+        from esper_ab.report.content import content, render_verdict
         from esper_ab.report.page import render_page
         from esper_ab.report.text import render_text
-        from esper_ab.report.verdict_json import render_verdict
 
         found = content(history, held=held, place=str(experiment_dir.resolve()))
         text = render_text(found)
@@ -78,7 +76,7 @@ def printed(paths: ReportPaths, form: str) -> str:
     if form == "json":
         return read_regular(paths.verdict).decode().strip()
     if form == "md":
-        from esper_ab.report.markdown import render_markdown  # with the rest of the report, as above
+        from esper_ab.report.text import render_markdown  # with the rest of the report, as above
 
         return render_markdown(paths.content).rstrip()
     from esper_ab.report.text import render_brief  # likewise

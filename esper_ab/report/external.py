@@ -5,21 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from esper_ab.contracts.shell_command import shell_command
-from esper_ab.contracts.visible import visible
+from esper_ab.contracts.terminal_text import shell_command, visible
 from esper_ab.design.design import rule
+from esper_ab.report.content import comparison_json, indented
 from esper_ab.report.tables.comparison import beside_tables, deciding_table, looks_table, overview_table
 from esper_ab.report.tables.table import Table, mean_and_sd, number
 from esper_ab.report.text import paragraph, render_table
-from esper_ab.report.verdict_json import comparison_json, indented
 from esper_ab.stats.text import counted
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.pairing import cells_of
 from esper_ab.verdict.profiles import HONEST_FROM, Aggregate
-from esper_ab.verdict.scale import MEAN
 from esper_ab.verdict.sentences import rule_sentence
+from esper_ab.verdict.vocabulary import MEAN
 
 EXPLORATORY = (
     "EXPLORATORY. Nothing was declared before these runs: the verdicts below are what a plan with one look at these "

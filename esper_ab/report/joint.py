@@ -7,10 +7,11 @@ from typing import Any
 
 import msgspec
 
-from esper_ab.contracts.answer_files import PAGE, SUMMARY, VERDICT
-from esper_ab.contracts.below import write_below
-from esper_ab.contracts.visible import visible, visible_line
+from esper_ab.contracts.experiment_files import PAGE, SUMMARY, VERDICT
+from esper_ab.contracts.files import write_below
+from esper_ab.contracts.terminal_text import visible, visible_line
 from esper_ab.joint.judged import JointResult
+from esper_ab.report.content import indented
 from esper_ab.report.external import (
     compared_in,
     external_document,
@@ -20,15 +21,14 @@ from esper_ab.report.external import (
     tasks_of,
     verdicts_text,
 )
-from esper_ab.report.figures.drawing import Drawing
-from esper_ab.report.figures.external import draw
+from esper_ab.report.figures.catalogue import draw
+from esper_ab.report.figures.style import Drawing
 from esper_ab.report.page import render_template
 from esper_ab.report.tables.table import Table
 from esper_ab.report.text import WIDTH, paragraph, render_table
-from esper_ab.report.verdict_json import indented
 from esper_ab.verdict.comparison import Comparison
-from esper_ab.verdict.scale import MEAN
 from esper_ab.verdict.sentences import rule_sentence
+from esper_ab.verdict.vocabulary import MEAN
 
 SCHEMA = 1
 

@@ -1,26 +1,38 @@
-"""Content -> report.html: one page, nothing fetched from anywhere, every name escaped.
-
-Its policy allows one script, that of this room, by its hash; the page reads the same without it.
-"""
+"""Pages: a report, a reward audit, a list of experiments. Nothing is fetched, and every name is escaped."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import os
+from datetime import UTC, datetime
 from importlib import resources
+from pathlib import Path
+from urllib.parse import quote
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from esper_ab.contracts.visible import visible, visible_line
+from esper_ab.analysis.reward_audit import RewardAuditFindings
+from esper_ab.contracts.experiment_files import PAGE
+from esper_ab.contracts.files import write_below
+from esper_ab.contracts.terminal_text import visible, visible_line
+from esper_ab.live.status import Listed, list_runs
 from esper_ab.report.answer import basis, next_steps, question, reproduction
 from esper_ab.report.content import Content
 from esper_ab.report.figures.catalogue import drawn
-from esper_ab.report.figures.drawing import Drawing
-from esper_ab.report.figures.style import MOST_COLOURS
-from esper_ab.report.sections import Section, rule_sentence, sections
-from esper_ab.report.terms import Explained
-from esper_ab.report.verdicts import shared_caveats, verdicts
+from esper_ab.report.figures.reward_audit import drawings
+from esper_ab.report.figures.style import MOST_COLOURS, Drawing
+from esper_ab.report.sections import Explained, Section, rule_sentence, sections, shared_caveats, verdicts
+from esper_ab.report.tables import reward_audit as reward_audit_tables
+from esper_ab.report.tables.table import listed
+from esper_ab.report.text import paragraph, render_table
+
+# --- page ------------------------------------------------------------------------------------------------------------
+# Content -> report.html: one page, nothing fetched from anywhere, every name escaped.
+#
+# Its policy allows one script, that of this room, by its hash; the page reads the same without it.
+
 
 _MAIN_FIGURE = "effects"  # the one that shows the answer
 
@@ -72,3 +84,48 @@ def _shown(value: object) -> object:
 def read_part(name: str) -> str:
     """Return the text of a file of this room: a template, a style sheet, a script."""
     return resources.files("esper_ab.report").joinpath(name).read_text(encoding="utf-8")
+
+
+# --- listing ---------------------------------------------------------------------------------------------------------
+# A static page over all experiment directories below a folder: state, progress, answer, and links to their reports.
+
+
+def write_listing(folder: Path, page: Path, *, refresh_s: int = 0) -> None:
+    """Replace the file `page`, atomically; with `refresh_s` a browser loads it again after so many seconds."""
+    text = render_template(
+        "listing.html.jinja", folder=str(folder if folder.name else folder.resolve().name), refresh_s=refresh_s,
+        rows=[(one, os.path.relpath(one.experiment_dir, folder), _report(one, page)) for one in list_runs(folder)],
+        written=f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}",
+    )  # fmt: skip
+    write_below(page.parent, page.name, text.encode())
+
+
+def _report(one: Listed, page: Path) -> str:
+    """Return the address of an experiment's report, seen from `page`; "" while there is none."""
+    report = Path(one.experiment_dir) / PAGE
+    return quote(os.path.relpath(report, page.parent)) if report.is_file() else ""
+
+
+# --- audited rewards -------------------------------------------------------------------------------------------------
+# A reward audit by itself, as text for a terminal and as a page: functions of the reward audit alone.
+
+
+def render_reward_audit_text(found: RewardAuditFindings) -> str:
+    """Render sentences and tables for a terminal, ending in a newline."""
+    title = _title(found)
+    said = "\n".join(paragraph(sentence, "", hanging="  ") for sentence in reward_audit_tables.sentences(found))
+    parts = [f"{title}\n{'=' * len(title)}", said, *map(render_table, reward_audit_tables.tables(found))]
+    return visible("\n\n".join(parts)) + "\n"
+
+
+def render_reward_audit_page(found: RewardAuditFindings) -> str:
+    """Render the page; the same text for the same reward_audit."""
+    return render_template(
+        "reward_audit.html.jinja", title=_title(found), sentences=reward_audit_tables.sentences(found),
+        drawings=drawings(found), tables=reward_audit_tables.tables(found),
+        digest=found.reward_audit.digest,
+    )
+
+
+def _title(found: RewardAuditFindings) -> str:
+    return f"{listed([reward.name for reward in found.rewards])} on {found.reward_audit.question.task}"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from esper_ab.contracts.children import Machine
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.machine import Machine
 from esper_ab.settings.experiment import AskedExperiment
 
 

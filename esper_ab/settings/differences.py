@@ -1,14 +1,18 @@
-"""In which settings groups differ, and by how many of those that can matter. Pure."""
+"""In which settings groups differ, and the start of their policies, in words. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 
 import msgspec
 
-from esper_ab.contracts.settings import Settings
+from esper_ab.contracts.settings import PolicySettings, Settings
 from esper_ab.settings.experiment import Group
+
+# --- differences -----------------------------------------------------------------------------------------------------
+# In which settings groups differ, and by how many of those that can matter. Pure.
+
 
 _LEARNING_ONLY = ("policy.", "ppo.", "reward.")  # read by no controller but ppo
 
@@ -68,3 +72,29 @@ def named(pairs: Sequence[tuple[str, str]]) -> str:
         if all(hub in pair for pair in pairs):
             return f"{hub} and each of {', '.join(name for name in names if name != hub)}"
     return ", ".join(f"{a} and {b}" for a, b in pairs)
+
+
+# --- start -----------------------------------------------------------------------------------------------------------
+# The start of the policies in words. Pure.
+
+
+UNIFORM = "uniform over the valid ops"
+
+
+def start(settings: PolicySettings) -> str:
+    """Say where an untrained policy starts: "uniform over the valid ops", or with which biases."""
+    biases = {
+        name.removeprefix("bias_"): value
+        for name, value in msgspec.structs.asdict(settings).items()
+        if name.startswith("bias_") and value != 0.0
+    }
+    return ", ".join(f"{op} {bias:+g}" for op, bias in biases.items()) or UNIFORM
+
+
+def starts(groups: Iterable[Group]) -> dict[str, list[str]]:
+    """Return the learning groups by their start."""
+    found: dict[str, list[str]] = {}
+    for group in groups:
+        if group.settings.has_policy:
+            found.setdefault(start(group.settings.policy), []).append(group.name)
+    return found

@@ -12,7 +12,7 @@ from importlib.resources import files
 
 import msgspec
 
-from esper_ab.contracts.evaluation import greedy_episodes
+from esper_ab.contracts.measures import greedy_episodes
 from esper_ab.contracts.settings import Settings
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.stats.evaluation_noise import Components, best_eval_episodes

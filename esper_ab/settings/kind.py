@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from esper_ab.contracts import catalog
+from esper_ab.contracts.children import ControllerQuestion, Machine, Questions, TaskFacts
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.machine import ControllerQuestion, Machine, Questions, TaskFacts
 from esper_ab.contracts.settings import GroupSettings, KindName
 from esper_ab.settings.assignments import FIELDS, Assignment, did_you_mean
 from esper_ab.settings.devices import resolve_devices

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, get_origin
 
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.plain_values import whole_number
-from esper_ab.contracts.regular_file import read_regular
-from esper_ab.contracts.visible import visible_line
+from esper_ab.contracts.files import read_regular
+from esper_ab.contracts.settings import whole_number
+from esper_ab.contracts.terminal_text import visible_line
 from esper_ab.settings.assignments import (
     FIELDS,
     PARAM,
@@ -27,12 +27,12 @@ from esper_ab.settings.assignments import (
     TRAINER,
     Assignment,
     Field,
+    foreign,
     read_assignment,
     split_commas,
     typed,
     which_setting,
 )
-from esper_ab.settings.foreign_keys import foreign
 from esper_ab.settings.launcher import UNSAID, AskedLauncher, asked_launcher
 
 _LISTS = {"slots": "--slots early late", "devices": "--devices cpu:0 cpu:1"}  # flags with names, and an example

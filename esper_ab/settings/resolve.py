@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import msgspec
 
+from esper_ab.contracts.children import Machine, TaskFacts
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.settings.experiment import AskedExperiment, ResolvedExperiment
 from esper_ab.settings.kind import refuse_unknown

@@ -1,16 +1,23 @@
-"""Pearson's r and Spearman's rho of two variables, descriptive: no interval, no test."""
+"""Correlation of two variables, and drift of differences over replicates: descriptive."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from esper_ab.stats.floats import Floats, two
-from esper_ab.stats.pair import ROUNDING
-from esper_ab.stats.ranks import mid_ranks
+from esper_ab.stats.adjusted_difference import design_matrix
+from esper_ab.stats.distributions import norm_sf, t_sf
+from esper_ab.stats.floats import Floats, mid_ranks, two
+from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.stats.pair import ROUNDING, Pair, degenerate, resolution
+
+# --- correlation -----------------------------------------------------------------------------------------------------
+# Pearson's r and Spearman's rho of two variables, descriptive: no interval, no test.
+
 
 _LEAST = 3  # two points always lie on a line
 
@@ -41,3 +48,45 @@ def _r(a: Floats, b: Floats) -> float:
     scale_a, scale_b = math.sqrt(math.fsum(da**2)), math.sqrt(math.fsum(db**2))
     r = math.fsum((da / scale_a) * (db / scale_b))
     return min(1.0, max(-1.0, r))
+
+
+# --- drift -----------------------------------------------------------------------------------------------------------
+# Whether the differences of pairs depend on when the pairs were run: trend and autocorrelation over replicates.
+#
+# Every interval of a difference takes its pairs as independent. What follows one group over time, as a cache or a leak
+# does, breaks that and looks like an effect. Both tests are of the residuals beside the positions. Trend: the t of the
+# slope over replicates. Autocorrelation, positive ones only: lag 1 over pairs in the order of their replicates,
+# r = sum e_i e_i+1 / sum e_i^2, against its moments for independent normal values, mean -1/n and variance
+# (n - 2)^2 / (n^2 (n - 1)) (Moran 1948).
+
+
+class Drift(msgspec.Struct, frozen=True, kw_only=True):
+    """Change of a - b over replicates."""
+
+    slope: float  # per replicate
+    slope_p: float  # two-sided
+    autocorrelation: float
+    autocorrelation_p: float  # one-sided
+
+
+def drift(pairs: Sequence[Pair], positions: int) -> Drift | None:
+    """Compute both; `positions` 1: unadjusted. None with fewer than 6 pairs, or where too little varies or is free."""
+    ordered = sorted(pairs, key=lambda pair: pair.replicate)
+    a, b = (np.array(side) for side in ([pair.a for pair in ordered], [pair.b for pair in ordered]))
+    d = a - b
+    if d.size < LEAST_PAIRS or degenerate(a, b):
+        return None
+    matrix = design_matrix([(pair.position_a, pair.position_b) for pair in ordered], positions)
+    time = np.array([float(pair.replicate) for pair in ordered])
+    basis = np.linalg.svd(matrix, full_matrices=False)[0][:, : np.linalg.matrix_rank(matrix)]
+    left, clock = d - basis @ (basis.T @ d), time - basis @ (basis.T @ time)
+    df = d.size - basis.shape[1] - 1
+    within = float(clock @ clock)
+    if df < 1 or within < 1e-9 or float(np.max(np.abs(left))) <= resolution(a, b):
+        return None
+    slope = float(clock @ left) / within
+    rest = max(float(left @ left) - slope**2 * within, 0.0) / df
+    p = float(2.0 * t_sf(abs(slope) / math.sqrt(rest / within), df)) if rest > 0.0 else 0.0
+    r, n = float(left[1:] @ left[:-1]) / float(left @ left), d.size
+    z = (r + 1.0 / n) * n * math.sqrt(n - 1.0) / (n - 2.0)
+    return Drift(slope=slope, slope_p=p, autocorrelation=r, autocorrelation_p=float(norm_sf(z)))

@@ -1,9 +1,13 @@
-"""Arrays of 64-bit floats, which all statistics compute with."""
+"""Arrays of 64-bit floats, which all statistics compute with, and their ranks."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+# --- floats ----------------------------------------------------------------------------------------------------------
+# Arrays of 64-bit floats, which all statistics compute with.
+
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -22,3 +26,14 @@ def two(a: ArrayLike, b: ArrayLike) -> tuple[Floats, Floats]:
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise ValueError("values must be finite")
     return x, y
+
+
+# --- ranks -----------------------------------------------------------------------------------------------------------
+# Ranks of values, where equal values share the mean of theirs.
+
+
+def mid_ranks(values: ArrayLike) -> Floats:
+    """Rank `values` [n] from 1 to n; ranks are whole or halves, so no rounding can break a tie."""
+    _, which, counts = np.unique(floats(values), return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return np.asarray((last - (counts - 1) / 2.0)[which])

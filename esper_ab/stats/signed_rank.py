@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from esper_ab.stats.distributions import norm_sf
-from esper_ab.stats.floats import Floats
+from esper_ab.stats.floats import Floats, mid_ranks
 from esper_ab.stats.pair import resolution
-from esper_ab.stats.paired_difference import differences
-from esper_ab.stats.ranks import mid_ranks
+from esper_ab.stats.t_tests import differences
 
 _MOST_DECIMALS = 300  # 10 to more is no float
 MAX_EXACT = 100  # non-zero differences; above it the tie-corrected normal approximation, with exact=False

@@ -18,8 +18,7 @@ import msgspec
 
 from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.own_packages import child_command
-from esper_ab.contracts.shell_command import shell_command
-from esper_ab.contracts.visible import visible_line
+from esper_ab.contracts.terminal_text import shell_command, visible_line
 from esper_ab.journal.events import AnyEvent, Event, MilestoneReleased
 from esper_ab.trackers.settings import Tracking, server_of, wanted
 from esper_ab.trackers.state import (

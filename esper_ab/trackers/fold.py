@@ -1,14 +1,121 @@
-"""Fold of the journal for trackers: events in, subjects with their numbers out."""
+"""The journal for trackers: numbers of records, subjects folded from events, followed batch by batch."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
 
+import msgspec
+
+from esper_ab.contracts.errors import EsperError
+from esper_ab.contracts.messages import RunSpec
+from esper_ab.contracts.records import EpisodeRecord, PPOUpdate
 from esper_ab.journal.events import AnyEvent, EpisodeRecorded, ExperimentStarted, Incident, RunEvaluated, RunStarted
+from esper_ab.journal.file import JOURNAL_NAME, Reading
 from esper_ab.journal.fold import History, begin
-from esper_ab.trackers import numbers
+from esper_ab.journal.load import follow
+from esper_ab.journal.lock import holder
+from esper_ab.journal.outcomes import episode_mean, mean_outcome, measured, outcomes
 from esper_ab.trackers.settings import Tracking
-from esper_ab.trackers.subject import COMPARISON, Conclusion, Subject, Tracker
+from esper_ab.trackers.subject import COMPARISON, Conclusion, Scalar, Subject, Tracker
+
+# --- numbers ---------------------------------------------------------------------------------------------------------
+# Names and numbers of records for trackers. Pure. Missing values (None) are left out.
+
+
+_ID_DIGITS = 16
+_OF_THE_RUN = ("rng_seed", "task", "n_envs", "episodes", "steps", "eval_episodes", "rng_label")
+
+
+def identity(*parts: str) -> str:
+    """Return 16 hexadecimal digits of a hash of `parts`."""
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:_ID_DIGITS]
+
+
+def experiment_id(started: ExperimentStarted, began: str) -> str:
+    """Return an id equal for all copies of a journal, new for each execution of a plan; `began`: its first time."""
+    return identity(started.plan.digest, began)
+
+
+def episode_numbers(record: EpisodeRecord) -> dict[str, float]:
+    """Return the numbers of one training episode: means over its environments, the update, wall time."""
+    names = record.envs[0].measures if record.envs else ()
+    return _there({
+        "train/outcome": mean_outcome(record),
+        "train/reward": episode_mean(record, lambda env: env.reward_sum),
+        "train/failed": episode_mean(record, lambda env: float(env.failed)),  # share
+        **{f"measure/{name}": episode_mean(record, partial(measured, name)) for name in names},
+        **({} if record.ppo is None else dict(_update(record.ppo))),
+        **{f"time/{name}": getattr(record.timing, name) for name in record.timing.__struct_fields__},
+    })
+
+
+def _update(ppo: PPOUpdate) -> Iterator[tuple[str, float | None]]:
+    for name in ppo.__struct_fields__:
+        if name != "heads":
+            value = getattr(ppo, name)
+            yield f"ppo/{name}", None if value is None else float(value)
+    for head, use in ppo.heads.items():
+        yield f"ppo/head/{head}/entropy", use.entropy
+        yield f"ppo/head/{head}/learnable", use.learnable
+
+
+def evaluation_numbers(history: History, run: str) -> dict[str, float]:
+    """Return the outcome of one run, in the units of the report, without any other run's numbers."""
+    outcome = outcomes(replace(history, runs={run: history.runs[run]}))[run]
+    numbers = {
+        f"evaluation/{name}": value
+        for name in outcome.__struct_fields__
+        if isinstance(value := getattr(outcome, name), float | int)
+    }
+    measures = {f"evaluation/measure/{name}": value for name, value in outcome.measures.items()}
+    rewards = {f"evaluation/reward/{mode}": value for mode, value in outcome.rewards.items()}
+    return _there(numbers | measures | rewards)
+
+
+def run_settings(history: History, spec: RunSpec) -> dict[str, Scalar]:
+    """Return all settings of one run, by dotted key."""
+    return {
+        "group": spec.ref.group_id, "replicate": spec.ref.replicate, "device": spec.ref.device,
+        "experiment": history.plan.experiment.name, "plan": history.plan.digest,
+        **{name: getattr(spec, name) for name in _OF_THE_RUN}, "slots": ",".join(spec.slots),
+        **dict(_flat(msgspec.to_builtins(spec.settings))),
+        **dict(_flat({"arithmetic": msgspec.to_builtins(spec.arithmetic)})),
+    }
+
+
+def experiment_settings(history: History) -> dict[str, Scalar]:
+    """Return all settings common to the groups, by dotted key, and their differences."""
+    tree = msgspec.to_builtins(history.plan.experiment)
+    tree["groups"] = ",".join(history.groups)
+    differences = {f"differs.{one.key}": json.dumps(one.values) for one in history.plan.differences}
+    return {"plan": history.plan.digest, **dict(_flat(tree)), **differences}
+
+
+def _flat(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Scalar]]:
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{above}{key}.")
+        elif isinstance(value, bool | int | float | str):
+            yield f"{above}{key}", value
+        else:
+            yield f"{above}{key}", json.dumps(value)
+
+
+def _there(numbers: Mapping[str, float | None]) -> dict[str, float]:
+    return {name: float(value) for name, value in numbers.items() if value is not None}
+
+
+# --- fold ------------------------------------------------------------------------------------------------------------
+# Fold of the journal for trackers: events in, subjects with their numbers out.
 
 
 def unix_ms(wall_time: str) -> int:
@@ -24,7 +131,7 @@ class Fold:
         self.history: History = begin(started, keeps_records=False)
         self._tracker = tracker
         self._tags = tracking.tags
-        self._id = numbers.experiment_id(started, wall_time)
+        self._id = experiment_id(started, wall_time)
         self._began_ms = self._at_ms = unix_ms(wall_time)
         self._subjects: dict[str, Subject] = {}  # begun, by run
         self._over: set[str] = set()
@@ -38,9 +145,9 @@ class Fold:
                 self._subject(event.run.name)
             case EpisodeRecorded(record=record):
                 subject = self._subject(record.run.name)
-                self._tracker.log(subject, record.episode, numbers.episode_numbers(record), self._at_ms)
+                self._tracker.log(subject, record.episode, episode_numbers(record), self._at_ms)
             case RunEvaluated(record=evaluation):
-                values = numbers.evaluation_numbers(self.history, evaluation.run.name)
+                values = evaluation_numbers(self.history, evaluation.run.name)
                 words = {name: getattr(evaluation, name) for name in ("policy_file", "policy_sha256", "digest")}
                 self._conclude(evaluation.run.name, values, words)
             case Incident(category="dropped_pair" | "cancelled") if event.run_name in self._subjects:
@@ -50,8 +157,8 @@ class Fold:
         """Conclude the comparison if the experiment has ended, and close the tracker."""
         if self.history.ended is not None:
             subject = Subject(
-                key=COMPARISON, id=numbers.identity(self._id, COMPARISON), group="", tags=(COMPARISON,),
-                settings=numbers.experiment_settings(self.history), began_ms=self._began_ms,
+                key=COMPARISON, id=identity(self._id, COMPARISON), group="", tags=(COMPARISON,),
+                settings=experiment_settings(self.history), began_ms=self._began_ms,
             )  # fmt: skip
             self._tracker.begin(subject)
             self._tracker.conclude(subject, self._verdicts())
@@ -63,9 +170,9 @@ class Fold:
             spec = self.history.runs[run].spec
             group = spec.ref.group_id
             self._subjects[run] = Subject(
-                key=run, id=numbers.identity(self._id, run), group=group,
+                key=run, id=identity(self._id, run), group=group,
                 tags=tuple(dict.fromkeys((group, *self._tags.get(group, ())))),
-                settings=numbers.run_settings(self.history, spec), began_ms=self._at_ms,
+                settings=run_settings(self.history, spec), began_ms=self._at_ms,
             )  # fmt: skip
             self._tracker.begin(self._subjects[run])
         return self._subjects[run]
@@ -94,3 +201,61 @@ class Fold:
             step=self.history.replicates, numbers=verdict_numbers(self.history, comparisons),
             words=verdict_words(self.history, comparisons), state=ended.status, at_ms=self._at_ms,
         )  # fmt: skip
+
+
+# --- following -------------------------------------------------------------------------------------------------------
+# Follows one journal for one tracker, batch by batch: the journal is the queue, so nothing waits in memory.
+#
+# Only verified lines are passed on. The writer of the journal is not involved.
+
+
+_BATCH = 500  # events
+_POLL_S = 0.5
+_FIRST_LINE_S = 30.0  # between the experiment directory and the first line of its journal
+
+
+def tell(
+    experiment_dir: Path, tracking: Tracking, make: Callable[[str, str], Tracker], moved: Callable[[int], None], *,
+    live: bool,
+) -> None:  # fmt: skip
+    """Pass everything in the journal of `experiment_dir` to a tracker; `live`: until no process holds the directory.
+
+    `make` is given the experiment's name and the UTC date of its start, YYYYMMDD. `moved` is called after every batch
+    with the number of lines passed on so far. Raises JournalError at a damaged line, and whatever the tracker raises.
+    """
+    reading, first = _begin(experiment_dir, patience_s=_FIRST_LINE_S if live else 0.0)
+    began = reading.wall_time
+    tracker = make(first.plan.experiment.name, f"{datetime.fromisoformat(began):%Y%m%d}")
+    fold = Fold(first, began, tracking, tracker)
+    while True:
+        held = holder(experiment_dir) is not None  # before reading: a holder gone by then has written everything
+        while _batch(reading, fold):
+            moved(reading.lines)
+        if not (live and held):
+            break
+        time.sleep(_POLL_S)
+    fold.finish()
+    moved(reading.lines)
+
+
+def _batch(reading: Reading, fold: Fold) -> int:
+    """Pass on one batch; return its number of events."""
+    count = 0
+    for event in islice(reading, _BATCH):
+        fold.add(event, reading.wall_time)
+        count += 1
+    return count
+
+
+def _begin(experiment_dir: Path, patience_s: float) -> tuple[Reading, ExperimentStarted]:
+    """Open the journal and read its first line, waiting up to `patience_s` seconds for it."""
+    deadline = time.monotonic() + patience_s
+    while True:
+        if (experiment_dir / JOURNAL_NAME).is_file():
+            reading = follow(experiment_dir / JOURNAL_NAME)
+            first = next(reading, None)
+            if isinstance(first, ExperimentStarted):
+                return reading, first
+        if time.monotonic() >= deadline:
+            raise EsperError(f"{experiment_dir / JOURNAL_NAME} does not begin with experiment_started")
+        time.sleep(_POLL_S)

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts.visible import visible_line
+from esper_ab.contracts.terminal_text import visible_line
 from esper_ab.journal.lock import holder
-from esper_ab.trackers.following import tell
+from esper_ab.trackers.fold import tell
 from esper_ab.trackers.settings import without_credentials
 from esper_ab.trackers.state import TrackerProgress, read_progress, read_settings, take, write_progress
 from esper_ab.trackers.subject import NAMES, Name, Tracker

@@ -1,4 +1,4 @@
-"""EXPERIMENT/tracking: the trackers of an experiment, their progress and locks. Light; loads no tracker's library."""
+"""EXPERIMENT/tracking: the trackers of an experiment, their progress and locks, what became of them. Light."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ from typing import Literal
 
 import msgspec
 
-from esper_ab.contracts.below import open_below, write_below
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.regular_file import open_regular, read_regular
-from esper_ab.contracts.run_files import LOGS
-from esper_ab.contracts.unreadable import UNREADABLE
-from esper_ab.trackers.settings import Tracking
+from esper_ab.contracts.experiment_files import LOGS
+from esper_ab.contracts.files import UNREADABLE, open_below, open_regular, read_regular, write_below
+from esper_ab.contracts.terminal_text import shell_command, visible_line
+from esper_ab.stats.text import counted
+from esper_ab.trackers.settings import Tracking, wanted
 from esper_ab.trackers.subject import Name
+
+# --- state -----------------------------------------------------------------------------------------------------------
+# EXPERIMENT/tracking: the trackers of an experiment, their progress and locks. Light; loads no tracker's library.
+
 
 FOLDER = "tracking"
 _SETTINGS = "settings.json"
@@ -105,3 +109,50 @@ def at_work(experiment_dir: Path, name: Name) -> bool:
 def open_log(experiment_dir: Path, name: Name) -> int:
     """A descriptor that appends to the tracker's log, shown by `esper-ab logs EXPERIMENT tracker-NAME`."""
     return open_below(experiment_dir, f"{LOGS}/tracker-{name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+
+# --- now -------------------------------------------------------------------------------------------------------------
+# What became of the trackers of a run, as their own files say it; light, and none of their libraries.
+
+
+class TrackerNow(msgspec.Struct, frozen=True, kw_only=True):
+    """One tracker of an experiment directory."""
+
+    tracker: str
+    state: TrackerState | Literal["gone"]  # of its last process; gone: it was at work and is no more
+    lines: int  # of the journal that it was told, a few seconds ago at most
+    where: str
+    detail: str  # of a failure, one line
+
+
+def tracking_now(experiment_dir: Path) -> tuple[TrackerNow, ...]:
+    """Return the progress of every tracker of the run; empty without trackers or with unreadable settings."""
+    try:
+        return tuple(_now(experiment_dir, name) for name in wanted(read_settings(experiment_dir)))
+    except UsageError:  # settings that somebody has made unreadable are for those who would track
+        return ()
+
+
+def _now(experiment_dir: Path, name: Name) -> TrackerNow:
+    progress = read_progress(experiment_dir, name)
+    if progress is None:
+        return TrackerNow(tracker=name, state="gone", lines=0, where="", detail="")
+    gone = progress.state == "following" and not at_work(experiment_dir, name)
+    return TrackerNow(
+        tracker=name, state="gone" if gone else progress.state, lines=progress.lines, where=progress.where,
+        detail=progress.detail,
+    )  # fmt: skip
+
+
+def tracking_text(experiment_dir: Path, trackers: tuple[TrackerNow, ...]) -> list[str]:
+    """Describe each tracker in a line."""
+    return [f"  tracker {visible_line(_said(experiment_dir, one))}" for one in trackers]
+
+
+def _said(experiment_dir: Path, one: TrackerNow) -> str:
+    place = f" in {one.where}" if one.where else ""
+    told = f"{one.tracker}: {one.state}, {counted(one.lines, 'line')} of the journal{place}"
+    if one.state not in ("failed", "gone"):
+        return told
+    why = f": {one.detail}" if one.detail else ""
+    return f"{told}{why}; `{shell_command('track', experiment_dir)}` fills in what is missing"

@@ -14,7 +14,7 @@ from tensorboard.plugins.hparams import plugin_data_pb2, summary_v2
 from tensorboard.plugins.text.summary_v2 import text_pb
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-from esper_ab.contracts.below import open_below, write_all
+from esper_ab.contracts.files import open_below, write_all
 from esper_ab.trackers.subject import Conclusion, Scalar, Subject
 
 FOLDER = "tensorboard"

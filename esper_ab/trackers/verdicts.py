@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from esper_ab.analysis.result_hash import result_hash
+from esper_ab.analysis.trained_by import result_hash
 from esper_ab.design.design import rule
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import mean, outcomes

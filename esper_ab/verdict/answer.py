@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from esper_ab.design.design import Design
+from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.comparison import Comparison
-from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.follow import Courses
-from esper_ab.verdict.observations import Observations
+from esper_ab.verdict.observations import Observation, Observations
+from esper_ab.verdict.pairing import Cells, cells_of
 from esper_ab.verdict.profiles import Profile, Ranges, profiles_of
-from esper_ab.verdict.scale import Scale
+from esper_ab.verdict.vocabulary import MEAN, Finding, Scale
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,3 +42,96 @@ def with_profiles(answer: Answer, ranges: Ranges) -> Answer:
     if not ranges:
         return answer
     return replace(answer, profiles=profiles_of(answer.observations, answer.design.groups, ranges))
+
+
+# --- departures ------------------------------------------------------------------------------------------------------
+# What of a plan was not followed by runs that were made elsewhere, and which runs it asks for next. Pure.
+
+
+_SHOWN = 8  # names in a list
+
+
+def departures(plan: AnalysisPlan, observations: Observations, followed: Courses) -> Iterator[str]:
+    """Yield runs that the plan does not know, gaps in its order, and runs after everything was decided."""
+    cells = cells_of(observations)
+    yield from _foreign(plan, observations)
+    yield from _gaps(plan, observations, cells)
+    yield from _after(plan, cells, followed)
+
+
+def next_step(plan: AnalysisPlan, followed: Courses) -> str:
+    """Say which runs the next look asks for; "" when none is left."""
+    needed = [contrast for contrast, course in followed.courses.items() if not course.finished]
+    coming = [look for look in plan.design.looks if look > followed.complete]
+    if not needed or not coming:
+        return ""
+    runs: dict[str, list[str]] = {}
+    for task in plan.tasks:
+        asked = [one for one in needed if one.task in (task, MEAN)]
+        groups = [group for group in plan.groups if any(group in one.groups for one in asked)]
+        if groups:
+            runs.setdefault(", ".join(groups), []).append(task)
+    told = [f"{groups}{f' in {listed_short(tasks)}' if tasks != [''] else ''}" for groups, tasks in runs.items()]
+    replicates = listed_short(plan.replicates[followed.complete : coming[0]])
+    return f"The next look is after seed {coming[0]}: {replicates} of {'; '.join(told)}."
+
+
+def listed_short(names: Sequence[str]) -> str:
+    """Join names, and of many the first ones with the number of the others."""
+    more = len(names) - _SHOWN
+    return f"{', '.join(names[:_SHOWN])}, and {more} more" if more > 0 else ", ".join(names)
+
+
+def listed_runs(rows: Sequence[Observation]) -> str:
+    """Join the names of runs in cells, shortened likewise."""
+    return listed_short([f"{row.group} at {row.task or '(none)'} with seed {row.replicate}" for row in rows])
+
+
+def _foreign(plan: AnalysisPlan, observations: Observations) -> Iterator[str]:
+    """Yield what the plan does not know: groups, tasks and replicates, which are left out."""
+    for what, column, planned in (
+        ("group", [row.group for row in observations.rows], plan.groups),
+        ("task", [row.task for row in observations.rows], plan.tasks),
+        (observations.pair_column, [row.replicate for row in observations.rows], plan.replicates),
+    ):
+        others = [name for name in dict.fromkeys(column) if name not in planned]
+        if others:
+            rows = sum(name in others for name in column)
+            yield (
+                f"Not in the plan, and left out: {what} {listed_short([name or '(none)' for name in others])} "
+                f"({rows} {'row' if rows == 1 else 'rows'})."
+            )
+
+
+def _gaps(plan: AnalysisPlan, observations: Observations, cells: Cells) -> Iterator[str]:
+    """Yield the runs that are missing although later ones of their group are there."""
+    for task in plan.tasks:
+        for group in plan.groups:
+            there = [place for place, name in enumerate(plan.replicates) if (group, task, name) in cells]
+            missing = [name for name in plan.replicates[: max(there, default=0)] if (group, task, name) not in cells]
+            if missing:
+                where = f" in {task}" if task else ""
+                yield (
+                    f"Out of order: {group}{where} has no run of {observations.pair_column} {listed_short(missing)}, "
+                    f"but later ones. Nothing after a gap counts; a run that failed is a row with an empty outcome."
+                )
+
+
+def _after(plan: AnalysisPlan, cells: Cells, followed: Courses) -> Iterator[str]:
+    """Yield the runs that were made although nothing was open any more that they could decide."""
+    for task in plan.tasks if plan.design.early_stop else ():
+        for group in plan.groups:
+            own = [
+                course for contrast, course in followed.courses.items()
+                if group in contrast.groups and contrast.task in (task, MEAN)
+            ]  # fmt: skip
+            if not own or any(course.decided_at is None for course in own):
+                continue
+            end = max(course.decided_at or 0 for course in own)
+            later = [name for name in plan.replicates[end:] if (group, task, name) in cells]
+            if later:
+                where = f" in {task}" if task else ""
+                yield (
+                    f"Not used: {group}{where} went on after seed {end}, at which all its comparisons were "
+                    f"decided ({listed_short(later)})."
+                )

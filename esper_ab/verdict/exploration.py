@@ -15,7 +15,7 @@ from esper_ab.verdict.follow import pairings_of
 from esper_ab.verdict.judge import judge
 from esper_ab.verdict.observations import ITEMS, Observations
 from esper_ab.verdict.pairing import cells_of
-from esper_ab.verdict.scale import Scale
+from esper_ab.verdict.vocabulary import Scale
 
 _MOST_GROUPS = 100  # without a control: nearly 5,000 comparisons
 _MOST_TAKEN_FOR_RUNS = 30  # rows per group and task: hardly anybody trains more, and items are seldom fewer

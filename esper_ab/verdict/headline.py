@@ -14,9 +14,9 @@ from esper_ab.settings.differences import capital, named
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.pair import outcomes
 from esper_ab.stats.text import counted, digits_apart, n_pairs, percent
-from esper_ab.verdict.drifting import DRIFT
 from esper_ab.verdict.evidence import Evidence
-from esper_ab.verdict.word import CLAIMS, DIFFERENT, Verdict
+from esper_ab.verdict.sensitivity import DRIFT
+from esper_ab.verdict.vocabulary import CLAIMS, DIFFERENT, Verdict
 
 
 class Why(StrEnum):

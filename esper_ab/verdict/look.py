@@ -17,7 +17,7 @@ from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_diff
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.pair import Data, Samples, before, outcomes
 from esper_ab.stats.proportions import Proportions, proportions
-from esper_ab.stats.welch import welch
+from esper_ab.stats.t_tests import welch
 
 _LIMITS = ("low", "high", "simultaneous_low", "simultaneous_high", "equivalence_low", "equivalence_high")
 _LARGEST_LOG = 700.0  # exp() of more is no float; an e-value beyond it says no more

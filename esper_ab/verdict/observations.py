@@ -9,7 +9,7 @@ import hashlib
 
 import msgspec
 
-from esper_ab.verdict.finding import Finding
+from esper_ab.verdict.vocabulary import Finding
 
 ITEMS = "one row per item, as a prompt or a scene, is not judged yet: it is evidence about these two checkpoints only"
 

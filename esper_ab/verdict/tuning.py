@@ -13,7 +13,7 @@ from math import fsum
 import msgspec
 
 from esper_ab.verdict.observations import Observation, Observations
-from esper_ab.verdict.scale import Scale
+from esper_ab.verdict.vocabulary import Scale
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from typing import Any
 from support import conducted, fake_plans, ray_cluster, slurm_cluster
 
 from benchmarks.machine import FEW
-from esper_ab.contracts.machine import Device
+from esper_ab.contracts.children import Device
 from esper_ab.control import experiment_run
 from esper_ab.journal.events import EpisodeRecorded, Incident, MilestoneReleased, RunReady, WorkerStarted
 from esper_ab.launchers import Launcher

@@ -47,7 +47,7 @@ _COMMANDS = {
 # What reading alone costs: every line's CRC, and the whole of it decoded, by one process that keeps nothing.
 _FLOOR = """
 import sys, zlib, msgspec
-from esper_ab.journal.line import Line
+from esper_ab.journal.events import Line
 decode, n = msgspec.json.Decoder(Line).decode, 0
 with open(sys.argv[1], "rb", buffering=1 << 20) as file:
     for line in file:

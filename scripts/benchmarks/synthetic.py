@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 
-from esper_ab.contracts.evaluation import episode_sizes
+from esper_ab.contracts.measures import episode_sizes
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import (
     EnvEpisode,

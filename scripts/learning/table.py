@@ -96,7 +96,7 @@ def mean_and_half(values: list[float]) -> tuple[float, float]:
 
 def rows(found: Found) -> list[dict[str, Any]]:
     """One row per group and budget: accuracies, paired difference to `random`, parameters, seeds, spread of runs."""
-    from esper_ab.stats.paired_difference import paired_difference
+    from esper_ab.stats.t_tests import paired_difference
 
     table = []
     baseline = found.get(("random", ""), {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any, Literal
 
-from esper_ab.contracts.evaluation import episode_sizes
+from esper_ab.contracts.measures import episode_sizes
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.settings import (

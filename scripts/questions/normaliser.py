@@ -19,7 +19,7 @@ from scipy import stats
 
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import outcome_of
-from esper_ab.stats.paired_difference import PairedDifference, paired_difference
+from esper_ab.stats.t_tests import PairedDifference, paired_difference
 from questions.experiments import ARMS, GROUPS, TRAINING, history_of, run
 from questions.sd_ratio import sd_ratio
 from workers.ppo.normalise import RunningMoments

@@ -9,7 +9,7 @@ import numpy as np
 
 from esper_ab.design.design import Design
 from esper_ab.stats.pair import Pair
-from esper_ab.verdict import looks as sequential
+from esper_ab.verdict import follow as sequential
 from simulation import laws, procedure, rules
 from simulation.laws import Array, Size
 from simulation.rules import Rule
@@ -81,9 +81,9 @@ def _follow(rule: Rule, design: Design, outcomes: Array, lost: Collection[int]) 
 
 def _same(at: str, mine: object, theirs: object) -> None:
     if mine != theirs:
-        raise AssertionError(f"{at}: {mine!r} simulated, {theirs!r} by esper_ab.verdict.looks")
+        raise AssertionError(f"{at}: {mine!r} simulated, {theirs!r} by esper_ab.verdict.follow")
 
 
 def _near(at: str, mine: tuple[float, float], theirs: tuple[float, float]) -> None:
     if not np.allclose(mine, theirs, rtol=TOLERANCE, atol=TOLERANCE):
-        raise AssertionError(f"{at}: interval {mine} simulated, {theirs} by esper_ab.verdict.looks")
+        raise AssertionError(f"{at}: interval {mine} simulated, {theirs} by esper_ab.verdict.follow")

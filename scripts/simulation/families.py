@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from esper_ab.design.design import Design
-from esper_ab.external.scales import scales_of
+from esper_ab.external.plan import scales_of
 from esper_ab.verdict.analysis_plan import Rule, design_over
-from esper_ab.verdict.scale import MEAN
+from esper_ab.verdict.vocabulary import MEAN
 from simulation import laws, procedure
 from simulation.laws import Array, Law, Size
 from simulation.rules import MARGIN

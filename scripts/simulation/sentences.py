@@ -15,11 +15,10 @@ from esper_ab.design.design import Boundary, Contrast, Design, Futility, extende
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.pair import Pair
 from esper_ab.verdict.comparison import Comparison, compare
-from esper_ab.verdict.finding import Finding
-from esper_ab.verdict.looks import courses_of
-from esper_ab.verdict.question import HalfPair, Lost, Question
+from esper_ab.verdict.follow import courses_of
+from esper_ab.verdict.pairing import HalfPair, Lost, Question
 from esper_ab.verdict.requirement import RELATIONS, Requirement, holds
-from esper_ab.verdict.word import Verdict
+from esper_ab.verdict.vocabulary import Finding, Verdict
 from simulation.laws import Array
 from workers.growth.measures import MEASURES
 

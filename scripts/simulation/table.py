@@ -34,7 +34,7 @@ def introduction(found: Sequence[Row], compared: int) -> str:
         f"rules: {sizes['naive']:,}). A cell is the worst of correlations 0, 0.3 and 0.6 "
         "within pairs; in brackets the end of its 95 % interval (Clopper-Pearson) that the limit is about. On "
         f"{compared:,} experiments of each rule the simulated procedure gave the decisions and intervals of "
-        "`esper_ab.verdict.looks`."
+        "`esper_ab.verdict.follow`."
     )
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from support.asking import asked, group, machine, planned, toml
 
+from esper_ab.contracts.children import TaskFacts, UserReward
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.machine import TaskFacts, UserReward
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.settings import GymSettings, RewardSettings
 from esper_ab.plan.plan import Plan

@@ -8,7 +8,7 @@ import pytest
 from support import fake_plans
 from support.fault_checker import check
 
-from esper_ab.analysis.result_hash import result_hash
+from esper_ab.analysis.trained_by import result_hash
 from esper_ab.contracts.errors import UsageError
 from esper_ab.control import experiment_run
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read

@@ -17,7 +17,7 @@ from support.fault_world import EPISODES, LIVES, REPLICATES, described, live, ma
 from support.journals import planted_effect
 from support.planted_death import Death
 
-from esper_ab.analysis.result_hash import result_hash
+from esper_ab.analysis.trained_by import result_hash
 from esper_ab.control import experiment_run
 from esper_ab.journal.events import EpisodeRecorded, Incident, MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, read

@@ -132,7 +132,7 @@ def _untyped_commands(source: str) -> list[str]:
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_commands_with_values_are_made_in_one_place(path: Path) -> None:
-    """A path may have a space in it: `esper_ab.contracts.shell_command` quotes."""
+    """A path may have a space in it: `esper_ab.contracts.terminal_text` quotes."""
     assert not _untyped_commands(path.read_text())
 
 
@@ -166,15 +166,15 @@ def test_a_command_without_directory_would_be_found() -> None:
 OPEN_SAFELY = ("os.O_EXCL", "os.O_DIRECTORY", "os.O_NONBLOCK", "os.O_NOFOLLOW", "os.devnull", "_FOLDER")
 # Who changes files by themselves: those that others go through, and those whose files are in no experiment directory.
 WRITES_ITSELF = {
-    "contracts/below.py": "the one place",
-    "contracts/private_folder.py": "a folder in the temporary place", "control/hub.py": "removes it",
+    "contracts/files.py": "the one place",
+    "control/hub.py": "removes it",
     "launchers/ray.py": "likewise", "workers/process/files.py": "likewise",
     "control/file_store.py": "in a folder that `below` made",
-    "control/nodes.py": "an empty temporary file", "launchers/__init__.py": "a temporary file without a name",
+    "control/preflight.py": "an empty temporary file", "launchers/__init__.py": "a temporary file without a name",
     "design/boundary_cache.py": "the user's cache",
     "commands/export.py": "drafts in a folder that `below` made",
-    "health/storage.py": "tries whether a folder can be written",
-    "query/sql.py": "a temporary file without a name to be found", "workers/commands/fetch.py": "the user's data",
+    "health/examination.py": "tries whether a folder can be written",
+    "query/records.py": "a temporary file without a name to be found", "workers/commands/fetch.py": "the user's data",
     "workers/growth/preflight.py": "a temporary folder", "workers/gymnasium_task/preflight.py": "likewise",
     "workers/native/build.py": "the cache of kernels",
     "execution/detach.py": "renames to a name directly in the experiment directory, which follows no link",
@@ -218,7 +218,7 @@ def _short(path: Path) -> str:
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_files_are_changed_in_one_place(path: Path) -> None:
     """`contracts.below` follows no link: an experiment directory may come from somebody else."""
-    assert bool(_changes(path.read_text())) == (_short(path) in WRITES_ITSELF), "through esper_ab.contracts.below"
+    assert bool(_changes(path.read_text())) == (_short(path) in WRITES_ITSELF), "through esper_ab.contracts.files"
 
 
 def test_a_changed_file_would_be_found() -> None:
@@ -235,11 +235,11 @@ def test_a_changed_file_would_be_found() -> None:
 
 # Who reads files in a way of its own: only what the system or this installation has, or the process itself has made.
 READS_ITSELF = {
-    "contracts/regular_file.py": "the one place", "health/system_file.py": "the system's files",
+    "contracts/files.py": "the one place", "health/control_groups.py": "the system's files",
     "workers/process/entry.py": "likewise",
     "workers/commands/describe.py": "likewise",
-    "report/page.py": "a part of the package", "query/sql.py": "likewise", "settings/eval_episodes.py": "likewise",
-    "contracts/own_packages.py": "likewise", "contracts/installed_code.py": "likewise",
+    "report/page.py": "a part of the package", "query/records.py": "likewise", "settings/eval_episodes.py": "likewise",
+    "contracts/own_packages.py": "likewise", "contracts/source_files.py": "likewise",
     "workers/datasets/samples.py": "likewise", "commands/_completing.py": "likewise",
     "workers/native/build.py": "the cache of kernels",
     "workers/trainer/rehearsal.py": "a file that it has written itself",
@@ -265,7 +265,7 @@ def _reads(source: str) -> list[str]:
 def test_files_that_others_made_are_read_in_one_place(path: Path) -> None:
     """`contracts.regular_file`: no read waits at a pipe, or has no end, that stands where a file should be."""
     reads = [call for call in _reads(path.read_text()) if not _opens_to_write(ast.parse(call).body[0].value)]
-    assert bool(reads) == (_short(path) in READS_ITSELF), "through esper_ab.contracts.regular_file"
+    assert bool(reads) == (_short(path) in READS_ITSELF), "through esper_ab.contracts.files"
 
 
 def test_a_file_that_is_read_would_be_found() -> None:

@@ -15,18 +15,18 @@ ROOT = Path(__file__).resolve().parents[2]
 VIOLATIONS = [
     ("workers.ppo.rollout", "workers.growth.bank.bank"),  # the trainer knows no task
     ("workers.run.session", "workers.growth.environment"),  # a run knows its environments by the seam
-    ("workers.vocabulary", "esper_ab.health.diagnosis"),  # of esper_ab, workers import its contracts only
-    ("workers.rewards.sparse", "esper_ab.settings.foreign_keys"),
+    ("workers.vocabulary", "esper_ab.health.examination"),  # of esper_ab, workers import its contracts only
+    ("workers.rewards.sparse", "esper_ab.settings.assignments"),
     ("workers.ppo.update", "esper_ab.live.console"),
     ("workers.growth.bank.network", "workers.growth.environment"),
     ("workers.run.episode", "workers.process.link"),  # an episode knows no socket
     ("workers.growth.rules.masks", "os"),
-    ("esper_ab.stats.pair", "esper_ab.verdict.looks"),  # formulas know no verdict
+    ("esper_ab.stats.pair", "esper_ab.verdict.follow"),  # formulas know no verdict
     ("esper_ab.launchers.inline", "torch"),
     ("esper_ab.launchers.slurm", "ray"),  # nobody but its launcher needs it
     ("esper_ab.control.rules.barrier", "time"),  # the rules of a running experiment read no clock,
     ("esper_ab.control.rules.looks", "esper_ab.journal.file"),  # touch no file
-    ("esper_ab.control.rules.runs", "esper_ab.control.coordinator"),  # and do not know who performs their commands
+    ("esper_ab.control.rules.runs", "esper_ab.control.experiment_run"),  # and do not know who performs their commands
 ]
 
 

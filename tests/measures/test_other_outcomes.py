@@ -22,12 +22,12 @@ from esper_ab.journal.fold import fold
 from esper_ab.live.status import status_text
 from esper_ab.plan.estimate import Estimate
 from esper_ab.plan.text import plan_text
-from esper_ab.query.sql import query
+from esper_ab.query.records import query
 from esper_ab.report.build import build_report, printed
 from esper_ab.report.content import content
 from esper_ab.report.figures import catalogue
 from esper_ab.report.figures.kinds import figures_of
-from esper_ab.trackers.numbers import episode_numbers, evaluation_numbers
+from esper_ab.trackers.fold import episode_numbers, evaluation_numbers
 from esper_ab.verdict.requirement import Requirement, require
 
 MEASURES = TaskMeasures(

@@ -12,7 +12,7 @@ from esper_ab.analysis.analyse import analyse
 from esper_ab.commands.evaluate import describe_other_code
 from esper_ab.contracts.errors import UsageError
 from esper_ab.control import experiment_run, provenance
-from esper_ab.execution.going_on import extension, preview
+from esper_ab.execution.going_on import check_resumable, extension
 from esper_ab.journal.events import ExperimentContinued, RunStarted
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
@@ -131,9 +131,11 @@ def test_an_extension_by_other_code_is_refused_likewise(tmp_path, edit):
     edit()
     for attempt in (
         lambda: experiment_run.extend(experiment_dir, lambda there: extension(experiment_dir, there, 4), THREADS, ()),
-        lambda: preview(experiment_dir, 4),
+        lambda: check_resumable(experiment_dir, 4, (), allow_changed_code=False),
     ):
         with pytest.raises(UsageError, match="--allow-changed-code"):
             attempt()
     assert (experiment_dir / JOURNAL_NAME).read_bytes() == before
-    assert preview(experiment_dir, 4, allow_changed_code=True).more == 2
+    added = check_resumable(experiment_dir, 4, (), allow_changed_code=True)
+    assert added is not None
+    assert added.more == 2

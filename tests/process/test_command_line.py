@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from esper_ab.contracts.machine import Machine, Questions
+from esper_ab.contracts.children import Machine, Questions
 from esper_ab.control.preflight import examine
 
 _PLAN = ("--groups=shaped,plan=schedule", '--group=plan:controller.schedule=["1:germinat:early"]')

@@ -18,7 +18,7 @@ from esper_ab.contracts.errors import Interrupted, UsageError, WorkerFailed, Wor
 from esper_ab.contracts.messages import EpisodeFinished, Progress, Ready, Release
 from esper_ab.control.experiment_run import run
 from esper_ab.control.hub import Hub
-from esper_ab.control.rules.liveness import Limits
+from esper_ab.control.rules.workers import Limits
 from esper_ab.journal.events import (
     EpisodeRecorded,
     ExperimentEnded,
@@ -246,7 +246,7 @@ def test_an_observer_that_fails_is_told_no_more_and_breaks_nothing(tmp_path, cap
 
 
 def test_an_observer_that_is_stuck_does_not_stop_the_run(tmp_path, monkeypatch):
-    monkeypatch.setattr("esper_ab.control.observers._CLOSE_S", 0.05)
+    monkeypatch.setattr("esper_ab.control.event_sink._CLOSE_S", 0.05)
     release = threading.Event()
     conduct(tmp_path, fake_plans.plan(), Watcher(lambda event: release.wait()))
     release.set()

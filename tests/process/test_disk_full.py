@@ -23,14 +23,14 @@ import msgspec
 from support import fake_plans, fake_worker
 from support.elsewhere import scales
 
-from esper_ab.analysis.audit_conduct import findings
-from esper_ab.analysis.result_hash import result_hash
+from esper_ab.analysis.audit_checks import conduct_findings
+from esper_ab.analysis.trained_by import result_hash
 from esper_ab.commands._check import examine
 from esper_ab.contracts.errors import DiskFull, Interrupted
 from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings
 from esper_ab.control import experiment_run
-from esper_ab.control.rules.liveness import Limits
+from esper_ab.control.rules.workers import Limits
 from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.execution.job import Job, carry_out
 from esper_ab.execution.leftover import is_leftover
@@ -162,7 +162,7 @@ def a_run_waits_for_room_and_goes_on(folder):
     assert history.incidents == [entry]
     assert [file for file in examine(experiment_dir).faults if "policies" not in file] == []
     assert f"  note: {entry.detail}\n" in status_text(experiment_dir)
-    (note,) = [one for one in findings(history) if one.kind == "disk"]
+    (note,) = [one for one in conduct_findings(history) if one.kind == "disk"]
     assert (note.weight, entry.detail in note.sentence) == ("notes", True)
     sys.stdout.writelines(f"warning: {notice}\n" for notice in neighbour.notices)
 

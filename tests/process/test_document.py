@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.in_process import done
 
-from esper_ab.api.asked import parse_experiment, tracking_of
+from esper_ab.api.declared import parse_experiment, tracking_of
 from esper_ab.api.files import load_declaration
 from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.load import load

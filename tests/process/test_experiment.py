@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from support.in_process import done
 
-from esper_ab.contracts.installed_code import sources
+from esper_ab.contracts.source_files import sources
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 

@@ -11,7 +11,7 @@ from support.in_process import done as esper_ab_done
 from support.in_process import esper_ab
 
 from esper_ab.commands.growth import count_by_slot, count_several_slots, describe_answer, make_question
-from esper_ab.contracts.solo import Host, Seed, SoloAnswer
+from esper_ab.contracts.children import Host, Seed, SoloAnswer
 from esper_ab.journal.load import load
 
 _ASKED = ("--task", "digits", "--episodes", "1", "--slots", "early", "mid", "late")

@@ -15,11 +15,10 @@ from support import conducted, fake_plans, hostile
 from support.children import environment
 from support.conducted import THREADS
 
-from esper_ab.analysis.result_hash import result_hash
+from esper_ab.analysis.trained_by import result_hash
 from esper_ab.contracts import link_keys
 from esper_ab.contracts.codec import ProtocolError, decode_from_worker
-from esper_ab.control.hub import BAD_MESSAGES_REPORTED, BadMessage, Hub
-from esper_ab.control.keys import Keys
+from esper_ab.control.hub import BAD_MESSAGES_REPORTED, BadMessage, Hub, Keys
 from esper_ab.journal.fold import fold
 from esper_ab.launchers.inline import InlineLauncher
 

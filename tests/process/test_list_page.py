@@ -11,7 +11,7 @@ import pytest
 from process.test_report_in_browser import BROWSER, browse
 from support.journals import planted_effect, write
 
-from esper_ab.report.listing import write_listing
+from esper_ab.report.page import write_listing
 
 
 def test_a_page_that_is_followed_shows_what_comes_and_ends_by_ctrl_c(tmp_path):

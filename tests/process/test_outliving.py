@@ -24,7 +24,7 @@ time.sleep(1e6)
 PREFLIGHT = """
 import signal, sys
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a suite under nohup has its children ignore it
-from esper_ab.contracts.machine import Questions
+from esper_ab.contracts.children import Questions
 from esper_ab.control.preflight import examine
 examine(Questions(task="synthetic", data_dir="", user_rewards=(sys.argv[1] + "/hangs.py:reward",)))
 """

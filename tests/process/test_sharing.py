@@ -19,7 +19,7 @@ from support.conducted import counts, events_of, incidents, of, records, resume,
 from support.fake_worker import FAULT_VARIABLE, moments
 
 from esper_ab.contracts.records import Moments
-from esper_ab.control.rules.pooling import pooled
+from esper_ab.control.rules.blocks import pooled
 from esper_ab.journal.events import EpisodeRecorded, LookTaken, MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.load import load

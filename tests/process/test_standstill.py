@@ -10,7 +10,7 @@ from support import conducted, fake_plans
 from support.children import environment
 from support.standstill import stood_still
 
-from esper_ab.analysis.result_hash import result_hash
+from esper_ab.analysis.trained_by import result_hash
 from esper_ab.journal.fold import fold
 
 PLAN = fake_plans.plan(3, ("a", "b", "c"), seeds=60, episodes=3)

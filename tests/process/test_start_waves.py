@@ -7,8 +7,8 @@ from itertools import accumulate
 import pytest
 from support import conducted, fake_plans, slow_start
 
-from esper_ab.analysis.result_hash import result_hash
-from esper_ab.control.rules import waves
+from esper_ab.analysis.trained_by import result_hash
+from esper_ab.control.rules import workers
 from esper_ab.journal.fold import fold
 from esper_ab.launchers.local import LocalLauncher
 
@@ -17,7 +17,7 @@ PLAN = fake_plans.plan(7, ("a", "b"), seeds=5, episodes=2)
 
 @pytest.mark.parametrize("transport", ["ipc", "tcp"])
 def test_so_many_processes_start_at_a_time(tmp_path, monkeypatch, transport):
-    monkeypatch.setattr(waves, "AT_ONCE", 2)
+    monkeypatch.setattr(workers, "AT_ONCE", 2)
     monkeypatch.setenv(slow_start.VARIABLE, str(tmp_path / "starts"))
     events = conducted.run(tmp_path / "run", PLAN, launcher=LocalLauncher("support.slow_start:main", transport))
     lanes = len(PLAN.lanes)

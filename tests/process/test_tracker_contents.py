@@ -8,7 +8,7 @@ from support.tracking import SMALL, held, track
 
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
-from esper_ab.trackers.numbers import episode_numbers, evaluation_numbers
+from esper_ab.trackers.fold import episode_numbers, evaluation_numbers
 from esper_ab.trackers.subject import NAMES
 
 pytestmark = [

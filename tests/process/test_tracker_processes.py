@@ -15,7 +15,7 @@ import pytest
 from support import conducted, fake_plans, journals, tracked
 from support.tracking import PATIENCE_S, SMALL, held, track
 
-from esper_ab.analysis.result_hash import result_hash
+from esper_ab.analysis.trained_by import result_hash
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group
 from esper_ab.execution.experiment import make_observers

@@ -14,7 +14,7 @@ import pytest
 from simulation import engine, laws
 
 from esper_ab.analysis.analyse import analyse
-from esper_ab.verdict.word import Verdict
+from esper_ab.verdict.vocabulary import Verdict
 
 RNG_SEED = 9
 

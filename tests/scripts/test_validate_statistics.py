@@ -13,7 +13,7 @@ from simulation.laws import Size
 from support.comparing import compared, design, pairs_of
 
 from esper_ab.stats.anytime_t import log_evidence
-from esper_ab.verdict.word import Verdict
+from esper_ab.verdict.vocabulary import Verdict
 
 RHOS = (0.0, 0.3, 0.6)
 EQUAL_LAWS = [law for law in laws.LAWS if law.lanes == "none"]

@@ -29,11 +29,10 @@ from esper_ab.journal.fold import fold
 from esper_ab.live.on_stderr import Warnings
 from esper_ab.live.terminal import LiveView
 from esper_ab.plan.experiment_directory import check_name
-from esper_ab.query.sql import VIEWS
+from esper_ab.query.records import VIEWS
 from esper_ab.report.content import content
-from esper_ab.report.markdown import render_markdown
 from esper_ab.report.page import read_part, render_page
-from esper_ab.report.text import render_text
+from esper_ab.report.text import render_markdown, render_text
 from esper_ab.settings.parse import parse
 from esper_ab.settings.request import request
 

@@ -26,15 +26,15 @@ from support.looks import design
 from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.design.design import Boundary, Contrast
 from esper_ab.design.design import default_looks as product_looks
+from esper_ab.stats.correlation import drift as product_drift
 from esper_ab.stats.descriptive.shape import shape
-from esper_ab.stats.drift import drift as product_drift
 from esper_ab.stats.least_pairs import LEAST_OPEN_ENDED_PAIRS
 from esper_ab.stats.pair import Pair
 from esper_ab.stats.proportions import proportions
-from esper_ab.stats.welch import welch as product_welch
+from esper_ab.stats.t_tests import welch as product_welch
 from esper_ab.verdict.comparison import compare
-from esper_ab.verdict.looks import courses_of as product_follow
-from esper_ab.verdict.question import HalfPair, Lost, Question
+from esper_ab.verdict.follow import courses_of as product_follow
+from esper_ab.verdict.pairing import HalfPair, Lost, Question
 
 PATHS = 100_000  # normal experiments that calibrate: the product is given the same bounds
 RULES = {

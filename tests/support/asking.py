@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts.machine import Device, Machine, TaskFacts
+from esper_ab.contracts.children import Device, Machine, TaskFacts
 from esper_ab.contracts.settings import GroupSettings, PPOSettings
 from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.plan.blocks import make_plan

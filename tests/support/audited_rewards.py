@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from esper_ab.contracts.reward_audit import (
+from esper_ab.contracts.children import (
     SCHEMA,
     AuditedReward,
     FoundBehaviour,

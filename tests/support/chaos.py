@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from esper_ab.contracts.messages import Progress
 from esper_ab.journal.events import EpisodeRecorded, RunStarted, WorkerStarted
 from esper_ab.journal.file import JOURNAL_NAME
-from esper_ab.journal.tail import follow
+from esper_ab.journal.load import follow
 
 MOST_AT_ONE_MILESTONE = 2  # a third death at the same milestone would cost the replicate
 KINDS = ("SIGKILL", "SIGSEGV", "SIGABRT", "SIGSTOP")

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from esper_ab.external.scales import scales_of
+from esper_ab.external.plan import scales_of
 from esper_ab.external.table import observations_of
 from esper_ab.verdict.observations import Observations
-from esper_ab.verdict.scale import Scale
+from esper_ab.verdict.vocabulary import Scale
 
 HEADER = ("group", "seed", "run", "outcome", "task", "cluster")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts.solo import PoliciesAnswer, PoliciesQuestion
+from esper_ab.contracts.children import PoliciesAnswer, PoliciesQuestion
 from workers.commands.evaluate import answer
 
 

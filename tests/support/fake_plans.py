@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from esper_ab.contracts.machine import Device, Machine, TaskFacts
+from esper_ab.contracts.children import Device, Machine, TaskFacts
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.plan.blocks import make_plan

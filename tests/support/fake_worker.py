@@ -30,7 +30,7 @@ import msgspec
 import zmq
 
 from esper_ab.contracts import link_keys
-from esper_ab.contracts.evaluation import episode_sizes
+from esper_ab.contracts.measures import episode_sizes
 from esper_ab.contracts.messages import (
     PROTOCOL,
     Assign,

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from esper_ab.analysis.result_hash import result_hash
+from esper_ab.analysis.trained_by import result_hash
 from esper_ab.journal.events import (
     AnyEvent,
     EpisodeRecorded,

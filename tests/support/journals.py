@@ -12,8 +12,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from esper_ab.contracts.evaluation import episode_sizes
-from esper_ab.contracts.measures import TaskMeasures
+from esper_ab.contracts.measures import TaskMeasures, episode_sizes
 from esper_ab.contracts.messages import Lane, RunSpec
 from esper_ab.contracts.records import (
     EnvEpisode,

@@ -54,7 +54,7 @@ def main(experiment_dir: Path, lanes: int, launcher: str, transport: str, kind: 
     from esper_ab.contracts.messages import WorkerOrder
     from esper_ab.control import experiment_run, hub
     from esper_ab.control.preflight import check_launcher
-    from esper_ab.control.rules.liveness import Limits
+    from esper_ab.control.rules.workers import Limits
     from esper_ab.launchers.inline import InlineLauncher
     from esper_ab.launchers.local import LocalLauncher, LocalWorker
     from support import fake_plans

@@ -46,11 +46,10 @@ import msgspec
 import pytest
 
 from esper_ab.analysis.calibration import calibration_of
+from esper_ab.contracts.children import Machine
 from esper_ab.contracts.errors import EsperError
-from esper_ab.contracts.machine import Machine
 from esper_ab.control import preflight
-from esper_ab.external.plan import Rule, make_external_plan, save_plan, write_plan
-from esper_ab.external.scales import scales_of
+from esper_ab.external.plan import Rule, make_external_plan, save_plan, scales_of, write_plan
 from esper_ab.joint.directory import Joint, JointPart, write_joint
 from esper_ab.journal.events import RunEvaluated
 from esper_ab.journal.fold import fold

@@ -1,7 +1,7 @@
 """`python -m workers.commands.describe`: what there is of machine, catalogues and the user's additions.
 
-The preflight child: it imports torch so that the control plane need not. The questions, one JSON line on stdin, and
-the answer are the structs of esper_ab.contracts.machine. It only reports, and decides nothing; to rehearse a trainer it
+The preflight child: it imports torch so that the control plane need not. The questions, one JSON line on stdin, and the
+answer are the structs of esper_ab.contracts.children. It only reports, and decides nothing; to rehearse a trainer it
 starts processes of its own.
 """
 
@@ -21,12 +21,11 @@ import psutil
 import torch
 
 from esper_ab.contracts.catalog import entry, names
-from esper_ab.contracts.gpu_names import is_beyond_one_instance
-from esper_ab.contracts.installed_code import sources
-from esper_ab.contracts.machine import DOING, Device, Machine, Questions
+from esper_ab.contracts.children import DOING, Device, Machine, Questions, is_beyond_one_instance
 from esper_ab.contracts.own_packages import take_output
 from esper_ab.contracts.process_start import process_started, usable_cores
 from esper_ab.contracts.settings import Arithmetic
+from esper_ab.contracts.source_files import sources
 from workers.devices.by_torch import pin, seen_gpus
 from workers.environments import kind_of
 from workers.native import library

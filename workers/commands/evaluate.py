@@ -1,7 +1,7 @@
 """`python -m workers.commands.evaluate`: fresh episodes of saved policies.
 
-The question, one JSON line on stdin, and the answer are the structs of esper_ab.contracts.solo. Errors: exit status 2
-and one line.
+The question, one JSON line on stdin, and the answer are the structs of esper_ab.contracts.children. Errors: exit status
+2 and one line.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any
 
 import msgspec
 
+from esper_ab.contracts.children import PoliciesAnswer, PoliciesQuestion
 from esper_ab.contracts.kinds import ENV_REWARD
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import EvaluatedEpisode
 from esper_ab.contracts.settings import Arithmetic, GroupSettings, RewardSettings
-from esper_ab.contracts.solo import PoliciesAnswer, PoliciesQuestion
 from workers.commands.answering import answer_stdin
 from workers.devices.by_torch import pin
 from workers.environments import kind_of

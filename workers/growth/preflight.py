@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from esper_ab.contracts.catalog import entry, names
-from esper_ab.contracts.machine import Questions, TaskFacts, UserReward
+from esper_ab.contracts.children import Questions, TaskFacts, UserReward
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import GrowthSettings
 from workers.datasets.task import Split, Task

@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 import msgspec
 import numpy as np
 
+from esper_ab.contracts.children import Questions, TaskFacts
 from esper_ab.contracts.kinds import GYM_PREFIX, GYMNASIUM, is_own_outcome
-from esper_ab.contracts.machine import Questions, TaskFacts
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.rng import RngPath

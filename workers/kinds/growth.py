@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from esper_ab.contracts import catalog
-from esper_ab.contracts.machine import Questions
+from esper_ab.contracts.children import Questions
 from esper_ab.contracts.messages import Lane, RunSpec
 from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.settings import PolicySettings, RewardSettings

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from esper_ab.contracts.children import Questions
 from esper_ab.contracts.kinds import CONTROLLERS, GYM_PREFIX, GYMNASIUM, REWARDS
-from esper_ab.contracts.machine import Questions
 from esper_ab.contracts.messages import Lane, RunSpec
 from workers.environments import AboutTask, Controller, Kind, World
 from workers.run.session import Session

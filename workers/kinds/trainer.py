@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from esper_ab.contracts.children import Questions, TaskFacts
 from esper_ab.contracts.kinds import CONTROLLERS, REWARDS, TRAINER
-from esper_ab.contracts.machine import Questions, TaskFacts
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.messages import Lane, RunSpec
 from workers.devices.by_torch import torch_devices

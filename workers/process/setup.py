@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from esper_ab.contracts.below import open_below
+from esper_ab.contracts.files import open_below
 from esper_ab.contracts.messages import Lane
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.supervisor import end_with_parent

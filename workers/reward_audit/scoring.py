@@ -15,8 +15,7 @@ import numpy as np
 import torch
 
 from esper_ab.contracts import catalog
-from esper_ab.contracts.records import EnvEpisode
-from esper_ab.contracts.reward_audit import (
+from esper_ab.contracts.children import (
     AuditedReward,
     FoundBehaviour,
     Played,
@@ -25,6 +24,7 @@ from esper_ab.contracts.reward_audit import (
     Scored,
     Varied,
 )
+from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.rng import RngPath, run_path
 from esper_ab.contracts.settings import Arithmetic, GrowthSettings, RewardSettings
 from workers.datasets.behaviour import Behaviour, Behaviours

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 import torch
 
-from esper_ab.contracts.evaluation import episode_sizes, greedy_episodes
+from esper_ab.contracts.measures import episode_sizes, greedy_episodes
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import (
     EnvEpisode,

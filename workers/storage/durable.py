@@ -11,10 +11,9 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
-from esper_ab.contracts.below import write_below
-from esper_ab.contracts.checkpoint_files import file_of, is_file_of, remove_older
+from esper_ab.contracts.experiment_files import file_of, is_file_of, remove_older
+from esper_ab.contracts.files import open_to_read, write_below
 from esper_ab.contracts.records import Checkpoint, RunRef
-from esper_ab.contracts.regular_file import open_to_read
 
 
 class Damaged(ValueError):

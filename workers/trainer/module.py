@@ -18,8 +18,8 @@ import msgspec
 import torch
 
 from esper_ab.contracts.messages import RewardCode
-from esper_ab.contracts.plain_values import as_float, expected_instead
 from esper_ab.contracts.rng import PathPart, RngPath
+from esper_ab.contracts.settings import as_float, expected_instead
 from esper_ab.contracts.trainer import TrainerOrder, TrainerSettings, TrainerValue
 from workers.storage import state_bytes
 from workers.trainer.script import seed_at

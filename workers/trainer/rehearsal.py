@@ -21,13 +21,14 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from esper_ab.contracts.endings import end_told
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.files import UNREADABLE
 from esper_ab.contracts.measures import RESERVED
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.source_files import source_sha256
+from esper_ab.contracts.terminal_text import end_told
 from esper_ab.contracts.trainer import (
     Resumption,
     TrainerFacts,
@@ -38,7 +39,6 @@ from esper_ab.contracts.trainer import (
     placeholders,
     read_source,
 )
-from esper_ab.contracts.unreadable import UNREADABLE
 from workers.devices import pinned
 from workers.devices.by_torch import seen_gpus
 from workers.trainer import module, script

@@ -18,13 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from esper_ab.contracts import supervisor
-from esper_ab.contracts.below import folder_below, open_below
-from esper_ab.contracts.endings import how_ended
 from esper_ab.contracts.errors import UserCodeFailed
+from esper_ab.contracts.files import folder_below, open_below, open_to_read, read_regular
 from esper_ab.contracts.own_packages import alone_command
-from esper_ab.contracts.plain_values import as_float, shown
-from esper_ab.contracts.regular_file import open_to_read, read_regular
 from esper_ab.contracts.rng import RngPath
+from esper_ab.contracts.settings import as_float, shown
+from esper_ab.contracts.terminal_text import how_ended
 from esper_ab.contracts.trainer import OUT, SEED, OutcomeSource, TrainerValue, fill
 
 WANDB_FILE = "wandb-values.txt"  # below {out}; written by standin/wandb.py

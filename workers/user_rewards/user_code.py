@@ -25,9 +25,9 @@ import msgspec
 import numpy as np
 from msgspec.structs import FieldInfo
 
-from esper_ab.contracts.below import folder_below
+from esper_ab.contracts.children import UserReward
 from esper_ab.contracts.errors import USER_FAULTS, UserCodeFailed
-from esper_ab.contracts.machine import UserReward
+from esper_ab.contracts.files import folder_below
 from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.source_files import copy_files, source_sha256
 from workers.arrays import Floats

@@ -13,7 +13,7 @@ from esper_ab.journal.outcomes import RunOutcome
 from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.stats.text import counted
 from esper_ab.verdict.comparison import Comparison
-from esper_ab.verdict.finding import Finding
+from esper_ab.verdict.vocabulary import Finding
 
 
 def episodes_said(experiment: ResolvedExperiment) -> str:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from esper_ab.analysis import growth
 from esper_ab.analysis.conduct import evaluated_envs
-from esper_ab.analysis.growth import baseline
-from esper_ab.analysis.growth.screening import screening
+from esper_ab.analysis.growth import screening
 from esper_ab.analysis.kinds import AnalysisKind
 from esper_ab.analysis.observe import Pairs
 from esper_ab.journal.fold import History
-from esper_ab.settings.start import starts
-from esper_ab.verdict.finding import Finding
+from esper_ab.settings.differences import starts
+from esper_ab.verdict.vocabulary import Finding
 
 _SIZE = "host_params"
 
 
 def _findings(history: History, pairs: Pairs) -> Iterator[Finding]:
-    yield from baseline.findings(history, pairs)
+    yield from growth.findings(history, pairs)
     runs = history.runs.values()
     trained = {size for run in runs for size in run.columns.measure(_SIZE) if size == size}  # false for NaN
     sizes = trained | {env.measures[_SIZE] for run in runs for env in evaluated_envs(run)}

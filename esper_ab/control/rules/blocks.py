@@ -1,16 +1,75 @@
-"""The blocks in progress: where their runs' present workers stand, and which releases are decided and not recorded."""
+"""The blocks of an experiment: those in progress, those that wait for their lanes, and what their learners share."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
-from esper_ab.control.rules import barrier
-from esper_ab.control.rules.runs import NOWHERE, arrival, barrier_again
-from esper_ab.control.rules.turns import barrier_of
+import msgspec
+
+from esper_ab.contracts.messages import EpisodeFinished
+from esper_ab.contracts.records import Moments
+from esper_ab.control.rules import barrier, looks, runs
+from esper_ab.control.rules.runs import NOWHERE, arrival, barrier_again, barrier_of
 from esper_ab.control.rules.validation import Rejected, Report
-from esper_ab.journal.fold import RunHistory
+from esper_ab.journal.fold import History, RunHistory
 from esper_ab.plan.plan import Block, Plan
+
+# --- pooling ---------------------------------------------------------------------------------------------------------
+# `--share-observation-norm`: one set of observation moments out of those of a block's learners.
+#
+# A learner reports the moments of all that it has trained on; the release of a milestone carries those of all learners
+# of the block, and holds from the next episode on. The sum does not depend on the order of its terms, so neither start
+# order nor who arrived first can move a bit.
+
+
+def pooled(parts: Sequence[Moments]) -> Moments:
+    """Moments of the rows of all `parts` together (Chan, Golub & LeVeque 1979); ValueError for different widths.
+
+    Sums are exact and rounded once (`math.fsum`), deviations are taken from the smallest mean: equal parts keep their
+    mean to the bit, and one part is itself.
+    """
+    some = [part for part in parts if part.count] or list(parts[:1])
+    total = sum(part.count for part in some)
+    mean, squares = [], []
+    for column in zip(*(zip(part.mean, part.squares, strict=True) for part in some), strict=True):
+        counts_means = [(part.count, of_part) for part, (of_part, _) in zip(some, column, strict=True)]
+        lowest = min(of_part for of_part, _ in column)
+        centre = lowest + math.fsum(n * (x - lowest) for n, x in counts_means) / max(total, 1)
+        mean.append(centre)
+        squares.append(math.fsum([*(s for _, s in column), *(n * (x - centre) ** 2 for n, x in counts_means)]))
+    return Moments(count=total, mean=tuple(mean), squares=tuple(squares))
+
+
+def to_release(history: History, block: int, milestone: int, runs: Iterable[str]) -> Moments | msgspec.UnsetType:
+    """What the release of `milestone` carries to the learners among `runs`, all of the block's that take part.
+
+    What was released once stays, whoever comes later. UNSET where nothing is shared, and before the first episode and
+    after the evaluation.
+    """
+    experiment = history.plan.experiment
+    if not experiment.share_observation_norm or not 1 <= milestone <= experiment.episodes:
+        return msgspec.UNSET
+    if (block, milestone) in history.shared:
+        return history.shared[block, milestone]
+    parts = [moments for run in runs if (moments := history.runs[run].observations) is not None]
+    return pooled(parts) if parts else msgspec.UNSET
+
+
+def check_width(history: History, report: Report) -> None:
+    """Rejected when `report` has moments of another width than those of the other learners in its block."""
+    if not isinstance(report, EpisodeFinished) or report.observations is None:
+        return
+    width = len(report.observations.mean)
+    for spec in history.blocks[history.runs[report.run.name].spec.ref.replicate].runs:
+        other = history.runs[spec.ref.name].observations
+        if other is not None and len(other.mean) != width:
+            raise Rejected(f"sent moments of {width} columns where {spec.ref.name} observes {len(other.mean)}")
+
+
+# --- blocks ----------------------------------------------------------------------------------------------------------
+# The blocks in progress: where their runs' present workers stand, and which releases are decided and not recorded.
 
 
 class BlocksInProgress:
@@ -107,3 +166,42 @@ class BlocksInProgress:
         """Return the runs on their way to their next milestone, without those whose release is not recorded."""
         waiting = self._unrecorded()
         return [name for state in self._barriers.values() for name in barrier.working(state) if name not in waiting]
+
+
+# --- waiting ---------------------------------------------------------------------------------------------------------
+# The blocks that wait for their lanes, in the order of the plan.
+
+
+class WaitingBlocks:
+    """Blocks to start, without the runs that no open comparison needs."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._queue(block for block in history.blocks if not runs.begun(history, block))
+
+    def __bool__(self) -> bool:
+        return bool(self._blocks)
+
+    def looked(self, more: Iterable[Block]) -> None:
+        """A look was taken: drop the runs that it made superfluous, and add the blocks of an extension."""
+        self._queue([*self._blocks, *more])
+
+    def take(self, free: set[str]) -> Iterator[Block]:
+        """Yield every block whose lanes are all `free`, in order; one that waits keeps its free lanes from later ones.
+
+        The walk ends with the last free lane: a round costs no more where more blocks wait.
+        """
+        free = free & self._wanted
+        for block in tuple(self._blocks) if free else ():
+            if not free or not looks.may_start(self._history, block):
+                return
+            lanes = {spec.ref.device for spec in block.runs}
+            if lanes <= free:
+                self._blocks.remove(block)
+                yield block
+            free -= lanes
+
+    def _queue(self, blocks: Iterable[Block]) -> None:
+        left = (looks.remaining(self._history, block) for block in blocks)
+        self._blocks = [block for block in left if block.runs]
+        self._wanted = {spec.ref.device for block in self._blocks for spec in block.runs}

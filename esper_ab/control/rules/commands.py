@@ -6,7 +6,9 @@ import msgspec
 
 from esper_ab.contracts.errors import EsperError
 from esper_ab.contracts.messages import CoordinatorMessage, Progress
+from esper_ab.control.rules.workers import WorkerState
 from esper_ab.journal.events import AnyEvent
+from esper_ab.journal.fold import History
 
 
 class Append(msgspec.Struct, frozen=True):
@@ -70,3 +72,31 @@ class Fail(msgspec.Struct, frozen=True):
 
 
 Command = Append | Sync | Flush | Send | Show | Warn | DumpStacks | EndWorker | RestartWorker | Fail
+
+
+# --- outbox ----------------------------------------------------------------------------------------------------------
+# What a call of the experiment machine asks for, in order; the history has at once what is to be recorded.
+
+
+class Outbox:
+    """Filled during one call and taken at its end."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._commands: list[Command] = []
+
+    def do(self, command: Command) -> None:
+        self._commands.append(command)
+
+    def record(self, event: AnyEvent) -> None:
+        """Add an event to the history and have it journalled."""
+        self._history.add(event)
+        self.do(Append(event))
+
+    def send(self, worker: WorkerState, message: CoordinatorMessage) -> None:
+        self.do(Send(worker.identity, message))
+
+    def taken(self) -> tuple[Command, ...]:
+        """All of it; it is empty afterwards."""
+        taken, self._commands = tuple(self._commands), []
+        return taken

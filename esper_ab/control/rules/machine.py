@@ -12,16 +12,13 @@ import math
 
 from esper_ab.contracts import messages
 from esper_ab.contracts.errors import EsperError, Interrupted, WorkerFailed, WorkerHung
-from esper_ab.contracts.visible import visible_line
-from esper_ab.control.rules import commands, incidents, looks, pooling, runs
-from esper_ab.control.rules.blocks import BlocksInProgress
-from esper_ab.control.rules.commands import Command
-from esper_ab.control.rules.liveness import ASSIGNED, START_UP, Limits, Liveness, Sign
-from esper_ab.control.rules.outbox import Outbox
-from esper_ab.control.rules.recovery import Deaths, any_complete, nothing_left
+from esper_ab.contracts.terminal_text import visible_line
+from esper_ab.control.rules import blocks, commands, incidents, looks, runs
+from esper_ab.control.rules.blocks import BlocksInProgress, WaitingBlocks
+from esper_ab.control.rules.commands import Command, Outbox
+from esper_ab.control.rules.runs import Deaths, any_complete, nothing_left
 from esper_ab.control.rules.validation import Rejected, Report, check_hello, milestone_of
-from esper_ab.control.rules.waiting import WaitingBlocks
-from esper_ab.control.rules.worker_state import Workers, WorkerState
+from esper_ab.control.rules.workers import ASSIGNED, START_UP, Limits, Liveness, Sign, Workers, WorkerState
 from esper_ab.journal.events import MilestoneReleased, PlanExtended
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.plan.plan import Block
@@ -253,7 +250,7 @@ class ExperimentMachine:
             raise Rejected(f"reports about {report.run.name}, which it was not assigned")
         if run.lost:
             return  # sent before it was cancelled
-        pooling.check_width(self._history, report)
+        blocks.check_width(self._history, report)
         milestone = milestone_of(report, run.spec, self._history.design.measures)
         heard = self._blocks.arrival(run, milestone, report)
         if heard == "repeat":
@@ -283,7 +280,7 @@ class ExperimentMachine:
         released = self._blocks.take_due(stopping=self._stopped_by != "")
         for block, release in released:
             at = release.milestone
-            moments = pooling.to_release(self._history, block, at, self._blocks.runs(block))
+            moments = blocks.to_release(self._history, block, at, self._blocks.runs(block))
             self._out.record(MilestoneReleased(replicate=block, milestone=at, runs=release.runs, observations=moments))
         self._out.do(commands.Sync())
         for _, release in released:

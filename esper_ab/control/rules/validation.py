@@ -12,9 +12,8 @@ import msgspec
 from msgspec import Struct
 
 from esper_ab.contracts import records
-from esper_ab.contracts.checkpoint_files import is_file_of
-from esper_ab.contracts.evaluation import episode_sizes
-from esper_ab.contracts.measures import TaskMeasures
+from esper_ab.contracts.experiment_files import is_file_of
+from esper_ab.contracts.measures import TaskMeasures, episode_sizes
 from esper_ab.contracts.messages import PROTOCOL, EpisodeFinished, Evaluated, Hello, Ready, RunSpec, WorkerOrder
 
 Report = Ready | EpisodeFinished | Evaluated

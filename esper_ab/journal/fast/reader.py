@@ -10,7 +10,7 @@ import json
 import pickle
 import sys
 
-from esper_ab.journal.fast.chunk import read_stretch
+from esper_ab.journal.fast.pool import read_stretch
 
 if __name__ == "__main__":
     gc.disable()  # the many objects read are in no cycle

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import io
+from collections.abc import Mapping, Sequence
 
 from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
@@ -12,11 +14,15 @@ from esper_ab.report.content import Content
 from esper_ab.report.figures import curves as figures_curves
 from esper_ab.report.figures import effects as figures_effects
 from esper_ab.report.figures import outcome as figures_outcome
-from esper_ab.report.figures import plan as figures_plan
+from esper_ab.report.figures import outcome as figures_plan
 from esper_ab.report.figures import reward_audit as figures_reward_audit
 from esper_ab.report.figures import style
-from esper_ab.report.figures.drawing import Drawing
+from esper_ab.report.figures.effects import axis_limits, interval_bar
 from esper_ab.report.figures.kinds import Draw, FiguresOfKind, figures_of
+from esper_ab.report.figures.style import Drawing, Picture, bare_rows, group_legend, name_rows, shortened, write_beside
+from esper_ab.verdict.answer import Answer
+from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.profiles import Profile
 
 _BY_SECTION: FiguresOfKind = {
     "outcome": {
@@ -82,3 +88,84 @@ def _recolour(artist: Artist, name: str) -> None:
     meant = [style.LIGHT.get(to_hex(one)) for one in (found if several else [found])]
     if meant and all(meant):
         write(meant if several else meant[0])
+
+
+# --- external --------------------------------------------------------------------------------------------------------
+# Figure of outcomes from elsewhere: comparisons in units of their margins and, with scores, performance profiles.
+
+
+FORMATS = ("svg", "png", "pdf")
+
+
+def external_figure(result: Answer) -> Figure:
+    """Draw the figure on a white ground."""
+    return on_white(draw(result))
+
+
+def draw(result: Answer) -> Figure:
+    """Draw one row per comparison that has an estimate, better to the right, and one curve per group with a profile."""
+    shown = [one for one in result.comparisons if one.estimate is not None]
+    with style.look():
+        height = 1.1 + 0.36 * max(1, len(shown))
+        figure = Picture(figsize=(9.4, height + (2.9 if result.profiles else 0.0)))
+        if result.profiles:
+            above, below = figure.subplots(2, 1, height_ratios=(height, 2.9))
+            _profiles(below, result.profiles)
+            group_legend(figure, [(i, one.group) for i, one in enumerate(result.profiles)], markers=False)
+        else:
+            above = figure.subplots()
+        _rows(above, shown, exploratory=result.exploratory)
+        style.arrange(figure)
+        figure.draw_without_rendering()
+        return figure
+
+
+def render_figure(result: Answer, form: str) -> bytes:
+    """Return the figure as one of FORMATS."""
+    figure, buffer = external_figure(result), io.BytesIO()
+    with style.look():
+        metadata = {} if form == "png" else {"Date": None} if form == "svg" else {"CreationDate": None}
+        figure.savefig(buffer, format=form, dpi=110, metadata=metadata, transparent=False)
+    return buffer.getvalue()
+
+
+def _rows(axes: Axes, shown: Sequence[Comparison], *, exploratory: bool) -> None:
+    axes.axvspan(-1.0, 1.0, color=style.BAND, linewidth=0)
+    axes.axvline(0.0, color=style.INK, linewidth=1)
+    found = [_in_margins(one) for one in shown]
+    seen = [-1.0, 1.0, *(estimate for estimate, _ in found)]
+    limits = axis_limits(seen, [end for _, interval in found if interval for end in interval])
+    axes.set_xlim(*limits)
+    names, words = [], []
+    for row, (item, (estimate, interval)) in enumerate(zip(shown, found, strict=True)):
+        if interval:
+            interval_bar(axes, row, interval, limits)
+        axes.plot([estimate], [row], "o", color=style.INK, markersize=7, markeredgecolor=style.CARD)
+        of_task = f"{shortened(item.question.task, 18)}: " if item.question.task else ""
+        names.append(f"{of_task}{shortened(item.question.a, 14)} \u2212 {shortened(item.question.b, 14)}")
+        words.append(f"exploratory {item.verdict}" if exploratory else str(item.verdict))
+    name_rows(axes, names, above=-0.58, below=0.42)
+    write_beside(axes, words)
+    bare_rows(axes)
+    axes.set_xlabel("difference in margins, better to the right; shaded: within the margin")
+
+
+def _in_margins(item: Comparison) -> tuple[float, tuple[float, float] | None]:
+    """Return the estimate and its interval in units of the margin, better to the right; None without an interval."""
+    unit = item.design.outcome.sign / item.design.margin
+    if item.low is None or item.high is None:
+        return unit * (item.estimate or 0.0), None
+    low, high = sorted((unit * item.low, unit * item.high))
+    return unit * (item.estimate or 0.0), (low, high)
+
+
+def _profiles(axes: Axes, profiles: Sequence[Profile]) -> None:
+    for index, one in enumerate(profiles):
+        axes.fill_between(
+            one.thresholds, one.above_low, one.above_high, color=style.colour(index), alpha=0.15, linewidth=0
+        )
+        axes.plot(one.thresholds, one.above, color=style.colour(index), linestyle=style.line(index))
+    axes.axvline(1.0, color=style.MUTED, linewidth=0.8, linestyle=(0, (2, 2)))
+    axes.set_ylim(-0.02, 1.02)
+    axes.set_xlabel("score (1: the target)")
+    axes.set_ylabel("share of runs above it")

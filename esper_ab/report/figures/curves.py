@@ -17,7 +17,7 @@ from esper_ab.journal.columns import Columns
 from esper_ab.journal.fold import RunHistory
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
-from esper_ab.report.figures.drawing import (
+from esper_ab.report.figures.style import (
     Drawing,
     drawn_singly,
     grid,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from esper_ab.analysis.growth.screening import Screening
-from esper_ab.analysis.growth.worth import gains_per_kparam, kept_share
+from esper_ab.analysis.growth import Screening, gains_per_kparam, kept_share
 from esper_ab.analysis.learning import Learning
 from esper_ab.journal.outcomes import RunOutcome
 from esper_ab.report.content import Content

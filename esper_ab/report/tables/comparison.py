@@ -12,11 +12,10 @@ from esper_ab.report.tables.table import NONE, Table, number, signed, span
 from esper_ab.stats.adjusted_difference import AdjustedDifference
 from esper_ab.stats.proportions import Proportions
 from esper_ab.stats.text import digits_apart, n_pairs, p_beside, p_text, percent
-from esper_ab.verdict.caveats import beside
+from esper_ab.verdict.caveats import beside, statistics
 from esper_ab.verdict.comparison import Comparison
-from esper_ab.verdict.descriptive import statistics
 from esper_ab.verdict.look import Look
-from esper_ab.verdict.word import SMALL
+from esper_ab.verdict.vocabulary import SMALL
 
 Row = tuple[str, str]
 

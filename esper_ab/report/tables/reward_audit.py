@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from esper_ab.analysis.reward_audit import RewardAuditFindings, RewardFindings, Sensitivity
-from esper_ab.contracts.reward_audit import Played
+from esper_ab.contracts.children import Played
 from esper_ab.report.tables.table import NONE, Table, number, signed
 from esper_ab.stats.selection import Misranked
 

@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 
 from esper_ab.analysis.conduct import FAULTS, Conduct
-from esper_ab.design.episodes_text import next_text, share_text
+from esper_ab.design.power_text import next_text, share_text
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import mean
 from esper_ab.report.content import Content
 from esper_ab.report.kinds import kind_of
 from esper_ab.report.tables.table import NONE, Table, number
-from esper_ab.verdict.finding import Finding
+from esper_ab.verdict.vocabulary import Finding
 
 _MOST_LANES = 12  # columns that fit a page
 _WEIGHTS = {

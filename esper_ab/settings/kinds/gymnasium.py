@@ -7,14 +7,14 @@ from typing import Any
 
 import msgspec
 
+from esper_ab.contracts.children import Machine, Questions, TaskFacts
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.kinds import CONTROLLERS, REWARDS
-from esper_ab.contracts.machine import Machine, Questions, TaskFacts
 from esper_ab.settings.assignments import Assignment
 from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.settings.experiment import AskedExperiment, Group
-from esper_ab.settings.kernel import torch_alone
 from esper_ab.settings.kind import Kind
+from esper_ab.settings.machine import torch_alone
 from esper_ab.settings.outcome_range import read_range, worst_outcome
 
 

@@ -10,19 +10,18 @@ from typing import Any
 
 import msgspec
 
+from esper_ab.contracts.children import Machine, Questions, TaskFacts
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.kinds import CONTROLLERS, REWARDS, TRAINER_PREFIX
-from esper_ab.contracts.machine import Machine, Questions, TaskFacts
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings
 from esper_ab.contracts.trainer import OUT, SEED, TrainerQuestion, TrainerValue, is_command, placeholders, read_source
 from esper_ab.settings.assignments import FIELDS, TRAINER, Assignment
 from esper_ab.settings.devices import asked_gpus, resolve_devices
 from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.settings.experiment import AskedExperiment
-from esper_ab.settings.kernel import torch_alone
 from esper_ab.settings.kind import Kind
-from esper_ab.settings.outcome_range import read_range
-from esper_ab.settings.trainer import DEFAULT_OUTCOME, outcome_measure, read_rehearsal
+from esper_ab.settings.machine import torch_alone
+from esper_ab.settings.outcome_range import DEFAULT_OUTCOME, outcome_measure, read_range, read_rehearsal
 
 # One point and one outcome.
 _OF_COMMAND = {"episodes": 1, "eval_episodes": 1, "outcome_over": "evaluation"}

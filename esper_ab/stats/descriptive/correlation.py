@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 from esper_ab.stats.distributions import norm_isf
 from esper_ab.stats.floats import Floats, floats
 from esper_ab.stats.pair import ROUNDING
-from esper_ab.stats.paired_difference import differences
 from esper_ab.stats.statistic import Beside, Statistic
+from esper_ab.stats.t_tests import differences
 
 LEVEL = 0.95
 

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 from esper_ab.stats.distributions import t_sf
 from esper_ab.stats.floats import Floats, floats
 from esper_ab.stats.pair import degenerate
-from esper_ab.stats.paired_difference import differences
 from esper_ab.stats.statistic import Beside, Statistic
+from esper_ab.stats.t_tests import differences
 from esper_ab.stats.text import p_text
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from esper_ab.stats.least_pairs import smallest_p
-from esper_ab.stats.paired_difference import differences
 from esper_ab.stats.statistic import Beside, Statistic
+from esper_ab.stats.t_tests import differences
 from esper_ab.stats.text import p_text
 
 MAX_PAIRS = 20  # 2^20 sign patterns are enumerated; no sampling beyond, so that "exact" stays true

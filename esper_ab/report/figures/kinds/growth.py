@@ -16,7 +16,8 @@ from esper_ab.journal.outcomes import mean
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
 from esper_ab.report.figures.curves import Words, panels
-from esper_ab.report.figures.drawing import (
+from esper_ab.report.figures.kinds import FiguresOfKind
+from esper_ab.report.figures.style import (
     Drawing,
     Picture,
     drawn_singly,
@@ -30,7 +31,6 @@ from esper_ab.report.figures.drawing import (
     shortened,
     tips_of_runs,
 )
-from esper_ab.report.figures.kinds import FiguresOfKind
 
 # Bands from the bottom up: permanent seeds, live seeds, removed seeds. (label, shade, hatch, stages)
 _BANDS: tuple[tuple[str, int, str, tuple[str, ...]], ...] = (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from matplotlib.ticker import MaxNLocator
 
-from esper_ab.analysis.own_reward import own_rewards
+from esper_ab.analysis.learning import own_rewards
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
 from esper_ab.report.figures.curves import binned, curve, mean_curve
-from esper_ab.report.figures.drawing import Drawing, grid, label_axes, shortened
 from esper_ab.report.figures.kinds import FiguresOfKind
+from esper_ab.report.figures.style import Drawing, grid, label_axes, shortened
 
 _MOST_POINTS = 300  # of a line
 

@@ -17,9 +17,8 @@ from esper_ab.analysis.audit import Place, told_apart
 from esper_ab.design.counterbalance import estimable_orders, order
 from esper_ab.journal.events import Incident, RunEvaluated, RunStarted
 from esper_ab.journal.fold import fold
-from esper_ab.report.content import content
-from esper_ab.report.verdict_json import render_verdict
-from esper_ab.verdict.word import Verdict
+from esper_ab.report.content import content, render_verdict
+from esper_ab.verdict.vocabulary import Verdict
 
 # --- nothing ---
 

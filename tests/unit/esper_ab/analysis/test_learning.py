@@ -8,12 +8,17 @@ import msgspec
 import pytest
 from support.journals import Shape, Synthetic, one_replicate
 
-from esper_ab.analysis.learning import Learning, greedy_gap, learning, unsettled
+from esper_ab.analysis.learning import Learning, greedy_gap, learning, misled, own_rewards, remarks, unsettled
+from esper_ab.contracts.kinds import GYMNASIUM
+from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.records import EpisodeRecord, HeadUse
 from esper_ab.contracts.settings import PPOSettings
 from esper_ab.journal.events import EpisodeRecorded
 from esper_ab.journal.fold import fold
-from esper_ab.journal.outcomes import outcomes
+from esper_ab.journal.outcomes import mean, outcomes
+from esper_ab.report.content import Content, content
+from esper_ab.report.figures import catalogue
+from esper_ab.report.sections import sections
 
 Change = Callable[[EpisodeRecord], EpisodeRecord]
 
@@ -110,3 +115,116 @@ def test_first_and_last_measures_are_those_of_the_ends_of_training():
 @pytest.mark.parametrize(("sampled", "greedy"), [(None, 50.0), (50.0, None), (50.0, 54.9), (50.0, 45.1)])
 def test_a_small_or_unknown_gap_is_not_commented_on(sampled, greedy):
     assert greedy_gap(fold(one_replicate()).design, sampled, greedy) == ""
+
+
+# Own rewards beside outcomes: who is told to have been misled, and what the report of Gymnasium's kind says of it.
+
+
+RETURN = TaskMeasures(outcome=Measure(name="env_return", label="return", better="higher"), measures=())
+
+
+def reported(slopes: dict[str, float], better: str = "higher") -> Content:
+    """Groups whose own reward changes by a slope per episode; the outcome of `high` is far above that of `low`."""
+    outcome = msgspec.structs.replace(RETURN.outcome, better=better)
+    made = Synthetic(
+        kind=GYMNASIUM, measures=TaskMeasures(outcome=outcome, measures=()), replicates=6,
+        groups={"high": Shape(accuracy=90.0), "low": Shape(accuracy=40.0, mode="simplified")},
+    )  # fmt: skip
+    events = []
+    for event in made.events():
+        if isinstance(event, EpisodeRecorded):
+            record = event.record
+            reward = slopes[record.run.group_id] * record.episode
+            envs = tuple(msgspec.structs.replace(env, reward_sum=reward) for env in record.envs)
+            event = msgspec.structs.replace(event, record=msgspec.structs.replace(record, envs=envs))
+        events.append(event)
+    return content(fold(events))
+
+
+@pytest.mark.parametrize(("slopes", "better", "expected"), [
+    ({"high": 1.0, "low": 5.0}, "higher", [("low", "high")]),
+    ({"high": 1.0, "low": 0.0}, "higher", []),  # its reward has not risen: it has failed, and misled nobody
+    ({"high": 1.0, "low": -5.0}, "higher", []),
+    ({"high": 1.0, "low": 5.0}, "lower", [("high", "low")]),  # the direction of the outcome decides who is worse
+])  # fmt: skip
+def test_who_is_worse_although_its_own_reward_rose(slopes: dict[str, float], better: str, expected: list) -> None:
+    found = reported(slopes, better)
+    rewards = own_rewards(found.history)
+    assert [(one.group, other) for one, other in misled(rewards, found.comparisons)] == expected
+    for one in rewards:
+        assert one.runs == 6
+        assert one.rose == (6 if slopes[one.group] > 0.0 else 0)
+        first, last = one.reward
+        assert (last - first > 0.0) == (slopes[one.group] > 0.0)
+
+
+def test_the_report_says_so_and_draws_each_reward_on_its_own_scale() -> None:
+    found = reported({"high": 1.0, "low": 5.0})
+    (table,) = [table for table in sections(found)[0].tables if table.title.startswith("Own reward")]
+    assert "low's own reward rose in 6 of 6 runs, and by the outcome it is worse than high." in table.note
+    assert [row[0] for row in table.rows] == ["high", "low"]
+    assert "own-reward" in catalogue.names(found)
+    assert len(catalogue.figure("own-reward", found).axes) == 2
+
+
+# Remarks on curves and evaluations are made where a reader would ask, and nowhere else.
+
+
+def said(events):
+    history = fold(events)
+    found = outcomes(history)
+    return remarks(history, found, learning(history, found))
+
+
+def falling(events):
+    """The same journal with outcomes that fall by ten points per episode."""
+    for event in events:
+        if isinstance(event, EpisodeRecorded):
+            record = event.record
+            envs = tuple(msgspec.structs.replace(env, outcome=90.0 - 10.0 * record.episode) for env in record.envs)
+            event = msgspec.structs.replace(event, record=msgspec.structs.replace(record, envs=envs))
+        yield event
+
+
+def test_curves_that_rise_need_no_remark():
+    assert said(Synthetic().events()) == ()
+
+
+def test_curves_that_fall_are_spoken_of():
+    first, second = said(list(falling(Synthetic(episodes=4).events())))
+    assert first.startswith("Training did not improve the held-out accuracy of shaped: from 90.00 % ")
+    assert "of simplified" in second
+
+
+def test_greedy_far_above_sampled_is_spoken_of():
+    (one,) = said(Synthetic(groups={"a": Shape(greedy=20.0), "b": Shape()}).events())
+    assert one.startswith("Of a: its greedy actions reach ")
+
+
+def test_a_fixed_plan_above_every_learner_is_spoken_of():
+    groups = {"a": Shape(accuracy=60.0), "plan": Shape(accuracy=90.0, controller="schedule"),
+              "wait": Shape(accuracy=30.0, controller="wait")}  # fmt: skip
+    (one,) = said(Synthetic(groups=groups).events())
+    assert one.startswith("plan, which does not learn, comes to ")
+    assert "the best group that learns, a, to " in one
+
+
+def test_a_policy_with_a_learning_rate_of_0_is_spoken_of_as_one_that_does_not_learn():
+    """More updates would not help it, its curve is no training, and it is not the best of those that learn."""
+    fixed = Shape(accuracy=80.0, greedy=-30.0, ppo=PPOSettings(lr=0.0))
+    events = Synthetic(groups={"a": Shape(accuracy=60.0), "untrained": fixed}, episodes=4).events()
+    (one,) = said(events)
+    assert one.startswith("untrained, which does not learn, comes to ")
+    assert "the best group that learns, a, to " in one
+    assert [line for line in said(list(falling(events))) if "did not improve" in line and "untrained" in line] == []
+
+
+def test_a_fixed_plan_is_spoken_of_from_the_margin_on():
+    groups = {"a": Shape(accuracy=60.0), "plan": Shape(accuracy=61.0, controller="schedule")}
+    events = Synthetic(groups=groups).events()
+    found = outcomes(fold(events))
+    means = [mean(one.outcome for one in found.values() if one.run.group_id == group) for group in groups]
+    ahead = means[1] - means[0]
+    assert ahead > 0.0
+    for margin, told in ((1.01 * ahead, 0), (ahead, 1), (0.5 * ahead, 1)):
+        assert len(said(Synthetic(groups=groups, settings={"margin": margin}).events())) == told

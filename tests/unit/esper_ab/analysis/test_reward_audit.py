@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.audited_rewards import make_reward_audit, make_scored
 
 from esper_ab.analysis.reward_audit import findings_of
-from esper_ab.contracts.reward_audit import Varied
+from esper_ab.contracts.children import Varied
 
 OUTCOMES = [90.0, 10.0, 20.0, 50.0, 40.0, 30.0]  # two reference behaviours first
 ACCURACIES = st.lists(st.integers(0, 800).map(lambda eighths: eighths / 8), min_size=4, max_size=12)

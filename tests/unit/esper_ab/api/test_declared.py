@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import esper_ab
 from esper_ab import ABExperiment, ABVariant, create_experiment, parse_experiment
-from esper_ab.api.asked import about, parse_declaration, tracking_of
+from esper_ab.api.declared import about, parse_declaration, tracking_of
 from esper_ab.api.setting_names import dotted
 from esper_ab.contracts.errors import UsageError
 from esper_ab.settings.differences import pairs_by_axes

@@ -12,7 +12,7 @@ from esper_ab.settings.parse import parse
 from esper_ab.settings.request import read_request
 
 # Flags of settings, whose bounds are those of the settings.
-OF_SETTINGS = {"episodes", "steps", "n_envs", "rng_seed", "devices_per_run", "threads"}
+OF_SETTINGS = {"episodes", "steps", "n_envs", "rng_seed", "devices_per_run", "threads", "total_timesteps"}
 HUGE = "1" + 400 * "0"
 
 

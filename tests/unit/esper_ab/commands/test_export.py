@@ -14,7 +14,7 @@ from esper_ab.commands import export as program
 from esper_ab.commands._exit_status import invoke
 from esper_ab.contracts.errors import UsageError
 from esper_ab.query import records
-from esper_ab.query.sql import VIEWS, query
+from esper_ab.query.records import VIEWS, query
 
 
 def exported(experiment_dir, out, *args):

@@ -20,10 +20,10 @@ from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.control.experiment_run import extend
 from esper_ab.journal.events import MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
+from esper_ab.journal.load import follow
 from esper_ab.journal.lock import Lock, holder
-from esper_ab.journal.tail import follow
 from esper_ab.live.console import CONSOLE_NAME
-from esper_ab.live.listed import Listed, list_runs
+from esper_ab.live.status import Listed, list_runs
 from esper_ab.live.viewer import Viewer
 
 

@@ -12,13 +12,12 @@ from click.testing import CliRunner
 from support.journals import Shape, Synthetic, write
 
 from esper_ab.analysis.analyse import analyse
-from esper_ab.analysis.pair_spread import known_from_pairs
+from esper_ab.analysis.calibration import known_from_pairs
 from esper_ab.commands.power import command
 from esper_ab.contracts.errors import UsageError
 from esper_ab.design.pairs_needed import power
 from esper_ab.design.power import PowerQuestion
-from esper_ab.design.power_tables import Known, answer
-from esper_ab.design.power_text import power_text
+from esper_ab.design.power_text import Known, answer, power_text
 from esper_ab.journal.fold import fold
 
 

@@ -10,8 +10,7 @@ from support.journals import planted_effect
 
 from esper_ab.contracts.errors import JournalError
 from esper_ab.contracts.messages import Progress
-from esper_ab.control.disk import PHASE
-from esper_ab.control.event_sink import EventSink
+from esper_ab.control.event_sink import PHASE, EventSink
 from esper_ab.journal.events import ExperimentEnded, Incident, RunEvaluated
 from esper_ab.journal.file import Journal
 from esper_ab.journal.fold import begin

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import pytest
+from support import fake_plans
 
 from esper_ab.control import provenance
+from esper_ab.control.provenance import RunFolders
+from esper_ab.journal.events import PlanExtended, RunStarted
+from esper_ab.plan.blocks import extend
+from esper_ab.plan.experiment_directory import run_toml
+from esper_ab.settings.parse import parse
+from esper_ab.settings.request import read_toml, request
 
 
 @pytest.fixture
@@ -45,3 +53,57 @@ def test_the_commit_of_a_checkout_is(repository):
     commit(repository, ".venv/esper_ab/control/provenance.py")
     code = provenance.code()
     assert (code["commit"], code["dirty"]) == (git(repository, "rev-parse", "HEAD"), "no")
+
+
+# The folder of each run: made when the run starts, once, with settings that `launch` reads back.
+
+
+PLAN = fake_plans.plan(seeds=2, looks=(2,), control="b", early_stop=False)
+
+
+def started(spec) -> RunStarted:
+    return RunStarted(run=spec.ref, worker="w00", incarnation=1)
+
+
+def config(experiment_dir: Path, name: str) -> Path:
+    return experiment_dir / "runs" / name / "config.toml"
+
+
+def test_only_runs_that_start_get_one_and_those_added_later_do_too(tmp_path: Path) -> None:
+    folders = RunFolders(tmp_path, PLAN, PLAN.blocks)
+    folders.observe(started(PLAN.blocks[1].runs[0]))
+    added = extend(PLAN, PLAN.design, 2, 1)
+    folders.observe(PlanExtended(extension=added))
+    folders.observe(started(added.blocks[0].runs[0]))
+    names = {f"{spec.ref.group_id}-{spec.ref.replicate}" for spec in (PLAN.blocks[1].runs[0], added.blocks[0].runs[0])}
+    assert {path.name for path in (tmp_path / "runs").iterdir()} == names
+
+
+def test_a_run_that_is_taken_up_again_keeps_its_file(tmp_path: Path) -> None:
+    folders = RunFolders(tmp_path, PLAN, PLAN.blocks)
+    spec = PLAN.blocks[0].runs[0]
+    folders.observe(started(spec))
+    file = config(tmp_path, f"{spec.ref.group_id}-0")
+    file.write_text("untouched")
+    folders.observe(started(spec))
+    assert file.read_text() == "untouched"
+
+
+@pytest.mark.parametrize("spec", [spec for block in PLAN.blocks for spec in block.runs], ids=lambda spec: spec.ref.name)
+def test_its_settings_are_read_back_as_they_were_but_for_what_compares(tmp_path: Path, spec) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(run_toml(PLAN, spec))
+    name = spec.ref.group_id
+    again = parse(request(read_toml(path), groups=(name, "wait")))
+    assert again.groups[0] == next(group for group in PLAN.experiment.groups if group.name == name)
+    assert again.seeds == spec.ref.replicate + 1
+    assert (again.looks, again.control, again.episodes, again.rng_seed) == (
+        (), "", PLAN.experiment.episodes, PLAN.experiment.rng_seed,
+    )  # fmt: skip
+
+
+def test_the_first_line_says_how_to_train_it_again_unless_that_cannot_be() -> None:
+    spec = PLAN.blocks[0].runs[0]
+    assert "--groups a,wait --name again" in run_toml(PLAN, spec).splitlines()[0]
+    shared = fake_plans.plan(share_observation_norm=True)
+    assert "It shared its observation moments" in run_toml(shared, spec).splitlines()[0]

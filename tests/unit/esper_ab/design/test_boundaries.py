@@ -7,9 +7,16 @@ import pytest
 from scipy import stats
 
 from esper_ab.design import boundary_cache
-from esper_ab.design.boundaries import beta_spent, futility_p, nominal_p, obrien_fleming_spent
+from esper_ab.design.boundaries import (
+    beta_spent,
+    draw,
+    futility_p,
+    nominal_p,
+    obrien_fleming_spent,
+    t_process,
+    t_values,
+)
 from esper_ab.design.boundary_cache import find_bounds
-from esper_ab.design.t_process import draw, t_process, t_values
 from esper_ab.stats.adjusted_difference import adjusted_difference
 
 ALTERNATING = [(0, 1), (1, 0)] * 20

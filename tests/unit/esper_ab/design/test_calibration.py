@@ -11,12 +11,12 @@ from scipy import stats
 from esper_ab.design.calibration import (
     autocorrelation,
     factor_effects,
+    false_claims,
     intraclass_correlation,
     last_episodes,
     spread,
 )
-from esper_ab.design.false_claims import false_claims
-from esper_ab.stats.sd_limits import sd_limits
+from esper_ab.stats.variances import sd_limits
 
 BOUNDS = ((6, 0.0076), (10, 0.0455))
 

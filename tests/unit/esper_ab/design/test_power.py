@@ -29,8 +29,8 @@ from esper_ab.design.power import (
 )
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 from esper_ab.stats.pair import Pair
-from esper_ab.stats.sd_limits import sd_limits
-from esper_ab.verdict.looks import courses_of
+from esper_ab.stats.variances import sd_limits
+from esper_ab.verdict.follow import courses_of
 from workers.growth.measures import MEASURES
 
 TWO = PowerQuestion(margin=3.5)

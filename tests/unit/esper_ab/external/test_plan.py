@@ -6,11 +6,19 @@ import pytest
 from support.elsewhere import scales
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.external.plan import make_external_plan, read_plan, save_plan, write_plan
+from esper_ab.external.plan import (
+    make_external_plan,
+    ranges_of,
+    read_plan,
+    save_plan,
+    scales_of,
+    told_by_task,
+    write_plan,
+)
 from esper_ab.external.table import LONGEST_NAME, observations_of
 from esper_ab.verdict.analysis_plan import Rule, make_plan
 from esper_ab.verdict.judge import judge
-from esper_ab.verdict.scale import MEAN
+from esper_ab.verdict.vocabulary import MEAN
 
 FORMAT_1 = Path(__file__).parents[3] / "golden" / "plan_format_1.json"
 
@@ -132,3 +140,43 @@ def test_the_table_of_a_plan_of_format_1_may_keep_its_column_endpoint():
     columns = {"group": group, "seed": [str(one) for one in seed], "endpoint": list(map(str, outcome))}
     answer = judge(read_plan(FORMAT_1), observations_of("runs.csv", columns, range(2, len(rows) + 2)))
     assert [one.verdict for one in answer.comparisons] == ["BETTER"]
+
+
+def test_one_value_is_for_all_tasks_and_each_may_have_its_own():
+    found = scales_of(("a", "b"), told_by_task("a=2,b=0.5"), better=told_by_task("b=lower"), unit="%")
+    assert [(one.task, one.margin, one.outcome.better) for one in found] == [("a", 2.0, "higher"), ("b", 0.5, "lower")]
+    assert found[0].outcome.difference("1.20") == "1.20 points"
+    assert [one.margin for one in scales_of(("a", "b"), told_by_task("3"))] == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("how", [
+    {"margin": "0"}, {"margin": "nan"}, {"margin": "inf"}, {"margin": "1e-320"}, {"margin": "1e200"}, {"margin": None},
+    {"margin": "two"}, {"margin": {"a": 1.0}},
+    {"margin": {"a": 1.0, "b": 1.0, "c": 1.0}}, {"margin": 1.0, "better": "up"}, {"margin": 1.0, "unit": "x" * 21},
+    {"margin": 1.0, "unit": None}, {"margin": 1.0, "label": None},
+    {"margin": 1.0, "label": ""},
+])  # fmt: skip
+def test_what_means_nothing_is_refused(how):
+    with pytest.raises(UsageError):
+        scales_of(("a", "b"), **how)
+
+
+@pytest.mark.parametrize("text", ["a=2,a=3", "a=2,b=1, a =2"])
+def test_a_task_named_twice_is_refused(text):
+    with pytest.raises(UsageError, match="a is named twice"):
+        told_by_task(text)
+
+
+def test_half_a_list_is_refused():
+    with pytest.raises(UsageError, match="TASK=VALUE"):
+        told_by_task("a=2,3")
+
+
+def test_a_range_of_scores_has_two_finite_ends():
+    assert ranges_of(("a", "b"), told_by_task("a=0..100,b=3..-1e3")) == {"a": (0.0, 100.0), "b": (3.0, -1000.0)}
+
+
+@pytest.mark.parametrize("told", ["0..inf", "nan..100", "-inf..0", "0..0", "0..1e200", "0..1e-300", "0", "0..x"])
+def test_what_is_no_range_of_scores_is_refused(told):
+    with pytest.raises(UsageError, match="two different finite numbers"):
+        ranges_of(("",), told)

@@ -17,7 +17,7 @@ from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.control.fleet import WorkerHandle, ending
 from esper_ab.health import control_groups
-from esper_ab.health.control_groups import OomWatch
+from esper_ab.health.control_groups import OomWatch, text_of
 
 FIRST = {
     "memory.limit_in_bytes": "1000\n", "memory.usage_in_bytes": "700\n",
@@ -120,3 +120,13 @@ def test_another_death_is_not_taken_for_it():
     assert ending(handle(-40)) == "was killed by signal 40"
     assert ending(handle(-40, here=False)) == "was killed by signal 40 on node7"
     assert ending(handle(3)) == "ended with exit status 3"
+
+
+# What a system does not have is empty.
+
+
+def test_a_file_that_is_not_there_is_empty(tmp_path: Path) -> None:
+    (tmp_path / "there").write_bytes(b"12\xff\n")
+    assert text_of(tmp_path / "there") == "12\N{REPLACEMENT CHARACTER}\n"
+    assert text_of(tmp_path / "nowhere") == ""
+    assert text_of(tmp_path) == ""

@@ -17,7 +17,7 @@ from support.short_journal import EVENTS, fixed_clock, write
 from esper_ab.contracts.errors import DiskFull, JournalError, UsageError
 from esper_ab.journal.events import MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
-from esper_ab.journal.tail import follow
+from esper_ab.journal.load import follow
 from esper_ab.stats.text import counted
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from esper_ab.contracts.children import Device
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.machine import Device
 from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.launchers import Node

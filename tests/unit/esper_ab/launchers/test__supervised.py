@@ -16,7 +16,7 @@ from support import conducted, fake_plans
 from support.being_killed import alive
 from support.children import environment
 
-from esper_ab.analysis.result_hash import result_hash
+from esper_ab.analysis.trained_by import result_hash
 from esper_ab.contracts import supervisor as supervisors
 from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.own_packages import alone_command

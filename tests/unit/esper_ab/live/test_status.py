@@ -28,13 +28,14 @@ from esper_ab.contracts.messages import Progress
 from esper_ab.journal.events import EpisodeRecorded, Incident, LookTaken, MilestoneReleased, RunEvaluated
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
+from esper_ab.journal.load import load
 from esper_ab.journal.lock import Lock
 from esper_ab.live.following import _last_words
-from esper_ab.live.listed import list_runs
 from esper_ab.live.recent import differences_now, group_now, worked_s
-from esper_ab.live.status import status, status_json, status_text
+from esper_ab.live.status import list_runs, reported, status, status_json, status_text
 from esper_ab.live.terminal import LiveView
 from esper_ab.live.viewer import Viewer
+from esper_ab.report.build import build_report
 
 
 def show(events, *, terminal=False, pace_s=10.0, width=130) -> str:
@@ -274,3 +275,32 @@ def test_looking_loads_nothing_heavy(tmp_path):
         [sys.executable, "-c", code, str(experiment_dir)], capture_output=True, text=True, check=True
     )
     assert child.stdout.strip() == "[]"
+
+
+# Status of a finished experiment has the verdicts of its report, and no number that could contradict them.
+
+
+def test_status_of_a_finished_experiment_ends_with_verdict_and_report(tmp_path):
+    experiment_dir = write(tmp_path / "run", planted_effect())
+    assert "`esper-ab report" in status_text(experiment_dir)
+    (comparison,) = build_report(experiment_dir).content.comparisons
+    said = status_text(experiment_dir)
+    assert said.splitlines()[-2:] == [
+        f"  {comparison.verdict}: {comparison.headline}", f"report: {experiment_dir / 'report.html'}",
+    ]  # fmt: skip
+    assert "training so far" not in said
+    assert "recent" not in said
+    assert json.loads(status_json(experiment_dir))["verdicts"] == [
+        {"a": "shaped", "b": "simplified", "verdict": "BETTER", "headline": comparison.headline}
+    ]
+
+
+def test_a_report_of_fewer_replicates_than_the_journal_has_is_not_told(tmp_path):
+    experiment_dir = write(tmp_path / "run", planted_effect())
+    history = load(experiment_dir).history
+    path = build_report(experiment_dir).verdict
+    assert reported(experiment_dir, history)[0]
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"replicates": 5}))
+    found, problem = reported(experiment_dir, history)
+    assert found == ()
+    assert "of another state" in problem

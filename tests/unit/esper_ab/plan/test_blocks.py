@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from support.asking import TASK, experiment, group, machine, planned
 
 import esper_ab
+from esper_ab.contracts.children import Device, Machine, UserReward
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.machine import Device, Machine, UserReward
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.settings import ControllerSettings, GrowthSettings, PolicySettings, PPOSettings, RewardSettings
 from esper_ab.design.boundary_cache import find_bounds

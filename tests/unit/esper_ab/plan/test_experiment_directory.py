@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from esper_ab.commands._options import gather_lists
 from esper_ab.contracts import catalog
+from esper_ab.contracts.children import Device, Kernel, Machine, TaskFacts
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.machine import Device, Kernel, Machine, TaskFacts
 from esper_ab.control.preflight import check_experiment_dir, expected_bytes
 from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.plan.blocks import make_plan
@@ -29,7 +29,7 @@ from esper_ab.plan.experiment_directory import (
 from esper_ab.plan.plan import Plan
 from esper_ab.plan.text import plan_text
 from esper_ab.settings.experiment import AskedExperiment
-from esper_ab.settings.kernel import resolve_kernel
+from esper_ab.settings.machine import resolve_kernel
 from esper_ab.settings.parse import parse
 from esper_ab.settings.request import read_toml, request
 from esper_ab.settings.resolve import resolve

@@ -15,8 +15,8 @@ from esper_ab.execution.going_on import extension
 from esper_ab.journal.fold import fold
 from esper_ab.report.answer import basis, next_steps, question, reproduction
 from esper_ab.report.content import Content, content
+from esper_ab.report.sections import verdicts
 from esper_ab.report.text import render_brief
-from esper_ab.report.verdicts import verdicts
 from esper_ab.settings.experiment import ResolvedExperiment
 
 ANEW = "esper-ab launch 'a folder/x/experiment.toml'"

@@ -7,12 +7,17 @@ import hashlib
 import html
 import re
 from importlib import resources
+from pathlib import Path
+from urllib.parse import unquote
 
-from support.journals import planted_effect
+import pytest
+from support.journals import planted_effect, write
 
 from esper_ab.journal.fold import fold
+from esper_ab.live.status import status_text
+from esper_ab.report.build import build_report
 from esper_ab.report.content import content
-from esper_ab.report.page import render_page
+from esper_ab.report.page import render_page, write_listing
 
 
 def test_the_policy_of_the_page_allows_its_own_script_and_nothing_else():
@@ -68,3 +73,57 @@ def test_what_scrolls_and_can_be_reached_by_keys_has_a_role_and_a_name():
     scrolling = re.findall(r'<div [^>]*tabindex="0"[^>]*>', text)
     assert all(re.search(r'role="(region|img)" aria-label="[^"]+"', one) for one in scrolling)
     assert '<div class="scroll" tabindex="0" role="region" aria-label="Outcomes by seed">' in scrolling
+
+
+# The page over all experiments below a folder: every one with its answer, links to reports, and no script.
+
+
+NASTY = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    made = tmp_path_factory.mktemp("a folder")
+    build_report(write(made / "points" / "done", planted_effect()))
+    write(made / NASTY, planted_effect()[:40])
+    return made
+
+
+def written(folder: Path, page: Path, **how: int) -> str:
+    write_listing(folder, page, **how)
+    return page.read_text()
+
+
+def test_every_experiment_is_there_with_its_answer(folder, tmp_path):
+    page = written(folder, tmp_path / "page.html")
+    assert "shaped is better than simplified by" in page
+    assert "stale" in page
+    assert "no verdict yet" in page
+    assert page.count("<tr><th") == 2 + 1  # and the heads
+    assert "<img" not in page
+    assert "<script" not in page
+
+
+@pytest.mark.parametrize("below", [True, False])
+def test_links_lead_to_the_reports_wherever_the_page_is(folder, tmp_path, below):
+    page = folder / "page.html" if below else tmp_path / "page.html"
+    (link,) = re.findall(r'href="([^"]*report.html)"', written(folder, page))
+    assert (page.parent / unquote(link)).samefile(folder / "points" / "done" / "report.html")
+
+
+def test_a_browser_loads_it_again_only_while_it_is_followed(folder, tmp_path):
+    assert '<meta http-equiv="refresh" content="5">' in written(folder, tmp_path / "page.html", refresh_s=5)
+    assert "refresh" not in written(folder, tmp_path / "page.html")
+
+
+def test_a_finished_experiment_without_report_says_what_status_says(tmp_path):
+    there = write(tmp_path / "a folder", planted_effect())
+    remedy = f"No report is there yet: `esper-ab report '{there}'` makes it."
+    assert remedy in status_text(there)
+    page = html.unescape(written(tmp_path, tmp_path / "page.html"))
+    assert remedy in page
+    assert "no verdict yet" not in page
+
+
+def test_tables_that_scroll_have_a_name(folder, tmp_path):
+    assert 'tabindex="0" role="region" aria-label="experiments"' in written(folder, tmp_path / "page.html")

@@ -26,13 +26,11 @@ from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.design.design import make_design
 from esper_ab.journal.events import Incident, LookTaken, MilestoneReleased, RunEvaluated, RunReady, RunStarted
 from esper_ab.journal.fold import fold
-from esper_ab.report.content import Content, content
+from esper_ab.report.content import Content, content, render_verdict
 from esper_ab.report.figures.catalogue import drawn
-from esper_ab.report.markdown import escaped, render_markdown
 from esper_ab.report.page import render_page
-from esper_ab.report.text import render_text
-from esper_ab.report.verdict_json import render_verdict
-from esper_ab.report.verdicts import verdicts as verdicts_said
+from esper_ab.report.sections import verdicts as verdicts_said
+from esper_ab.report.text import escaped, render_markdown, render_text
 
 GOLDEN = Path(__file__).resolve().parents[3] / "golden"
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.asking import asked, by_name, toml
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.settings.outcome_range import read_range
+from esper_ab.contracts.settings import GroupSettings
+from esper_ab.contracts.trainer import TrainerValue
+from esper_ab.settings.outcome_range import outcome_measure, read_range, worst_outcome
 
 
 @given(low=st.none() | st.integers(-9, 0), high=st.none() | st.integers(1, 9))
@@ -26,3 +33,135 @@ def test_a_range_is_read_as_it_is_written(low: int | None, high: int | None) -> 
 def test_what_is_no_range_of_numbers_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"expected LOW\.\.HIGH"):
         read_range(text)
+
+
+COMMAND = "python train.py --seed {seed} --lr {lr} --out {out}"
+SAID = {"outcome": "json:result.json:return", "outcome_better": "higher", "margin": 1.0}
+GROUPS = ("slow:trainer.lr=1e-4", "fast:trainer.lr=1e-3")
+PYTHON = {"trainer": "mine.py", "outcome_better": "lower", "margin": 1.0}
+
+
+def test_groups_of_a_trainer_differ_in_its_settings_which_stay_as_they_were_written() -> None:
+    experiment = asked(group=GROUPS, sets=("trainer.note=x y",), **PYTHON)
+    assert {name: settings.trainer for name, settings in by_name(experiment).items()} == {
+        "slow": {"note": "x y", "lr": "1e-4"}, "fast": {"note": "x y", "lr": "1e-3"},
+    }  # fmt: skip
+    assert (experiment.task, experiment.n_envs, experiment.steps) == ("trainer:mine", 1, 1)
+    assert experiment.trainer == str(Path.cwd() / "mine.py")
+
+
+def test_a_group_of_a_trainer_needs_no_settings_and_no_name_of_the_catalogue() -> None:
+    experiment = asked("base", "fast", group=GROUPS[1:], **PYTHON)
+    assert {name: settings.trainer for name, settings in by_name(experiment).items()} == {
+        "base": {}, "fast": {"lr": "1e-3"},
+    }  # fmt: skip
+
+
+def test_a_command_has_one_point_and_one_outcome_and_runs_where_it_was_typed() -> None:
+    experiment = asked(group=GROUPS, trainer=COMMAND, **SAID)
+    assert (experiment.episodes, experiment.eval_episodes, experiment.task) == (1, 1, "trainer:train")
+    assert (experiment.trainer, experiment.trainer_folder) == (COMMAND, str(Path.cwd()))
+
+
+def test_a_file_says_the_same_as_the_command_line_with_values_of_their_types(tmp_path: Path) -> None:
+    file = toml(tmp_path, """
+trainer = "mine.py"
+outcome_better = "lower"
+margin = 1.0
+"trainer.note" = "x y"
+[group.slow]
+trainer.lr = 1e-4
+[group.fast.trainer]
+lr = 1e-3
+deep = true
+""")
+    experiment = asked(toml=file)
+    assert experiment.trainer == str(tmp_path / "mine.py")
+    assert {name: settings.trainer for name, settings in by_name(experiment).items()} == {
+        "slow": {"note": "x y", "lr": 1e-4}, "fast": {"note": "x y", "lr": 1e-3, "deep": True},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "words"), [
+    ({"sets": ("ppo.lr=1",)}, "--set ppo.lr=1: ppo.lr is not read with a trainer of your own"),
+    ({"steps": 3}, "--steps: steps is not read with a trainer of your own"),
+    ({"task": "digits"}, "--task: task is not read with a trainer of your own"),
+    ({"group": ("slow:reward=sparse", *GROUPS)}, "reward.mode is not read with a trainer of your own"),
+    ({"group": GROUPS[:1]}, "needs two groups or more"),
+    ({"group": ()}, "needs two groups or more"),
+    ({"outcome_better": ""}, "--outcome-better is missing"),
+    ({"margin": None, "outcome_unit": "J"}, "which difference in the outcome is worth acting on, in J"),
+    ({"outcome_range": "1..0"}, "--outcome-range: expected LOW..HIGH"),
+    ({"rehearsal": ["steps"]}, "--rehearsal: 'steps' is not NAME=VALUE"),
+    ({"trainer": "python train.py"}, "no {seed}|needs {seed}"),
+    ({"sets": ("trainer.a.b=1",)}, "'trainer.a.b' names no setting of a trainer"),
+    ({"outcome": "json:a.json:x"}, "is of a command; that of a Python trainer is the name"),
+])  # fmt: skip
+def test_what_does_not_go_together_with_a_trainer_is_refused(changes: dict[str, object], words: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        asked(**{"group": GROUPS, **PYTHON, **changes})  # type: ignore[arg-type]
+    assert any(part in str(refused.value) for part in words.split("|"))
+
+
+@pytest.mark.parametrize(("changes", "words"), [
+    ({"trainer": "python train.py --lr {lr} --out {out}"}, "no {seed} in 'python train.py"),
+    ({"trainer": "python train.py --lr {lr} --seed {seed}"}, "no {out} in 'python train.py"),
+    ({"trainer": "python 'train.py --lr {lr} {seed} {out}"}, "no closing quotation"),
+    ({"trainer": COMMAND + " --steps {steps}"}, "group 'slow': nothing is said for {steps} of the command"),
+    ({"group": ("slow:trainer.lrr=1", "fast:trainer.lr=2")}, "for {lr} of the command; trainer.lrr has no place in it"),
+    ({"sets": ("trainer.gamma=1",)}, "group 'slow': trainer.gamma would change nothing: the command has no {gamma}"),
+    ({"sets": ("trainer.seed=1",)}, "trainer.seed would change nothing: every run fills {seed} by itself"),
+    ({"rehearsal": ["steps=1"]}, "--rehearsal: trainer.steps would change nothing"),
+    ({"outcome": "", "margin": None, "outcome_better": ""}, "--outcome-better is missing: say whether higher or "
+     "lower is better; --margin is missing: say which difference in the outcome is worth "
+     "acting on; --outcome is missing: say"),
+    ({"group": ("slow:lr=1", "fast:lr=2")}, "unknown key 'lr'; a setting of the trainer's own is trainer.lr"),
+    ({"sets": ("learning_rate=1",)}, "unknown key 'learning_rate'; a setting of the trainer's own is trainer.l"),
+    ({"episodes": 3}, "--episodes: a command has one point"),
+    ({"eval_episodes": 4}, "--eval-episodes: a command has one point"),
+    ({"outcome_over": "last-tenth"}, "--outcome-over: a command has one point"),
+])  # fmt: skip
+def test_a_command_that_would_not_do_what_was_asked_is_refused(changes: dict[str, object], words: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        asked(**{"group": GROUPS, "trainer": COMMAND, **SAID, **changes})  # type: ignore[arg-type]
+    assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(("value", "words"), [
+    ("inf", "expected a finite number, not inf; a command takes it as text, 'inf'"),
+    ("-inf", "expected a finite number, not -inf; a command takes it as text, '-inf'"),
+    ("nan", "expected a finite number, not nan; a command takes it as text, 'nan'"),
+    ("9223372036854775808", "expected a whole number from -2^63 to 2^63 - 1, not 9223372036854775808; a command"),
+    ("-9223372036854775809", "expected a whole number from -2^63 to 2^63 - 1, not -9223372036854775809; a command"),
+    ('"a\\u0000b"', "expected text without NUL, not 'a\\x00b'"),
+    ("[1]", "expected true or false, a number or text, not [1]"),
+])  # fmt: skip
+def test_a_value_that_no_message_carries_is_refused_with_its_place(tmp_path: Path, value: str, words: str) -> None:
+    file = toml(tmp_path, f"[group.slow.trainer]\nlr = 1.0\n[group.fast.trainer]\nlr = {value}")
+    with pytest.raises(UsageError) as refused:
+        asked(toml=file, trainer=COMMAND, **SAID)
+    assert str(refused.value).startswith(f"run.toml [group.fast.trainer] lr: {words}")
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("value", [2**63 - 1, -(2**63), 1.7e308, "inf", "nan", "ü", True])
+def test_a_value_that_is_carried_comes_through_json_as_it_was(tmp_path: Path, value: TrainerValue) -> None:
+    said = json.dumps(value, ensure_ascii=False)
+    file = toml(tmp_path, f"[group.slow.trainer]\nlr = 1.0\n[group.fast.trainer]\nlr = {said}")
+    settings = by_name(asked(toml=file, trainer=COMMAND, **SAID))["fast"]
+    assert settings.trainer == {"lr": value}
+    assert msgspec.json.decode(msgspec.json.encode(settings), type=GroupSettings) == settings
+
+
+def test_settings_of_a_trainer_without_one_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"unknown key 'trainer.lr'.* of a trainer of your own go with --trainer"):
+        asked("shaped", "wait", sets=("trainer.lr=1",))
+
+
+@pytest.mark.parametrize(("better", "worst"), [("higher", -1.0), ("lower", 5.0)])
+def test_the_outcome_is_declared_with_its_direction_and_its_worse_end(better: str, worst: float) -> None:
+    said = {"outcome": "wandb:charts/episodic_return", "outcome_range": "-1..5", "outcome_unit": "J", "margin": 1.0}
+    experiment = asked(group=GROUPS, trainer=COMMAND, **{**said, "outcome_better": better})
+    measure = outcome_measure(experiment)
+    assert (measure.label, measure.unit, measure.better) == ("charts/episodic_return", "J", better)
+    assert (measure.low, measure.high, worst_outcome(experiment)) == (-1.0, 5.0, worst)

@@ -10,9 +10,8 @@ from support.asking import asked, by_name, toml
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import GroupSettings
-from esper_ab.settings.assignments import FIELDS, Assignment, convert_value
+from esper_ab.settings.assignments import FIELDS, OURS, Assignment, convert_value
 from esper_ab.settings.experiment import Group
-from esper_ab.settings.foreign_keys import OURS
 from esper_ab.settings.request import read_flags, read_toml
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from esper_ab.design.t_process import draw, t_process, t_values
+from esper_ab.design.boundaries import draw, t_process, t_values
 from esper_ab.stats.anytime_t import anytime_interval, log_evidence
 
 ts = st.floats(-50.0, 50.0)

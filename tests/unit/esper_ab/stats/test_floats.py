@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
 
-from esper_ab.stats.floats import floats, two
+from esper_ab.stats.floats import floats, mid_ranks, two
 
 
 def test_whole_numbers_become_floats() -> None:
@@ -21,3 +24,8 @@ def test_an_array_of_floats_is_not_copied() -> None:
 def test_unequal_lists_and_infinity_are_refused(a: list[float], b: list[float]) -> None:
     with pytest.raises(ValueError, match="must be"):
         two(a, b)
+
+
+@given(st.lists(st.sampled_from([-1.5, 0.0, -0.0, 2.0, 2.5]) | st.floats(-1e9, 1e9), max_size=40))
+def test_equal_values_share_the_mean_of_their_ranks(values: list[float]) -> None:
+    assert mid_ranks(values).tolist() == stats.rankdata(values).tolist()

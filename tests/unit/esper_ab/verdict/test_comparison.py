@@ -20,8 +20,7 @@ from support.comparing import (
 
 from esper_ab.design.design import Boundary, Futility, extended
 from esper_ab.stats.pair import Pair
-from esper_ab.verdict.finding import Finding
-from esper_ab.verdict.word import Verdict
+from esper_ab.verdict.vocabulary import Finding, Verdict
 
 CLAIMS = (Verdict.BETTER, Verdict.WORSE, Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN, Verdict.EQUIVALENT)
 ALIASED = Finding(kind="aliased", weight="blocks", groups=(), sentence="Device and group are aliased.")

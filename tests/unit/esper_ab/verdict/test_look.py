@@ -15,7 +15,7 @@ from esper_ab.design.design import Boundary, extended
 from esper_ab.stats.anytime_t import anytime_interval, log_evidence
 from esper_ab.stats.pair import Pair
 from esper_ab.stats.proportions import proportions
-from esper_ab.verdict.looks import courses_of
+from esper_ab.verdict.follow import courses_of
 
 
 def p_of(look):

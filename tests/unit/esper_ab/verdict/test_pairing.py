@@ -5,7 +5,7 @@ from support.elsewhere import outcomes, rows, scales
 
 from esper_ab.design.design import Contrast
 from esper_ab.verdict.pairing import cells_of, pair_up
-from esper_ab.verdict.scale import MEAN
+from esper_ab.verdict.vocabulary import MEAN
 
 NEW_OLD = Contrast(a="new", b="old")
 

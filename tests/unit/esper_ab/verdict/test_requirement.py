@@ -17,10 +17,9 @@ from esper_ab.contracts.errors import ConditionNotMet, UsageError
 from esper_ab.design.design import Boundary, Contrast, Futility
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content
-from esper_ab.verdict.finding import Finding
-from esper_ab.verdict.question import HalfPair, Lost
+from esper_ab.verdict.pairing import HalfPair, Lost
 from esper_ab.verdict.requirement import RELATIONS, Requirement, holds, parse_requirement, require
-from esper_ab.verdict.word import Verdict
+from esper_ab.verdict.vocabulary import Finding, Verdict
 
 GROUPS = ("shaped", "simplified", "wait")
 COMPARED = (Contrast(a="shaped", b="simplified"), Contrast(a="shaped", b="wait"))

@@ -7,8 +7,8 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.external.plan import make_external_plan
 from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.judge import judge
-from esper_ab.verdict.scale import MEAN
 from esper_ab.verdict.tuning import tune
+from esper_ab.verdict.vocabulary import MEAN
 
 CELLS = ("slow", "fast")
 PLAN = make_external_plan(

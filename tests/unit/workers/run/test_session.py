@@ -17,7 +17,7 @@ from support.tensor_world import make_session, moments_of, quiet
 from esper_ab.contracts.messages import Assign, EpisodeFinished, Ready, Release
 from esper_ab.contracts.records import EpisodeRecord, EvaluationRecord
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
-from esper_ab.control.rules.pooling import pooled
+from esper_ab.control.rules.blocks import pooled
 from workers.commands.evaluate import evaluate_file
 from workers.environments import Spaces, paths_below
 from workers.native.build import Unusable

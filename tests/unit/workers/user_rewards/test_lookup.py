@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from support.reward_facts import make_facts
 
+from esper_ab.contracts.children import UserReward
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.machine import UserReward
 from esper_ab.contracts.settings import RewardSettings
-from esper_ab.plan.reward_code import code_of, keep
+from esper_ab.plan.users_code import code_of, keep_rewards
 from workers.growth.preflight import user_reward
 from workers.user_rewards.lookup import as_planned, find_reward
 
@@ -196,7 +196,7 @@ def kept(reference: str, experiment_dir: Path):
     reward: UserReward = user_reward(reference, 3, lambda doing: None)
     assert reward.problem == ""
     experiment_dir.mkdir(exist_ok=True)
-    keep(experiment_dir, [reward])
+    keep_rewards(experiment_dir, [reward])
     return as_planned([code_of(reward)], experiment_dir)
 
 
@@ -268,10 +268,10 @@ def test_a_file_edited_between_preflight_and_copy_is_refused(tmp_path, user_file
     reward = user_reward(f"{path}:reward", 3, lambda doing: None)
     path.write_text(path.read_text() + "\n")
     with pytest.raises(UsageError, match="was changed while the experiment was planned; start it again"):
-        keep(tmp_path, [reward])
+        keep_rewards(tmp_path, [reward])
     path.unlink()
     with pytest.raises(UsageError, match="was changed"):
-        keep(tmp_path, [reward])
+        keep_rewards(tmp_path, [reward])
 
 
 def test_data_is_read_where_it_lies(tmp_path, user_file):

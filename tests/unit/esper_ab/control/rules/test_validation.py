@@ -10,11 +10,11 @@ from support import fake_plans
 from support.fake_worker import TIMING, report_of
 from support.journals import a_record_of_each_kind
 
-from esper_ab.contracts.checkpoint_files import file_of
+from esper_ab.contracts.experiment_files import file_of
 from esper_ab.contracts.messages import PROTOCOL, Hello, Lane, WorkerOrder
 from esper_ab.contracts.records import Checkpoint
 from esper_ab.contracts.settings import Arithmetic
-from esper_ab.control.rules.turns import turns
+from esper_ab.control.rules.runs import turns
 from esper_ab.control.rules.validation import Rejected, all_finite, check_hello, digest_of, milestone_of, not_finite
 from workers.growth.measures import MEASURES
 

@@ -11,7 +11,7 @@ from support.comparing import compared, design, pairs_of
 
 from esper_ab.design.design import Boundary
 from esper_ab.stats.descriptive.shape import shape
-from esper_ab.verdict.word import Verdict
+from esper_ab.verdict.vocabulary import Verdict
 
 SAID = "The groups differ in shape; the error rate here may be 10–20 %."
 seeds = st.integers(0, 10**6)

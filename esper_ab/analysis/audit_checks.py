@@ -1,0 +1,284 @@
+"""What the audit checks of each group: setup, conduct of its runs, policy updates. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from esper_ab.analysis.conduct import FAULTS, Conduct, conduct
+from esper_ab.analysis.pathologies import RATIO_MISMATCH, VALUE_COLLAPSE, count_pathologies
+from esper_ab.analysis.trained_by import CodeState, code_states, recorded_by, sittings_at_work, telling
+from esper_ab.contracts.messages import RunSpec
+from esper_ab.journal.fold import History, RunHistory
+from esper_ab.stats.text import counted, significant
+from esper_ab.verdict.vocabulary import Finding, Weight
+
+# --- audit setup -----------------------------------------------------------------------------------------------------
+# Audit of the conditions: same code and same orders for all runs. Pure.
+
+
+# Orders that must be equal for all runs.
+_COMMON = (
+    "experiment_digest", "rng_seed", "task", "outcome", "repeats", "data_dir", "slots", "n_envs", "episodes", "steps",
+    "eval_episodes", "arithmetic",
+)  # fmt: skip
+
+
+def setup_findings(history: History) -> Iterator[Finding]:
+    """Check code, versions and machine, which may differ between the sittings of a continued experiment.
+
+    A sitting that recorded no result is ignored.
+    """
+    sittings = sittings_at_work(history)
+    yield from _code(code_states(history), [sitting.code for sitting in sittings])
+    yield from _unlike(
+        "versions", "blocks", "The runs were done with different versions", [sitting.versions for sitting in sittings]
+    )
+    yield from _torch(history)
+    yield from _orders([run.spec for run in history.runs.values()], history.plan.digest)
+    continued = "The experiment was continued on another machine"
+    yield from _unlike("machine", "notes", continued, [sitting.machine for sitting in sittings])
+    if history.plan.carries:
+        sentence = (
+            "The environments carry state from one reset to the next: the same seed and actions gave something else "
+            "in the preflight after an episode than in new environments. An evaluation begins in new ones, without "
+            "that state, and so does a run that was taken up after a death, which is another than without it."
+        )
+        yield _whole("environments", "notes", sentence)
+    elif any(not run.spec.repeats for run in history.runs.values()):
+        sentence = (
+            "The environments do not repeat: the same seed and actions gave something else in the preflight. Pairing "
+            "then shares seeds and not what happens, equal settings do not give equal records, and a run that was "
+            "taken up after a death is another than without it."
+        )
+        yield _whole("environments", "notes", sentence)
+    if history.plan.experiment.unpaired:
+        sentence = "The groups of a seed do not share randomness (unpaired): differences vary more than they need."
+        yield _whole("unpaired", "notes", sentence)
+    if history.plan.experiment.share_observation_norm:
+        yield from _coupled(history)
+
+
+def _whole(kind: str, weight: Weight, sentence: str) -> Finding:
+    """Make a finding about the whole experiment."""
+    return Finding(kind, weight, (), sentence)
+
+
+def _coupled(history: History) -> Iterator[Finding]:
+    """Note groups that share a normaliser, and whether the set of sharing groups changed."""
+    sentence = (
+        "The learning groups share the moments that normalise their observations, so they are coupled: each result "
+        "holds in the company of the other groups, and another group would change it."
+    )
+    yield _whole("coupled", "notes", sentence)
+    companies: dict[frozenset[str], int] = {}
+    for block in history.blocks:
+        runs = [history.runs[spec.ref.name] for spec in block.runs]
+        if any(run.evaluation is not None for run in runs):
+            company = frozenset(run.ref.group_id for run in runs if run.observations is not None)
+            companies[company] = companies.get(company, 0) + 1
+    if len(companies) > 1:
+        each = [f"{', '.join(sorted(company))} in {count}" for company, count in companies.items()]
+        yield _whole("company", "notes", f"Not every seed had the same learners that share: {'; '.join(each)}.")
+
+
+def _code(states: Sequence[CodeState], found: Sequence[Mapping[str, str]]) -> Iterator[Finding]:
+    if len(states) > 1:
+        key = telling([state.code for state in states])
+        each = [f"{key} {state.code.get(key, '')[:16] or 'unknown'} in {_counted(state.runs)}" for state in states]
+        yield _whole("code", "blocks", f"The runs were done by {len(states)} states of the code: {'; '.join(each)}.")
+    dirty = sum(code.get("dirty") == "yes" for code in found)
+    if dirty:
+        where = "" if len(found) == 1 else f" in {dirty} of {len(found)} sittings"
+        yield _whole("dirty checkout", "notes", f"The checkout had changes that no commit holds{where}.")
+
+
+def _counted(runs: Sequence[str]) -> str:
+    """Return "shaped/4", or "10 runs, shaped/0 first"."""
+    return runs[0] if len(runs) == 1 else f"{len(runs)} runs, {runs[0]} first"
+
+
+def _unlike(kind: str, weight: Weight, words: str, found: Sequence[Mapping[str, str]]) -> Iterator[Finding]:
+    """Report the keys that have several values, or are missing somewhere."""
+    said = []
+    for key in sorted({key for mapping in found for key in mapping}):
+        values = list(dict.fromkeys(mapping.get(key, "none") for mapping in found))
+        if len(values) > 1:
+            said.append(f"{key} {', '.join(values)}")
+    if said:
+        yield _whole(kind, weight, f"{words}: {'; '.join(said)}.")
+
+
+def _torch(history: History) -> Iterator[Finding]:
+    lanes: dict[str, set[str]] = {}
+    for worker in (taken.worker for run in history.runs.values() for taken in recorded_by(run)):
+        if worker is not None:
+            lanes.setdefault(worker.torch_version, set()).add(worker.device)
+    if len(lanes) > 1:
+        each = [f"{version or 'none'} on {', '.join(sorted(names))}" for version, names in sorted(lanes.items())]
+        yield _whole("torch", "blocks", f"Workers had different versions of torch: {'; '.join(each)}.")
+
+
+def _orders(specs: Sequence[RunSpec], digest: str) -> Iterator[Finding]:
+    differing = [key for key in _COMMON if len({repr(getattr(spec, key)) for spec in specs}) > 1]
+    foreign = [spec.ref.name for spec in specs if spec.experiment_digest != digest]
+    if differing:
+        yield _whole("orders", "blocks", f"Runs had different orders in what must be common: {', '.join(differing)}.")
+    elif foreign:
+        yield _whole("orders", "blocks", f"{len(foreign)} runs were not ordered by this plan, {foreign[0]} first.")
+
+
+# --- audit conduct ---------------------------------------------------------------------------------------------------
+# Audit of the execution: time, faults, resumes and failed environments by group. Pure.
+
+
+UNEQUAL_THROUGHPUT = 1.25  # fastest over slowest group
+COLD_FIRST_EPISODE = 1.5  # first episode over the rest; above it the warm-up was incomplete
+
+
+def conduct_findings(history: History) -> Iterator[Finding]:
+    """Yield notes on execution, and caps for inexact resumes."""
+    groups = conduct(history)
+    yield from _inexact(history)
+    yield from _faults(history, groups)
+    for group in groups:
+        if group.failed:
+            failed = counted(group.failed, "environment")
+            sentence = f"{group.group}: {failed} failed in training or evaluation; each keeps its outcome."
+            yield _note("failed environments", sentence, group.group)
+    yield from _throughput(groups)
+    for group in groups:
+        yield from _cold(group)
+
+
+def _inexact(history: History) -> Iterator[Finding]:
+    by_group: dict[str, set[str]] = {}
+    for entry in history.incidents:
+        if entry.category == "inexact_resume":
+            group = history.runs[entry.run_name].ref.group_id if entry.run_name in history.runs else ""
+            by_group.setdefault(group, set()).add(entry.run_name)
+    for group, names in by_group.items():
+        runs = ", ".join(sorted(names - {""})) or "runs unknown"
+        sentence = f"Work that was done again did not give the same record as before: {runs}."
+        yield Finding("inexact resume", "caps", (group,) if group else (), sentence)
+
+
+def _faults(history: History, groups: Sequence[Conduct]) -> Iterator[Finding]:
+    for group in groups:
+        said = _counted_faults(group.faults)
+        if group.lost:
+            said.append(f"{group.lost} of {group.runs} runs lost")
+        if group.cancelled:
+            said.append(f"{group.cancelled} cancelled with another group's lost run")
+        if said:
+            yield _note("faults", f"{group.group}: {', '.join(said)}.", group.group)
+    outside = Counter[str](entry.category for entry in history.incidents if entry.run_name not in history.runs)
+    if any(category in FAULTS for category in outside):
+        yield _note("faults", f"Outside of any run: {', '.join(_counted_faults(outside))}.")
+    if outside["interrupted"]:
+        times = "once" if outside["interrupted"] == 1 else f"{outside['interrupted']} times"
+        yield _note("interrupted", f"The experiment was stopped by a signal {times}.")
+    if pauses := history.pauses:
+        times = "once" if len(pauses) == 1 else f"{len(pauses)} times"
+        yield _note("disk", f"There was no room on the disk {times}, and nothing was lost: {'; '.join(pauses)}.")
+    for entry in history.incidents:
+        if entry.category == "unequal_devices":
+            yield _note("hardware", f"Devices were not equal: {entry.detail.rstrip('.')}.")
+
+
+def _counted_faults(faults: Mapping[str, int]) -> list[str]:
+    return [f"{faults[key]} {names[faults[key] > 1]}" for key, names in FAULTS.items() if faults.get(key)]
+
+
+def _throughput(groups: Sequence[Conduct]) -> Iterator[Finding]:
+    speeds = {group.group: group.decisions_per_s for group in groups if group.decisions_per_s}
+    if len(speeds) < 2 or max(speeds.values()) < UNEQUAL_THROUGHPUT * min(speeds.values()):
+        return
+    ratio = max(speeds.values()) / min(speeds.values())
+    each = ", ".join(
+        f"{group.group} {significant(speeds[group.group], 3)} ({significant(group.wall_s, 3)} s)"
+        for group in groups if group.group in speeds
+    )
+    sentence = (
+        f"Groups did not train equally fast, environment steps per second (wall time): {each}; fastest over slowest "
+        f"{ratio:.2f}."
+    )
+    yield _note("throughput", sentence)
+
+
+def _cold(group: Conduct) -> Iterator[Finding]:
+    first, times = group.first_episode_s, group.first_over_rest
+    if first is None or times is None or times < COLD_FIRST_EPISODE or group.warm_up_s == 0.0:
+        return  # or it has no warm-up that could have been too short
+    warm = "" if group.warm_up_s is None else f" after a warm-up of {significant(group.warm_up_s, 3)} s"
+    sentence = (
+        f"{group.group}: the first episode took {significant(first, 3)} s{warm}, "
+        f"{times:.2f} times the median of the others."
+    )
+    yield _note("cold start", sentence, group.group)
+
+
+def _note(kind: str, sentence: str, *groups: str) -> Finding:
+    return Finding(kind, "notes", groups, sentence)
+
+
+# --- audit ppo -------------------------------------------------------------------------------------------------------
+# Audit of the policy updates of each learning group. Pure.
+#
+# Training pathologies are an outcome of the group's settings, so they are noted and counted. Two are more: an update
+# that does not see what the policy saw is a fault of the program, and a group that never trained has no meaningful
+# outcome.
+
+
+def update_findings(history: History) -> Iterator[Finding]:
+    """Yield findings per learning group; counts are over all recorded updates, also of unfinished runs."""
+    for group in history.groups:
+        runs = [run for run in history.of_group(group) if any(run.columns.of("learns"))]
+        if runs:
+            yield from _pathologies(group, runs)
+            yield from _dead_heads(group, [run for run in runs if len(run.columns) >= run.spec.episodes])
+
+
+def _pathologies(group: str, runs: Sequence[RunHistory]) -> Iterator[Finding]:
+    updates = [int(sum(run.columns.of("learns"))) for run in runs]
+    counts = [Counter(count_pathologies(run.columns)) for run in runs]
+    total: Counter[str] = sum(counts, Counter())
+    if not runs[0].spec.settings.learns:
+        del total[VALUE_COLLAPSE]  # an untrained critic, as the group has it
+    for kind in sorted(total):
+        affected = sum(count[kind] > 0 for count in counts)
+        where = f"{total[kind]} of {sum(updates)} updates, {affected} of {len(runs)} runs"
+        if kind == RATIO_MISMATCH:
+            worst = max(error for run in runs for error in run.columns.known("first_ratio_error"))
+            sentence = (
+                f"{group}: before the first step the probability ratio was off 1 by up to {worst:.1e} ({where}), so "
+                "the update did not see what the policy saw."
+            )
+            yield Finding(kind, "blocks", (group,), sentence)
+        elif all(2 * count[kind] > n for count, n in zip(counts, updates, strict=True)):
+            sentence = f"{group}: {kind} in more than half of the updates of every run ({where}): it did not train."
+            yield Finding(kind, "caps", (group,), sentence)
+        else:
+            yield Finding(kind, "notes", (group,), f"{group}: {kind} in {where}.")
+
+
+def _dead_heads(group: str, runs: Sequence[RunHistory]) -> Iterator[Finding]:
+    """Report heads without a choice in every update of a whole run, although the settings leave them one."""
+    dead = Counter(head for run in runs for head in _dead(run))
+    if not dead:
+        return
+    heads = ", ".join(f"{head} ({count} of {len(runs)} runs)" for head, count in sorted(dead.items()))
+    caps = dead[runs[0].columns.heads[0]] == len(runs)  # the first head is used in every decision
+    end = ": it did not train" if caps else ""
+    sentence = f"{group}: action heads that never had a choice in any update of a run: {heads}{end}."
+    yield Finding("dead heads", "caps" if caps else "notes", (group,), sentence)
+
+
+def _dead(run: RunHistory) -> list[str]:
+    columns = run.columns
+    single = {"slot": len(run.spec.slots) == 1, "blueprint": len(run.spec.settings.growth.blueprints) == 1}
+    return [
+        head
+        for head in columns.heads
+        if not single.get(head) and all(share == 0.0 for share in columns.head(head)[1] if share == share)
+    ]

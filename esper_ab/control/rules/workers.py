@@ -1,0 +1,266 @@
+"""What is known of the workers, one per lane: whether they are late, starts in waves, their state."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict, deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from esper_ab.contracts.messages import RunSpec, WorkerOrder
+
+# --- liveness --------------------------------------------------------------------------------------------------------
+# Who is late: workers that owe a sign of life and do not give it in time. `now` (monotonic, s) is an argument.
+#
+# A sign is progress reported by the training loop, not a heartbeat: a worker stuck in Python still answers pings. How
+# long to wait scales with what was seen: five times the median time that passed after a sign of the same phase,
+# whoever gave it, and never less than a minute. A phase that nobody has got past yet gets the start-up grace, and so
+# does always what is done once (start-up, loading data, warm-up): a neighbour's warm caches say nothing about a cold
+# one. That grace grows with the steps that the plan expects, as a large task takes minutes for one, and with the
+# processes that want to run per core: on a crowded machine, and with many lanes, everything that is done once takes as
+# many times longer. A worker that waits at a barrier owes nothing, unless nothing but its silence would tell that it
+# is lost, with its node: then it is asked every now and then, and owes an answer.
+
+
+START_UP, ASSIGNED, WARM_UP, PING = "start-up", "assigned", "warm-up", "ping"
+_DONE_ONCE = (START_UP, ASSIGNED, WARM_UP)
+_STEPS_WAITED = 10  # an estimate may be wrong by two or three, and seeds and neighbours slow a step down
+_INTERVALS_KEPT = 64  # per phase: follows a change of pace within an episode or two
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """How long silence may last, seconds, and how often a worker may die."""
+
+    floor_s: float = 60.0
+    start_up_s: float = 300.0  # cold disks, compilation, first allocation
+    factor: float = 5.0
+    pause_s: float = 10.0  # the coordinator itself stood still this long (suspended): nobody is blamed for it
+    disk_full_s: float = 600.0  # for room on the disk, before the experiment ends with DiskFull
+    ping_s: float = math.inf  # a worker at rest that was not heard of for so long is asked whether it is there ...
+    pong_s: float = 40.0  # ... and has so long to answer
+    # Who stops the coordinator ends its workers, too, and need not wait: a scheduler that takes its machines back
+    ended_together: bool = False
+    say_s: float = 10.0  # a stop that takes longer says whom it waits for
+    # at one milestone of a run: the last of them costs the replicate, the others are followed by a restart
+    deaths: int = 3
+
+    def across_nodes(self) -> Limits:
+        """The same for workers on other machines, lent by a scheduler: a lost node is known within a minute."""
+        return msgspec.structs.replace(self, ping_s=20.0, ended_together=True)
+
+    def of_steps(self, step_s: float) -> Limits:
+        """The same for runs whose steps, the only signs of life, take about `step_s` each."""
+        return msgspec.structs.replace(self, start_up_s=max(self.start_up_s, _STEPS_WAITED * step_s))
+
+
+class Sign(msgspec.Struct, frozen=True, kw_only=True):
+    """What a worker last said it was doing."""
+
+    phase: str
+    run_name: str = ""  # "" before its first run
+    step: int = 0
+
+
+class Laggard(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker that is silent; from `late`, for too long."""
+
+    worker: str
+    last: Sign
+    silent_s: float
+    limit_s: float
+
+
+class Liveness:
+    """Signs of life of all workers, by identity."""
+
+    def __init__(self, limits: Limits, now: float) -> None:
+        self._limits = limits
+        self._checked = now
+        self._crowding = 1.0
+        self._owing: dict[str, tuple[Sign, float]] = {}  # worker -> last sign and when
+        self._resting: dict[str, float] = {}  # worker -> when it was last heard of
+        self._intervals: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_INTERVALS_KEPT))
+
+    def sign(self, worker: str, sign: Sign, now: float) -> None:
+        """The worker is at `sign` and owes the next one."""
+        self._note_interval(worker, now)
+        self._resting.pop(worker, None)
+        self._owing[worker] = (sign, now)
+
+    def rest(self, worker: str, now: float) -> None:
+        """The worker has done what it was asked: it owes nothing."""
+        self._note_interval(worker, now)
+        self._owing.pop(worker, None)
+        self._resting[worker] = now
+
+    def forget(self, worker: str) -> None:
+        """The worker is gone in the middle of something: how long that took says nothing."""
+        self._owing.pop(worker, None)
+        self._resting.pop(worker, None)
+
+    def ping(self, now: float) -> tuple[str, ...]:
+        """Workers at rest that have to be asked now; each owes an answer."""
+        due = tuple(worker for worker, at in self._resting.items() if now - at >= self._limits.ping_s)
+        for worker in due:
+            self.sign(worker, Sign(phase=PING), now)
+        return due
+
+    def pong(self, worker: str, now: float) -> None:
+        """The worker has answered; too late if it has been given work meanwhile."""
+        if worker in self._owing and self._owing[worker][0].phase == PING:
+            self.rest(worker, now)
+
+    def last(self, worker: str) -> Sign | None:
+        """What the worker was doing, or None while it is at rest."""
+        sign = self._owing[worker][0] if worker in self._owing else None
+        return None if sign is None or sign.phase == PING else sign
+
+    def is_just_assigned(self, worker: str) -> bool:
+        """Whether nothing was heard of the worker since it was given a run."""
+        return worker in self._owing and self._owing[worker][0].phase == ASSIGNED
+
+    def silence(self, worker: str, now: float) -> Laggard | None:
+        """How long the worker has owed its next sign; None while it owes nothing."""
+        if worker not in self._owing:
+            return None
+        sign, at = self._owing[worker]
+        return Laggard(worker=worker, last=sign, silent_s=now - at, limit_s=self._limit_s(sign.phase))
+
+    def late(self, now: float, crowding: float = 1.0) -> tuple[Laggard, ...]:
+        """Workers silent beyond their limit. To be asked every second or so: a long gap is the coordinator's own.
+
+        `crowding`: how many times slower than alone a process may be now; from 1.
+        """
+        self._crowding = crowding
+        gap, self._checked = now - self._checked, now
+        if gap > self._limits.pause_s:
+            self._owing = {worker: (sign, at + gap) for worker, (sign, at) in self._owing.items()}
+        limits = {phase: self._limit_s(phase) for phase in {sign.phase for sign, _ in self._owing.values()}}
+        silences = [(worker, sign, now - at, limits[sign.phase]) for worker, (sign, at) in self._owing.items()]
+        return tuple(
+            Laggard(worker=worker, last=sign, silent_s=silent_s, limit_s=limit_s)
+            for worker, sign, silent_s, limit_s in silences
+            if silent_s > limit_s
+        )
+
+    def _note_interval(self, worker: str, now: float) -> None:
+        if worker in self._owing and self._owing[worker][0].phase != PING:
+            sign, at = self._owing[worker]
+            self._intervals[sign.phase].append(now - at)
+
+    def _limit_s(self, phase: str) -> float:
+        if phase == PING:
+            return self._limits.pong_s
+        if phase in _DONE_ONCE or phase not in self._intervals:
+            return self._limits.start_up_s * self._crowding
+        return max(self._limits.floor_s, self._limits.factor * statistics.median(self._intervals[phase]))
+
+
+# --- waves -----------------------------------------------------------------------------------------------------------
+# Starts in waves: of many workers only so many are starting at a time, and the others wait for their turn.
+#
+# Whoever is starting loads libraries, shakes hands and has a limit on the time for that; ten thousand at once would
+# keep one another from it. A worker is starting from its turn until it has said Hello, is to be ended or could not be
+# started.
+
+
+AT_ONCE = 256
+
+
+class Waves:
+    """Lanes whose workers wait for their turn, first come first served, and those whose workers are starting."""
+
+    def __init__(self, at_once: int) -> None:
+        self._at_once = at_once
+        self._waiting: dict[str, None] = {}  # in order
+        self._starting: set[str] = set()
+
+    def ask(self, lane: str) -> None:
+        """The lane's worker is to be started when it is its turn. What was starting there before is over."""
+        self._starting.discard(lane)
+        self._waiting[lane] = None
+
+    def over(self, lane: str) -> None:
+        """The lane's worker is not starting any more."""
+        self._starting.discard(lane)
+
+    def turns(self) -> tuple[str, ...]:
+        """Lanes whose turn it is now: their workers are starting from here on."""
+        free = max(0, self._at_once - len(self._starting))
+        turns = tuple(lane for lane, _ in zip(self._waiting, range(free), strict=False))
+        for lane in turns:
+            del self._waiting[lane]
+        self._starting.update(turns)
+        return turns
+
+
+# --- worker state ----------------------------------------------------------------------------------------------------
+# What is known of the workers, one per lane, from their start to their end.
+
+
+@dataclass(kw_only=True)
+class WorkerState:
+    """The present incarnation of one lane's worker, and the run that it or its successor works on."""
+
+    order: WorkerOrder
+    tried: bool = False  # its start
+    again: bool = False  # a start on its lane was tried before, so that its own is worth an entry
+    greeted: bool = False  # has said Hello
+    run: RunSpec | None = None  # assigned and not done; the next incarnation takes it up
+    exited_at: float | None = None  # s, monotonic: when the worker was seen to have ended by itself
+    fault: str = ""  # why it is to be ended; nothing that it says counts any more
+    ending: bool = False  # it was told to end and is not gone yet; nothing that it says counts any more
+    hopeless: bool = False  # another start would fare no better
+    told: bool = False  # by its fault, which is all that concerns the user: nobody need show its log
+    traceback: str = ""  # as it reported it, in case it leaves no log
+
+    @property
+    def identity(self) -> str:
+        return self.order.identity
+
+    @property
+    def lane(self) -> str:
+        return self.order.lane.name
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it can be given a run."""
+        return self.greeted and self.run is None and not self.ending
+
+    @property
+    def title(self) -> str:
+        return f"worker {self.identity} on {self.lane}"
+
+
+class Workers:
+    """The present worker of every lane."""
+
+    def __init__(self) -> None:
+        self._by_lane: dict[str, WorkerState] = {}
+        self._by_identity: dict[str, WorkerState] = {}
+
+    def __iter__(self) -> Iterator[WorkerState]:
+        return iter(self._by_lane.values())
+
+    def on_lane(self, lane: str) -> WorkerState:
+        return self._by_lane[lane]
+
+    def of(self, identity: str) -> WorkerState | None:
+        """Return the worker of that name; None for an earlier incarnation and for a stranger."""
+        return self._by_identity.get(identity)
+
+    def ordered(self, order: WorkerOrder, *, tried: bool) -> WorkerState:
+        """Return the worker of an order, whose start was `tried` or waits for its turn.
+
+        The next incarnation takes over the run; of the earlier one nothing else counts any more.
+        """
+        before = self._by_lane.get(order.lane.name)
+        worker = WorkerState(order=order, tried=tried)
+        if before is not None:
+            del self._by_identity[before.identity]
+            worker.run, worker.again = before.run, before.again or before.tried
+        self._by_lane[worker.lane] = self._by_identity[worker.identity] = worker
+        return worker

@@ -1,0 +1,130 @@
+"""Users' code as it was when the experiment was planned, rewards and a trainer: copies in the experiment directory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from esper_ab.contracts.children import TaskFacts, UserReward
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.files import folder_below
+from esper_ab.contracts.messages import RewardCode
+from esper_ab.contracts.source_files import copy_files, source_sha256
+from esper_ab.contracts.trainer import Resumption, TrainerFacts, TrainerOrder, is_command
+from esper_ab.design.design import of_training
+from esper_ab.settings.experiment import ResolvedExperiment
+from esper_ab.settings.outcome_range import DEFAULT_OUTCOME, worst_outcome
+
+# --- reward code -----------------------------------------------------------------------------------------------------
+# Users' reward functions as they were when the experiment was planned: copies in the experiment directory.
+#
+# A run loads the copy, whichever day it starts, so that the original may be edited while the experiment goes on. What
+# is given as `module:function` stays where it is installed; a run that finds it changed does not begin.
+
+
+_REWARDS, _SHOWN = "rewards", 12  # in an experiment directory; characters of a hash that name a folder in it
+
+
+def code_of(reward: UserReward) -> RewardCode:
+    """Reference of a user's reward function, as a run gets it from the preflight."""
+    folder, file = (_folder_of_reward(reward), reward.files[0]) if reward.files else ("", "")
+    return RewardCode(reference=reward.reference, folder=folder, file=file, sha256=reward.sha256)
+
+
+def keep_rewards(experiment_dir: Path, rewards: Iterable[UserReward]) -> None:
+    """Copy their files into `experiment_dir`; UsageError when one is no longer what the preflight loaded."""
+    for reward in rewards:
+        if not reward.files:
+            continue
+        target = folder_below(experiment_dir, _folder_of_reward(reward))
+        try:
+            copy_files(Path(reward.root), reward.files, target)
+            same = source_sha256(target, reward.files) == reward.sha256
+        except FileNotFoundError:
+            same = False
+        if not same:
+            raise UsageError(f"reward={reward.reference} was changed while the experiment was planned; start it again")
+
+
+def _folder_of_reward(reward: UserReward) -> str:
+    return f"{_REWARDS}/{reward.sha256[:_SHOWN]}"
+
+
+# --- trainer ---------------------------------------------------------------------------------------------------------
+# What a plan says of a trainer of the user's own, and the orders of its runs. Pure but for `keep_trainer`.
+
+
+_TRAINER, _CHARACTERS = "trainer", 12  # in an experiment directory; characters of a hash that name a folder in it
+RESUMPTIONS: dict[Resumption, str] = {
+    "exactly": "resumes exactly: another process went on from its state to the same bits",
+    "resumes": "resumes: another process went on from its state, not to the same bits",
+    "anew": "begins anew: a run that is interrupted starts from its beginning",
+}
+_ALONE = (
+    "In a process that has not trained its evaluation of the same state gave other results: it uses more than the "
+    "state, and a run that is interrupted before its evaluation comes to another result."
+)
+
+
+def order_of(experiment: ResolvedExperiment, facts: TrainerFacts) -> TrainerOrder:
+    """Return the orders for a trainer of the user's own, but the folder of a run."""
+    command = is_command(experiment.trainer)
+    return TrainerOrder(
+        reference=experiment.trainer, directory=experiment.trainer_folder,
+        outcome=experiment.outcome or DEFAULT_OUTCOME, worst=worst_outcome(experiment),
+        folder=facts.root if command else _folder_of_trainer(facts), files=facts.files, sha256=facts.sha256,
+        metrics=facts.metrics, out="", resumes=facts.resumption != "anew",
+    )  # fmt: skip
+
+
+def keep_trainer(experiment_dir: Path, facts: TrainerFacts, reference: str) -> None:
+    """Copy a Python trainer's files into `experiment_dir`; UsageError when one is no longer what was rehearsed."""
+    try:
+        root = Path(facts.root)
+        if not is_command(reference):
+            target = folder_below(experiment_dir, _folder_of_trainer(facts))
+            copy_files(root, facts.files, target)
+            root = target
+        same = source_sha256(root, facts.files) == facts.sha256
+    except FileNotFoundError:
+        same = False
+    if not same:
+        written = "; what the command writes belongs below {out}" if is_command(reference) else ""
+        raise UsageError(
+            f"{', '.join(facts.files)} was changed while the experiment was planned; start it again{written}"
+        )
+
+
+def _folder_of_trainer(facts: TrainerFacts) -> str:
+    return f"{_TRAINER}/{facts.sha256[:_CHARACTERS]}"
+
+
+def found(facts: TrainerFacts, reference: str) -> str:
+    """Say in one sentence what the rehearsal found, and no more."""
+    repeats = "repeats to the bit" if facts.repeats else "does not repeat: the same seed twice gave different numbers"
+    short = f", shortened by {facts.shortened}" if facts.shortened else ""
+    command = is_command(reference)
+    what = "command" if command else "trainer"
+    alone = "" if facts.evaluates_alike else f" {_ALONE}"
+    resumes = f"{RESUMPTIONS[facts.resumption]}.{alone}"
+    return f"The {what}, as rehearsed{short}: {repeats}; {resumes}{_watched(facts) * command}"
+
+
+def _watched(facts: TrainerFacts) -> str:
+    """Say which files of a command may not change while the experiment goes on."""
+    if not facts.files:
+        return " It names no file of its folder, so that no change of its code would be noticed."
+    return f" A run begins only with {', '.join(facts.files)} as rehearsed; what else it reads is not watched."
+
+
+def estimand(experiment: ResolvedExperiment, task: TaskFacts) -> str:
+    """Say in one sentence what is estimated."""
+    outcome = task.measures.outcome
+    pairing = "independent seeds per group" if experiment.unpaired else "the same seeds in every group"
+    unit = f", in {outcome.apart}" if outcome.apart else ""
+    part = of_training(experiment.outcome_over, "points")
+    measured = f"the mean {outcome.label} of {part}" if part else outcome.label
+    return (
+        f"Mean over seeds ({pairing}) of {measured} in one group minus that in another{unit}; "
+        f"{outcome.better} is better: {task.title}, with the settings printed."
+    )

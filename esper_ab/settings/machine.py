@@ -1,0 +1,180 @@
+"""What trains the hosts, and in which precision: what `auto` means on a machine, what cannot be had there. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from esper_ab.contracts.children import Kernel, Machine
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.settings import Arithmetic
+from esper_ab.settings.experiment import AskedArithmetic, AskedExperiment, Group, ResolvedExperiment
+
+# --- kernel ----------------------------------------------------------------------------------------------------------
+# What trains the hosts: what `auto` and `native` mean on a machine, and what cannot be had there. Pure.
+#
+# Chosen once per experiment, before anything starts, from what was asked and what the devices are, never from a timing
+# of its own: its bits are an arithmetic of their own, which is the same for every group and every worker.
+
+
+def resolve_kernel(
+    asked: AskedArithmetic, groups: Sequence[Group], devices: Sequence[str], machine: Machine
+) -> Arithmetic:
+    """Name the kernel and its build; `groups` have their precision. UsageError for a kernel that cannot be had."""
+    if asked.kernel == "torch" or (asked.kernel == "auto" and _obstacle(groups, devices, machine)):
+        return torch_alone(asked)
+    kernel = _find(asked.kernel, machine)
+    if kernel is None or kernel.problem or _without_kernel(groups, devices, machine):
+        obstacle = _without_kernel(groups, devices, machine) or _why_unusable(kernel, machine)
+        raise UsageError(f"arithmetic.kernel={asked.kernel}: {obstacle}; torch can be had, auto takes what there is")
+    return Arithmetic(**msgspec.structs.asdict(asked) | {"kernel": kernel.name, "kernel_build": kernel.build})
+
+
+def torch_alone(asked: AskedArithmetic) -> Arithmetic:
+    """Return the arithmetic that is asked for, without a kernel."""
+    return Arithmetic(**msgspec.structs.asdict(asked) | {"kernel": "torch"})
+
+
+def kernel_notes(asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:
+    """Tell what `auto` and `native` came to, in one sentence."""
+    if asked.arithmetic.kernel not in ("auto", "native"):
+        return ()
+    arithmetic = resolved.arithmetic
+    built = arithmetic.kernel_build.partition(";")[0]
+    why = f"built by {built}" if built else _obstacle(resolved.groups, resolved.devices, machine)
+    return (f"--kernel {asked.arithmetic.kernel}: {arithmetic.kernel} ({why}).",)
+
+
+def check_kernel(planned: Arithmetic, machine: Machine) -> None:
+    """UsageError unless workers on `machine` can have the kernel of a plan, built as it was."""
+    if planned.kernel == "torch":
+        return
+    kernel = _find(planned.kernel, machine)
+    if kernel is None or kernel.problem:
+        raise UsageError(f"hosts were trained by {planned.kernel}: {_why_unusable(kernel, machine)}")
+    if kernel.build != planned.kernel_build:
+        raise UsageError(
+            f"{planned.kernel} is another arithmetic here ({kernel.build}) than in the plan ({planned.kernel_build}), "
+            "and no comparison may mix them; install what made the plan, with the compiler that it names"
+        )
+
+
+def lacking_kernel(machine: Machine) -> tuple[str, str]:
+    """Return why there is no kernel on this machine, and the remedy; "" when there is one."""
+    if any(not kernel.problem for kernel in machine.kernels):
+        return "", ""
+    return next(((kernel.problem, kernel.remedy) for kernel in machine.kernels), ("there is no kernel", ""))
+
+
+def _obstacle(groups: Sequence[Group], devices: Sequence[str], machine: Machine) -> str:
+    """Return why `auto` means torch; "" when it means a kernel."""
+    return _without_kernel(groups, devices, machine) or "; ".join(filter(None, lacking_kernel(machine)))
+
+
+def _without_kernel(groups: Sequence[Group], devices: Sequence[str], machine: Machine) -> str:
+    """Return what of the experiment no kernel can train; "" for nothing."""
+    gpu = next((name for name in devices if not name.startswith("cpu")), "")
+    if gpu:
+        return f"on {gpu} hosts are trained by torch, and one experiment has one arithmetic"
+    for group in groups:
+        growth = group.settings.growth
+        if growth.amp != "off":
+            return f"group {group.name!r} has growth.amp={growth.amp}, and the kernel is in float32"
+        foreign = [name for name in growth.blueprints if name not in machine.native_blueprints]
+        if foreign:
+            return f"blueprint {foreign[0]!r} of group {group.name!r} is torch code and no chain of layers"
+    return ""
+
+
+def _find(asked: str, machine: Machine) -> Kernel | None:
+    """Return the kernel that was asked for by name, or the widest that can be used; None when there is none.
+
+    A kernel with a problem may be found when it was asked for.
+    """
+    if asked not in ("auto", "native"):
+        return next((kernel for kernel in machine.kernels if kernel.name == asked), None)
+    usable = [kernel for kernel in machine.kernels if not kernel.problem]
+    return next(iter(usable or machine.kernels), None)
+
+
+def _why_unusable(kernel: Kernel | None, machine: Machine) -> str:
+    """Return what is wrong with the kernel that was asked for, or that there is none."""
+    if kernel is not None:
+        return f"{kernel.problem}; {kernel.remedy}"
+    there = ", ".join(kernel.name for kernel in machine.kernels)
+    return f"the workers' processor cannot run it; kernels for it: {there or 'none'}"
+
+
+# --- precision -------------------------------------------------------------------------------------------------------
+# In which precision hosts train: what `auto` means on a machine, and what cannot be had there. Pure.
+#
+# Chosen once per experiment, before anything starts, from what the machine is and never from a timing: so it is the
+# same for every group and every worker. A group that names its precision differs in it, as in any other setting.
+
+
+BF16_CAPABILITY = (8, 0)  # NVIDIA: bfloat16 matrix units, and bfloat16 at all in cuDNN
+Precision = Literal["off", "bf16"]
+
+
+def resolve_precision(groups: Sequence[Group], devices: Sequence[str], machine: Machine) -> tuple[Group, ...]:
+    """Replace `auto` by what it means for `devices`; UsageError for a precision that they do not have."""
+    chosen, _ = automatic(devices, machine)
+    resolved = []
+    for group in groups:
+        growth = group.settings.growth
+        if growth.amp == "auto":
+            settings = msgspec.structs.replace(group.settings, growth=msgspec.structs.replace(growth, amp=chosen))
+            group = msgspec.structs.replace(group, settings=settings)
+        _refuse_impossible(group, devices, machine)
+        resolved.append(group)
+    return tuple(resolved)
+
+
+def automatic(devices: Sequence[str], machine: Machine) -> tuple[Precision, str]:
+    """Return what `auto` means on these devices, and why."""
+    older = [name for name in devices if name.startswith("cuda") and _capability(name, machine) < BF16_CAPABILITY]
+    if any(name.startswith("cpu") for name in devices):
+        found = machine.cpu_bf16 or "no bf16 instructions"
+        return "off", f"on a CPU ({found}) bf16 was measured slower than float32 at these sizes, docs/scaling.md"
+    if older:
+        return "off", f"{older[0]} has compute capability {_text(older[0], machine)}, bf16 needs 8.0"
+    return "bf16", "every GPU has compute capability 8.0 or more; not measured against float32 there"
+
+
+def precision_notes(asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:
+    """Tell what `auto` came to, and of half precision on a CPU without instructions for it; one sentence each."""
+    notes = []
+    if any(group.settings.growth.amp == "auto" for group in asked.groups):
+        chosen, why = automatic(resolved.devices, machine)
+        notes.append(f"--amp auto: {chosen} ({why}).")
+    halves = [group.name for group in resolved.groups if group.settings.growth.amp == "bf16"]
+    if halves and not machine.cpu_bf16 and any(name.startswith("cpu") for name in resolved.devices):
+        notes.append(f"{', '.join(halves)}: this CPU has no bf16 instructions; results are equal, training is slower.")
+    return tuple(notes)
+
+
+def _refuse_impossible(group: Group, devices: Sequence[str], machine: Machine) -> None:
+    amp = group.settings.growth.amp
+    for name in devices:
+        if amp == "fp16" and name.startswith("cpu"):
+            raise UsageError(
+                f"group {group.name!r}: growth.amp=fp16 on {name}: for GPUs only, a CPU takes 50 times as long; "
+                "choose bf16 or off"
+            )
+        if amp == "bf16" and name.startswith("cuda") and _capability(name, machine) < BF16_CAPABILITY:
+            raise UsageError(
+                f"group {group.name!r}: growth.amp=bf16 on {name}: it has compute capability {_text(name, machine)}, "
+                "bf16 needs 8.0; choose fp16 or off"
+            )
+
+
+def _text(name: str, machine: Machine) -> str:
+    return next((device.capability for device in machine.devices if device.name == name), "")
+
+
+def _capability(name: str, machine: Machine) -> tuple[int, int]:
+    """Return the compute capability of a device; (0, 0) when it is not known."""
+    major, _, minor = _text(name, machine).partition(".")
+    return (int(major), int(minor or 0)) if major else (0, 0)

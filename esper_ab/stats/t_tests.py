@@ -1,0 +1,119 @@
+"""t-tests: of paired differences, of runs that share nothing, and two one-sided ones for equivalence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike
+
+from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_difference
+from esper_ab.stats.distributions import t_cdf, t_sf
+from esper_ab.stats.floats import Floats, two
+from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.stats.pair import commonest, resolution
+
+# --- paired difference -----------------------------------------------------------------------------------------------
+# Mean of the paired differences with Student's t: the main estimate and its interval.
+#
+# The unit is one pair of runs (one replicate), never an episode.
+
+
+class PairedDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """Mean of d = a - b over pairs; fields that need a deviation are None where it is zero or not estimable."""
+
+    pairs: int
+    mean: float
+    sd: float | None  # of the differences, n - 1 in the denominator; None with one pair; 0.0 if nothing varies
+    se: float | None  # of the mean
+    low: float | None
+    high: float | None
+    level: float  # confidence of [low, high]
+    t: float | None
+    df: int  # pairs - 1
+    p: float | None  # two-sided
+
+    @property
+    def degenerate(self) -> bool:
+        """Several pairs whose differences are no sample for a t: see `pair.degenerate`."""
+        return self.sd is not None and self.t is None
+
+
+def differences(a: ArrayLike, b: ArrayLike) -> Floats:
+    """Return a - b, [pairs]; ValueError unless both are finite, one-dimensional, of equal length and not empty."""
+    x, y = two(a, b)
+    if not x.size:
+        raise ValueError("there must be a pair")
+    return x - y
+
+
+def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> PairedDifference:
+    """Compute Student's paired t for a, b [pairs]: mean, interval at `level`, two-sided p with pairs - 1 df."""
+    n = int(differences(a, b).size)
+    found = adjusted_difference(a, b, [(0, 0)] * n, 1)
+    assert found is not None  # there are pairs, and one position only
+    low, high = found.interval(1.0 - level) or (None, None)
+    return PairedDifference(
+        pairs=n, mean=found.mean, sd=found.sd, se=found.se, low=low, high=high, level=level, t=found.t, df=n - 1,
+        p=found.p,
+    )  # fmt: skip
+
+
+# --- equivalence -----------------------------------------------------------------------------------------------------
+# Two one-sided t-tests (Schuirmann 1987): is the difference shown to be smaller than the margin?
+#
+# Not finding a difference shows nothing. Equivalence is shown when both "a is worse by the margin or more" and "a is
+# better by the margin or more" are rejected; at bound p that is the (1 - 2p) interval inside -margin .. +margin.
+
+
+class Equivalence(msgspec.Struct, frozen=True, kw_only=True):
+    """One-sided p against a difference of -margin or less, and of +margin or more; `p` is the larger."""
+
+    margin: float
+    p_lower: float
+    p_upper: float
+    p: float
+    p_bound: float
+    reached: bool  # p <= p_bound; a claim takes more: enough pairs, and no difference shown
+
+
+def equivalence(difference: AdjustedDifference, margin: float, p_bound: float) -> Equivalence | None:
+    """Test `difference` against `margin` > 0 by two one-sided t-tests at `p_bound` each; None without a t."""
+    if difference.se is None:
+        return None
+    p_lower = float(t_sf((difference.mean + margin) / difference.se, difference.df))
+    p_upper = float(t_cdf((difference.mean - margin) / difference.se, difference.df))
+    p = max(p_lower, p_upper)
+    return Equivalence(margin=margin, p_lower=p_lower, p_upper=p_upper, p=p, p_bound=p_bound, reached=p <= p_bound)
+
+
+# --- welch -----------------------------------------------------------------------------------------------------------
+# Runs of two groups that share nothing: Welch's t, with the degrees of freedom of Satterthwaite.
+#
+# Welch (1947); Satterthwaite (1946). Groups may differ in spread and in number. What it needs of the outcomes is that
+# the means are nearly normal; where one group is small and skewed, they are not (docs/statistics.md).
+
+
+def welch(a: Sequence[float], b: Sequence[float]) -> AdjustedDifference | None:
+    """Compare the means of a [n], b [m]; None where a group has no run.
+
+    No test where neither group varies, and where more than half of all runs came to one and the same outcome and fewer
+    than LEAST_PAIRS to another: a claim would rest on those few.
+    """
+    if not a or not b:
+        return None
+    none = AdjustedDifference(
+        name="Welch's t", pairs=min(len(a), len(b)), mean=math.fsum(a) / len(a) - math.fsum(b) / len(b), sd=None,
+        se=None, t=None, df=0, p=None, information=0.0, positions=(),
+    )  # fmt: skip
+    everything, within = [*a, *b], resolution(a, b)
+    most, _ = commonest(everything, within)
+    few = none.pairs < 2 or (2 * most > len(everything) and len(everything) - most < LEAST_PAIRS)
+    if few or max(np.ptp(a), np.ptp(b)) <= within:
+        return none
+    parts = [float(np.var(side, ddof=1)) / len(side) for side in (a, b)]  # of the squared error of the difference
+    t = none.mean / (se := math.sqrt(math.fsum(parts)))
+    df = se**4 / math.fsum(part**2 / (len(side) - 1) for part, side in zip(parts, (a, b), strict=True))
+    return msgspec.structs.replace(none, se=se, t=t, df=df, p=float(2.0 * t_sf(abs(t), df)))

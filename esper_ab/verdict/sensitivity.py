@@ -1,0 +1,228 @@
+"""What could undo a claim: a collapse that no run showed, drift of the differences, lost runs. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from esper_ab.design.design import Contrast, Design
+from esper_ab.stats.correlation import drift
+from esper_ab.stats.pair import Data, Pair, Samples, before, outcomes
+from esper_ab.stats.text import p_text
+from esper_ab.verdict.follow import Course, retake, upholds
+from esper_ab.verdict.look import Look
+from esper_ab.verdict.pairing import HalfPair, Lost
+from esper_ab.verdict.vocabulary import Finding
+
+# --- unseen ----------------------------------------------------------------------------------------------------------
+# What a claim could not have seen: a rare collapse of one group's runs. Pure.
+#
+# No test of a mean shows what struck none of its runs. So a claim is made again with one further pair in which a run
+# that it leans on has the worst outcome that was seen in either group, and the other one the mean of its group.
+
+
+_MISSED = 0.05  # chance that a collapse which strikes each run at `Unseen.rate` strikes none of them
+
+
+class Unseen(msgspec.Struct, frozen=True, kw_only=True):
+    """A collapse that would have gone unseen."""
+
+    rate: float  # share of a group's runs: at a larger one, some run would have shown it with a chance of 95 %
+    worst: float  # the outcome that a collapsed run is given
+    survives: bool  # the claim is still made with one further pair, or run, of this kind
+
+
+def unseen(design: Design, data: Data, course: Course) -> Unseen | None:
+    """Take the last look again with one collapsed run more; None without a claim. `data`: no fewer than the look's."""
+    if course.standing not in ("crossed", "equivalent"):
+        return None
+    look = course.looks[-1]
+    used = before(data, look.replicates)
+    worst = design.outcome.worst([value for side in outcomes(used) for value in side])
+    ahead = course.direction * design.outcome.sign
+    of_a = (True, False) if not ahead else (ahead > 0.0,)
+    survives = all(upholds(course, retake(design, look, _collapsed(used, worst, of_a=one))) for one in of_a)
+    return Unseen(rate=1.0 - _MISSED ** (1.0 / len(used)), worst=worst, survives=survives)
+
+
+def _collapsed(used: tuple[Pair, ...] | Samples, worst: float, *, of_a: bool) -> Data:
+    """Add a further pair: the worst outcome for one group, the other group's mean outcome for the other.
+
+    Where runs form no pairs it is a further run of the first.
+    """
+    if isinstance(used, Samples):
+        return Samples(a=(*used.a, worst), b=used.b) if of_a else Samples(a=used.a, b=(*used.b, worst))
+    mean = math.fsum(pair.b if of_a else pair.a for pair in used) / len(used)
+    return *used, msgspec.structs.replace(used[0], a=worst if of_a else mean, b=mean if of_a else worst)
+
+
+# --- drifting --------------------------------------------------------------------------------------------------------
+# Whether the differences of a comparison depend on when its pairs were made, which caps what may be claimed. Pure.
+
+
+DRIFT = "drift"  # kind of the finding
+_UNUSUAL = 0.01  # p of a drift, over all comparisons and both tests
+
+
+def drifting(design: Design, contrast: Contrast, pairs: Sequence[Pair], remedy: str) -> Iterator[Finding]:
+    """Yield what caps a comparison whose `pairs`, numbered in the order in which they were made, drift.
+
+    `remedy`: how to repeat it, as a sentence.
+    """
+    seen, said = drift(pairs, design.positions if design.adjusted else 1), []
+    if seen is None:
+        return
+    level = _UNUSUAL / (2 * len(design.comparisons))
+    if seen.slope_p <= level:
+        said.append(f"a trend of {design.difference(seen.slope)} per pair (p {p_text(seen.slope_p)})")
+    if seen.autocorrelation_p <= level:
+        p = p_text(seen.autocorrelation_p)
+        said.append(f"an autocorrelation of {seen.autocorrelation:.2f} from one pair to the next (p {p})")
+    if said:
+        yield Finding(
+            kind=DRIFT, weight="caps", groups=contrast.groups,
+            sentence=f"The differences of {contrast.a} and {contrast.b} drift: {' and '.join(said)}. Intervals take "
+            f"pairs as independent; a group that drifts looks like an effect. {remedy}",
+        )  # fmt: skip
+
+
+# --- imputation ------------------------------------------------------------------------------------------------------
+# Sensitivity of a claim to lost runs: imputation against it. Pure.
+#
+# Runs need not be lost at random: a crash may replace a collapse, so that no observed outcome bounds what was lost.
+# For a claim that a group is better, each of its lost runs counts as the declared worst outcome, each of the other
+# group's as the best outcome seen, and the last look is taken again at its own bound. Without a declared worst a group
+# that lost a run is not called better. That a difference is small is claimed only where both groups lost equally many
+# runs, at most one each, and the look still shows it with either group's lost run as the worst one. Runs that were
+# cancelled because another run of their replicate failed get the mean of their group.
+
+
+_RECURS = 2  # replicates that failed by one group's run and none by the other's: a property of the group
+
+
+class Imputed(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim with lost runs imputed; of two directions, the one that speaks more against it."""
+
+    lost_a: int  # replicates given up because of a's run, before that look
+    lost_b: int
+    given_a: float | None  # what failed runs of a got; None: none failed, or nothing can be imputed
+    given_b: float | None
+    pairs: int  # observed and imputed ones
+    mean: float | None  # of the differences; None: nothing can be imputed
+    p: float | None  # of the design's test
+    e: float | None  # of the anytime-valid rule
+    survives: bool  # the same claim in the same direction
+    small: bool  # in both directions the look still shows that the difference is smaller than the margin
+
+
+def recurs_in(a: str, b: str, lost: Lost) -> str | None:
+    """Return the group whose runs failed twice or more while none of the other's did: counted as caused by it."""
+    if lost.a >= _RECURS and lost.b == 0:
+        return a
+    return b if lost.b >= _RECURS and lost.a == 0 else None
+
+
+def completed(
+    design: Design, data: Data, halves: Sequence[HalfPair], *, against_a: bool
+) -> tuple[Data, float | None, float]:
+    """Return all runs, half pairs completed against one group, and what its failed runs and the other's get.
+
+    The group gets the declared worst outcome, or a worse one that was seen (None: none is declared, and none of its
+    runs failed); the other the best one seen; a cancelled run the mean of its group. A replicate in which neither of
+    the two failed, but a third group's run, stays out. ValueError without any outcome.
+    """
+    ends_a, ends_b = outcomes(data)
+    seen_a = [*ends_a, *(half.a for half in halves if half.a is not None)]
+    seen_b = [*ends_b, *(half.b for half in halves if half.b is not None)]
+    seen = (*seen_a, *seen_b)
+    if not seen:
+        raise ValueError("no outcome was observed")
+    best = min(seen) if design.outcome.sign < 0.0 else max(seen)
+    worst = None if design.worst is None else design.outcome.worst((design.worst, *seen))
+    given_a, given_b = (worst, best) if against_a else (best, worst)
+
+    def complete(value: float | None, failed: bool, given: float | None, own: list[float]) -> float:
+        if value is not None:
+            return value
+        if failed and given is None:
+            raise ValueError("no worst outcome is declared")
+        return given if given is not None and (failed or not own) else math.fsum(own) / len(own)
+
+    found = tuple(
+        Pair(
+            replicate=half.replicate, a=complete(half.a, half.failed_a, given_a, seen_a),
+            b=complete(half.b, half.failed_b, given_b, seen_b), position_a=half.position_a, position_b=half.position_b,
+        )
+        for half in halves
+        if half.failed_a or half.failed_b
+    )  # fmt: skip
+    if not isinstance(data, Samples):
+        return (*data, *found), worst, best
+    both = list(zip(found, halves, strict=True))  # of which one half is a lost run, and the other none
+    more_a, more_b = (pair.a for pair, half in both if half.failed_a), (pair.b for pair, half in both if half.failed_b)
+    return Samples(a=(*data.a, *more_a), b=(*data.b, *more_b)), worst, best
+
+
+def imputed(design: Design, data: Data, course: Course, lost: Lost) -> Imputed | None:
+    """Take the look that the verdict rests on again with lost runs imputed; None without a claim or a failed run.
+
+    That is the last look: the deciding one where the design stops early, else a later one, whose numbers are reported.
+    """
+    if not course.claimed:
+        return None
+    look = course.looks[-1]
+    lost, seen = lost.before(look.replicates), before(data, look.replicates)
+    if not lost.a and not lost.b:
+        return None
+    both = _both(design, look, seen, lost)
+    small = both is not None and all(one.small for one, _, _ in both)
+    favours_a = course.direction * design.outcome.sign > 0.0
+    none = Imputed(
+        lost_a=lost.a, lost_b=lost.b, given_a=None, given_b=None, pairs=look.pairs, mean=None, p=None, e=None,
+        survives=False, small=small,
+    )  # fmt: skip
+    if course.decision == "equivalent":
+        if both is None:
+            return none
+        again, given_a, given_b = min(both, key=lambda one: (one[0].equivalent, -abs(one[0].mean or 0.0)))
+    else:
+        if design.worst is None and (lost.a if favours_a else lost.b):
+            return none
+        again, given_a, given_b = _again(design, look, seen, lost, against_a=favours_a)
+    return msgspec.structs.replace(
+        none, given_a=given_a if lost.a else None, given_b=given_b if lost.b else None, pairs=again.pairs,
+        mean=again.mean, p=again.p, e=again.e, survives=upholds(course, again),
+    )  # fmt: skip
+
+
+def limits_with_losses(design: Design, data: Data, course: Course, lost: Lost) -> tuple[float | None, float | None]:
+    """Return limits of the last look's repeated interval that hold whatever its lost runs would have come to.
+
+    (None, None) where that cannot be said: losses that are unequal or several, no declared worst, no interval.
+    """
+    if not course.looks or course.looks[-1].low is None:
+        return None, None
+    look = course.looks[-1]
+    lost, seen = lost.before(look.replicates), before(data, look.replicates)
+    both = ((look, None, None),) if not lost.a and not lost.b else _both(design, look, seen, lost)
+    if both is None or any(one.low is None or one.high is None for one, _, _ in both):
+        return None, None
+    return min(one.low or 0.0 for one, _, _ in both), max(one.high or 0.0 for one, _, _ in both)
+
+
+_Again = tuple[Look, float | None, float | None]  # a look taken again, and what failed runs of a and of b got
+
+
+def _both(design: Design, look: Look, data: Data, lost: Lost) -> tuple[_Again, _Again] | None:
+    """Take the look again against either group; None where losses leave no claim that a difference is small."""
+    if design.worst is None or lost.a != lost.b or lost.a > 1:
+        return None
+    first, second = (_again(design, look, data, lost, against_a=against_a) for against_a in (True, False))
+    return first, second
+
+
+def _again(design: Design, look: Look, data: Data, lost: Lost, *, against_a: bool) -> _Again:
+    full, worst, best = completed(design, data, lost.replicates, against_a=against_a)
+    return (retake(design, look, full), *((worst, best) if against_a else (best, worst)))

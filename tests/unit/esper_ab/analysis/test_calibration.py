@@ -1,0 +1,84 @@
+"""What an experiment says of its evaluation noise: against the numbers that its journal was drawn from."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import numpy as np
+import pytest
+from support.journals import Shape, Synthetic, without_evaluations
+
+from esper_ab.analysis.calibration import noise_of_pairs, noise_of_runs
+from esper_ab.design.power_text import next_text
+from esper_ab.journal.events import RunEvaluated
+from esper_ab.journal.fold import fold
+from esper_ab.report.content import content, render_verdict
+from esper_ab.report.text import render_text
+
+
+def found(pairs=None, **changes):
+    return (pairs or noise_of_pairs)(fold(Synthetic(**changes).events()))
+
+
+def test_components_are_those_of_the_outcomes():
+    """A journal's runs differ by 1.5 points, its episodes by 2, without pairing: differences by 4.5 and 8 in
+    squares.
+    """
+    one = found(replicates=200, eval_episodes=8).components
+    assert one.episode == pytest.approx(2 * 4.0, rel=0.1)
+    assert one.policy == pytest.approx(2 * 2.25, rel=0.35)
+    runs = found(noise_of_runs, replicates=100, eval_episodes=8).components
+    assert (runs.runs, runs.eval_episodes) == (200, 8)
+    assert runs.episode == pytest.approx(4.0, rel=0.1)
+    assert runs.policy == pytest.approx(2.25, rel=0.5)
+
+
+def test_greedy_hosts_do_not_count():
+    shapes = {"x": Shape(accuracy=60.0, greedy=30.0), "y": Shape(accuracy=60.0)}
+    plain = {"x": Shape(accuracy=60.0), "y": Shape(accuracy=60.0)}
+    assert found(groups=shapes).components == found(groups=plain).components
+
+
+def test_costs_are_per_host():
+    """A record's time is shared by its episodes: 4 of a training episode, 8 and 4 greedy ones of an evaluation."""
+    one = found(eval_episodes=8)
+    assert one.training_episode_s / one.evaluation_episode_s == pytest.approx(12 / 4)
+
+
+@pytest.mark.parametrize("changes", [{"outcome_over": "last-tenth"}, {"replicates": 2}, {"eval_episodes": 1}])
+def test_nothing_is_told_where_nothing_is_known(changes):
+    assert found(**changes) is None
+
+
+def test_no_evaluation_no_estimate():
+    assert noise_of_pairs(fold(without_evaluations(Synthetic().events()))) is None
+
+
+def test_a_run_with_other_hosts_than_planned_is_left_out():
+    """A foreign journal may hold one: its outcome has another variance."""
+    events = Synthetic(replicates=6).events()
+    at = next(i for i, event in enumerate(events) if isinstance(event, RunEvaluated))
+    record = events[at].record
+    events[at] = RunEvaluated(record=msgspec.structs.replace(record, episodes=record.episodes[1:]))
+    assert noise_of_pairs(fold(events)).components.runs == 5
+
+
+def test_report_and_verdict_show_the_same_estimate():
+    history = fold(Synthetic(replicates=10).events())
+    shown, noise = content(history), noise_of_pairs(history)
+    text = " ".join(render_text(shown).split())
+    told = json.loads(render_verdict(shown))["evaluation"]
+    assert next_text(noise).partition(":")[0] in text
+    assert f"{100 * noise.components.share:.0f} % (80 % limits" in text
+    assert told["share"] == noise.components.share
+    assert told["next_eval_episodes"] == noise.next_eval_episodes
+    assert told["next_variance"] == pytest.approx(noise.variance_times(noise.next_eval_episodes))
+    differences = np.array([pair.a - pair.b for pair in shown.comparisons[0].pairs])
+    assert told["episode"] / told["eval_episodes"] / told["share"] == pytest.approx(differences.var(ddof=1))
+
+
+def test_an_experiment_without_an_estimate_has_no_table():
+    shown = content(fold(Synthetic(replicates=2).events()))
+    assert "Evaluation noise" not in render_text(shown)
+    assert json.loads(render_verdict(shown))["evaluation"] is None

@@ -1,0 +1,213 @@
+"""Groups that do not stand clear of guessing, or of the bare host, support no EQUIVALENT."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import msgspec
+import pytest
+from support import fake_plans
+from support.audited import findings, planned, replace
+from support.journals import Shape, Synthetic, planted_effect, three_groups, without_evaluations
+
+from esper_ab.analysis.analyse import Analysis, analyse
+from esper_ab.analysis.growth import gains_per_kparam, kept_share
+from esper_ab.contracts.settings import PPOSettings
+from esper_ab.journal.events import ExperimentStarted, RunEvaluated
+from esper_ab.journal.fold import fold
+from esper_ab.journal.outcomes import outcomes
+from esper_ab.report.content import content
+from esper_ab.report.text import render_text
+from esper_ab.verdict.requirement import Requirement, holds
+from esper_ab.verdict.vocabulary import Verdict
+
+NEAR = {"shaped": Shape(accuracy=60.0), "simplified": Shape(accuracy=60.0, mode="simplified")}
+
+
+def journal(groups=NEAR, chance=None, replicates=16, margin=4.0, **rule):
+    """An experiment in which nothing differs, with its margin wide enough to show that."""
+    made = Synthetic(groups=groups, replicates=replicates, episodes=1, n_envs=2).events()
+
+    def known(plan):
+        return replace(plan, chance=chance, design=replace(plan.design, margin=margin, **rule))
+
+    return planned(made, known)
+
+
+def baselines(events):
+    return [finding for finding in findings(events) if finding.kind == "baseline"]
+
+
+def verdicts(events):
+    return {(one.question.a, one.question.b): one.verdict for one in analyse(fold(events)).comparisons}
+
+
+def test_groups_that_guess_are_not_equivalent():
+    free, bound = journal(chance=10.0), journal(chance=58.0)
+    assert set(verdicts(free).values()) == {Verdict.EQUIVALENT}
+    assert baselines(free) == []
+    (finding,) = baselines(bound)
+    assert (finding.weight, finding.groups) == ("caps equivalence", ("shaped", "simplified"))
+    assert "shaped and simplified are not shown to be more than the margin of 4 points above guessing (58 %)" in (
+        finding.sentence
+    )
+    history = fold(bound)
+    (result,) = analyse(history).comparisons
+    assert (result.verdict, result.unaudited) == (Verdict.INCONCLUSIVE, Verdict.EQUIVALENT)
+    assert result.capped_by == (finding.sentence,)
+    assert "stand clear of what a group comes to that learns nothing" in result.headline
+    for relation in ("equivalent-to", "not-worse-than"):
+        assert not holds(Requirement(left="shaped", relation=relation, right="simplified"), result)
+    assert "allows no EQUIVALENT" in render_text(content(history))
+
+
+def test_one_group_at_its_baseline_is_enough():
+    """A wide margin makes two groups equivalent of which one guesses."""
+    groups = {"shaped": Shape(accuracy=60.0), "simplified": Shape(accuracy=64.0, mode="simplified")}
+    (finding,) = baselines(journal(groups, chance=55.0, margin=4.0))
+    assert finding.sentence.startswith("shaped is not shown")
+
+
+@pytest.mark.parametrize(("bare", "said"), [(60.0, True), (57.0, True), (63.0, True), (33.0, False), (90.0, False)])
+def test_groups_that_end_where_the_bare_host_does_are_not_equivalent(bare, said):
+    """From either side, and only by more than the margin; a comparison with the bare host asks about just this."""
+    events = journal(NEAR | {"wait": Shape(accuracy=bare, controller="wait")})
+    found = baselines(events)
+    assert [finding.groups for finding in found] == ([("shaped", "simplified")] if said else [])
+    assert all("from wait, which never grows" in finding.sentence for finding in found)
+    expected = Verdict.INCONCLUSIVE if said else Verdict.EQUIVALENT
+    assert verdicts(events)["shaped", "simplified"] is expected
+
+
+def test_nothing_is_said_before_an_equivalence_could_be():
+    assert baselines(journal(chance=58.0, replicates=14)) == []
+    assert len(baselines(journal(chance=58.0, replicates=15))) == 1
+
+
+def test_a_difference_that_was_found_stays_found():
+    groups = {"shaped": Shape(accuracy=70.0), "simplified": Shape(accuracy=60.0, mode="simplified")}
+    events = journal(groups, chance=60.0)
+    assert len(baselines(events)) == 1
+    assert set(verdicts(events).values()) == {Verdict.BETTER}
+    (result,) = analyse(fold(events)).comparisons
+    assert result.capped_by == ()
+    assert holds(Requirement(left="shaped", relation="better-than", right="simplified"), result)
+    for chance, verdict in ((60.0, Verdict.BETTER), (10.0, Verdict.BETTER_BELOW_MARGIN)):
+        wide = journal(groups, chance=chance, margin=20.0, early_stop=False)
+        assert set(verdicts(wide).values()) == {verdict}
+
+
+# What parameters are worth needs the never-grown host; the share of kept seeds needs seeds.
+
+
+def gains(events):
+    history = fold(events)
+    return gains_per_kparam(history, outcomes(history))
+
+
+def test_gain_per_parameter_needs_the_never_grown_host() -> None:
+    assert set(gains(planted_effect()).values()) == {None}
+    found, gained = outcomes(fold(three_groups())), gains(three_groups())
+    shaped, wait = found["shaped/2"], found["wait/2"]
+    assert gained["shaped/2"] == pytest.approx(
+        (shaped.evaluated - wait.evaluated) / (shaped.measures["params_added"] / 1000)
+    )
+    assert gained["wait/2"] is None
+
+
+def test_the_kept_share_needs_seeds() -> None:
+    found = outcomes(fold(three_groups()))
+    kept, pruned = (found["shaped/2"].measures[name] for name in ("fossilized", "pruned"))
+    assert kept_share(found["shaped/2"]) == pytest.approx(kept / (kept + pruned))
+    assert kept_share(found["wait/2"]) is None
+    assert kept_share(outcomes(fold(without_evaluations(three_groups())))["shaped/2"]) is None
+
+
+# The reward screening: every outcome with its reason.
+
+
+EXAMPLES = Path(__file__).resolve().parents[4] / "docs" / "examples"
+
+
+def judged(**groups: Shape):
+    """The screening of a synthetic experiment: `random` at 50 %, `wait` at 33 %, and these."""
+    found = analysed(**groups).screening
+    assert found is not None
+    return {judgement.group: judgement for judgement in found.judgements}
+
+
+def analysed(test: str = "t", **groups: Shape) -> Analysis:
+    shapes = {
+        "wait": Shape(accuracy=33.0, controller="wait"),
+        "random": Shape(accuracy=50.0, controller="random", params=2000),
+        **groups,
+    }
+    events = Synthetic(groups=shapes).events()
+    plan = events[0].plan
+    experiment = msgspec.structs.replace(plan.experiment, screening=True, control="random", untested=("wait",))
+    design = fake_plans.plan(
+        groups=tuple(shapes), cores=len(shapes), seeds=6, control="random", untested=("wait",)
+    ).design
+    design = msgspec.structs.replace(design, test=test)
+    plan = msgspec.structs.replace(plan, experiment=experiment, design=design)
+    started: ExperimentStarted = msgspec.structs.replace(events[0], plan=plan)
+    return analyse(fold([started, *events[1:]]))
+
+
+def test_a_reward_that_gains_is_continued_and_one_that_gains_nothing_is_stopped():
+    judgements = judged(good=Shape(accuracy=75.0, params=800), bad=Shape(accuracy=40.0, params=800))
+    good, bad = judgements["good"], judgements["bad"]
+    assert good.decision == "continue", good
+    assert good.criteria[0].passed is True
+    assert good.criteria[3].name == "decisiveness"
+    assert good.criteria[3].passed is True  # its entropy falls
+    assert bad.decision == "stop", bad
+    assert "bad is WORSE with respect to random" in bad.reason
+
+
+def test_a_reward_that_gains_by_spending_more_is_revised():
+    (judgement,) = judged(fat=Shape(accuracy=60.0, params=40_000)).values()
+    assert judgement.criteria[0].passed is True
+    assert judgement.criteria[1].passed is False
+    assert (judgement.decision, "fails in efficiency" in judgement.reason) == ("revise", True)
+
+
+def test_what_is_not_shown_is_revised():
+    (judgement,) = judged(same=Shape(accuracy=50.6, params=800)).values()
+    assert judgement.criteria[0].passed is None
+    assert judgement.decision == "revise"
+    assert "not shown to be better than random" in judgement.reason
+
+
+@pytest.mark.parametrize(("greedy", "told"), [(20.0, True), (-20.0, True), (0.0, False)])
+def test_a_judgement_of_sampled_actions_tells_of_greedy_ones_that_are_far_from_them(greedy, told):
+    (judgement,) = judged(same=Shape(accuracy=50.6, greedy=greedy)).values()
+    assert judgement.decision == "revise"
+    assert ("its greedy actions reach" in judgement.reason) is told
+
+
+def test_of_a_policy_that_is_not_to_learn_no_updates_are_asked_for():
+    (judgement,) = judged(same=Shape(accuracy=50.6, greedy=20.0, ppo=PPOSettings(lr=0.0))).values()
+    assert "its greedy actions reach" not in judgement.reason
+
+
+def test_runs_that_were_not_trained_to_their_end_say_nothing_about_decisiveness():
+    events = Synthetic(groups={"good": Shape(), "random": Shape(controller="random")}).events()
+    events = [e for e in events if not (isinstance(e, RunEvaluated) and e.record.run.name == "good/5")]
+    plan = events[0].plan
+    experiment = msgspec.structs.replace(plan.experiment, screening=True, control="random")
+    started = msgspec.structs.replace(events[0], plan=msgspec.structs.replace(plan, experiment=experiment))
+    (judgement,) = analyse(fold([started, *events[1:]])).screening.judgements
+    assert [criterion.runs for criterion in judgement.criteria[1:]] == [0, 5, 5]
+
+
+def test_an_experiment_that_is_no_screening_has_none():
+    assert analyse(fold(Synthetic().events())).screening is None
+
+
+def test_the_example_asks_for_the_screening_that_is_kept_beside_it():
+    files = EXAMPLES / "screening.toml", EXAMPLES / "screening-digits" / "experiment.toml"
+    asked, kept = (tomllib.loads(file.read_text()) for file in files)
+    assert asked["screening"] is True
+    assert asked == {key: kept[key] for key in asked}

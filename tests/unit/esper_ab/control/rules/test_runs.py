@@ -1,0 +1,138 @@
+"""When a death means another start, when the end of a replicate, when the end of the experiment."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.fake_plans import plan
+from support.fake_worker import report_of
+from support.journals import Synthetic, failed_run, planted_effect
+
+from esper_ab.control.rules.runs import (
+    NOWHERE,
+    Deaths,
+    any_complete,
+    arrival,
+    assignment,
+    event_of,
+    in_progress,
+    nothing_left,
+    same_record,
+)
+from esper_ab.control.rules.validation import Rejected
+from esper_ab.journal.events import SCHEMA, ExperimentStarted, Incident, RunEvaluated
+from esper_ab.journal.fold import begin, fold
+
+SPEC = plan().blocks[0].runs[0]
+LOST = [
+    Incident(category="dropped_pair", run_name=run, episode=None, detail="") for run in ("shaped/0", "simplified/0")
+]
+
+
+@given(milestones=st.lists(st.integers(0, 3), max_size=20).map(sorted), most=st.integers(1, 4))
+def test_a_run_is_given_up_at_the_last_death_without_progress_and_not_before(milestones, most):
+    deaths = Deaths(most)
+    for n, milestone in enumerate(milestones):
+        assert deaths.in_run("a/0", milestone) == (milestones[: n + 1].count(milestone) >= most)
+
+
+def test_deaths_of_one_run_are_not_those_of_another():
+    deaths = Deaths(3)
+    assert not any(deaths.in_run(run, 1) for run in ("a/0", "b/0", "a/1", "b/1", "a/0", "b/0"))
+
+
+def test_deaths_without_a_run_count_until_the_worker_gets_somewhere():
+    deaths = Deaths(3)
+    assert [deaths.outside("cpu:0"), deaths.outside("cpu:1"), deaths.outside("cpu:0")] == [False] * 3
+    deaths.got_on("cpu:0")
+    assert [deaths.outside("cpu:0") for _ in range(3)] == [False, False, True]
+
+
+def test_three_replicates_given_up_for_one_reason_whatever_its_numbers():
+    deaths = Deaths(3)
+    reasons = ("no sign of life for 61 s", "was killed", "no sign of life for 75 s", "no sign of life for 103 s")
+    assert [deaths.gave_up(reason) for reason in reasons] == [False, False, False, True]
+
+
+def test_an_account_is_the_same_whatever_its_numbers_and_only_within_one_run():
+    deaths = Deaths(3)
+    runs, accounts = ("a/0", "a/0", "b/0", "a/0", "a/0"), ("w1/1: no", "w1/2: no", "w2/1: no", "w1/3: yes", "w1/4: no")
+    assert list(map(deaths.alike, runs, accounts)) == [False, True, False, False, False]
+
+
+def test_what_is_complete_and_what_is_left():
+    assert not any_complete(fold(planted_effect()[:1]))
+    assert any_complete(fold([*planted_effect(), *LOST]))
+    assert not nothing_left(fold([*planted_effect(), *LOST]))
+    alone = Synthetic(replicates=1).events()
+    begun = [event for event in alone if not isinstance(event, RunEvaluated)]
+    assert not nothing_left(fold(begun))
+    assert nothing_left(fold([*begun, *LOST]))
+    assert not nothing_left(fold(alone))
+
+
+def recorded_up_to(milestone):
+    history = begin(ExperimentStarted(schema=SCHEMA, plan=plan(), versions={}, machine={}, code={}))
+    for done in range(milestone + 1):
+        history.add(event_of(report_of(SPEC, done)))
+    return history.runs[SPEC.ref.name]
+
+
+@pytest.mark.parametrize("recorded", range(4))
+@pytest.mark.parametrize("back", range(4))
+def test_points_done_again_are_told_from_new_ones(recorded, back):
+    run, start = recorded_up_to(recorded), max(0, min(recorded, SPEC.episodes) - back)
+    heard = [arrival(run, NOWHERE, start, msgspec.structs.replace(report_of(SPEC, 0), milestone=start))]
+    heard += [
+        arrival(run, milestone - 1, milestone, report_of(SPEC, milestone))
+        for milestone in range(start + 1, SPEC.episodes + 2)
+    ]
+    again = recorded - start + 1
+    assert heard == ["again"] * again + ["new"] * (len(heard) - again)
+    assert arrival(run, SPEC.episodes + 1, SPEC.episodes + 1, report_of(SPEC, SPEC.episodes + 1)) == "repeat"
+
+
+@pytest.mark.parametrize(("recorded", "stands", "milestone", "why"), [
+    (1, NOWHERE, 2, "its next one is 0"),  # a record before it is ready
+    (1, 0, 2, "its next one is 1"),
+    (2, 1, 3, "its next one is 2"),
+])  # fmt: skip
+def test_nobody_reports_a_point_out_of_turn(recorded, stands, milestone, why):
+    with pytest.raises(Rejected, match=why):
+        arrival(recorded_up_to(recorded), stands, milestone, report_of(SPEC, milestone))
+
+
+def test_nobody_is_ready_beyond_what_is_recorded_or_twice():
+    ready = report_of(SPEC, 0)
+    with pytest.raises(Rejected, match="is ready at milestone 2 of a/0, but milestone 1 is the last one"):
+        arrival(recorded_up_to(1), NOWHERE, 2, ready)
+    with pytest.raises(Rejected, match="reports milestone 2"):
+        arrival(recorded_up_to(2), 1, 2, ready)
+    assert arrival(recorded_up_to(2), 1, 0, ready) == "repeat"
+
+
+@pytest.mark.parametrize("milestone", range(4))
+def test_a_repeat_agrees_with_the_record_if_its_digest_does_and_a_ready_always(milestone):
+    report, run = report_of(SPEC, milestone), recorded_up_to(3)
+    assert same_record(run, milestone, report)
+    if milestone:
+        other = msgspec.structs.replace(report, record=msgspec.structs.replace(report.record, digest="another"))
+        assert not same_record(run, milestone, other)
+
+
+def test_an_order_offers_the_newest_checkpoints_first():
+    run = fold(planted_effect()).runs["shaped/0"]
+    assert assignment(run).milestone == run.spec.episodes + 1
+    fresh = recorded_up_to(NOWHERE)
+    fresh.checkpoints = list(range(9))
+    assert [assignment(fresh).checkpoints, assignment(fresh).milestone] == [(8, 7, 6), 0]
+
+
+def test_what_is_in_progress_in_a_history():
+    history = fold(failed_run(kept=3))
+    names = [[run.ref.name for run in in_progress(history, block)] for block in history.blocks]
+    assert [sorted(runs) for runs in names] == [[], [], [], ["shaped/3", "simplified/3"], [], []]
+    history.runs["shaped/3"].lost = True
+    assert not in_progress(history, history.blocks[3])

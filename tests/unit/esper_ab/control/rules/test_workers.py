@@ -1,0 +1,220 @@
+"""Liveness with time passed in."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import fake_plans
+
+from esper_ab.contracts.messages import Lane, WorkerOrder
+from esper_ab.contracts.settings import Arithmetic
+from esper_ab.control.rules.workers import AT_ONCE, Laggard, Limits, Liveness, Sign, Waves, Workers
+
+LIMITS = Limits(floor_s=60.0, start_up_s=300.0, factor=5.0, pause_s=10.0)
+TRAIN = Sign(phase="train", run_name="a/0", step=3)
+
+
+def late_workers(liveness, start, end, every=1.0):
+    """First second at which somebody is late, with who; None if nobody is until `end`."""
+    now = start
+    while now <= end:
+        late = liveness.late(now)
+        if late:
+            return now, late
+        now += every
+    return None
+
+
+def test_a_first_phase_has_the_start_up_grace():
+    liveness = Liveness(LIMITS, 0.0)
+    liveness.sign("w00/1", Sign(phase="start-up"), 0.0)
+    at, (laggard,) = late_workers(liveness, 0.0, 400.0)
+    assert at == 301.0
+    assert laggard == Laggard(worker="w00/1", last=Sign(phase="start-up"), silent_s=301.0, limit_s=300.0)
+
+
+@pytest.mark.parametrize(("step_s", "grace_s"), [(0.0, 300.0), (2.0, 300.0), (441.0, 4410.0)])
+def test_the_grace_grows_with_the_steps_of_the_plan(step_s, grace_s):
+    liveness = Liveness(LIMITS.of_steps(step_s), 0.0)
+    liveness.sign("w00/1", Sign(phase="warm-up"), 0.0)
+    at, _ = late_workers(liveness, 0.0, 5000.0)
+    assert at == grace_s + 1.0
+
+
+@given(st.lists(st.floats(0.01, 200.0), min_size=1, max_size=20))
+def test_the_limit_is_five_median_intervals_of_the_phase_but_a_minute_at_least(intervals):
+    liveness, now = Liveness(Limits(pause_s=math.inf), 0.0), 0.0
+    liveness.sign("w00/1", TRAIN, now)
+    for interval in intervals:
+        now += interval
+        liveness.sign("w00/1", TRAIN, now)
+    _, (laggard,) = late_workers(liveness, now, now + 5 * 200 + 2)
+    ordered = sorted(intervals)
+    middle = (ordered[len(ordered) // 2] + ordered[(len(ordered) - 1) // 2]) / 2
+    assert abs(laggard.limit_s - max(60.0, 5 * middle)) < 1e-6 * laggard.limit_s
+    assert laggard.last == TRAIN
+
+
+def test_what_one_worker_shows_counts_for_all():
+    liveness = Liveness(LIMITS, 0.0)
+    liveness.sign("w00/1", TRAIN, 0.0)
+    liveness.sign("w00/1", TRAIN, 1.0)
+    liveness.rest("w00/1", 2.0)
+    liveness.sign("w01/1", TRAIN, 2.0)
+    at, (laggard,) = late_workers(liveness, 2.0, 100.0)
+    assert (at, laggard.worker) == (63.0, "w01/1")
+
+
+@pytest.mark.parametrize("phase", ["start-up", "assigned", "warm-up"])
+def test_what_is_done_once_has_the_grace_however_quick_others_were(phase):
+    liveness = Liveness(LIMITS, 0.0)
+    for worker in ("w00/1", "w01/1"):
+        liveness.sign(worker, Sign(phase=phase), 0.0)
+    liveness.rest("w00/1", 1.0)
+    at, _ = late_workers(liveness, 1.0, 400.0)
+    assert at == 301.0
+
+
+def test_a_worker_at_the_barrier_owes_nothing():
+    liveness = Liveness(LIMITS, 0.0)
+    liveness.sign("w00/1", TRAIN, 0.0)
+    liveness.rest("w00/1", 1.0)
+    assert liveness.last("w00/1") is None
+    assert late_workers(liveness, 1.0, 1000.0) is None
+
+
+def test_a_suspended_coordinator_blames_nobody_for_its_own_pause():
+    liveness = Liveness(LIMITS, 0.0)
+    liveness.sign("w00/1", Sign(phase="start-up"), 0.0)
+    assert liveness.late(1.0) == ()
+    assert liveness.late(100_000.0) == ()
+    at, _ = late_workers(liveness, 100_000.0, 101_000.0)
+    assert at == 100_300.0
+
+
+def test_what_a_lost_worker_was_in_the_middle_of_says_nothing_about_pace():
+    liveness = Liveness(Limits(floor_s=1.0, start_up_s=300.0, factor=5.0, pause_s=math.inf), 0.0)
+    liveness.sign("w00/1", TRAIN, 0.0)
+    liveness.sign("w00/1", TRAIN, 10.0)  # the phase takes ten seconds
+    liveness.forget("w00/1")
+    assert liveness.late(1000.0) == ()
+    liveness.sign("w01/1", TRAIN, 1000.0)
+    at, _ = late_workers(liveness, 1000.0, 1100.0)
+    assert at == 1051.0
+
+
+@given(st.floats(1.0, 50.0), st.sampled_from(["start-up", "assigned", "warm-up", "never seen"]))
+def test_what_is_done_once_may_take_as_many_times_longer_as_the_machine_is_crowded(crowding, phase):
+    liveness = Liveness(Limits(start_up_s=300.0, pause_s=math.inf), 0.0)
+    liveness.sign("w00/1", Sign(phase=phase), 0.0)
+    assert liveness.late(300.0 * crowding - 0.1, crowding) == ()
+    (laggard,) = liveness.late(300.0 * crowding + 0.1, crowding)
+    assert laggard.limit_s == 300.0 * crowding
+    assert liveness.silence("w00/1", 1.0).limit_s == laggard.limit_s, "a stop names the limit that holds"
+
+
+def test_a_phase_whose_pace_is_known_has_its_limit_by_that():
+    liveness = Liveness(Limits(start_up_s=300.0, pause_s=math.inf), 0.0)
+    for at in (0.0, 10.0, 20.0, 30.0):
+        liveness.sign("w00/1", TRAIN, at)
+    assert liveness.late(91.0, 20.0)
+
+
+def test_one_at_rest_is_asked_where_nothing_else_would_tell_of_its_loss():
+    """Known within a minute: 20 s until it is asked, 40 s for the answer; who is given work meanwhile owes that."""
+    liveness = Liveness(Limits(pause_s=math.inf).across_nodes(), 0.0)
+    for worker in ("answers", "lost", "works"):
+        liveness.rest(worker, 100.0)
+    assert liveness.ping(119.0) == ()
+    assert set(liveness.ping(120.0)) == {"answers", "lost", "works"}
+    assert liveness.last("lost") is None, "it is at rest"
+    liveness.pong("answers", 121.0)
+    liveness.sign("works", Sign(phase="released"), 122.0)
+    liveness.pong("works", 123.0)
+    assert liveness.late(160.0) == ()
+    assert [laggard.worker for laggard in liveness.late(160.5)] == ["lost"]
+    assert liveness.ping(160.5) == ("answers",)
+
+
+def test_on_one_machine_nobody_is_asked():
+    liveness = Liveness(LIMITS, 0.0)
+    liveness.rest("w00/1", 0.0)
+    assert liveness.ping(1e9) == ()
+
+
+# Waves: never more at once than allowed, everybody has a turn, in order, whatever ends in between.
+
+
+LANES = st.integers(0, 9).map("cpu:{}".format)
+
+
+@given(at_once=st.integers(1, 4), acts=st.lists(st.tuples(st.sampled_from(["ask", "over", "turns"]), LANES)))
+def test_no_more_are_starting_than_may_and_every_turn_was_asked_for(at_once, acts):
+    waves, waiting, starting = Waves(at_once), [], set()
+    for act, lane in acts:
+        if act == "turns":
+            turns = waves.turns()
+            assert list(turns) == waiting[: len(turns)], "first come, first served"
+            waiting = waiting[len(turns) :]
+            starting |= set(turns)
+            assert len(starting) <= at_once
+            assert not waiting or len(starting) == at_once, "nobody waits for nothing"
+        elif act == "ask":
+            waves.ask(lane)
+            starting.discard(lane)
+            waiting = waiting if lane in waiting else [*waiting, lane]
+        else:
+            waves.over(lane)
+            starting.discard(lane)
+
+
+@given(lanes=st.integers(0, 40), at_once=st.integers(1, 7))
+def test_everybody_is_started_when_those_before_have_started(lanes, at_once):
+    waves, order = Waves(at_once), [f"cpu:{n}" for n in range(lanes)]
+    for lane in order:
+        waves.ask(lane)
+    began = []
+    while turns := waves.turns():
+        began += turns
+        for lane in turns:
+            waves.over(lane)
+    assert began == order
+
+
+def test_a_wave_is_smaller_than_what_a_listening_socket_and_a_limit_of_start_up_can_take():
+    """Ten thousand whose start takes as long as importing torch does, 5 s, have started within five minutes."""
+    assert 10_000 / AT_ONCE * 5 < 300
+
+
+# What the next incarnation of a lane's worker takes over from the one before.
+
+
+SPEC = fake_plans.plan().blocks[0].runs[0]
+LANE = Lane(name="cpu:0", devices=("cpu:0",), uuids=("",))
+
+
+def order(incarnation):
+    return WorkerOrder(
+        endpoint="", worker="w00", incarnation=incarnation, lane=LANE, arithmetic=Arithmetic(), experiment_dir="",
+        log_file="",
+    )  # fmt: skip
+
+
+def test_a_start_counts_as_a_restart_if_any_earlier_start_on_its_lane_was_tried():
+    workers = Workers()
+    starts = [(0, False), (0, True), (1, False), (1, True), (2, False)]
+    again = [workers.ordered(order(number), tried=tried).again for number, tried in starts]
+    assert again == [False, False, True, True, True]
+
+
+def test_the_next_incarnation_takes_over_the_run_and_nothing_else_counts():
+    workers = Workers()
+    before = workers.ordered(order(0), tried=True)
+    before.run, before.fault, before.greeted = SPEC, "died", True
+    after = workers.ordered(order(1), tried=True)
+    assert (after.run, after.fault, after.greeted) == (SPEC, "", False)
+    assert workers.of(before.identity) is None
+    assert workers.of(after.identity) is workers.on_lane("cpu:0") is after

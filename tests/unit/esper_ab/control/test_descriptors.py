@@ -1,0 +1,18 @@
+"""crowding: from 1, and never less for more processes."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esper_ab.control.descriptors import crowding
+
+
+@given(st.integers(0, 1000), st.integers(0, 1000))
+def test_more_processes_crowd_more(few, more):
+    cores = len(os.sched_getaffinity(0))
+    assert crowding(few) >= 1.0
+    assert crowding(few + more) >= (few + more) / cores
+    assert crowding(cores * 1_000_000) == 1_000_000

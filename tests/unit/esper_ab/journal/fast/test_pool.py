@@ -1,0 +1,352 @@
+"""A large journal, read for its numbers by several processes, says what the reading line by line says."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import subprocess
+import sys
+from array import array
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.journals import Synthetic, failed_run, one_replicate, three_groups, write
+
+from esper_ab.analysis.pathologies import count_pathologies, pathologies
+from esper_ab.contracts.errors import JournalError
+from esper_ab.contracts.records import Checkpoint, EpisodeRecord, HeadUse, Moments
+from esper_ab.journal.columns import NAMES, Columns
+from esper_ab.journal.events import (
+    AnyEvent,
+    EpisodeRecorded,
+    ExperimentContinued,
+    Incident,
+    MilestoneReleased,
+    PlanExtended,
+    RunEvaluated,
+    WorkerStarted,
+)
+from esper_ab.journal.fast import pool
+from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.journal.fold import fold
+from esper_ab.journal.load import load
+from esper_ab.plan.blocks import extend
+from esper_ab.report.content import content, render_verdict
+from esper_ab.report.page import render_page
+from esper_ab.report.text import render_text
+from workers.growth.measures import MEASURES
+
+NEVER = 1 << 60
+
+
+def numbers(columns: Columns) -> tuple:
+    """Everything, so that NaN is equal to NaN."""
+    arrays = [columns.episodes, *map(columns.of, NAMES), *map(columns.measure, columns.measures)]
+    heads = {name: tuple(one.tobytes() for one in columns.head(name)) for name in columns.heads}
+    return [one.tobytes() for one in arrays], columns.digests, columns.measures, heads, columns.heads
+
+
+def troubled() -> list[AnyEvent]:
+    """Three groups and nearly everything that can happen: missing numbers, deaths, a pair lost, more blocks."""
+    events: list[AnyEvent] = []
+    for event in three_groups():
+        if isinstance(event, RunEvaluated) and event.record.run.name in ("simplified/2", "shaped/2", "wait/2"):
+            category = "dropped_pair" if event.record.run.group_id == "simplified" else "cancelled"
+            events.append(
+                Incident(category=category, run_name=event.record.run.name, episode=8, detail="worker died twice")
+            )
+        else:
+            events.append(_marked(event))
+        if isinstance(event, EpisodeRecorded) and event.record.episode == 3 and event.record.run.replicate == 1:
+            events += [
+                Incident(
+                    category="worker_death", run_name=event.record.run.name, episode=3, detail='"-9",\n"kind":"episode"'
+                ),
+                WorkerStarted(worker="w1", incarnation=1, device="cpu:1", pid=7, uuids=("",), torch_version="2.13"),
+            ]
+    before = fold(events)
+    return [*events, ExperimentContinued(versions={"esper_ab": "2"}, machine={}, code={}),
+            PlanExtended(extension=extend(before.plan, before.design, 6, 2))]  # fmt: skip
+
+
+def _marked(event: AnyEvent) -> AnyEvent:
+    """Checkpoints, shared moments, environments that failed, heads and numbers that are not there; by episode."""
+    if isinstance(event, MilestoneReleased) and event.milestone == 2:
+        return msgspec.structs.replace(event, observations=Moments(count=2, mean=(0.5,), squares=(0.25,)))
+    if not isinstance(event, EpisodeRecorded):
+        return event
+    record = event.record
+    change, ppo, envs = record.episode % 4, record.ppo, record.envs
+    if change == 1:
+        without = envs[0].measures | {"val_loss": None}
+        failed = msgspec.structs.replace(envs[0], failed=True, reward_sum=None, steps=3, measures=without)
+        envs = (failed, *envs[1:])
+    if ppo is not None and change == 2:
+        ppo = msgspec.structs.replace(ppo, entropy=None, ratio_max=9.0, heads={"slot": ppo.heads["slot"]})
+    if ppo is not None and change == 3:
+        late = msgspec.structs.replace(ppo.heads["op"], entropy=None)
+        ppo = msgspec.structs.replace(ppo, heads={"late": late, **ppo.heads})
+    milestone = record.episode + 1
+    return msgspec.structs.replace(
+        event, record=msgspec.structs.replace(record, ppo=ppo, envs=envs),
+        checkpoint=Checkpoint(milestone=milestone, file=f"checkpoints/{milestone}.pt", sha256="0" * 64, size_bytes=9),
+        observations=Moments(count=milestone, mean=(0.1, 1e300), squares=(0.0, 5e-324)),
+    )  # fmt: skip
+
+
+def said_twice() -> list[AnyEvent]:
+    """A record that is there again, later, with another number: nobody writes that, and the last word counts."""
+    events = one_replicate()
+    place, first = next((i, event) for i, event in enumerate(events) if isinstance(event, EpisodeRecorded))
+    timing = msgspec.structs.replace(first.record.timing, total_s=77.0)
+    again = EpisodeRecorded(record=msgspec.structs.replace(first.record, timing=timing))
+    return [*events[: place + 5], again, *events[place + 5 :]]
+
+
+def ends_in_a_release() -> list[AnyEvent]:
+    """Whatever comes after an end means: it goes on."""
+    events = one_replicate()
+    return [*events, *(event for event in events if isinstance(event, MilestoneReleased))]
+
+
+@pytest.mark.parametrize("events", [one_replicate, three_groups, failed_run, said_twice, ends_in_a_release])
+def test_stretches_give_the_same_history(tmp_path, load_in_stretches, events):
+    experiment_dir = write(tmp_path / "run", events())
+    simple, fast = load(experiment_dir, NEVER), load_in_stretches(experiment_dir)
+    assert (fast.lines, fast.wall_time, fast.torn_bytes) == (simple.lines, simple.wall_time, simple.torn_bytes)
+    assert fast.history == simple.history
+    for name, run in simple.history.runs.items():
+        assert numbers(fast.history.runs[name].columns) == numbers(run.columns)
+        assert fast.history.runs[name].curve() == run.curve()
+
+
+@pytest.mark.parametrize("events", [troubled, failed_run, said_twice])
+def test_stretches_give_the_same_report_to_the_byte(tmp_path, events):
+    experiment_dir = write(tmp_path / "run", events())
+    simple, fast = load(experiment_dir, NEVER).history, load(experiment_dir, 0, 50_000).history
+    for name, run in simple.runs.items():
+        assert numbers(fast.runs[name].columns) == numbers(run.columns)
+        kept = pool.CHECKPOINTS_KEPT
+        assert fast.runs[name].checkpoints[-kept:] == run.checkpoints[-kept:]
+        assert (fast.runs[name].observations, fast.runs[name].state) == (run.observations, run.state)
+        assert fast.runs[name].curve() == run.curve()
+    assert (fast.shared, fast.ended, fast.incidents) == (simple.shared, simple.ended, simple.incidents)
+    for render in (render_text, render_verdict, render_page):
+        assert render(content(fast)) == render(content(simple))
+
+
+def test_a_torn_tail_is_counted_in_both(tmp_path, load_in_stretches):
+    experiment_dir = write(tmp_path / "run", one_replicate())
+    path = experiment_dir / JOURNAL_NAME
+    path.write_bytes(path.read_bytes()[:-700])
+    simple, fast = load(experiment_dir, NEVER), load_in_stretches(experiment_dir)
+    assert fast.torn_bytes == simple.torn_bytes > 0
+    assert fast.history == simple.history
+
+
+@pytest.mark.parametrize(("what", "by"), [(b'"steps":25', b'"steps":24'), (b'"event":', b'"event" :')])
+def test_damage_is_told_as_by_the_reading_line_by_line(tmp_path, load_in_stretches, what, by):
+    experiment_dir = write(tmp_path / "run", one_replicate())
+    path = experiment_dir / JOURNAL_NAME
+    data = path.read_bytes()
+    at = data.rindex(what, 0, data.rindex(b'"kind":"episode"') + 2_000)
+    path.write_bytes(data[:at] + by + data[at + len(what) :])
+    with pytest.raises(JournalError) as simple:
+        load(experiment_dir, NEVER)
+    with pytest.raises(JournalError) as fast:
+        load_in_stretches(experiment_dir)
+    assert str(fast.value) == str(simple.value)
+
+
+def test_damage_in_the_last_line_is_found(tmp_path, load_in_stretches):
+    """No line comes after it that would miss its CRC."""
+    experiment_dir = write(tmp_path / "run", ends_in_a_release())
+    path = experiment_dir / JOURNAL_NAME
+    before, _, after = path.read_bytes().rpartition(b'"replicate":0,"milestone"')
+    path.write_bytes(before + b'"replicate":1,"milestone"' + after)
+    with pytest.raises(JournalError, match="its CRC does not match"):
+        load_in_stretches(experiment_dir)
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from esper_ab.journal.fast import pool
+from esper_ab.journal.load import load
+
+print("main module")
+by_process, answers = pool._by_process, []
+pool._by_process = lambda *asked: answers.append(by_process(*asked)) or answers[-1]
+loaded = load(Path(sys.argv[1]), 0, 50_000)
+print(loaded.lines, all(found is not None for found in answers), len(answers) > 1)
+"""
+
+
+@pytest.mark.parametrize("how", ["script", "-c", "stdin"])
+def test_a_script_without_a_guard_reads_in_processes(tmp_path, monkeypatch, how):
+    """Its main module runs once, and modules that lie about in the working directory are not taken for Python's."""
+    monkeypatch.setattr(pool.os, "sched_getaffinity", lambda _: {0, 1})
+    experiment_dir = write(tmp_path / "run", one_replicate())
+    there, elsewhere = tmp_path / "there", tmp_path / "elsewhere"
+    there.mkdir(), elsewhere.mkdir()
+    (there / "script.py").write_text(SCRIPT)
+    (elsewhere / "pickle.py").write_text("raise SystemExit('not this one')\n")
+    words = {"script": [str(there / "script.py")], "-c": ["-P", "-c", SCRIPT], "stdin": ["-P", "-"]}[how]
+    done = subprocess.run(
+        [sys.executable, *words, str(experiment_dir)],
+        input=SCRIPT,
+        cwd=elsewhere,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines() == ["main module", f"{load(experiment_dir, NEVER).lines} True True"]
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("python", ["/bin/false", "/bin/echo", "/nowhere/python", ""])
+def test_without_processes_it_is_read_all_the_same(tmp_path, monkeypatch, python):
+    experiment_dir = write(tmp_path / "run", one_replicate())
+    simple = load(experiment_dir, NEVER)
+    monkeypatch.setattr(sys, "executable", python)
+    assert load(experiment_dir, 0, 20_000).history == simple.history
+
+
+def test_a_reader_that_dies_before_it_has_told_all_is_done_without(tmp_path, monkeypatch):
+    experiment_dir = write(tmp_path / "run", three_groups())
+    simple = load(experiment_dir, NEVER)
+    monkeypatch.setattr(pool.os, "sched_getaffinity", lambda _: {0, 1})
+    loads, answers = pickle.loads, []
+
+    def cut_short(told: bytes) -> object:
+        answers.append(told)
+        return loads(told[: len(told) // (2 if len(answers) == 3 else 1)])
+
+    monkeypatch.setattr(pool.pickle, "loads", cut_short)
+    assert load(experiment_dir, 0, 100_000).history == simple.history
+    assert len(answers) > 4
+
+
+def test_a_stretch_for_each_process(tmp_path, monkeypatch):
+    experiment_dir = write(tmp_path / "run", one_replicate())
+    monkeypatch.setattr(pool.os, "sched_getaffinity", lambda _: {0, 1, 2})
+    monkeypatch.setattr(pool, "_LEAST_BYTES", 1_000)
+    asked = []
+    monkeypatch.setattr(pool, "_by_process", lambda *told: asked.append(told))
+    assert load(experiment_dir, 0).history == load(experiment_dir, NEVER).history
+    assert len(asked) == 3
+
+
+def test_measures_other_than_the_plan_declares_are_refused(tmp_path, load_in_stretches):
+    events = one_replicate()
+    place = max(n for n, event in enumerate(events) if isinstance(event, EpisodeRecorded))
+    record = events[place].record
+    other = tuple(msgspec.structs.replace(env, measures={"speed": 1.0}) for env in record.envs)
+    events[place] = EpisodeRecorded(record=msgspec.structs.replace(record, envs=other))
+    with pytest.raises(JournalError, match="has other measures than its plan"):
+        load_in_stretches(write(tmp_path / "run", events))
+
+
+def test_a_line_that_is_gone_is_noticed(tmp_path, load_in_stretches):
+    experiment_dir = write(tmp_path / "run", one_replicate())
+    path = experiment_dir / JOURNAL_NAME
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:10] + lines[11:]))
+    with pytest.raises(JournalError, match="line 11"):
+        load_in_stretches(experiment_dir)
+
+
+def test_episodes_that_come_out_of_order_are_sorted_and_the_last_word_counts():
+    records = [event.record for event in Synthetic().events() if isinstance(event, EpisodeRecorded)]
+    mine = [record for record in records if record.run == records[0].run]
+
+    def filled(order: list[EpisodeRecord]) -> Columns:
+        columns = Columns(MEASURED)
+        for record in order:
+            columns.add(record)
+        return columns
+
+    assert numbers(filled([mine[5], mine[2], *mine, mine[1]])) == numbers(filled(mine))
+
+
+MEASURED = MEASURES.names
+BASE = next(event.record for event in one_replicate() if isinstance(event, EpisodeRecorded))
+SOME = st.none() | st.floats(-1e6, 1e6)
+EPISODES = st.builds(
+    lambda **change: msgspec.structs.replace(BASE.envs[0], **change),
+    outcome=SOME, reward_sum=SOME, steps=st.integers(0, 25), failed=st.booleans(),
+    measures=st.tuples(*[SOME for _ in MEASURED]).map(lambda values: dict(zip(MEASURED, values, strict=True))),
+)  # fmt: skip
+HEADS = st.dictionaries(
+    st.sampled_from("xyz"), st.builds(HeadUse, entropy=SOME, learnable=st.floats(0, 1)), max_size=3
+)
+UPDATES = st.none() | st.builds(
+    lambda **change: msgspec.structs.replace(BASE.ppo, **change), entropy=SOME, stopped_by_kl=st.booleans(), heads=HEADS
+)
+
+
+@given(st.lists(st.tuples(st.lists(EPISODES, max_size=3), UPDATES), max_size=40))
+def test_columns_hold_what_the_records_say(given):
+    records, columns = [], Columns(MEASURED)
+    for episode, (eval_episodes, update) in enumerate(given):
+        record = msgspec.structs.replace(BASE, episode=episode, envs=tuple(eval_episodes), ppo=update,
+            digest=str(episode))
+        records.append(record)
+        columns.add(record)
+        assert len(columns) == columns.newest + 1 == len(records)
+    told = [by_hand(record) for record in records]
+    for name in NAMES:
+        assert columns.of(name).tobytes() == array("d", [one[name] for one in told]).tobytes()
+    assert columns.digests == [record.digest for record in records]
+    for name in MEASURED:
+        found = [mean_known([env.measures[name] for env in record.envs]) for record in records]
+        assert columns.measure(name).tobytes() == array("d", found).tobytes()
+    for head in columns.heads:
+        uses = [(record.ppo.heads if record.ppo else {}).get(head) for record in records]
+        for key, found in zip(("entropy", "learnable"), columns.head(head), strict=True):
+            wanted = [math.nan if use is None or (x := getattr(use, key)) is None else x for use in uses]
+            assert found.tobytes() == array("d", wanted).tobytes()
+    assert {*columns.heads} == {head for record in records if record.ppo for head in record.ppo.heads}
+
+
+def mean_known(values: list[float | None]) -> float:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else math.nan
+
+
+def by_hand(record: EpisodeRecord) -> dict[str, float]:
+    """One record's numbers; NaN for those that are not there."""
+    eval_episodes = record.envs
+    found = dict.fromkeys(NAMES, math.nan) | {"envs": len(eval_episodes), "learns": record.ppo is not None}
+    found |= {"total_s": record.timing.total_s, "steps": sum(played.steps for played in eval_episodes)}
+    found["failed_steps"] = sum(played.steps for played in eval_episodes if played.failed)
+    found["failed"] = sum(played.failed for played in eval_episodes)
+    if eval_episodes:
+        found["outcome"] = mean_known([played.outcome for played in eval_episodes])
+        found["reward"] = mean_known([played.reward_sum for played in eval_episodes])
+    for name, value in msgspec.structs.asdict(record.ppo).items() if record.ppo else ():
+        if name in NAMES:
+            found[name] = math.nan if value is None else value
+    return found
+
+
+def test_pathologies_are_counted_as_they_are_told():
+    events = Synthetic(episodes=12).events()
+    records = [event.record for event in events if isinstance(event, EpisodeRecorded)]
+    assert records
+    changes = [
+        {"ratio_max": 6.0}, {"entropy": 0.0}, {"grad_norm": None}, {"clip_fraction": 0.5}, {"policy_loss": None},
+        {"first_ratio_error": 0.1, "entropy": None}, {"entropy": -1.0, "heads": {}},
+        {"explained_variance": 0.0, "value_loss": 0.5}, {},
+    ]  # fmt: skip
+    columns, counts = Columns(MEASURED), {}
+    for index, record in enumerate(records[: 2 * len(changes)]):
+        ppo = msgspec.structs.replace(record.ppo, **changes[index % len(changes)])
+        changed = msgspec.structs.replace(record, episode=index, ppo=ppo)
+        columns.add(changed)
+        for kind in pathologies(changed):
+            counts[kind] = counts.get(kind, 0) + 1
+    assert count_pathologies(columns) == counts
+    assert len(counts) == 6

@@ -1,0 +1,327 @@
+"""SQL over an experiment directory: every view, every column, and what a query must not be able to do."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+from support.journals import Synthetic, failed_run, given_up, planted_effect, three_groups, without_evaluations, write
+
+from esper_ab.analysis.analyse import analyse
+from esper_ab.api.loaded import load_experiment
+from esper_ab.commands.export import export
+from esper_ab.contracts.errors import JournalError, UsageError
+from esper_ab.journal.events import EpisodeRecorded, Incident, RunEvaluated, RunReady
+from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.journal.fold import fold
+from esper_ab.journal.outcomes import outcomes
+from esper_ab.query.records import VIEWS, QueryResult, query, query_csv, query_json, query_text, table_sql, viewed
+from workers.growth.measures import MEASURES
+
+DOCS = Path(__file__).resolve().parents[4] / "docs" / "sql.md"
+
+
+@pytest.fixture(scope="module")
+def failed_dir(tmp_path_factory):
+    return write(tmp_path_factory.mktemp("runs") / "failed", failed_run())
+
+
+def test_the_question_everybody_asks(experiment_dir):
+    answer = query(
+        experiment_dir, "SELECT group_id, reward_mode, AVG(outcome) FROM env_episodes GROUP BY ALL"
+    )
+    assert {row[:2] for row in answer.rows} == {("shaped", "shaped"), ("simplified", "simplified"), ("wait", "shaped")}
+    found = outcomes(fold(three_groups()))
+    for group, _, accuracy in answer.rows:
+        areas = [outcome.training_area for outcome in found.values() if outcome.run.group_id == group]
+        assert accuracy == pytest.approx(sum(areas) / len(areas))
+
+
+@pytest.mark.parametrize("view", [view for view in VIEWS if view != "incidents"])
+def test_no_column_is_always_null(experiment_dir, view):
+    answer = query(experiment_dir, f"SELECT * FROM {view}")
+    assert answer.rows
+    for index, column in enumerate(answer.columns):
+        assert any(row[index] is not None for row in answer.rows), column
+
+
+def test_one_select_at_a_time(experiment_dir):
+    with pytest.raises(UsageError, match="one SELECT at a time, not 2 statements"):
+        query(experiment_dir, "SELECT 1; SELECT 2")
+    assert query(experiment_dir, "CREATE TEMP TABLE t AS SELECT 1 AS x; SELECT x FROM t").rows == ((1,),)
+
+
+def test_the_incidents_is_empty_or_complete(experiment_dir, failed_dir):
+    assert query(experiment_dir, "SELECT * FROM incidents").rows == ()
+    answer = query(failed_dir, "SELECT category, run, episode, detail FROM incidents")
+    assert answer.rows == (("worker_death", "simplified/3", 1, "exit code -9"),)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_column_is_documented(experiment_dir, view):
+    section = re.search(rf"^## {view}\n(.*?)(?=^## |\Z)", DOCS.read_text(), flags=re.DOTALL | re.MULTILINE).group(1)
+    documented = re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
+    assert tuple(documented) == query(experiment_dir, f"SELECT * FROM {view}").columns
+
+
+def test_views_agree_with_the_fold(failed_dir):
+    found = outcomes(fold(failed_run()))
+    for run, outcome, greedy, recorded in query(
+        failed_dir, "SELECT run, outcome, greedy, recorded_episodes FROM runs"
+    ).rows:
+        assert outcome == (None if found[run].outcome is None else pytest.approx(found[run].outcome))
+        assert greedy == (None if outcome is None else pytest.approx(found[run].greedy))
+        assert recorded == len(fold(failed_run()).runs[run].episodes)
+
+
+@pytest.mark.parametrize("outcome", ["evaluation", "last-tenth", "curve-mean"])
+def test_runs_has_every_replicate_and_the_outcome_that_the_plan_declares(tmp_path, outcome):
+    events = Synthetic(outcome_over=outcome, episodes=11, more=2).events()
+    rows = query(write(tmp_path / "run", events), "SELECT run, outcome, evaluated FROM runs").rows
+    found = outcomes(fold(events))
+    assert {row[0] for row in rows} == set(found)
+    assert len(rows) == 2 * (6 + 2)
+    for run, value, accuracy in rows:
+        assert value == pytest.approx(found[run].outcome)
+        assert accuracy == pytest.approx(found[run].evaluated)
+
+
+def test_an_outcome_of_the_curve_waits_for_the_whole_curve(tmp_path):
+    whole = Synthetic(outcome_over="last-tenth").events()
+    last = max(n for n, event in enumerate(whole) if isinstance(event, EpisodeRecorded))
+    cut = whole[:last]
+    run = whole[last].record.run.name
+    known = outcomes(fold(cut))
+    rows = dict(query(write(tmp_path / "run", cut), "SELECT run, outcome FROM runs").rows)
+    assert rows[run] is None
+    assert known[run].outcome is None
+    assert sum(value is None for value in rows.values()) == sum(one.outcome is None for one in known.values())
+
+
+@pytest.mark.parametrize("outcome", ["evaluation", "last-tenth", "curve-mean"])
+@pytest.mark.parametrize("cut", ["cut", "dropped_pair", "cancelled", "evaluated"])
+def test_a_run_that_no_comparison_counts_has_no_outcome(tmp_path, outcome, cut):
+    events = Synthetic(outcome_over=outcome).events()
+    last = max(n for n, event in enumerate(events) if isinstance(event, RunEvaluated))
+    run = events[last].record.run.name
+    if cut == "cut":
+        events = events[:last]
+    elif cut == "evaluated":
+        entry = Incident(category="cancelled", run_name=run, episode=None, detail="seed 5 was given up")
+        events = [*events[: last + 1], entry]
+    else:
+        events = given_up(events, cut)
+    history = fold(events)
+    rows = dict(query(write(tmp_path / "run", events), "SELECT run, outcome FROM runs").rows)
+    assert [name for name, value in rows.items() if value is None] == [run]
+    assert {name for name, one in outcomes(history).items() if one.outcome is None} == {run}
+    assert sum(len(one.pairs) for one in analyse(history).comparisons) == 5
+
+
+def test_warm_up_is_that_of_the_first_start(tmp_path):
+    """As a number: "9.5" is more than "10.2" as text."""
+    events = planted_effect()
+    ready = next(n for n, event in enumerate(events) if isinstance(event, RunReady))
+    for number, (first, second) in enumerate([(10.2, 9.5), (0.5, 0.9)]):
+        starts = [msgspec.structs.replace(events[ready], warm_up_s=seconds) for seconds in (first, second)]
+        again = [*events[:ready], *starts, *events[ready + 1 :]]
+        run = starts[0].run.name
+        found = query(write(tmp_path / str(number), again), f"SELECT warm_up_s FROM runs WHERE run = '{run}'").rows
+        assert found == ((first,),)
+        assert fold(again).runs[run].warm_up_s == first
+
+
+def test_evaluations_hold_every_reward(experiment_dir):
+    sql = "SELECT group_id, AVG(rewards['sparse']) FROM evaluations WHERE actions = 'sampled' GROUP BY 1"
+    answer = query(experiment_dir, sql)
+    found = outcomes(fold(three_groups()))
+    for group, reward in answer.rows:
+        rewards = [outcome.rewards["sparse"] for outcome in found.values() if outcome.run.group_id == group]
+        assert reward == pytest.approx(sum(rewards) / len(rewards))
+
+
+def test_seed_events_are_rows(experiment_dir):
+    answer = query(experiment_dir, "SELECT DISTINCT event, contribution IS NULL FROM seed_events")
+    assert set(answer.rows) == {("germinated", True), ("advanced", True), ("pruned", False), ("fossilized", False)}
+
+
+def test_empty_evaluations_are_no_rows(tmp_path):
+    experiment_dir = write(tmp_path / "run", without_evaluations(planted_effect()))
+    assert query(experiment_dir, "SELECT count(*) FROM evaluations").rows == ((0,),)
+    assert query(experiment_dir, "SELECT count(outcome) FROM runs").rows == ((0,),)
+
+
+def test_a_torn_tail_does_not_break_queries(tmp_path):
+    experiment_dir = write(tmp_path / "run", planted_effect()[:60])
+    journal = experiment_dir / JOURNAL_NAME
+    before = query(experiment_dir, "SELECT count(*) FROM journal").rows
+    with journal.open("ab") as file:
+        file.write(b'{"n":61,"prev":"12')
+    assert query(experiment_dir, "SELECT count(*) FROM journal").rows == before == ((60,),)
+    journal.write_bytes(journal.read_bytes().replace(b'"env":1', b'"env":2', 1))
+    with pytest.raises(JournalError):
+        query(experiment_dir, "SELECT 1")
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("SELECT nope FROM runs", 'Referenced column "nope" not found'),
+        ("SELEC 1", "syntax error"),
+        ("", "nothing asked"),
+        ("-- only a comment", "nothing asked"),
+        ("SELECT * FROM nowhere", "Table with name nowhere does not exist"),
+        ("SELECT * FROM read_csv('/etc/hosts')", "disabled by configuration"),
+        ("SELECT * FROM '/etc/hosts'", "does not exist"),
+        ("SELECT * FROM experiment_dir", "does not exist"),
+        ("COPY runs TO 'stolen.csv'", "disabled by configuration"),
+        ("ATTACH 'other.db'", "disabled by configuration"),
+        ("INSTALL httpfs", "configuration"),
+        ("SET enable_external_access = true", "locked"),
+        ("SELECT 'x'::INTEGER", "Could not convert"),
+    ],
+)
+def test_a_bad_query_is_one_line_with_the_views(experiment_dir, sql, words):
+    with pytest.raises(UsageError) as caught:
+        query(experiment_dir, sql)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "views: runs, episodes" in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "COPY (SELECT 1) TO '{}' (FORMAT csv, USE_TMP_FILE false)",
+        "EXPLAIN ANALYZE COPY (SELECT 1) TO '{}' (FORMAT csv, USE_TMP_FILE false)",
+        "PREPARE p AS COPY (SELECT 1) TO '{}' (FORMAT csv, USE_TMP_FILE false); EXECUTE p",
+        "SELECT 1; COPY (SELECT 1) TO '{}' (FORMAT csv, USE_TMP_FILE false)",
+        "ATTACH '{}' AS other",
+        "EXPORT DATABASE '{}'",
+        "SELECT * FROM read_text('{}.torn-1')",
+    ],
+)
+def test_the_journal_stays_as_it_is_and_nothing_beside_it_is_read(tmp_path, sql):
+    experiment_dir = write(tmp_path / "run", planted_effect()[:60])
+    path = experiment_dir / JOURNAL_NAME
+    before = path.read_bytes()
+    path.with_name(f"{JOURNAL_NAME}.torn-1").write_bytes(b"secret")
+    with pytest.raises(UsageError, match="disabled by configuration"):
+        query(experiment_dir, sql.format(path))
+    assert path.read_bytes() == before
+    assert sorted(file.name for file in experiment_dir.iterdir()) == [".lock", JOURNAL_NAME, f"{JOURNAL_NAME}.torn-1"]
+
+
+@pytest.mark.parametrize("name", ["ru[n]", "r*n?", "it's", "{a,b}"])
+def test_a_folder_of_any_name(tmp_path, name):
+    (tmp_path / "run").mkdir()
+    experiment_dir = write(tmp_path / name, planted_effect()[:60])
+    recorded = sum(isinstance(event, EpisodeRecorded) for event in planted_effect()[:60])
+    assert query(experiment_dir, "SELECT count(*) FROM episodes").rows == ((recorded,),)
+
+
+def test_what_is_written_later_does_not_count(tmp_path):
+    events = planted_effect()
+    experiment_dir = write(tmp_path / "run", events)
+    path = experiment_dir / JOURNAL_NAME
+    with viewed(experiment_dir, 60, MEASURES.names) as connection:
+        path.write_bytes(path.read_bytes()[:-200])  # as a writer has it in between
+        found = connection.execute("SELECT count(*), max(n) FROM journal").fetchall()
+    assert found == [(60, 59)]
+
+
+def test_output_as_table_json_and_csv(failed_dir):
+    sql = "SELECT run, outcome, recorded_episodes FROM runs WHERE replicate IN (0, 4) ORDER BY run"
+    text = query_text(query(failed_dir, sql)).splitlines()
+    assert text[0].split() == ["run", "outcome", "recorded_episodes"]
+    assert text[3].split() == ["shaped/4", "NULL", "0"]
+    assert text[-1] == "(4 rows)"
+    rows = json.loads(query_json(query(failed_dir, sql)))
+    assert rows[1] == {"run": "shaped/4", "outcome": None, "recorded_episodes": 0}
+    table = list(csv.DictReader(query_csv(query(failed_dir, sql)).splitlines()))
+    assert [float(row["outcome"]) for row in table[:1]] == [rows[0]["outcome"]]
+    assert table[1]["outcome"] == ""
+
+
+def test_long_results_are_cut_for_the_terminal_only(experiment_dir):
+    text = query_text(query(experiment_dir, "SELECT env FROM env_episodes"))
+    assert len(text.splitlines()) == 203
+    assert "576 rows, the first 200 shown" in text
+    assert len(json.loads(query_json(query(experiment_dir, "SELECT env FROM env_episodes")))) == 576
+
+
+TWICE = "SELECT 1 AS run, 2 AS RUN, 3 AS run_1, 4 AS run, 5 AS \"\"\"\""
+
+
+def test_columns_of_one_name_are_numbered_alike_in_every_form(experiment_dir):
+    names = ("run", "RUN_1", "run_1_1", "run_2", '"')
+    assert query(experiment_dir, TWICE) == QueryResult(columns=names, rows=((1, 2, 3, 4, 5),))
+    assert json.loads(query_json(query(experiment_dir, TWICE))) == [dict(zip(names, range(1, 6), strict=True))]
+    assert next(csv.reader(query_csv(query(experiment_dir, TWICE)).splitlines())) == list(names)
+    assert tuple(query_text(query(experiment_dir, TWICE)).splitlines()[0].split()) == names
+    loaded = load_experiment(experiment_dir)
+    for kind in ("duckdb", "pandas", "polars", "pyarrow"):
+        found = loaded.query(TWICE, kind)
+        columns = found.column_names if kind == "pyarrow" else found.columns
+        assert (kind, tuple(columns)) == (kind, names)
+    assert found.to_pylist() == [dict(zip(names, range(1, 6), strict=True))]
+
+
+def test_csv_and_the_table_hold_no_python(experiment_dir):
+    sql = (
+        "SELECT true AS yes, [1.5, 'nan'::DOUBLE] AS some, {'a': NULL, 'b': ['x']} AS one, MAP {'k': 2.5} AS map, "
+        "NULL AS nothing"
+    )
+    header = ["yes", "some", "one", "map", "nothing"]
+    expected = ["true", "[1.5, null]", '{"a": null, "b": ["x"]}', '{"k": 2.5}']
+    assert list(csv.reader(query_csv(query(experiment_dir, sql)).splitlines())) == [header, [*expected, ""]]
+    assert re.split("  +", query_text(query(experiment_dir, sql)).splitlines()[2]) == [*expected, "NULL"]
+    (found,) = json.loads(query_json(query(experiment_dir, sql)))
+    values = (True, [1.5, None], {"a": None, "b": ["x"]}, {"k": 2.5}, None)
+    assert found == dict(zip(header, values, strict=True))
+
+
+def test_csv_has_the_values_of_export(experiment_dir, tmp_path):
+    export(experiment_dir, tmp_path, "csv", ("evaluations",), force=False)
+    with (tmp_path / "evaluations.csv").open() as file:
+        exported = list(csv.DictReader(file))
+    asked = list(csv.DictReader(query_csv(query(experiment_dir, table_sql("evaluations"))).splitlines()))
+    assert len(exported) == len(asked) > 0
+    for one, other in zip(exported, asked, strict=True):
+        assert json.loads(one["rewards"]) == json.loads(other["rewards"])
+        assert (one["failed"], one["run"]) == (other["failed"], other["run"])
+
+
+def test_json_has_no_infinity(experiment_dir):
+    text = query_json(query(experiment_dir, "SELECT 'inf'::DOUBLE AS x, ['nan'::DOUBLE] AS y"))
+    assert json.loads(text) == [{"x": None, "y": [None]}]
+
+
+def test_no_journal(tmp_path):
+    with pytest.raises(UsageError, match="no journal"):
+        query(tmp_path, "SELECT 1")
+    (tmp_path / JOURNAL_NAME).touch()
+    with pytest.raises(UsageError, match="no event yet"):
+        query(tmp_path, "SELECT 1")
+
+
+def test_a_folder_where_duckdb_would_keep_temporary_files_is_not_read(tmp_path, monkeypatch):
+    experiment_dir = write(tmp_path / "run", planted_effect())
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".tmp").mkdir()
+    (tmp_path / ".tmp" / "secret.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(UsageError, match="disabled by configuration"):
+        query(experiment_dir, "SELECT * FROM read_csv('.tmp/secret.csv')")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".tmp", "run"]
+
+
+def test_a_query_that_never_ends_is_given_up(experiment_dir):
+    endless = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b WHERE a.range % 7 = b.range % 5"
+    with pytest.raises(UsageError, match=r"^SQL: no answer within 0\.5 s; ask for less, or give it longer$"):
+        query(experiment_dir, endless, limit_s=0.5)
+    assert query(experiment_dir, "SELECT 1").rows == ((1,),)

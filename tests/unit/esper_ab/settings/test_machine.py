@@ -1,0 +1,128 @@
+"""--kernel: what auto and native mean on which machine, what is refused there, and that it is the plan's arithmetic."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from support.asking import asked, experiment, group, machine, planned, toml
+
+from esper_ab.contracts.children import Kernel, Machine
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.settings import DEFAULT_BLUEPRINTS, Arithmetic, GrowthSettings
+from esper_ab.design.calibration_file import circumstances_of
+from esper_ab.settings.experiment import AskedArithmetic, AskedExperiment
+from esper_ab.settings.machine import check_kernel, kernel_notes, lacking_kernel
+from esper_ab.settings.request import read_flags
+from esper_ab.settings.resolve import resolve
+
+WIDE = Kernel(name="native-avx512", build="g++ 12; -O3 -DLANES=16; sources abc")
+NARROW = Kernel(name="native-avx2", build="g++ 12; -O3 -DLANES=8; sources abc")
+UNBUILT = Kernel(name="native-avx512", problem="it has not been built", remedy="build it")
+
+
+def having(*kernels: Kernel, gpus: int = 0, blueprints: tuple[str, ...] = DEFAULT_BLUEPRINTS) -> Machine:
+    return machine(gpus=gpus, kernels=kernels, native_blueprints=blueprints)
+
+
+def wanting(kernel: str, **growth: object) -> AskedExperiment:
+    groups = (group("a"), group("b", growth=GrowthSettings(**growth)))  # type: ignore[arg-type]
+    return experiment(groups=groups, arithmetic=AskedArithmetic(kernel=kernel))  # type: ignore[arg-type]
+
+
+def found(want: AskedExperiment, there: Machine) -> Arithmetic:
+    return resolve(want, there, "x").arithmetic
+
+
+@pytest.mark.parametrize(("there", "kernel"), [
+    (having(WIDE, NARROW), "native-avx512"),
+    (having(NARROW), "native-avx2"),
+    (having(UNBUILT, NARROW), "native-avx2"),
+    (having(UNBUILT), "torch"),
+    (having(), "torch"),
+    (having(WIDE, gpus=2), "torch"),
+    (having(WIDE, blueprints=DEFAULT_BLUEPRINTS[1:]), "torch"),
+])  # fmt: skip
+def test_auto_is_the_widest_kernel_that_can_train_everything_asked_for(there: Machine, kernel: str) -> None:
+    arithmetic = found(wanting("auto"), there)
+    assert arithmetic.kernel == kernel
+    assert arithmetic.kernel_build == next((k.build for k in there.kernels if k.name == kernel), "")
+    assert found(wanting("torch"), there) == Arithmetic()
+
+
+def test_one_group_in_half_precision_is_enough_for_torch() -> None:
+    assert found(wanting("auto", amp="bf16"), having(WIDE)).kernel == "torch"
+    assert found(wanting("auto", blueprints=("norm",)), having(WIDE, blueprints=DEFAULT_BLUEPRINTS)).kernel == WIDE.name
+
+
+@pytest.mark.parametrize(("want", "there", "said"), [
+    (wanting("native"), having(UNBUILT), "arithmetic.kernel=native: it has not been built; build it"),
+    (wanting("native"), having(), "cannot run it; kernels for it: none"),
+    (wanting("native-avx512"), having(NARROW), "cannot run it; kernels for it: native-avx2"),
+    (wanting("native-avx512"), having(UNBUILT, NARROW), "it has not been built; build it"),
+    (wanting("native"), having(WIDE, gpus=2), "on cuda:0 hosts are trained by torch"),
+    (wanting("native", amp="bf16"), having(WIDE), "group 'b' has growth.amp=bf16"),
+    (wanting("native"), having(WIDE, blueprints=DEFAULT_BLUEPRINTS[1:]), "blueprint 'norm' of group 'a' is torch code"),
+])  # fmt: skip
+def test_a_kernel_that_was_asked_for_and_cannot_be_had_is_refused(
+    want: AskedExperiment, there: Machine, said: str
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        resolve(want, there, "x")
+    assert said in str(refused.value)
+    assert refused.value.exit_code == 2
+
+
+def test_a_width_can_be_asked_for_by_name() -> None:
+    assert found(wanting("native"), having(WIDE, NARROW)).kernel == WIDE.name
+    assert found(wanting("native-avx2"), having(WIDE, NARROW)) == Arithmetic(
+        kernel="native-avx2", kernel_build=NARROW.build
+    )
+
+
+def test_the_plan_says_what_it_came_to_and_what_would_help() -> None:
+    def notes(want: AskedExperiment, there: Machine) -> tuple[str, ...]:
+        return kernel_notes(want, resolve(want, there, "x"), there)
+
+    assert notes(wanting("auto"), having(WIDE)) == ("--kernel auto: native-avx512 (built by g++ 12).",)
+    assert notes(wanting("auto"), having(UNBUILT)) == ("--kernel auto: torch (it has not been built; build it).",)
+    assert notes(wanting("torch"), having(UNBUILT)) == ()
+    (on_gpus,) = notes(wanting("auto"), having(WIDE, gpus=2))
+    assert on_gpus.startswith("--kernel auto: torch (on cuda:0 hosts are trained by torch")
+    assert lacking_kernel(having(UNBUILT)) == (UNBUILT.problem, UNBUILT.remedy)
+    assert lacking_kernel(having(UNBUILT, NARROW)) == ("", "")
+
+
+def test_width_compiler_flags_and_sources_make_another_plan() -> None:
+    """Two arithmetics are never compared: not by digest, not across directories, not against a calibration."""
+    changes = (("", ""), ("12", "13"), ("-O3", "-O2"), ("abc", "abd"))
+    builds = [WIDE.build.replace(*change) for change in changes]
+    there = [having(msgspec.structs.replace(WIDE, build=build)) for build in builds]
+    plans = [planned(wanting("auto"), one) for one in (*there, having(NARROW), having())]
+    assert len({plan.digest for plan in plans}) == len(plans)
+    assert len({circumstances_of(plan.experiment)["arithmetic"] for plan in plans}) == len(plans)
+    assert {spec.arithmetic for block in plans[0].blocks for spec in block.runs} == {plans[0].experiment.arithmetic}
+
+
+def test_what_is_left_is_trained_by_the_same_build_or_not_at_all() -> None:
+    plan = found(wanting("auto"), having(WIDE, NARROW))
+    check_kernel(plan, having(WIDE, NARROW))
+    for there, said in (
+        (having(NARROW), "kernels for it: native-avx2"),
+        (having(UNBUILT, NARROW), "it has not been built; build it"),
+        (having(msgspec.structs.replace(WIDE, build="clang")), "another arithmetic here (clang)"),
+    ):
+        with pytest.raises(UsageError, match="native-avx512") as refused:
+            check_kernel(plan, there)
+        assert said in str(refused.value)
+    check_kernel(Arithmetic(), having())
+
+
+def test_flag_file_and_key_say_the_same(tmp_path) -> None:
+    by_flag = asked("shaped", "wait", **read_flags({"kernel": "native"}))
+    by_file = asked("shaped", "wait", toml=toml(tmp_path, '[arithmetic]\nkernel = "native"\n'))
+    by_key = asked("shaped", "wait", sets=("arithmetic.kernel=native",))
+    assert by_flag == by_file == by_key
+    assert by_flag.arithmetic.kernel == "native"
+    assert asked("shaped", "wait").arithmetic.kernel == "auto"
+    with pytest.raises(UsageError, match="--kernel"):
+        asked("shaped", "wait", **read_flags({"kernel": "fast"}))

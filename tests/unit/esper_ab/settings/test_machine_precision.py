@@ -1,0 +1,102 @@
+"""--amp: what auto means on which machine, what is refused there, and that precision is a difference like any other."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from support.asking import asked, by_name, experiment, group, machine, toml
+
+from esper_ab.contracts.children import Machine
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.settings import GrowthSettings
+from esper_ab.settings.differences import differences
+from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.machine import precision_notes
+from esper_ab.settings.request import read_flags
+from esper_ab.settings.resolve import resolve
+from workers.commands.describe import cpu_bf16
+
+
+def gpus(*capabilities: str) -> Machine:
+    there = machine(gpus=len(capabilities))
+    cards = [msgspec.structs.replace(d, capability=c) for d, c in zip(there.devices, capabilities, strict=False)]
+    return msgspec.structs.replace(there, devices=(*cards, *there.devices[len(cards) :]))
+
+
+def wanting(*amps: str, **changes: object) -> AskedExperiment:
+    groups = tuple(group(f"g{i}", growth=GrowthSettings(amp=amp)) for i, amp in enumerate(amps))  # type: ignore[arg-type]
+    return experiment(groups=groups, **changes)
+
+
+def found(asked: AskedExperiment, there: Machine) -> list[str]:
+    return [one.settings.growth.amp for one in resolve(asked, there, "x").groups]
+
+
+@pytest.mark.parametrize(("there", "amp"), [
+    (machine(), "off"),
+    (machine(cpu_bf16="avx512_bf16"), "off"),
+    (gpus("9.0", "8.0"), "bf16"),
+    (gpus("9.0", "7.5"), "off"),
+    (gpus("12.0", "8.9"), "bf16"),
+    (gpus("9.0", ""), "off"),
+])  # fmt: skip
+def test_auto_is_one_choice_for_all_groups_that_leave_it_open(there: Machine, amp: str) -> None:
+    assert found(wanting("auto", "auto"), there) == [amp, amp]
+    assert found(wanting("off", "auto"), there) == ["off", amp]
+
+
+def test_auto_and_what_it_came_to_is_said_once_and_only_if_asked() -> None:
+    there = machine(cpu_bf16="avx512_bf16")
+    want = wanting("auto", "off")
+    (note,) = precision_notes(want, resolve(want, there, "x"), there)
+    assert note.startswith("--amp auto: off (on a CPU (avx512_bf16)")
+    want = wanting("bf16", "off")
+    assert precision_notes(want, resolve(want, there, "x"), there) == ()
+
+
+def test_a_cpu_without_instructions_for_it_is_a_note() -> None:
+    want = wanting("bf16", "off")
+    (note,) = precision_notes(want, resolve(want, machine(), "x"), machine())
+    assert note.startswith("g0: this CPU has no bf16 instructions")
+
+
+@pytest.mark.parametrize(("amp", "there", "said"), [
+    ("fp16", machine(), "growth.amp=fp16 on cpu:0: for GPUs only"),
+    ("bf16", gpus("9.0", "7.5"), "growth.amp=bf16 on cuda:1: it has compute capability 7.5"),
+])  # fmt: skip
+def test_what_the_devices_cannot_do_is_refused(amp: str, there: Machine, said: str) -> None:
+    with pytest.raises(UsageError, match="group 'g1': " + said.replace(".", r"\.")):
+        resolve(wanting("off", amp), there, "x")
+    assert found(wanting("off", "fp16"), gpus("7.5", "7.5")) == ["off", "fp16"]
+
+
+def test_the_flag_is_for_all_groups_and_one_may_differ() -> None:
+    flags = read_flags({"amp": "bf16"})
+    assert {one.growth.amp for one in by_name(asked("shaped", "wait", **flags)).values()} == {"bf16"}
+    groups = asked("shaped", "b=shaped", group=("b:growth.amp=off",), **flags)
+    assert [(one.key, one.values) for one in differences(groups.groups)] == [
+        ("growth.amp", {"shaped": "bf16", "b": "off"})
+    ]
+
+
+def test_the_same_key_in_a_file_is_weaker_than_the_flag(tmp_path) -> None:
+    file = toml(tmp_path, 'groups = ["shaped", "wait"]\n[growth]\namp = "bf16"\n')
+    assert {one.growth.amp for one in by_name(asked(toml=file)).values()} == {"bf16"}
+    assert {one.growth.amp for one in by_name(asked(toml=file, **{"growth.amp": "off"})).values()} == {"off"}
+
+
+def test_twice_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"--amp: growth\.amp is set twice"):
+        asked("shaped", "wait", sets=("growth.amp=off",), **{"growth.amp": "bf16"})
+
+
+@pytest.mark.parametrize(("given", "deterministic"), [(None, True), (True, True), (False, False)])
+def test_determinism_is_a_flag_with_a_no(given: bool | None, deterministic: bool) -> None:
+    flags = read_flags({"deterministic": given})
+    assert asked("shaped", "wait", **flags).arithmetic.deterministic == deterministic
+
+
+def test_the_better_instructions_are_named() -> None:
+    assert cpu_bf16(["sse", "avx512_bf16", "amx_bf16"]) == "amx_bf16"
+    assert cpu_bf16(["avx512_bf16"]) == "avx512_bf16"
+    assert cpu_bf16(["avx512f"]) == ""

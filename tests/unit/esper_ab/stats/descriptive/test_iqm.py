@@ -1,0 +1,53 @@
+"""The interquartile mean and bootstrap intervals against scipy; what few runs do not support."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from support.paired import accuracies, columns, paired
+
+from esper_ab.stats.descriptive.iqm import HONEST_FROM, interquartile_mean, iqm_difference
+
+
+@given(st.lists(accuracies, min_size=1, max_size=30))
+def test_interquartile_mean_is_the_mean_without_a_quarter_at_each_end(runs):
+    assert interquartile_mean(runs) == pytest.approx(stats.trim_mean(runs, 0.25), rel=1e-12, abs=1e-12)
+
+
+@settings(max_examples=20)
+@given(paired)
+def test_bootstrap_intervals_flip_with_the_groups(rows):
+    """For one state of the generator: it is the only source of chance."""
+    a, b = columns(rows)
+    there, back = (iqm_difference(*pair, np.random.default_rng(3)) for pair in ((a, b), (b, a)))
+    assert (back.mean, back.low, back.high) == pytest.approx((-there.mean, -there.high, -there.low), abs=1e-9)
+
+
+def test_bootstrap_intervals_are_those_of_scipy_but_for_resampling():
+    rng = np.random.default_rng(8)
+    a = rng.normal(70, 3, 14)
+    b = 0.5 * a + rng.normal(33, 2, 14)
+
+    def difference(x, y, axis):
+        return stats.trim_mean(x, 0.25, axis=axis) - stats.trim_mean(y, 0.25, axis=axis)
+
+    expected = stats.bootstrap(
+        (a, b), difference, paired=True, vectorized=True, method="percentile", n_resamples=20_000,
+        rng=np.random.default_rng(9),
+    )
+    result = iqm_difference(a, b, np.random.default_rng(10))
+    width = expected.confidence_interval.high - expected.confidence_interval.low
+    assert result.low == pytest.approx(expected.confidence_interval.low, abs=0.04 * width)
+    assert result.high == pytest.approx(expected.confidence_interval.high, abs=0.04 * width)
+
+
+def test_a_bootstrap_of_few_runs_says_that_it_is_not_honest():
+    rng = np.random.default_rng(2)
+    for n, honest in ((HONEST_FROM - 1, False), (HONEST_FROM, True)):
+        a, b = rng.normal(70, 3, n), rng.normal(70, 3, n)
+        assert iqm_difference(a, b, rng).honest is honest
+    with pytest.raises(ValueError, match="one pair"):
+        iqm_difference([1.0], [2.0], rng)

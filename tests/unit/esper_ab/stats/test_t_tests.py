@@ -1,0 +1,151 @@
+"""The paired difference against scipy, by rules that hold for all inputs, and by its error rate without an effect."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.weightstats import ttost_paired
+from support.paired import columns, paired, varied
+
+from esper_ab.stats.adjusted_difference import adjusted_difference
+from esper_ab.stats.pair import degenerate
+from esper_ab.stats.t_tests import equivalence, paired_difference, welch
+
+
+@given(paired)
+def test_paired_difference_equals_scipy(rows):
+    a, b = columns(rows)
+    result = paired_difference(a, b)
+    assume(not result.degenerate)
+    expected = stats.ttest_rel(a, b)
+    interval = expected.confidence_interval(0.95)
+    assert result.t == pytest.approx(expected.statistic, rel=1e-12, abs=1e-12)
+    assert result.p == pytest.approx(expected.pvalue, rel=1e-11, abs=1e-12)
+    assert (result.low, result.high) == pytest.approx((interval.low, interval.high), rel=1e-12, abs=1e-12)
+    assert result.df == len(rows) - 1
+
+
+@given(paired)
+def test_swapping_groups_flips_the_sign(rows):
+    a, b = columns(rows)
+    there, back = paired_difference(a, b), paired_difference(b, a)
+    assert there.mean == -back.mean
+    assert there.p == back.p
+    if there.low is not None:
+        assert (there.low, there.high) == (-back.high, -back.low)
+
+
+@given(paired, st.randoms(use_true_random=False))
+def test_the_order_of_pairs_is_irrelevant(rows, random):
+    shuffled = list(rows)
+    random.shuffle(shuffled)
+    one, other = paired_difference(*columns(rows)), paired_difference(*columns(shuffled))
+    assert one.mean == other.mean
+    assert one.p == (None if other.p is None else pytest.approx(other.p, rel=1e-9, abs=1e-15))
+
+
+def test_without_variation_nothing_is_divided():
+    result = paired_difference([70.1, 71.1, 72.1], [68.1, 69.1, 70.1])
+    assert result.degenerate
+    assert result.mean == pytest.approx(2.0)
+    assert (result.t, result.p, result.low, result.high) == (None, None, None, None)
+
+
+def test_one_pair_has_an_estimate_only():
+    result = paired_difference([71.0], [70.0])
+    assert (result.mean, result.sd, result.p, result.low) == (1.0, None, None, None)
+
+
+@pytest.mark.parametrize(("a", "b"), [([1.0], [1.0, 2.0]), ([], []), ([math.nan], [1.0]), ([[1.0]], [[2.0]])])
+def test_unpaired_or_non_finite_values_are_refused(a, b):
+    with pytest.raises(ValueError, match="must be"):
+        paired_difference(a, b)
+
+
+def test_error_rate_and_coverage_without_an_effect():
+    """3,000 simulated A/A experiments: nominal 5 % and 95 %, with the Monte-Carlo error of that many."""
+    rng = np.random.default_rng(20260101)
+    for pairs, rho in ((3, 0.0), (6, 0.6)):
+        shared = rng.normal(0, math.sqrt(rho), (3000, pairs, 1))
+        runs = 70 + 3.5 * (shared + rng.normal(0, math.sqrt(1 - rho), (3000, pairs, 2)))
+        results = [paired_difference(runs[i, :, 0], runs[i, :, 1]) for i in range(len(runs))]
+        rejected = np.mean([r.p <= 0.05 for r in results])
+        covered = np.mean([r.low <= 0.0 <= r.high for r in results])
+        assert abs(rejected - 0.05) < 0.012
+        assert covered == pytest.approx(1.0 - rejected)
+
+
+# Equivalence against statsmodels' TOST and the interval of twice its level.
+
+
+def plain(a, b):
+    return adjusted_difference(a, b, [(0, 1)] * len(a), 1)
+
+
+@given(paired, st.floats(0.5, 30.0))
+def test_equivalence_equals_statsmodels(rows, margin):
+    a, b = columns(rows)
+    assume(varied(np.subtract(a, b)) and not degenerate(a, b))
+    p, (_, p_lower, _), (_, p_upper, _) = ttost_paired(np.array(a), np.array(b), -margin, margin)
+    result = equivalence(plain(a, b), margin, 0.05)
+    assert (result.p, result.p_lower, result.p_upper) == pytest.approx((p, p_lower, p_upper), rel=1e-9, abs=1e-12)
+
+
+@given(paired, st.floats(0.5, 30.0), st.sampled_from((0.0076, 0.0455, 0.05)))
+def test_equivalence_is_the_narrower_interval_inside_the_margin(rows, margin, bound):
+    a, b = columns(rows)
+    assume(varied(np.subtract(a, b)) and not degenerate(a, b))
+    effect = plain(a, b)
+    low, high = effect.interval(2.0 * bound)
+    assume(min(abs(low + margin), abs(high - margin)) > 1e-9)
+    assert equivalence(effect, margin, bound).reached == (-margin < low and high < margin)
+    there, back = equivalence(effect, margin, bound), equivalence(plain(b, a), margin, bound)
+    assert (there.p_lower, there.p_upper) == pytest.approx((back.p_upper, back.p_lower), rel=1e-9)
+
+
+def test_equivalence_divides_by_no_zero():
+    assert equivalence(plain([70.0, 71.0], [70.0, 71.0]), 2.0, 0.05) is None
+
+
+# Welch's t against scipy's, and where there is none.
+
+
+runs = st.lists(st.integers(-999, 999).map(lambda value: value / 10.0), min_size=2, max_size=30)
+
+
+@pytest.mark.filterwarnings("ignore:Precision loss")
+@settings(deadline=None)
+@given(runs, runs, st.floats(1e-5, 0.5))
+def test_agrees_with_scipy(a, b, p):
+    found = welch(a, b)
+    assume(found.t is not None)
+    expected = stats.ttest_ind(a, b, equal_var=False)
+    assert (found.t, found.df, found.p) == pytest.approx((expected.statistic, expected.df, expected.pvalue), rel=1e-8)
+    assert found.interval(p) == pytest.approx(tuple(expected.confidence_interval(1.0 - p)), rel=1e-8, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ([70.0] * 8, [72.0] * 9),  # neither varies
+        ([100.0] * 9 + [60.0], [100.0] * 9 + [61.0]),  # all rests on two
+        ([70.0], [72.0, 71.0, 73.0]),  # one run has no spread
+    ],
+)
+def test_no_test_of_what_is_no_sample(a, b):
+    found = welch(a, b)
+    assert (found.t, found.p, found.interval(0.05), found.degenerate) == (None, None, None, True)
+
+
+def test_one_group_may_be_constant():
+    found = welch([70.0] * 8, [72.0, 71.5, 73.0, 70.5, 72.5, 71.0, 74.0])
+    assert (found.df, found.mean) == (pytest.approx(6.0), pytest.approx(70.0 - 504.5 / 7))
+
+
+def test_no_run_of_a_group_gives_no_difference():
+    assert welch([], [70.0, 71.0]) is None

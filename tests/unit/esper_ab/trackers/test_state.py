@@ -1,0 +1,54 @@
+"""What `status` says of the trackers of a run."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+from support.journals import planted_effect, write
+
+from esper_ab.commands._exit_status import invoke
+from esper_ab.commands.cli import group
+from esper_ab.trackers.settings import Tracking
+from esper_ab.trackers.state import TrackerProgress, save_settings, take, tracking_now, tracking_text, write_progress
+
+
+@pytest.fixture
+def experiment_dir(tmp_path):
+    experiment_dir = write(tmp_path / "my run", planted_effect())
+    save_settings(experiment_dir, Tracking(wandb="offline", tensorboard=True))
+    return experiment_dir
+
+
+def test_nothing_follows_a_run_unless_it_was_asked_for(tmp_path):
+    assert tracking_now(tmp_path) == ()
+
+
+def test_every_tracker_has_a_line_and_what_is_missing_has_a_remedy(experiment_dir, capsys):
+    write_progress(experiment_dir, "wandb", TrackerProgress(state="done", lines=30, where="here"))
+    write_progress(experiment_dir, "tensorboard", TrackerProgress(state="following", lines=12))
+    lock = take(experiment_dir, "tensorboard")
+    assert [one.state for one in tracking_now(experiment_dir)] == ["done", "following"]
+    os.close(lock)
+    assert [one.state for one in tracking_now(experiment_dir)] == ["done", "gone"]
+    wandb, tensorboard = tracking_text(experiment_dir, tracking_now(experiment_dir))
+    remedy = f"`esper-ab track '{experiment_dir}'` fills in what is missing"
+    assert wandb == "  tracker wandb: done, 30 lines of the journal in here"
+    assert tensorboard == f"  tracker tensorboard: gone, 12 lines of the journal; {remedy}"
+    assert invoke(group, ["status", str(experiment_dir)], "esper-ab") == 0
+    assert capsys.readouterr().out.splitlines()[-2:] == [wandb, tensorboard]
+    assert invoke(group, ["status", str(experiment_dir), "--json"], "esper-ab") == 0
+    assert [one["tracker"] for one in json.loads(capsys.readouterr().out)["trackers"]] == ["wandb", "tensorboard"]
+
+
+def test_a_failure_is_said_in_one_line(experiment_dir):
+    write_progress(experiment_dir, "wandb", TrackerProgress(state="failed", detail="nobody\nlistens"))
+    wandb, _ = tracking_text(experiment_dir, tracking_now(experiment_dir))
+    assert wandb.startswith("  tracker wandb: failed, 0 lines of the journal: nobody")
+    assert "\n" not in wandb
+
+
+def test_settings_that_nobody_can_read_do_not_keep_the_rest_from_being_said(experiment_dir):
+    (experiment_dir / "tracking" / "settings.json").write_text("{")
+    assert tracking_now(experiment_dir) == ()
