@@ -21,7 +21,7 @@ def is_user_reward(mode: str) -> bool:
     return ":" in mode
 
 
-class Kind:
+class SettingsKind:
     """What tasks of every kind have in common, as far as policies of our own are trained."""
 
     name: KindName
@@ -122,7 +122,7 @@ class Kind:
 
 def kind_words(name: str) -> str:
     """Return what tasks of a kind are: "growing networks"."""
-    kind: Kind = catalog.entry("esper_ab.settings.kinds", name, "KIND")
+    kind: SettingsKind = catalog.entry("esper_ab.settings.kinds", name, "KIND")
     return kind.words
 
 

@@ -13,7 +13,7 @@ from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.settings.assignments import FIELDS, Assignment, did_you_mean, of_group, typed
 from esper_ab.settings.experiment import AskedExperiment, Group
-from esper_ab.settings.kind import Kind
+from esper_ab.settings.kind import SettingsKind
 from esper_ab.settings.kinds import kind_of
 from esper_ab.settings.request import Layer, Request
 
@@ -79,7 +79,7 @@ def _make_group(asked: _Asked, request: Request, defaults: Mapping[str, object])
     return Group(name=asked.name, settings=msgspec.convert(own, type=GroupSettings))
 
 
-def _collect_groups(request: Request, kind: Kind) -> list[_Asked]:
+def _collect_groups(request: Request, kind: SettingsKind) -> list[_Asked]:
     """Collect the groups and what is said of each."""
     created = [*(() if request.alone else request.tables), *request.altered]
     if kind.no_groups and not (request.groups or created):
@@ -100,7 +100,7 @@ def _collect_groups(request: Request, kind: Kind) -> list[_Asked]:
     return asked
 
 
-def _named(text: str, request: Request, kind: Kind) -> _Asked:
+def _named(text: str, request: Request, kind: SettingsKind) -> _Asked:
     """Return the group that `--groups`, or the list of a file, calls NAME or NAME=MODE."""
     if not text.strip():
         raise UsageError(Setting("groups"), ": a name is missing; names between commas, as in shaped,wait")
@@ -120,7 +120,7 @@ def _with_layers(name: str, chosen: Iterable[Assignment], request: Request) -> _
     return _Asked(name, request.tables.get(name, {}), own)
 
 
-def _find_choice(name: str, kind: Kind, origin: str, request: Request) -> tuple[Assignment, ...]:
+def _find_choice(name: str, kind: SettingsKind, origin: str, request: Request) -> tuple[Assignment, ...]:
     """Assign the reward mode, controller or user function that is called `name`; () when it is none of these."""
     for key, known in (("reward.mode", kind.rewards), ("controller.name", kind.controllers)):
         if name in known or (":" in name and key == "reward.mode"):
@@ -128,7 +128,7 @@ def _find_choice(name: str, kind: Kind, origin: str, request: Request) -> tuple[
     return ()
 
 
-def _explain_no_choice(name: str, kind: Kind) -> str:
+def _explain_no_choice(name: str, kind: SettingsKind) -> str:
     if name.endswith(".py"):
         return f"{name!r} is a file; a function of your own is FILE:FUNCTION, as in mine={name}:reward"
     hint = did_you_mean(name, [*kind.rewards, *kind.controllers])

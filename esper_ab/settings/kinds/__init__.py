@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.kinds import TRAINER, kind_of_task
-from esper_ab.settings.kind import Kind
+from esper_ab.settings.kind import SettingsKind
 
 
-def kind_of(task: str, *, trained: bool = False) -> Kind:
+def kind_of(task: str, *, trained: bool = False) -> SettingsKind:
     """Return the kind of a task as plans have it; `trained`: by a trainer of the user's own, of which it is no name."""
-    kind: Kind = catalog.entry(__name__, TRAINER if trained else kind_of_task(task), "KIND")
+    kind: SettingsKind = catalog.entry(__name__, TRAINER if trained else kind_of_task(task), "KIND")
     return kind

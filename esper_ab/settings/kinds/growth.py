@@ -12,11 +12,11 @@ from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.settings.devices import asked_gpus
 from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.settings.experiment import AskedExperiment, ResolvedExperiment
-from esper_ab.settings.kind import Kind, refuse_unknown
+from esper_ab.settings.kind import SettingsKind, refuse_unknown
 from esper_ab.settings.machine import kernel_notes, precision_notes, resolve_kernel, resolve_precision
 
 
-class Growth(Kind):
+class GrowthKind(SettingsKind):
     """Hosts train, on GPUs or on the CPU, while a policy grows them."""
 
     name = "growth"
@@ -55,4 +55,4 @@ def _resolve_slots(asked: AskedExperiment, task: TaskFacts) -> tuple[str, ...]:
     return slots
 
 
-KIND = Growth()
+KIND = GrowthKind()

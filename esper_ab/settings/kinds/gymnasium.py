@@ -13,12 +13,12 @@ from esper_ab.contracts.kinds import CONTROLLERS, REWARDS
 from esper_ab.settings.assignments import Assignment
 from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.settings.experiment import AskedExperiment, Group
-from esper_ab.settings.kind import Kind
+from esper_ab.settings.kind import SettingsKind
 from esper_ab.settings.machine import torch_alone
 from esper_ab.settings.outcome_range import read_range, worst_outcome
 
 
-class Gymnasium(Kind):
+class GymnasiumKind(SettingsKind):
     """Environments and policy are on the CPU; an episode ends where the environment ends it."""
 
     name = "gymnasium"
@@ -84,4 +84,4 @@ def _check_rollouts(group: Group, experiment: AskedExperiment, task: TaskFacts) 
         )  # fmt: skip
 
 
-KIND = Gymnasium()
+KIND = GymnasiumKind()

@@ -19,7 +19,7 @@ from esper_ab.settings.assignments import FIELDS, TRAINER, Assignment
 from esper_ab.settings.devices import asked_gpus, resolve_devices
 from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.settings.experiment import AskedExperiment
-from esper_ab.settings.kind import Kind
+from esper_ab.settings.kind import SettingsKind
 from esper_ab.settings.machine import torch_alone
 from esper_ab.settings.outcome_range import DEFAULT_OUTCOME, outcome_measure, read_range, read_rehearsal
 
@@ -27,7 +27,7 @@ from esper_ab.settings.outcome_range import DEFAULT_OUTCOME, outcome_measure, re
 _OF_COMMAND = {"episodes": 1, "eval_episodes": 1, "outcome_over": "evaluation"}
 
 
-class Trainer(Kind):
+class TrainerKind(SettingsKind):
     """Nothing of it is a policy of ours, so that no setting of those is read."""
 
     name = "trainer"
@@ -186,4 +186,4 @@ def _name(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", text).strip("-_.")[:64] or "trainer"
 
 
-KIND = Trainer()
+KIND = TrainerKind()

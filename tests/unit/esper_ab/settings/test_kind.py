@@ -8,7 +8,7 @@ from pathlib import Path
 import esper_ab.settings
 from esper_ab.contracts import catalog
 from esper_ab.contracts.settings import ALL_KINDS
-from esper_ab.settings.kind import Kind
+from esper_ab.settings.kind import SettingsKind
 
 KINDS = "esper_ab.settings.kinds"
 
@@ -26,7 +26,7 @@ def test_the_room_of_settings_knows_kinds_of_task_by_their_objects_alone():
 def test_kinds_have_the_same_methods():
     kinds = [catalog.entry(KINDS, name, "KIND") for name in catalog.names(KINDS)]
     assert [kind.name for kind in kinds] == list(ALL_KINDS)
-    methods = {name for name, value in vars(Kind).items() if callable(value) and not name.startswith("_")}
+    methods = {name for name, value in vars(SettingsKind).items() if callable(value) and not name.startswith("_")}
     assert methods == {"read", "ask", "resolve", "remarks"}
     for kind in kinds:
         own = {name for name, value in vars(type(kind)).items() if callable(value) and not name.startswith("_")}
