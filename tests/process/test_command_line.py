@@ -54,7 +54,7 @@ def test_dry_run_prints_the_plan_and_makes_nothing(tmp_path: Path) -> None:
         (("--groups", "shaped"), "cannot be compared"),
         (("--episodes", "0"), "--episodes"),
         (("--episodes", "many"), "not a valid integer"),
-        (("bad.toml"), "not TOML"),
+        (("bad.toml",), "not TOML"),
         (("--name", "there"), "exists already"),
         (("--no-such-flag",), "no option --no-such-flag"),
         (("--groups", ""), "a name is missing"),

@@ -115,10 +115,9 @@ def test_a_report_is_rebuilt_from_the_journal_alone_to_the_same_bytes(same_twice
         assert (tmp_path / name).read_text().replace(str(tmp_path), str(same_twice)) == (same_twice / name).read_text()
 
 
-def test_saved_policies_are_evaluated_later(same_twice: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_saved_policies_are_evaluated_later(same_twice: Path) -> None:
     policy = same_twice / "policies" / "a" / "0.pt"
-    done("evaluate", str(policy), "--json")  # a process of its own prints
-    rows = {row["actions"]: row["held_out_accuracy"] for row in json.loads(capfd.readouterr().out)}
+    rows = {row["actions"]: row["held_out_accuracy"] for row in json.loads(done("evaluate", str(policy), "--json"))}
     run = load(same_twice).history.runs["a/0"]
     assert run.evaluation is not None
     for actions, accuracy in rows.items():

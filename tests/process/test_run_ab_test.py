@@ -135,7 +135,7 @@ def test_one_run_at_a_time_is_a_sequence_on_one_device(results) -> None:
 
 def test_a_second_run_of_that_name_is_refused_before_anything_starts(results) -> None:
     again = ABExperiment("x", variants=[ABVariant("a"), ABVariant("b")])
-    with pytest.raises(UsageError, match="exists already; give this run another name"):
+    with pytest.raises(UsageError, match="exists already; choose another with name or output_dir"):
         run_ab_test(again, results.path.parent)
 
 
