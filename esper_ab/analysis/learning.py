@@ -158,7 +158,7 @@ _BETTER = (Verdict.BETTER, Verdict.BETTER_BELOW_MARGIN)
 
 @dataclass(frozen=True, kw_only=True)
 class OwnReward:
-    """Of one group: means over runs, per episode of a rollout in one environment."""
+    """Rewards of one group: means over its runs, per training episode in one environment."""
 
     group: str
     runs: int  # with two episodes at least

@@ -39,7 +39,7 @@ from esper_ab.contracts.terminal_text import visible
 from esper_ab.health.memory import limited, refuse_little_memory
 
 # --- unknown option --------------------------------------------------------------------------------------------------
-# What is said of an option that a command does not have: the one that was meant, by its meaning or by its letters.
+# "Did you mean" for an unknown option, by its meaning or by its letters.
 
 
 def unknown_option(error: click.NoSuchOption) -> str:

@@ -35,9 +35,9 @@ from esper_ab.stats.text import counted
 def command(experiment_dirs: tuple[Path, ...], check: bool, repairs: bool, json: bool) -> int:
     """Remove checkpoints, temporary files and console output of EXPERIMENT…, or check what they keep.
 
-    Journal, policies, experiment.toml, reports, logs and files that are not of this tool stay. Of an experiment that
-    is not finished, what `resume` needs and the console's output stay, too. One in progress is refused, and then
-    nothing of the others is removed either.
+    Keeps journal, policies, experiment.toml, reports, logs and files of other tools; while an experiment is
+    unfinished, also what `resume` needs and the console's output. Refuses an experiment in progress, and then removes
+    nothing of the others either.
     """
     if check and repairs:
         raise click.UsageError("--check changes nothing; leave it or --repair out")

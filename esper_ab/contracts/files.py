@@ -40,7 +40,7 @@ class NotRegular(OSError):
 def open_regular(path: Path, flags: int, mode: int = 0o600) -> int:
     """A descriptor of the regular file `path`; NotRegular when it is none, OSError as of `os.open`. Never waits.
 
-    `flags` as of `os.open`. What is not regular is left as it was, O_TRUNC apart, which must not be among them.
+    `flags` are those of `os.open` without O_TRUNC, which would empty a file before its kind is known.
     """
     try:
         descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, mode)

@@ -117,7 +117,7 @@ class Supervisor:
         self._workers: dict[str, subprocess.Popen[bytes]] = {}
 
     def do(self, message: Any) -> None:
-        """Do what a line says. What is to be done with a worker that is not there, or not any more, is nothing.
+        """Carry out one order; ignore it if its worker is not running.
 
         Always on one thread that lives as long as this process: the kernel ends children with the thread that started
         them.

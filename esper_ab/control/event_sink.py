@@ -108,10 +108,10 @@ class ObserverThread:
 
 
 # --- disk ------------------------------------------------------------------------------------------------------------
-# A full disk is waited for: what could not be written is tried again, on the coordinator's one thread, until it can.
+# When the disk is full, retry the write on the coordinator's only thread until there is room.
 #
-# Meanwhile everybody else comes to rest by himself: a worker that has reported waits for a release. Signals are looked
-# for between two tries, so Ctrl-C ends the wait; nothing is in progress then that could be finished in order.
+# Workers idle at the barrier meanwhile. Signals are polled between two tries, so Ctrl-C ends the wait; nothing is in
+# progress then that could be finished in order.
 
 
 PHASE = "disk full"  # of the sign of life of a worker that has no room for a checkpoint
@@ -128,7 +128,7 @@ class DiskSpaceWait:
         self._limit_s = Limits().disk_full_s
         self._signals: CaughtSignals | None = None
         self._without: dict[str, float] = {}  # runs whose workers have no room, since when (monotonic, s)
-        self.given_up = False  # from then on nothing is waited for any more
+        self.given_up = False  # once True, a full disk is an error at once
 
     @contextmanager
     def heeding(self, signals: CaughtSignals, limit_s: float) -> Iterator[None]:

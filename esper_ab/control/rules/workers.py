@@ -179,7 +179,7 @@ class Waves:
         self._starting: set[str] = set()
 
     def ask(self, lane: str) -> None:
-        """The lane's worker is to be started when it is its turn. What was starting there before is over."""
+        """Queue the start of the lane's worker; an earlier start there is forgotten."""
         self._starting.discard(lane)
         self._waiting[lane] = None
 
