@@ -9,8 +9,8 @@ from esper_ab.analysis.conduct import FAULTS, Conduct, conduct
 from esper_ab.analysis.pathologies import RATIO_MISMATCH, VALUE_COLLAPSE, count_pathologies
 from esper_ab.analysis.trained_by import CodeState, code_states, recorded_by, sittings_at_work, telling
 from esper_ab.contracts.messages import RunSpec
+from esper_ab.contracts.wording import counted, significant
 from esper_ab.journal.fold import History, RunHistory
-from esper_ab.stats.text import counted, significant
 from esper_ab.verdict.vocabulary import Finding, Weight
 
 # --- audit setup -----------------------------------------------------------------------------------------------------

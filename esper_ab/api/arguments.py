@@ -9,7 +9,7 @@ import msgspec
 
 from esper_ab.api.setting_names import plain
 from esper_ab.contracts.errors import UsageError
-from esper_ab.settings.assignments import did_you_mean
+from esper_ab.contracts.wording import did_you_mean
 from esper_ab.trackers.settings import Tracking
 
 _OF_TRACKING = tuple(name for name in Tracking.__struct_fields__ if name not in ("description", "tags"))

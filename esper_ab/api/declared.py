@@ -15,7 +15,7 @@ import msgspec
 from esper_ab.api.arguments import change_tracking
 from esper_ab.api.setting_names import Settings, dotted, in_python, plain, spelled
 from esper_ab.contracts.errors import UsageError
-from esper_ab.plan.experiment_directory import check_name
+from esper_ab.contracts.experiment_files import check_name
 from esper_ab.settings.assignments import EXPERIMENT_FIELDS, SHORT, Assignment
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.parse import parse

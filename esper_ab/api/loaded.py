@@ -25,15 +25,15 @@ from esper_ab.contracts.files import read_regular
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.own_packages import ForeignPackage, import_own
 from esper_ab.contracts.terminal_text import visible
-from esper_ab.joint.directory import folders_of, is_joint
+from esper_ab.contracts.wording import did_you_mean
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.load import Loaded, load
 from esper_ab.journal.lock import holder
-from esper_ab.live.status import ExperimentState, state_of
-from esper_ab.query import records
-from esper_ab.query.records import lock, viewed
+from esper_ab.readers import records
+from esper_ab.readers.joint.directory import folders_of, is_joint
+from esper_ab.readers.records import lock, viewed
+from esper_ab.readers.status import ExperimentState, state_of
 from esper_ab.report.content import Content, content
-from esper_ab.settings.assignments import did_you_mean
 from esper_ab.verdict.comparison import Comparison
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.settings.assignments import did_you_mean
+from esper_ab.contracts.wording import did_you_mean
 from esper_ab.verdict.comparison import Comparison
 
 Found = TypeVar("Found")

@@ -20,13 +20,13 @@ from esper_ab.api.declared import ABExperiment, ExperimentBuilder, parse_declara
 from esper_ab.api.results import Results, early_end
 from esper_ab.api.setting_names import in_python, spelled
 from esper_ab.contracts.errors import EsperError, UsageError, WorkerFailed, WorkerHung
+from esper_ab.contracts.experiment_files import check_name
+from esper_ab.contracts.limits import Limits
 from esper_ab.contracts.settings import NonNegativeInt, PositiveInt
-from esper_ab.control.rules.workers import Limits
 from esper_ab.execution.answer import write_report
 from esper_ab.execution.job import AskedJob, carry_out, describe, one_part, plan_job
 from esper_ab.execution.launching import make_launcher
 from esper_ab.launchers import Launcher
-from esper_ab.plan.experiment_directory import check_name
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.launcher import AskedLauncher
 from esper_ab.trackers.settings import check_tracking

@@ -23,12 +23,12 @@ from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.source_files import source_sha256
 from esper_ab.contracts.terminal_text import shell_command
 from esper_ab.contracts.trainer import TrainerOrder, is_command
+from esper_ab.contracts.wording import counted
 from esper_ab.journal.events import AnyEvent
 from esper_ab.journal.file import JOURNAL_NAME, OtherVersion, Reading, read
 from esper_ab.journal.fold import History, Inconsistent, RunHistory, fold
 from esper_ab.journal.lock import holder
 from esper_ab.settings.request import read_toml
-from esper_ab.stats.text import counted
 
 _LISTED = 8  # names in one line of text; --json has them all
 

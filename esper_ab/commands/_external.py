@@ -77,7 +77,7 @@ def columns_of(text: str) -> dict[str, str]:
 
 def as_in_python(flags: dict[str, Any]) -> dict[str, Any]:
     """The flags of a command as options of the Python function for it, what differs between tasks by task."""
-    from esper_ab.external.plan import told_by_task  # with scipy
+    from esper_ab.readers.external.plan import told_by_task  # with scipy
 
     if flags["margin"] is None:  # nobody but the user knows it
         raise UsageError("--margin SIZE is needed: the smallest difference worth acting on, in the outcome's unit")

@@ -9,10 +9,10 @@ import click
 import msgspec
 
 from esper_ab.contracts.experiment_files import PAGE
-from esper_ab.external.plan import read_plan
-from esper_ab.joint.directory import PLAN_NAME, read_joint
 from esper_ab.journal.events import begun
-from esper_ab.live.status import status, status_text
+from esper_ab.readers.external.plan import read_plan
+from esper_ab.readers.joint.directory import PLAN_NAME, read_joint
+from esper_ab.readers.status import status, status_text
 
 
 def status_joint(directory: Path, *, json: bool) -> None:

@@ -19,7 +19,7 @@ from esper_ab.contracts.terminal_text import shell_command
 from esper_ab.journal.fold import History
 from esper_ab.journal.lock import Lock
 from esper_ab.live.console import CONSOLE_NAME
-from esper_ab.live.status import state_of
+from esper_ab.readers.status import state_of
 
 _OF_REPORTS = re.compile(rf"\.({'|'.join(map(re.escape, (SUMMARY, VERDICT, PAGE)))})\..+")  # report/build
 _OF_TRACKERS = re.compile(r"\..+\.json\..+")  # trackers/state

@@ -28,8 +28,8 @@ def command(folders: tuple[Path, ...], control: str, alpha: float, scores: str, 
     """
     # Here, so that --help waits for no scipy.
     from esper_ab.api.external import with_scores
-    from esper_ab.external.plan import told_by_task
-    from esper_ab.joint.together import compare_directories
+    from esper_ab.readers.external.plan import told_by_task
+    from esper_ab.readers.joint.together import compare_directories
     from esper_ab.verdict.analysis_plan import Rule
 
     found = compare_directories(folders, Rule(control=control, alpha=alpha))

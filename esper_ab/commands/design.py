@@ -45,7 +45,7 @@ def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
     """
     # Here, so that --help waits for no scipy.
     from esper_ab.api.external import designed
-    from esper_ab.external.plan import save_plan
+    from esper_ab.readers.external.plan import save_plan
     from esper_ab.report.external import render_plan
 
     named = {name: names_of(asked[name]) for name in ("tasks", "cells") if asked[name]}

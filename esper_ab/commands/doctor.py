@@ -16,12 +16,12 @@ from esper_ab.commands._options import LAUNCHER_FLAGS, PATH, shared_options
 from esper_ab.contracts.children import Machine, Questions
 from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.terminal_text import visible_line
+from esper_ab.contracts.wording import counted
 from esper_ab.control.preflight import ask_nodes, differences, examine, expected_bytes, kinds, unfit
 from esper_ab.health import examination, processor
 from esper_ab.health.examination import Diagnosis, ok, problem
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.machine import lacking_kernel
-from esper_ab.stats.text import counted
 
 _NAMED = ("esper-ab", "torch", "numpy", "pyzmq", "msgspec", "duckdb")  # packages whose version is shown
 

@@ -16,9 +16,9 @@ from esper_ab.commands._experiment_directory import experiment_argument
 from esper_ab.commands._options import shared_options
 from esper_ab.contracts.errors import UsageError, refused
 from esper_ab.contracts.files import folder_below, make_folder
+from esper_ab.contracts.wording import counted
 from esper_ab.journal.load import load
-from esper_ab.query.records import TABLES, add_conclusions, table_sql, viewed
-from esper_ab.stats.text import counted
+from esper_ab.readers.records import TABLES, add_conclusions, table_sql, viewed
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -14,12 +14,12 @@ from esper_ab.commands._options import PATH, ExperimentCommand, hosts_options, s
 from esper_ab.contracts import catalog
 from esper_ab.contracts.children import Host, RewardAuditQuestion, Seed, SoloAnswer, SoloQuestion
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.wording import counted, did_you_mean
 from esper_ab.execution import reward_audit as execution
 from esper_ab.execution.child import answer_of
-from esper_ab.settings.assignments import did_you_mean, read_assignment
+from esper_ab.settings.assignments import read_assignment
 from esper_ab.settings.reward_audit import KERNELS
 from esper_ab.settings.reward_audit import make_question as make_audit_question
-from esper_ab.stats.text import counted
 
 _OPS = ("germinated", "advanced", "fossilised", "pruned")
 _AUDIT = RewardAuditQuestion(rewards=())

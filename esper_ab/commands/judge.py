@@ -13,7 +13,7 @@ from esper_ab.commands._external import RULE, as_in_python, columns_of, external
 from esper_ab.commands._options import shared_options
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.terminal_text import shell_command
-from esper_ab.joint.directory import refuse_joint
+from esper_ab.readers.joint.directory import refuse_joint
 
 if TYPE_CHECKING:
     from esper_ab.api.external import OutcomeVerdicts
@@ -52,7 +52,7 @@ def command(
     """
     # Here, so that --help waits for no scipy.
     from esper_ab.api.external import with_scores
-    from esper_ab.external.plan import read_plan, told_by_task
+    from esper_ab.readers.external.plan import read_plan, told_by_task
     from esper_ab.verdict.judge import judge
     from esper_ab.verdict.requirement import parse_requirement, require
 
@@ -76,7 +76,7 @@ def command(
 def _explore(file: Path, columns: str, rule: dict[str, Any]) -> OutcomeVerdicts:
     # Here, so that --help waits for no scipy.
     from esper_ab.api.external import explored
-    from esper_ab.external.table import read_csv
+    from esper_ab.readers.external.table import read_csv
 
     if file.is_dir():
         raise UsageError(
@@ -92,8 +92,8 @@ def _explore(file: Path, columns: str, rule: dict[str, Any]) -> OutcomeVerdicts:
 def _read(words: Sequence[str], columns: str, scales: Sequence[Scale]) -> Observations:
     """Read one CSV file or experiment directories."""
     # Likewise.
-    from esper_ab.external.table import read_csv
-    from esper_ab.joint.judged import read_experiments
+    from esper_ab.readers.external.table import read_csv
+    from esper_ab.readers.joint.judged import read_experiments
 
     named = [_named(text) for text in words]
     if len(named) == 1 and not named[0][1].is_dir():

@@ -15,7 +15,7 @@ from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import shared_options
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.terminal_text import visible_line
-from esper_ab.live.status import Listed, list_runs
+from esper_ab.readers.status import Listed, list_runs
 
 _HEADINGS = ("run", "state", "done", "last event", "groups", "verdict")
 _MOST_TOLD = 3

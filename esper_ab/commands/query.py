@@ -11,7 +11,7 @@ from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._experiment_directory import experiment_argument
 from esper_ab.commands._options import shared_options
 from esper_ab.contracts.terminal_text import visible
-from esper_ab.query.records import LIMIT_S, query, query_csv, query_json, query_text
+from esper_ab.readers.records import LIMIT_S, query, query_csv, query_json, query_text
 
 
 @click.command(epilog=epilog(

@@ -16,8 +16,8 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.execution.answer import show_answer
 from esper_ab.execution.detach import FOR_SEVERAL, detach
 from esper_ab.execution.launching import make_launcher, read_launcher_flags
-from esper_ab.joint.directory import is_joint
 from esper_ab.live.console import outlive_terminal
+from esper_ab.readers.joint.directory import is_joint
 
 
 @click.command(epilog=epilog(

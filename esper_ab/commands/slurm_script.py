@@ -12,10 +12,10 @@ from click.core import ParameterSource
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._options import LAUNCHER_FLAGS, PATH
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.experiment_files import check_name
 from esper_ab.contracts.own_packages import child_command
-from esper_ab.joint.directory import JOINT_NAME
 from esper_ab.journal.lock import JOURNAL_NAME
-from esper_ab.plan.experiment_directory import check_name
+from esper_ab.readers.joint.directory import JOINT_NAME
 
 _OWN = (
     "--launcher", "--name", "--output-dir", "--detach", "--dry-run", "--transport", "--quiet", "--json", "--yes",

@@ -9,8 +9,8 @@ import click
 from esper_ab.commands._exit_status import epilog
 from esper_ab.commands._experiment_directory import joint_argument
 from esper_ab.commands._options import shared_options
-from esper_ab.joint.directory import is_joint, refuse_joint
-from esper_ab.live.status import status_json, status_text
+from esper_ab.readers.joint.directory import is_joint, refuse_joint
+from esper_ab.readers.status import status_json, status_text
 from esper_ab.trackers.state import tracking_now, tracking_text
 
 

@@ -22,7 +22,7 @@ from esper_ab.journal.events import Incident
 from esper_ab.journal.file import JOURNAL_NAME, Reading
 from esper_ab.journal.load import follow
 from esper_ab.journal.lock import Holder, holder
-from esper_ab.live.status import status
+from esper_ab.readers.status import status
 
 _POLL_S = 0.2
 _LEAVE_POLLS = 25  # 5 s for a process to end once it has let go of the experiment; one with other work does not

@@ -16,10 +16,10 @@ from esper_ab.commands._options import shared_options
 from esper_ab.commands._removable import removable, remove
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.terminal_text import shell_command
+from esper_ab.contracts.wording import counted
 from esper_ab.journal.file import JOURNAL_NAME, check_there, cut_off, read
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import Lock, holder
-from esper_ab.stats.text import counted
 
 
 @click.command(epilog=epilog(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import remove_below
 from esper_ab.contracts.records import Checkpoint, RunRef
 
@@ -96,3 +97,15 @@ def _folder(run: RunRef) -> str:
 
 
 SUMMARY, VERDICT, PAGE = "summary.txt", "verdict.json", "report.html"  # for terminals, programs and people
+
+
+# --- name ------------------------------------------------------------------------------------------------------------
+
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
+
+
+def check_name(name: str, origin: str = "--name") -> None:
+    """UsageError, which begins with `origin`, unless `name` can be a folder's name everywhere."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"{origin} {name!r}: a folder's name: a letter or digit, then letters, digits, '_', '.', '-'")

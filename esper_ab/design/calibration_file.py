@@ -11,6 +11,7 @@ import msgspec
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.measures import Measure
+from esper_ab.contracts.wording import significant
 from esper_ab.design.calibration import FactorEffect, FalseClaims, Intraclass, Spread
 from esper_ab.design.power import PowerTable
 from esper_ab.design.power_text import next_text, share_text, table_lines
@@ -19,7 +20,7 @@ from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 from esper_ab.settings.option_file import load_option_file
 from esper_ab.stats.least_pairs import LEAST_PAIRS
-from esper_ab.stats.text import digits_for, significant
+from esper_ab.stats.text import digits_for
 
 # --- calibration file ------------------------------------------------------------------------------------------------
 # calibration.json: the chance variation of one group, tied to task, settings and code.

@@ -14,10 +14,11 @@ import msgspec
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.settings import Positive, Settings
+from esper_ab.contracts.wording import counted
 from esper_ab.design.counterbalance import Sides, draws_positions, estimable_orders
 from esper_ab.settings.experiment import ExperimentSettings, ResolvedExperiment
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS
-from esper_ab.stats.text import counted, digits_for, signed
+from esper_ab.stats.text import digits_for, signed
 
 # --- outcome words ---------------------------------------------------------------------------------------------------
 # What an outcome is called in sentences.

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.random import Generator
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.wording import counted, significant
 from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.design.design import Design
 from esper_ab.design.power import (
@@ -27,7 +28,7 @@ from esper_ab.design.power import (
 )
 from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
-from esper_ab.stats.text import counted, digits_for, significant, with_unit
+from esper_ab.stats.text import digits_for, with_unit
 
 # --- episodes text ---------------------------------------------------------------------------------------------------
 # Evaluation noise in words, as a report and `power` say it. Pure.

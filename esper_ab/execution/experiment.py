@@ -19,9 +19,12 @@ import msgspec
 
 from esper_ab.contracts.children import Machine, RewardAudit
 from esper_ab.contracts.errors import DiskFull, JournalError, Setting, UsageError, refused
+from esper_ab.contracts.experiment_files import check_name
 from esper_ab.contracts.files import removed_on_failure
 from esper_ab.contracts.kinds import GROWTH, kind_of_task
+from esper_ab.contracts.limits import Limits
 from esper_ab.contracts.measures import greedy_episodes
+from esper_ab.contracts.wording import counted
 from esper_ab.control import provenance
 from esper_ab.control.event_sink import Observer
 from esper_ab.control.preflight import (
@@ -32,7 +35,6 @@ from esper_ab.control.preflight import (
     expected_bytes,
 )
 from esper_ab.control.provenance import RunFolders
-from esper_ab.control.rules.workers import Limits
 from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.execution.detach import reserved, settle_console
 from esper_ab.execution.leftover import clear, is_leftover
@@ -45,14 +47,13 @@ from esper_ab.live.console import rich_console, waiting
 from esper_ab.live.on_stderr import Warnings
 from esper_ab.plan.blocks import make_plan
 from esper_ab.plan.estimate import Estimate, estimate
-from esper_ab.plan.experiment_directory import check_name, claim_new, make_experiment_directory
+from esper_ab.plan.experiment_directory import claim_new, make_experiment_directory
 from esper_ab.plan.plan import Plan
 from esper_ab.plan.text import WIDTH, duration, plan_text
 from esper_ab.settings.eval_episodes import EvaluationNoise, choose_eval_episodes
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kinds import kind_of
 from esper_ab.settings.resolve import resolve
-from esper_ab.stats.text import counted
 from esper_ab.trackers.beside import Trackers
 from esper_ab.trackers.settings import Tracking
 from esper_ab.trackers.state import read_settings, save_settings

@@ -12,6 +12,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.experiment_files import CHECKPOINTS, LOGS, POLICIES, RUNS
 from esper_ab.contracts.files import NotRegular, check_no_links
 from esper_ab.contracts.terminal_text import shell_command
+from esper_ab.contracts.wording import counted
 from esper_ab.control import experiment_run
 from esper_ab.control.preflight import examine, examine_nodes, reserve_lanes
 from esper_ab.control.rules.looks import all_settled
@@ -19,8 +20,6 @@ from esper_ab.design.design import rule
 from esper_ab.execution.answer import parse_requirements, write_report
 from esper_ab.execution.experiment import make_observers
 from esper_ab.execution.job import launch_again, resumed_as_a_whole
-from esper_ab.external.plan import read_plan
-from esper_ab.joint.directory import PLAN_NAME, is_joint, read_joint, refuse_joint
 from esper_ab.journal.events import begun
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
@@ -29,8 +28,9 @@ from esper_ab.launchers import Launcher
 from esper_ab.live.console import waiting
 from esper_ab.plan.blocks import extend
 from esper_ab.plan.plan import Extension
+from esper_ab.readers.external.plan import read_plan
+from esper_ab.readers.joint.directory import PLAN_NAME, is_joint, read_joint, refuse_joint
 from esper_ab.settings.machine import check_kernel
-from esper_ab.stats.text import counted
 
 _WRITTEN_TO = (CHECKPOINTS, LOGS, POLICIES, RUNS, "tensorboard", "tracking")  # folders of an experiment
 

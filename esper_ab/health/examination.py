@@ -21,8 +21,8 @@ import msgspec
 import psutil
 
 from esper_ab.contracts.children import Machine, is_beyond_one_instance
+from esper_ab.contracts.wording import significant
 from esper_ab.health.memory import LEAST_BYTES
-from esper_ab.stats.text import significant
 
 # --- diagnosis -------------------------------------------------------------------------------------------------------
 # One line of the doctor's report: the fact, whether an experiment tolerates it, and a remedy.

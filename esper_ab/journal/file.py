@@ -22,6 +22,7 @@ from typing import TypeVar
 from esper_ab.contracts.errors import NO_ROOM, DiskFull, JournalError, UsageError
 from esper_ab.contracts.files import UNREADABLE, open_regular, open_to_read, remove_below, sync_folder, write_all
 from esper_ab.contracts.terminal_text import shell_command
+from esper_ab.contracts.wording import counted
 from esper_ab.journal.events import (
     FIRST_PREV,
     AnyEvent,
@@ -35,7 +36,6 @@ from esper_ab.journal.events import (
 )
 from esper_ab.journal.lock import JOURNAL_NAME as JOURNAL_NAME
 from esper_ab.journal.lock import Lock
-from esper_ab.stats.text import counted
 
 _COPY_BYTES = 1 << 20
 _LINES_AT_ONCE = 16  # per write: a call costs as much as some kilobytes, and the joined lines should fit the cache

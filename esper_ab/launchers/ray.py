@@ -29,10 +29,10 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import private_folder
 from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.own_packages import child_command
+from esper_ab.contracts.wording import counted
 from esper_ab.launchers import Errand, Launcher, LauncherFactory, Node, Transport, _ray_actor
 from esper_ab.launchers._ray_actor import Actor, ActorEnded, NotYet, RayErrand, RaySupervisor, answer, in_one_line
 from esper_ab.launchers._supervised import NodeSupervisor, NodeWorker
-from esper_ab.stats.text import counted
 
 DEFAULT_ENTRY = "workers.process.entry:main"
 WAIT_S = 600.0  # for room in the cluster

@@ -11,9 +11,9 @@ import msgspec
 from esper_ab.contracts.terminal_text import shell_command, visible_line
 from esper_ab.journal.events import ExperimentEnded, MilestoneReleased
 from esper_ab.live.console import rich_console
-from esper_ab.live.status import reported, status_of, status_text
 from esper_ab.live.terminal import LiveView
 from esper_ab.live.viewer import Viewer
+from esper_ab.readers.status import reported, status_of, status_text
 
 _LOOKS, _POLL_S = 240, 0.25  # how often a report is looked for, and between two looks
 

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 
 from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.terminal_text import visible, visible_line
+from esper_ab.contracts.wording import counted
 from esper_ab.journal import events
 from esper_ab.journal.outcomes import mean_outcome
-from esper_ab.stats.text import counted
 
 _TOLD = ("restart", "start_delayed", "dropped_pair", "damaged_checkpoint", "inexact_resume")
 

@@ -18,10 +18,20 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 from rich.text import Text
 
+from esper_ab.analysis.recent import (
+    DIFFERENCE_LABEL,
+    RECENT,
+    REWARD_LABEL,
+    Alarms,
+    differences_now,
+    evaluation_work,
+    group_now,
+    worked_s,
+)
 from esper_ab.contracts import messages
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.terminal_text import visible
-from esper_ab.design.design import Design
+from esper_ab.contracts.wording import counted, n_pairs
 from esper_ab.journal.events import (
     AnyEvent,
     EpisodeRecorded,
@@ -33,19 +43,7 @@ from esper_ab.journal.events import (
     RunEvaluated,
 )
 from esper_ab.journal.fold import History, begin
-from esper_ab.live.recent import (
-    DIFFERENCE_LABEL,
-    RECENT,
-    REWARD_LABEL,
-    Alarms,
-    GroupNow,
-    differences_now,
-    evaluation_work,
-    group_now,
-    worked_s,
-)
 from esper_ab.plan.plan import Plan
-from esper_ab.stats.text import counted, n_pairs
 
 _REDRAW_S = 0.2
 _ECHO = 4  # columns kept free for the echo of two Ctrl-C, which would wrap and move the cursor
@@ -183,7 +181,7 @@ class LiveView:
         if now - self._lined < _LINE_S and event.milestone not in ends:
             return
         self._lined = now
-        groups = "; ".join(_in_line(group_now(history, group), history.design) for group in history.groups)
+        groups = "; ".join(_in_line(history, group) for group in history.groups)
         total = max(self._total(), 1e-9)
         done = min(self._done(), total)  # what a restart has to do again is counted beside what is recorded
         pace = (done - self._before) / max(now - self._began, 1e-9)  # episodes per second
@@ -256,10 +254,11 @@ def _differences(history: History) -> list[str]:
     ]
 
 
-def _in_line(now: GroupNow, design: Design) -> str:
+def _in_line(history: History, group: str) -> str:
+    now, design = group_now(history, group), history.design
     if now.outcome is None:
-        return f"{now.group} -"
-    return f"{now.group} {design.outcome.value(_number(now.outcome, design.digits - (design.margin >= 1.0)))}"
+        return f"{group} -"
+    return f"{group} {design.outcome.value(_number(now.outcome, design.digits - (design.margin >= 1.0)))}"
 
 
 def _number(value: float | None, digits: int) -> str:

@@ -15,7 +15,7 @@ from esper_ab.journal.file import JOURNAL_NAME, Reading
 from esper_ab.journal.fold import History, begin
 from esper_ab.journal.load import Loaded, follow, located
 from esper_ab.journal.lock import holder
-from esper_ab.live.status import ExperimentState, state_of
+from esper_ab.readers.status import ExperimentState, state_of
 
 _POLL_S = 0.25
 

@@ -33,13 +33,6 @@ from esper_ab.settings.request import settings_sha256
 
 _PACKAGES = ("esper-ab", "torch", "numpy", "scipy", "msgspec", "pyzmq", "msgpack", "duckdb", "gymnasium")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
-
-
-def check_name(name: str, origin: str = "--name") -> None:
-    """UsageError, which begins with `origin`, unless `name` can be a folder's name everywhere."""
-    if not _NAME.fullmatch(name):
-        raise UsageError(f"{origin} {name!r}: a folder's name: a letter or digit, then letters, digits, '_', '.', '-'")
 
 
 def versions() -> dict[str, str]:

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from esper_ab.contracts.terminal_text import visible, visible_line
+from esper_ab.contracts.wording import counted
 from esper_ab.design.design import rule
 from esper_ab.plan.estimate import Estimate
 from esper_ab.plan.plan import Plan
 from esper_ab.settings.experiment import ResolvedExperiment
-from esper_ab.stats.text import counted
 
 _BLOCKS_SHOWN = 12
 _SHORT_S = 10  # an estimate is no better than this

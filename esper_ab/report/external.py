@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from esper_ab.contracts.terminal_text import shell_command, visible
+from esper_ab.contracts.wording import counted
 from esper_ab.design.design import rule
 from esper_ab.report.content import comparison_json, indented
 from esper_ab.report.tables.comparison import beside_tables, deciding_table, looks_table, overview_table
 from esper_ab.report.tables.table import Table, mean_and_sd, number
 from esper_ab.report.text import paragraph, render_table
-from esper_ab.stats.text import counted
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.comparison import Comparison

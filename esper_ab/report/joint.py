@@ -10,7 +10,7 @@ import msgspec
 from esper_ab.contracts.experiment_files import PAGE, SUMMARY, VERDICT
 from esper_ab.contracts.files import write_below
 from esper_ab.contracts.terminal_text import visible, visible_line
-from esper_ab.joint.judged import JointResult
+from esper_ab.readers.joint.judged import JointResult
 from esper_ab.report.content import indented
 from esper_ab.report.external import (
     compared_in,

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 import msgspec
 from markupsafe import Markup, escape
 
+from esper_ab.contracts.wording import capital, named
 from esper_ab.report.content import Content
 from esper_ab.report.kinds import kind_of
 from esper_ab.report.tables import comparison, groups, reward_audit, trust
 from esper_ab.report.tables.comparison import caveats_beside
 from esper_ab.report.tables.table import Table
-from esper_ab.settings.differences import capital, named
 from esper_ab.verdict import sentences as wording
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.headline import alike, headline_of

@@ -6,10 +6,9 @@ them, once: never guessed, and refused with one line when it does not fit.
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -20,6 +19,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.kinds import GYM_PREFIX, INFO_PREFIX
 from esper_ab.contracts.settings import GroupSettings, KindName, Settings, Spec, expected_instead, shown
 from esper_ab.contracts.trainer import is_command
+from esper_ab.contracts.wording import did_you_mean
 from esper_ab.settings.experiment import AskedExperiment
 
 # --- foreign keys ----------------------------------------------------------------------------------------------------
@@ -128,24 +128,6 @@ class Assignment:
 def of_group(key: str) -> bool:
     """Whether a key is one of those that may differ between groups."""
     return key.startswith(DECLARED) or (key in FIELDS and FIELDS[key].of_group)
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """End a sentence about an unknown name with those that are close, or with all there are."""
-    known = list(known)
-    return _close(name, known) or f"there is {', '.join(known) or 'none'}"
-
-
-def which_setting(key: str, known: Iterable[str]) -> str:
-    """End a sentence about an unknown setting with those that are close, or with where all are: they are too many."""
-    return _close(key, list(known)) or "see docs/cli.md, or what `esper-ab init` writes"
-
-
-def _close(name: str, known: list[str]) -> str:
-    last = name.rpartition(".")[2]
-    ends = [key for key in known if key.rpartition(".")[2] == last]
-    close = ends or difflib.get_close_matches(name, known, n=3)
-    return f"did you mean {' or '.join(close)}?" if close else ""
 
 
 def split_commas(text: str, origin: str) -> list[str]:

@@ -58,22 +58,6 @@ def pairs_by_axes(groups: Sequence[Group]) -> dict[tuple[str, str], tuple[str, .
     return {(a.name, b.name): axes(a, b) for a, b in combinations(groups, 2)}
 
 
-def capital(words: str) -> str:
-    """The start of a sentence; for `named` where it does not begin with a name."""
-    return f"Any{words[3:]}" if words.startswith("any two of ") else words
-
-
-def named(pairs: Sequence[tuple[str, str]]) -> str:
-    """ "a and b"; "any two of a, b, c"; "a and each of b, c"; "a and b, c and d"."""
-    names = list(dict.fromkeys(name for pair in pairs for name in pair))
-    if len(pairs) > 1 and len(pairs) == len(names) * (len(names) - 1) // 2:
-        return f"any two of {', '.join(names)}"
-    for hub in names if len(pairs) > 1 else ():
-        if all(hub in pair for pair in pairs):
-            return f"{hub} and each of {', '.join(name for name in names if name != hub)}"
-    return ", ".join(f"{a} and {b}" for a, b in pairs)
-
-
 # --- start -----------------------------------------------------------------------------------------------------------
 # The start of the policies in words. Pure.
 

@@ -14,9 +14,9 @@ import msgspec
 
 from esper_ab.contracts.measures import greedy_episodes
 from esper_ab.contracts.settings import Settings
+from esper_ab.contracts.wording import counted
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.stats.evaluation_noise import Components, best_eval_episodes
-from esper_ab.stats.text import counted
 
 FILE = "eval_episodes.json"
 DEFAULT_EVAL_EPISODES = 16  # where there is no calibration

@@ -9,7 +9,8 @@ from esper_ab.contracts import catalog
 from esper_ab.contracts.children import ControllerQuestion, Machine, Questions, TaskFacts
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.settings import GroupSettings, KindName
-from esper_ab.settings.assignments import FIELDS, Assignment, did_you_mean
+from esper_ab.contracts.wording import did_you_mean
+from esper_ab.settings.assignments import FIELDS, Assignment
 from esper_ab.settings.devices import resolve_devices
 from esper_ab.settings.eval_episodes import EvaluationNoise, choose_eval_episodes
 from esper_ab.settings.experiment import AskedExperiment, Group, ResolvedExperiment

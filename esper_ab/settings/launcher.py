@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.settings.assignments import did_you_mean
+from esper_ab.contracts.wording import did_you_mean
 
 DEFAULT = "local"
 

@@ -11,7 +11,8 @@ import msgspec
 
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.settings import GroupSettings
-from esper_ab.settings.assignments import FIELDS, Assignment, did_you_mean, of_group, typed
+from esper_ab.contracts.wording import did_you_mean
+from esper_ab.settings.assignments import FIELDS, Assignment, of_group, typed
 from esper_ab.settings.experiment import AskedExperiment, Group
 from esper_ab.settings.kind import SettingsKind
 from esper_ab.settings.kinds import kind_of

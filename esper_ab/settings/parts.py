@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.settings.assignments import FIELDS, SHORT, Assignment, did_you_mean, read_assignment, split_commas
+from esper_ab.contracts.wording import did_you_mean
+from esper_ab.settings.assignments import FIELDS, SHORT, Assignment, read_assignment, split_commas
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.parse import parse
 from esper_ab.settings.request import Request, of_flags

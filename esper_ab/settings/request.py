@@ -19,6 +19,7 @@ from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.files import read_regular
 from esper_ab.contracts.settings import whole_number
 from esper_ab.contracts.terminal_text import visible_line
+from esper_ab.contracts.wording import which_setting
 from esper_ab.settings.assignments import (
     FIELDS,
     PARAM,
@@ -31,7 +32,6 @@ from esper_ab.settings.assignments import (
     read_assignment,
     split_commas,
     typed,
-    which_setting,
 )
 from esper_ab.settings.launcher import UNSAID, AskedLauncher, asked_launcher
 

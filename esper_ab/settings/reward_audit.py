@@ -12,7 +12,8 @@ from esper_ab.contracts import catalog
 from esper_ab.contracts.children import AuditedReward, RewardAuditQuestion
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
-from esper_ab.settings.assignments import GROUP_FIELDS, Assignment, convert_value, did_you_mean, which_setting
+from esper_ab.contracts.wording import did_you_mean, which_setting
+from esper_ab.settings.assignments import GROUP_FIELDS, Assignment, convert_value
 
 KERNELS = ("auto", "torch")  # auto: the native kernel where it can be had
 _SECTIONS = ("growth", "reward")

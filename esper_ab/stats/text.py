@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from decimal import Decimal
 
 _LEAST_P = 1e-4  # a smaller p is said to be smaller than it
 _MOST_OF_P = 16  # significant digits of a p
@@ -63,18 +62,3 @@ def p_beside(p: float, bound: float) -> tuple[str, str]:
         if p == bound or (p - bound) * (float(text.split()[1]) - float(bounded)) > 0.0:
             break
     return text, bounded
-
-
-def significant(value: float, digits: int = 2) -> str:
-    """Write `value` in so many significant digits, never as a power of ten: "0.035", "1.5", "150"."""
-    return format(Decimal(f"{value:.{digits}g}"), "f")
-
-
-def counted(count: int, noun: str) -> str:
-    """Write "1 run", "6 runs", "0 runs"; `noun` is the singular of a regular plural."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def n_pairs(count: int) -> str:
-    """Write "1 pair", "6 pairs"."""
-    return counted(count, "pair")

@@ -14,7 +14,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.experiment_files import LOGS
 from esper_ab.contracts.files import UNREADABLE, open_below, open_regular, read_regular, write_below
 from esper_ab.contracts.terminal_text import shell_command, visible_line
-from esper_ab.stats.text import counted
+from esper_ab.contracts.wording import counted
 from esper_ab.trackers.settings import Tracking, wanted
 from esper_ab.trackers.subject import Name
 

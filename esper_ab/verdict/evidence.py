@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from esper_ab.contracts.wording import n_pairs
 from esper_ab.design.design import Design
 from esper_ab.design.pairs_needed import PairsNeeded
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
@@ -15,7 +16,7 @@ from esper_ab.stats.pair import Pair, Samples, commonest, outcomes, resolution
 from esper_ab.stats.proportions import Proportions
 from esper_ab.stats.signed_rank import SignedRank
 from esper_ab.stats.t_tests import Equivalence, PairedDifference
-from esper_ab.stats.text import n_pairs, percent
+from esper_ab.stats.text import percent
 from esper_ab.verdict.follow import Course
 from esper_ab.verdict.look import Effect, Look
 from esper_ab.verdict.pairing import Lost, Question

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
+from esper_ab.contracts.wording import capital, counted, n_pairs, named
 from esper_ab.design.pairs_needed import MOST_NAMED
-from esper_ab.settings.differences import capital, named
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.pair import outcomes
-from esper_ab.stats.text import counted, digits_apart, n_pairs, percent
+from esper_ab.stats.text import digits_apart, percent
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.sensitivity import DRIFT
 from esper_ab.verdict.vocabulary import CLAIMS, DIFFERENT, Verdict

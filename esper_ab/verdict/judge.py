@@ -12,9 +12,9 @@ from math import fsum
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.wording import n_pairs
 from esper_ab.design.design import Contrast
 from esper_ab.stats.pair import Samples
-from esper_ab.stats.text import n_pairs
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.answer import Answer, departures, listed_runs, listed_short, next_step
 from esper_ab.verdict.comparison import compare

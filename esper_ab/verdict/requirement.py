@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from esper_ab.contracts.errors import ConditionNotMet, UsageError
+from esper_ab.contracts.wording import did_you_mean, n_pairs
 from esper_ab.design.design import Contrast
-from esper_ab.settings.assignments import did_you_mean
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
-from esper_ab.stats.text import n_pairs
 from esper_ab.verdict.vocabulary import SMALL, Verdict
 
 if TYPE_CHECKING:

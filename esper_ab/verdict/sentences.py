@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from esper_ab.contracts.wording import counted, n_pairs
 from esper_ab.design.design import Design, rule
 from esper_ab.design.pairs_needed import MOST_NAMED, PairsNeeded
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS, smallest_p
 from esper_ab.stats.pair import alike, outcomes
-from esper_ab.stats.text import counted, digits_apart, n_pairs, p_beside, p_text, percent, signed
+from esper_ab.stats.text import digits_apart, p_beside, p_text, percent, signed
 from esper_ab.verdict.evidence import DifferenceInterval, Evidence
 from esper_ab.verdict.pairing import Lost, Question
 from esper_ab.verdict.sensitivity import Imputed, recurs_in

@@ -17,7 +17,7 @@ from support.elsewhere import csv_text, rows, scales
 from support.journals import Synthetic, write
 
 from esper_ab.commands.cli import SECTIONS, TABLE, load_command
-from esper_ab.external.plan import make_external_plan, save_plan
+from esper_ab.readers.external.plan import make_external_plan, save_plan
 from esper_ab.verdict.analysis_plan import Rule
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -19,10 +19,10 @@ from esper_ab.contracts.errors import ConditionNotMet, UsageError
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.journal.events import AnyEvent, Incident, RunEvaluated
 from esper_ab.journal.fold import fold
-from esper_ab.live.status import status_text
 from esper_ab.plan.estimate import Estimate
 from esper_ab.plan.text import plan_text
-from esper_ab.query.records import query
+from esper_ab.readers.records import query
+from esper_ab.readers.status import status_text
 from esper_ab.report.build import build_report, printed
 from esper_ab.report.content import content
 from esper_ab.report.figures import catalogue

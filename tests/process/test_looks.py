@@ -21,7 +21,7 @@ from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import begin
 from esper_ab.journal.load import load
 from esper_ab.launchers.inline import InlineLauncher
-from esper_ab.live.status import status_text
+from esper_ab.readers.status import status_text
 
 LAUNCHER = InlineLauncher("support.fake_worker:main_in_thread")
 

@@ -24,14 +24,14 @@ from esper_ab.analysis.analyse import analyse, conditions, facts_of
 from esper_ab.analysis.observe import rows_of
 from esper_ab.contracts.errors import EsperError
 from esper_ab.design.design import Design
-from esper_ab.external.plan import read_plan
-from esper_ab.external.table import observations_of
-from esper_ab.joint.directory import PLAN_NAME, read_joint
-from esper_ab.joint.judged import judge_directory
 from esper_ab.journal.events import begun
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.load import load
 from esper_ab.journal.outcomes import outcome_of
+from esper_ab.readers.external.plan import read_plan
+from esper_ab.readers.external.table import observations_of
+from esper_ab.readers.joint.directory import PLAN_NAME, read_joint
+from esper_ab.readers.joint.judged import judge_directory
 from esper_ab.report.content import comparison_json, content, render_verdict
 from esper_ab.report.external import external_document
 from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule

@@ -8,10 +8,10 @@ from typing import Any
 
 from esper_ab.analysis.observe import Pairs
 from esper_ab.contracts import catalog
+from esper_ab.contracts.wording import counted
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome
 from esper_ab.settings.experiment import ResolvedExperiment
-from esper_ab.stats.text import counted
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.vocabulary import Finding
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from esper_ab.contracts.wording import counted
 from esper_ab.design.design import of_training
 from esper_ab.journal.fold import RunHistory
 from esper_ab.report.content import Content
@@ -30,7 +31,6 @@ from esper_ab.report.figures.style import (
     tips_of_runs,
 )
 from esper_ab.report.kinds import kind_of
-from esper_ab.stats.text import counted
 
 # --- outcome ---------------------------------------------------------------------------------------------------------
 # Figures of the outcomes: every run as a point, by group and by pair.

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from esper_ab.analysis.learning import Learning
 from esper_ab.contracts import catalog
+from esper_ab.contracts.wording import counted
 from esper_ab.journal.outcomes import RunOutcome
 from esper_ab.report.content import Content
 from esper_ab.report.tables.table import Table
 from esper_ab.settings.experiment import ResolvedExperiment
-from esper_ab.stats.text import counted
 
 Row = tuple[str, Callable[[RunOutcome], float | None], int | None]  # label, number of a run, decimals (None: by size)
 LearningRow = tuple[str, Callable[[Learning], str]]

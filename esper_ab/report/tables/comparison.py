@@ -6,12 +6,13 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from esper_ab.contracts.wording import n_pairs
 from esper_ab.design.design import Design
 from esper_ab.report.content import Content
 from esper_ab.report.tables.table import NONE, Table, number, signed, span
 from esper_ab.stats.adjusted_difference import AdjustedDifference
 from esper_ab.stats.proportions import Proportions
-from esper_ab.stats.text import digits_apart, n_pairs, p_beside, p_text, percent
+from esper_ab.stats.text import digits_apart, p_beside, p_text, percent
 from esper_ab.verdict.caveats import beside, statistics
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.look import Look

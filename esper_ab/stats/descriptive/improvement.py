@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from esper_ab.stats.floats import floats
 from esper_ab.stats.statistic import Beside, Statistic
 from esper_ab.stats.t_tests import differences
-from esper_ab.stats.text import counted
 
 
 class ProbabilityOfImprovement(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +41,7 @@ def probability_of_improvement(a: ArrayLike, b: ArrayLike) -> ProbabilityOfImpro
 def in_words(a: str, b: str, improvement: ProbabilityOfImprovement) -> str:
     """Return "A beats B in 5 of 6 pairs", with the number of ties if there are any."""
     ties = f", {improvement.ties} tied" if improvement.ties else ""
-    return f"{a} beats {b} in {improvement.wins} of {counted(improvement.pairs, 'pair')}{ties}"
+    return f"{a} beats {b} in {improvement.wins} of {improvement.pairs} pair{'s' * (improvement.pairs != 1)}{ties}"
 
 
 def _show(found: ProbabilityOfImprovement, beside: Beside) -> str:

@@ -18,8 +18,8 @@ from esper_ab.api.results import Results
 from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.lock import Lock
-from esper_ab.query import records
-from esper_ab.query.records import VIEWS, query
+from esper_ab.readers import records
+from esper_ab.readers.records import VIEWS, query
 from esper_ab.report.content import content
 
 

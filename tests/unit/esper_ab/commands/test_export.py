@@ -13,8 +13,8 @@ from support.journals import failed_run, planted_effect, write
 from esper_ab.commands import export as program
 from esper_ab.commands._exit_status import invoke
 from esper_ab.contracts.errors import UsageError
-from esper_ab.query import records
-from esper_ab.query.records import VIEWS, query
+from esper_ab.readers import records
+from esper_ab.readers.records import VIEWS, query
 
 
 def exported(experiment_dir, out, *args):

@@ -23,8 +23,8 @@ from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.load import follow
 from esper_ab.journal.lock import Lock, holder
 from esper_ab.live.console import CONSOLE_NAME
-from esper_ab.live.status import Listed, list_runs
 from esper_ab.live.viewer import Viewer
+from esper_ab.readers.status import Listed, list_runs
 
 
 def told(a, b, verdict):

@@ -22,7 +22,7 @@ from esper_ab.control.event_sink import PHASE, DiskSpaceWait
 from esper_ab.control.signals import CaughtSignals
 from esper_ab.execution.detach import Detached
 from esper_ab.journal.load import load
-from esper_ab.live.status import status_text
+from esper_ab.readers.status import status_text
 
 
 @given(st.text())

@@ -15,10 +15,10 @@ from support.file_size import largest
 from support.short_journal import EVENTS, fixed_clock, write
 
 from esper_ab.contracts.errors import DiskFull, JournalError, UsageError
+from esper_ab.contracts.wording import counted
 from esper_ab.journal.events import MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.load import follow
-from esper_ab.stats.text import counted
 
 
 def test_what_is_written_is_read(tmp_path):

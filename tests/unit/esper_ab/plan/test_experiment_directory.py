@@ -15,17 +15,12 @@ from esper_ab.commands._options import gather_lists
 from esper_ab.contracts import catalog
 from esper_ab.contracts.children import Device, Kernel, Machine, TaskFacts
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.experiment_files import check_name
 from esper_ab.control.preflight import check_experiment_dir, expected_bytes
 from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.plan.blocks import make_plan
 from esper_ab.plan.estimate import Estimate, estimate
-from esper_ab.plan.experiment_directory import (
-    check_name,
-    claim_new,
-    experiment_toml,
-    make_experiment_directory,
-    run_toml,
-)
+from esper_ab.plan.experiment_directory import claim_new, experiment_toml, make_experiment_directory, run_toml
 from esper_ab.plan.plan import Plan
 from esper_ab.plan.text import plan_text
 from esper_ab.settings.experiment import AskedExperiment

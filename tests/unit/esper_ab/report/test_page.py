@@ -14,7 +14,7 @@ import pytest
 from support.journals import planted_effect, write
 
 from esper_ab.journal.fold import fold
-from esper_ab.live.status import status_text
+from esper_ab.readers.status import status_text
 from esper_ab.report.build import build_report
 from esper_ab.report.content import content
 from esper_ab.report.page import render_page, write_listing

@@ -11,7 +11,7 @@ from esper_ab.api.auditing_rewards import audit_rewards
 from esper_ab.api.running import run_ab_test
 from esper_ab.contracts.errors import UsageError
 from esper_ab.design.design import Contrast
-from esper_ab.settings.assignments import FIELDS, Assignment, convert_value, did_you_mean, read_assignment
+from esper_ab.settings.assignments import FIELDS, Assignment, convert_value, read_assignment
 from esper_ab.settings.parse import parse
 from esper_ab.settings.request import read_request
 from esper_ab.settings.reward_audit import make_question
@@ -19,12 +19,6 @@ from esper_ab.verdict.requirement import parse_requirement
 
 EXPERIMENT = ABExperiment("x", variants=[ABVariant("a"), ABVariant("b")])
 MANY = tuple(f"g{number}" for number in range(40))
-
-
-def test_what_is_close_is_proposed_and_else_all_is_listed() -> None:
-    assert did_you_mean("shapd", ("shaped", "sparse")) == "did you mean shaped?"
-    assert did_you_mean("x", MANY) == f"there is {', '.join(MANY)}"
-    assert did_you_mean("x", ()) == "there is none"
 
 
 @pytest.mark.parametrize("ask", [

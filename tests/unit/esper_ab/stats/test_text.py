@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-from fractions import Fraction
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esper_ab.stats.text import digits_apart, p_beside, percent, significant
+from esper_ab.stats.text import digits_apart, p_beside, percent
 
 
 @given(st.floats(1e-12, 0.5))
@@ -35,13 +33,6 @@ def test_p_stands_on_its_side_of_the_bound(p, bound):
 ])  # fmt: skip
 def test_p_has_as_many_digits_as_tell_it_from_its_bound(p, bound, said):
     assert p_beside(p, bound) == said
-
-
-@given(st.floats(1e-9, 1e9), st.integers(1, 4))
-def test_sizes_are_written_without_a_power_of_ten(value, digits):
-    text = significant(value, digits)
-    assert "e" not in text
-    assert abs(Fraction(text) / Fraction(value) - 1) <= Fraction(51, 100 * 10 ** (digits - 1))
 
 
 @given(st.floats(-1e-6, 1e-6), st.sampled_from((1e-7, 1e-8, 1e-10)))

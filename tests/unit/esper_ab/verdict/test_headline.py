@@ -16,7 +16,6 @@ from support.journals import Shape, Synthetic
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content
 from esper_ab.report.text import render_text
-from esper_ab.settings.differences import named
 from esper_ab.verdict.vocabulary import Finding, Verdict
 
 LOW, HIGH = (70.1, 72.0, 70.3, 70.0, 71.7, 70.4), (75.0, 76.2, 74.1, 75.7, 76.0, 74.4)
@@ -126,13 +125,6 @@ def test_many_comparisons_that_say_the_same_are_one_sentence():
     assert len(found.comparisons) == 15
     assert "Not decided for any two of a, b, c, d, e, f: the intervals include 0." in shown
     assert shown.count("INCONCLUSIVE") == 1
-
-
-def test_pairs_are_named_by_what_they_have_in_common():
-    assert named([("a", "b")]) == "a and b"
-    assert named([("a", "b"), ("a", "c"), ("b", "c")]) == "any two of a, b, c"
-    assert named([("b", "a"), ("c", "a")]) == "a and each of b, c"
-    assert named([("a", "b"), ("c", "d")]) == "a and b, c and d"
 
 
 def test_no_digits_make_one_number_of_an_interval_that_lies_beside_0():

@@ -16,11 +16,11 @@ import msgspec
 from esper_ab.analysis.analyse import facts_of
 from esper_ab.analysis.observe import digests_of, rows_of, scale_of
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.settings import GroupSettings
 from esper_ab.contracts.terminal_text import shell_command
 from esper_ab.design.calibration_file import circumstances_of
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
-from esper_ab.settings.experiment import Group
 from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.exploration import explore
@@ -41,7 +41,7 @@ class _Condition:
     """Groups with equal settings."""
 
     name: str
-    group: Group
+    settings: GroupSettings
     members: list[tuple[Source, str]]  # the group's name in each
 
 
@@ -95,13 +95,13 @@ def _conditions(sources: Sequence[Source]) -> list[_Condition]:
     found: list[_Condition] = []
     for source in sources:
         for group in source.history.plan.experiment.groups:
-            known = next((one for one in found if one.group.settings == group.settings), None)
+            known = next((one for one in found if one.settings == group.settings), None)
             if known is not None:
                 known.members.append((source, group.name))
                 continue
             taken = any(one.name == group.name for one in found)
             name = f"{group.name} ({source.name})" if taken else group.name
-            found.append(_Condition(name=name, group=group, members=[(source, group.name)]))
+            found.append(_Condition(name=name, settings=group.settings, members=[(source, group.name)]))
     return found
 
 

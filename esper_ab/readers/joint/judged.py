@@ -9,12 +9,12 @@ from pathlib import Path
 from esper_ab.analysis.analyse import facts_of
 from esper_ab.analysis.observe import rows_of
 from esper_ab.contracts.errors import UsageError
-from esper_ab.joint.directory import Joint, JointPart
 from esper_ab.journal.events import begun
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import holder
-from esper_ab.live.status import state_of
+from esper_ab.readers.joint.directory import Joint, JointPart
+from esper_ab.readers.status import state_of
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.answer import Answer, with_profiles
 from esper_ab.verdict.judge import judge

@@ -9,10 +9,10 @@ import msgspec
 from esper_ab.contracts.measures import episode_sizes
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.terminal_text import visible_line
+from esper_ab.contracts.wording import counted
 from esper_ab.journal.events import Incident
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import mean, mean_known, outcome_of
-from esper_ab.stats.text import counted
 
 # --- recent ----------------------------------------------------------------------------------------------------------
 # History -> numbers of a live view: recent means of training per group, outcomes of complete pairs. Pure.

@@ -23,6 +23,7 @@ from support.journals import (
 )
 
 from esper_ab.analysis.observe import pairs_of
+from esper_ab.analysis.recent import differences_now, group_now, worked_s
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Progress
 from esper_ab.journal.events import EpisodeRecorded, Incident, LookTaken, MilestoneReleased, RunEvaluated
@@ -31,10 +32,9 @@ from esper_ab.journal.fold import fold
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import Lock
 from esper_ab.live.following import _last_words
-from esper_ab.live.recent import differences_now, group_now, worked_s
-from esper_ab.live.status import list_runs, reported, status, status_json, status_text
 from esper_ab.live.terminal import LiveView
 from esper_ab.live.viewer import Viewer
+from esper_ab.readers.status import list_runs, reported, status, status_json, status_text
 from esper_ab.report.build import build_report
 
 
@@ -268,7 +268,7 @@ def test_looking_loads_nothing_heavy(tmp_path):
     experiment_dir = write(tmp_path / "run", planted_effect())
     code = (
         "import sys; from pathlib import Path; import esper_ab.live.terminal\n"
-        "from esper_ab.live.status import status_text; status_text(Path(sys.argv[1]))\n"
+        "from esper_ab.readers.status import status_text; status_text(Path(sys.argv[1]))\n"
         "print(sorted({'numpy', 'scipy', 'torch', 'matplotlib', 'duckdb'} & set(sys.modules)))"
     )
     child = subprocess.run(

@@ -14,10 +14,10 @@ from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.compare import command
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import RewardCode
-from esper_ab.joint.together import Source, incomparable, observe_together
 from esper_ab.journal.events import ExperimentContinued, Incident, RunEvaluated, RunReady
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
+from esper_ab.readers.joint.together import Source, incomparable, observe_together
 
 FLOOR = Synthetic(groups={"shaped": Shape(accuracy=74.0), "wait": Shape(accuracy=33.0, controller="wait")})
 OTHER = Synthetic(

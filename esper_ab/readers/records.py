@@ -24,10 +24,10 @@ import msgspec
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import open_to_read
 from esper_ab.contracts.terminal_text import visible_line
+from esper_ab.contracts.wording import counted
 from esper_ab.journal.events import is_episode
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.load import load
-from esper_ab.stats.text import counted
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -148,7 +148,7 @@ def viewed(experiment_dir: Path, lines: int, measures: tuple[str, ...]) -> DuckD
 
 def _views(measures: tuple[str, ...]) -> str:
     """Return views.sql with a column per declared measure."""
-    text = resources.files("esper_ab.query").joinpath("views.sql").read_text(encoding="utf-8")
+    text = resources.files("esper_ab.readers").joinpath("views.sql").read_text(encoding="utf-8")
     quoted = [f'"{name}"' for name in measures]
     filled = {"{means}": "".join(f",\n    list_avg([e.measures.{name} for e in r.envs]) AS {name}" for name in quoted)}
     filled["{fields}"] = f", measures STRUCT({', '.join(f'{name} DOUBLE' for name in quoted)})" if measures else ""

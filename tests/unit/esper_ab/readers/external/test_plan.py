@@ -6,7 +6,7 @@ import pytest
 from support.elsewhere import scales
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.external.plan import (
+from esper_ab.readers.external.plan import (
     make_external_plan,
     ranges_of,
     read_plan,
@@ -15,7 +15,7 @@ from esper_ab.external.plan import (
     told_by_task,
     write_plan,
 )
-from esper_ab.external.table import LONGEST_NAME, observations_of
+from esper_ab.readers.external.table import LONGEST_NAME, observations_of
 from esper_ab.verdict.analysis_plan import Rule, make_plan
 from esper_ab.verdict.judge import judge
 from esper_ab.verdict.vocabulary import MEAN

@@ -19,7 +19,7 @@ from esper_ab.journal.events import EpisodeRecorded, Incident, RunEvaluated, Run
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
-from esper_ab.query.records import VIEWS, QueryResult, query, query_csv, query_json, query_text, table_sql, viewed
+from esper_ab.readers.records import VIEWS, QueryResult, query, query_csv, query_json, query_text, table_sql, viewed
 from workers.growth.measures import MEASURES
 
 DOCS = Path(__file__).resolve().parents[4] / "docs" / "sql.md"

@@ -3,8 +3,16 @@ from contextlib import closing
 import pytest
 
 from esper_ab.contracts.errors import JournalError, UsageError
-from esper_ab.joint.directory import JOINT_NAME, Joint, JointPart, is_joint, read_joint, refuse_joint, write_joint
 from esper_ab.journal.lock import Lock
+from esper_ab.readers.joint.directory import (
+    JOINT_NAME,
+    Joint,
+    JointPart,
+    is_joint,
+    read_joint,
+    refuse_joint,
+    write_joint,
+)
 
 TASKS = ("digits", "mixture")
 JOINT = Joint(parts=tuple(JointPart(name=task, folder=task, digest="0" * 64) for task in TASKS), scores={})
