@@ -50,7 +50,7 @@ def grown(devices: tuple[str, ...], dtype: torch.dtype, steps: int) -> tuple[Gro
 
 
 def parameters(env: GrowthEnv, number: int) -> torch.Tensor:
-    bank, row = env.bank_of(number)
+    bank, row = env.homes[number]
     moments = [part[row] for statistics in bank.statistics for part in (statistics.mean, statistics.var)]
     return torch.cat([bank.host.values[row], bank.host.momentum[row], *moments])
 
