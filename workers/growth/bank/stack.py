@@ -209,19 +209,15 @@ class Stack:
         self._bound, self._center = _initial(specs)
 
     def birth(self, row: int | slice, draws: Floats) -> None:
-        """Initialise row(s) from uniform draws in [0, 1), [P] or [rows, P], and zero their momentum."""
-        self.values[row] = self._uploaded(self._center + self._bound * (2.0 * draws - 1.0))
-        self.momentum[row] = 0.0
+        """Initialise row(s) from uniform draws in [0, 1), [P] or [rows, P], and zero their momentum.
 
-    def birth_tail(self, row: int, draws: Floats) -> None:
-        """Initialise only the last len(draws) parameters of a row; the rest keeps values and momentum."""
-        tail = slice(self.width - len(draws), None)
-        self.values[row, tail] = self._uploaded(self._center[tail] + self._bound[tail] * (2.0 * draws - 1.0))
-        self.momentum[row, tail] = 0.0
-
-    def _uploaded(self, values: Floats) -> Tensor:
-        """On the device, in its precision. Cast before, so that half as much is copied; nobody waits for the copy."""
-        return torch.from_numpy(values).to(self.values.dtype).to(self.values.device, non_blocking=True)
+        Of fewer draws than P, only as many parameters, the last ones; the rest keeps values and momentum.
+        """
+        last = slice(self.width - draws.shape[-1], None)
+        values = torch.from_numpy(self._center[last] + self._bound[last] * (2.0 * draws - 1.0))
+        # Cast before, so that half as much is copied; nobody waits for the copy.
+        self.values[row, last] = values.to(self.values.dtype).to(self.values.device, non_blocking=True)
+        self.momentum[row, last] = 0.0
 
     def clear(self, row: int) -> None:
         """Forget a row: a dropped module leaves nothing behind for the next one."""
