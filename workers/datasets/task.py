@@ -9,7 +9,6 @@ from itertools import pairwise
 from pathlib import Path
 
 from workers.arrays import Floats32, Ints
-from workers.datasets.behaviour import Behaviours
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +91,5 @@ class Task:
     image: tuple[int, int, int]  # C, H, W
     sizes: tuple[int, int, int]  # samples in train, validation, test; in a family, of each context
     load: Callable[[str], Splits]  # data_dir ("": default folder) -> splits; FileNotFoundError names the remedy
-    behaviours: Callable[[tuple[str, ...]], Behaviours] | None = None  # slots -> what rewards are audited by
     archive: Archive | None = None  # what `esper-ab growth fetch` downloads; None: nothing to fetch
     contexts: tuple[Context, ...] = ()  # of a family; (): all hosts are given everything

@@ -256,9 +256,10 @@ class GrowthEnv:
     ) -> list[tuple[Ints, T]]:
         """Call `work(bank, data by context, rows)` per bank with rows in `among` [E]; return (environments, result).
 
-        It returns (places in its rows, result) of each context. In order. CPU devices take turns, because threads would only contend for the interpreter, which small kernels
-        keep busy. With GPUs each device has a thread: while one waits for its device, the others launch. The threads
-        share no tensor that is written, and all end before this returns, so each computes what it would alone.
+        `work` returns (places in its rows, result) of each context, and the results come in order. CPU devices take
+        turns, because threads would only contend for the interpreter, which small kernels keep busy. With GPUs each
+        device has a thread: while one waits for its device, the others launch. The threads share no tensor that is
+        written, and all end before this returns, so each computes what it would alone.
         """
         parts = [(bank, data, np.flatnonzero(among[bank.envs])) for bank, data in self._banks]
         parts = [part for part in parts if len(part[2])]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import torch
@@ -29,13 +30,10 @@ def measures(outcome: str) -> tuple[Measure, ...]:
     return (*((RETURN,) if outcome else ()), LENGTH)
 
 
-def measured(outcome: str) -> Callable[[GymEpisode], dict[str, float | None]]:
-    """Return the function that measures an episode, by the names of `measures`."""
-    def numbers(episode: GymEpisode) -> dict[str, float | None]:
-        own: dict[str, float | None] = {RETURN.name: env_return(episode)} if outcome else {}
-        return {**own, LENGTH.name: float(len(episode.actions))}
-
-    return numbers
+def measured(outcome: str, episode: GymEpisode) -> dict[str, float | None]:
+    """Measure an episode, by the names of `measures`."""
+    own: dict[str, float | None] = {RETURN.name: env_return(episode)} if outcome else {}
+    return {**own, LENGTH.name: float(len(episode.actions))}
 
 
 class GymWorld:
@@ -57,7 +55,7 @@ class GymWorld:
         spec = GymSpec(
             make=self._make, codec=self._codec, outcome=self._outcome,
             keeps_observations=is_own_outcome(self._spec.outcome), worst=self._spec.outcome_worst,
-            measures=measured(self._spec.outcome), steps=steps, resets=rollout != "episodes",
+            measures=partial(measured, self._spec.outcome), steps=steps, resets=rollout != "episodes",
             continues=rollout == "continues", repeats=self._spec.repeats, devices=self._spec.env_devices[:n_envs],
         )
         return GymEnvironments(spec, stopwatch)

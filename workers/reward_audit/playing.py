@@ -45,11 +45,6 @@ class Recorded:
     steps: tuple[StepFacts, ...]
 
 
-def kept(facts: StepFacts) -> StepFacts:
-    """Return a copy that shares no array with the environments."""
-    return _each_array((facts,), lambda arrays: arrays[0].copy())
-
-
 def joined(parts: Sequence[Recorded]) -> Recorded:
     """Put episodes of equal length beside each other. Those of fewer steps, because all hosts diverged, are filled up.
 
@@ -167,7 +162,7 @@ def _play(spec: EnvSpec, data: dict[str, DeviceData], behaviours: Sequence[Behav
     steps: list[StepFacts] = []
 
     def keep(facts: StepFacts) -> Floats:
-        steps.append(kept(facts))
+        steps.append(_each_array((facts,), lambda arrays: arrays[0].copy()))  # shares no array with the environments
         return np.zeros(len(facts.op))
 
     result = play(env, paths, _side_by_side(behaviours, hosts, spec), {"kept": keep}, Stopwatch(), lambda _step: None)

@@ -30,7 +30,6 @@ from workers.environments import Controller, Ended, Stopwatch, World, kind_of, p
 from workers.ppo.agent import AgentSpec, PPOAgent
 from workers.run import policy_file
 from workers.run.episode import play, step_through
-from workers.run.policy_file import AgentDecider
 
 OnStep = Callable[[int], None]
 STATE_FORMAT = 1
@@ -170,7 +169,7 @@ class Session:
         ))
 
     def _decider(self, agent: PPOAgent | None) -> Controller[Any]:
-        return kind_of(self.spec.task).controller(self.spec) if agent is None else AgentDecider(agent)
+        return kind_of(self.spec.task).controller(self.spec) if agent is None else agent
 
     def _policy_bytes(self) -> bytes:
         if self.agent is None:

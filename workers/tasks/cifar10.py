@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from esper_ab.contracts.files import read_regular
 from workers.arrays import Ints
-from workers.datasets.behaviour import growing
 from workers.datasets.samples import stratified
 from workers.datasets.task import Archive, HostSpec, Split, Splits, Task, data_folder
 
@@ -83,7 +82,6 @@ TASK = Task(
     image=_IMAGE,
     sizes=_SIZES,
     load=load,
-    behaviours=growing,
     archive=Archive(
         url="https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
         size_bytes=170_052_171,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from workers.datasets.behaviour import growing
 from workers.datasets.samples import DIGITS_SIZES, load_digits
 from workers.datasets.task import HostSpec, Task
 
@@ -14,5 +13,4 @@ TASK = Task(
     image=(1, 8, 8),
     sizes=DIGITS_SIZES,
     load=load_digits,
-    behaviours=growing,
 )

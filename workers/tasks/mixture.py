@@ -14,7 +14,6 @@ from __future__ import annotations
 import numpy as np
 
 from workers.arrays import Floats, Ints
-from workers.datasets.behaviour import growing
 from workers.datasets.samples import SampleDraws, refuse_folder
 from workers.datasets.task import Context, HostSpec, Split, Splits, Task
 
@@ -90,7 +89,6 @@ TASK = Task(
     image=(1, _SIDE, _SIDE),
     sizes=_SIZES,
     load=load,
-    behaviours=growing,
     contexts=(
         Context(name="texture", images=(256, 512)), Context(name="relation", images=(256, 512)),
         Context(name="level", images=(32, 64)),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from workers.datasets.behaviour import growing
 from workers.datasets.samples import SampleDraws, refuse_folder, splits_of
 from workers.datasets.task import HostSpec, Splits, Task
 
@@ -34,5 +33,4 @@ TASK = Task(
     image=(1, _SIDE, _SIDE),
     sizes=_SIZES,
     load=load,
-    behaviours=growing,
 )
