@@ -23,7 +23,7 @@ from workers.environments import kind_of
 from workers.native import library
 from workers.native.build import Unusable
 from workers.run import policy_file
-from workers.run.session import Session, evaluate_policy
+from workers.run.session import Session
 
 
 def evaluate_file(path: Path, asked: PoliciesQuestion) -> tuple[RunSpec, tuple[EvaluatedEpisode, ...], str]:
@@ -46,7 +46,8 @@ def evaluate_file(path: Path, asked: PoliciesQuestion) -> tuple[RunSpec, tuple[E
         settings=settings, arithmetic=arithmetic,
     )  # fmt: skip
     world = kind_of(spec.task).world(path, spec, asked.importable, asked.device)
-    return spec, evaluate_policy(Session(spec, world), policy, lambda _step: None), problem and f"{path}: {problem}"
+    played = Session(spec, world).evaluate_policy(policy, lambda _step: None)
+    return spec, played, problem and f"{path}: {problem}"
 
 
 def _possible(planned: Arithmetic, device: str) -> tuple[Arithmetic, str]:

@@ -32,9 +32,10 @@ def terms(facts: StepFacts, settings: RewardSettings) -> dict[str, Floats]:
     """Return the terms of the contribution family by name, each [E], summed over slots; the reward is their sum."""
     seeds = blank_absent(facts.seeds)
     bounded = attribution(facts, seeds, settings)
+    harmful = (seeds.stage == BLENDING) & (seeds.total_improvement < 0)
     return dict(
         attribution=bounded.sum(axis=1),
-        blending_warning=_blending_warning(seeds).sum(axis=1),
+        blending_warning=np.where(harmful, -0.1 - np.minimum(0.05 * seeds.epochs_in_stage, 0.3), 0.0).sum(axis=1),
         holding_warning=_holding_warning(facts, seeds, bounded).sum(axis=1),
         pbrs=pbrs(seeds, before_with_birth(seeds), settings).sum(axis=1),
         synergy=np.where(seeds.interaction_sum > 0, 0.1 * np.tanh(0.5 * seeds.interaction_sum), 0.0).sum(axis=1),
@@ -43,11 +44,6 @@ def terms(facts: StepFacts, settings: RewardSettings) -> dict[str, Floats]:
         action_shaping=action_shaping(facts, seeds, settings),
         terminal=_terminal(facts, settings),
     )
-
-
-def _blending_warning(seeds: SeedFacts) -> Floats:
-    harmful = (seeds.stage == BLENDING) & (seeds.total_improvement < 0)
-    return np.where(harmful, -0.1 - np.minimum(0.05 * seeds.epochs_in_stage, 0.3), 0.0)
 
 
 def _holding_warning(facts: StepFacts, seeds: SeedFacts, bounded: Floats) -> Floats:
