@@ -25,6 +25,7 @@ from esper_ab.contracts.own_packages import child_command, child_environment
 # Connection of workers to the coordinator. ipc: a socket that only this user of this machine can open; tcp: CURVE,
 # with keys for these workers only. No result depends on it.
 Transport = Literal["ipc", "tcp"]
+_NEEDS_TCP = "workers on other machines need --transport tcp, which it takes by itself"
 _LINE_BYTES = 256  # more than a public key has; what is written at once to a socket pair is read at once
 
 
@@ -154,8 +155,7 @@ class Launcher:
         """UsageError when it cannot start workers here."""
         self.entry, self.transport = entry or self.entry, transport or self.transport
         if self.needs_tcp and self.transport != "tcp":
-            needs = "workers on other machines need --transport tcp, which it takes by itself"
-            raise UsageError(f"launcher {self.name}: {needs}")
+            raise UsageError(f"launcher {self.name}: {_NEEDS_TCP}")
         self._devices: dict[str, Device] = {}
 
     def begin(self, node: str, module: str, line: bytes) -> Errand:
@@ -230,7 +230,7 @@ def begin_here(command: Sequence[str], line: bytes) -> subprocess.Popen[bytes]:
 
 
 class LauncherFactory(Protocol):
-    """Type of `LAUNCHER`: makes a launcher, as `Launcher` is made."""
+    """Type of `LAUNCHER`."""
 
     def __call__(self, entry: str = ..., transport: Transport = ...) -> Launcher:
-        """It may have further arguments, by the names of the flags that are its alone."""
+        """Make a launcher; it may have further arguments, by the names of the flags that are its alone."""

@@ -11,8 +11,7 @@ import pytest
 
 from esper_ab.contracts.catalog import entry, names
 from workers.commands.fetch import fetch
-from workers.datasets.samples import stratified
-from workers.datasets.task import Archive, Splits, Task
+from workers.datasets.task import Archive, Splits, Task, stratified
 from workers.tasks import cifar10
 
 TINY = (45, 5, 10)  # of a CIFAR-10 with ten records per training file

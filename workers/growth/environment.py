@@ -26,7 +26,7 @@ from workers.environments import Ended, Happened, Stopwatch
 from workers.facts import StepFacts
 from workers.growth.bank.bank import Bank, PassResult
 from workers.growth.bank.configurations import contributions
-from workers.growth.bank.loss_scale import LossScale
+from workers.growth.bank.stack import LossScale
 from workers.growth.measures import MEASURES
 from workers.growth.rules.facts import FactsMemory
 from workers.growth.rules.lifecycle import Lifecycle

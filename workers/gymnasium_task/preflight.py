@@ -20,10 +20,17 @@ from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.rng import RngPath
 from workers.arrays import Floats, flaw
 from workers.environments import AboutTask, Stopwatch
-from workers.gymnasium_task.environments import GymEnvironments, GymSpec
-from workers.gymnasium_task.facts import GymFacts
-from workers.gymnasium_task.making import codec_of, maker, outcome_of, reward_of
-from workers.gymnasium_task.world import RETURN, RandomActions, measured, measures
+from workers.gymnasium_task.environments import GymEnvironments, GymFacts, GymSpec
+from workers.gymnasium_task.world import (
+    RETURN,
+    RandomActions,
+    codec_of,
+    maker,
+    measured,
+    measures,
+    outcome_of,
+    reward_of,
+)
 from workers.user_rewards.user_code import Load, as_planned, copied
 
 _LIMIT = 2000  # steps, at most, of an episode that is played again

@@ -20,10 +20,9 @@ from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import PolicySettings, PPOSettings, Settings
 from workers.arrays import Bools, Floats, Floats32, all_true
 from workers.environments import Controller, Cut, Decisions, Masks, Seen
-from workers.ppo.decide import decide
 from workers.ppo.normalise import ObservationNormaliser, ReturnNormaliser, normalise_advantages
 from workers.ppo.policy import ActorCritic, RecurrentState, Shape
-from workers.ppo.rollout import Rollout, RolloutBuffer, cut_sequences, gae, of_steps
+from workers.ppo.rollout import Rollout, RolloutBuffer, cut_sequences, decide, gae, of_steps
 from workers.ppo.update import Adam, Batch, entropy_coefficient, learning_rate, ppo_update
 
 _ADAM_EPS = 1e-5

@@ -24,7 +24,7 @@ from workers.facts import SeedFacts, StepFacts
 from workers.growth.environment import EnvSpec, GrowthEnv
 from workers.growth.rules.masks import DecisionView
 from workers.growth.samples import DeviceData
-from workers.reward_terms.potential import potential
+from workers.reward_terms import potential
 from workers.run.episode import play
 from workers.user_rewards.lookup import RewardFunction
 from workers.vocabulary import HEADS

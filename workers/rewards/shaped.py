@@ -1,6 +1,6 @@
 """SHAPED: dense reward from measured contributions, warnings, potential, rent and the price of each decision.
 
-`family = "loss"` replaces all of it by the loss family (`reward_terms/loss`). Formulas: docs/rewards.md.
+`family = "loss"` replaces all of it by the loss family (`reward_terms.loss_family`). Formulas: docs/rewards.md.
 """
 
 from __future__ import annotations
@@ -9,9 +9,7 @@ import numpy as np
 
 from esper_ab.contracts.settings import RewardSettings
 from workers.facts import Floats, SeedFacts, StepFacts
-from workers.reward_terms import loss as _loss
-from workers.reward_terms.per_seed import action_shaping, attribution, blank_absent
-from workers.reward_terms.potential import before_with_birth, pbrs
+from workers.reward_terms import action_shaping, attribution, before_with_birth, blank_absent, loss_family, pbrs
 from workers.vocabulary import BLENDING, HOLDING, WAIT
 
 GAMMA = 0.995
@@ -23,7 +21,7 @@ def reward(facts: StepFacts, settings: RewardSettings) -> Floats:
     if settings.gamma != GAMMA:
         raise ValueError(f"reward mode shaped needs reward.gamma = {GAMMA}, not {settings.gamma}")
     if settings.family == "loss":
-        return _loss.reward(facts, settings)
+        return loss_family(facts, settings)
     total: Floats = np.sum(tuple(terms(facts, settings).values()), axis=0)
     return total
 

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from esper_ab.contracts.files import read_regular
 from workers.arrays import Ints
-from workers.datasets.samples import stratified
-from workers.datasets.task import Archive, HostSpec, Split, Splits, Task, data_folder
+from workers.datasets.task import Archive, HostSpec, Split, Splits, Task, data_folder, stratified
 
 _FOLDER = "cifar-10-batches-bin"
 _TRAIN_FILES = tuple(f"data_batch_{i}.bin" for i in range(1, 6))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from workers.datasets.samples import DIGITS_SIZES, load_digits
-from workers.datasets.task import HostSpec, Task
+from workers.datasets.task import DIGITS_SIZES, HostSpec, Task, load_digits
 
 TASK = Task(
     name="digits",

@@ -14,8 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from workers.arrays import Floats, Ints
-from workers.datasets.samples import SampleDraws, refuse_folder
-from workers.datasets.task import Context, HostSpec, Split, Splits, Task
+from workers.datasets.task import Context, HostSpec, SampleDraws, Split, Splits, Task, refuse_folder
 
 _SIDE = 12
 _CLASSES = 4

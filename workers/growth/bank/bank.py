@@ -20,21 +20,31 @@ from esper_ab.contracts.settings import GrowthSettings, HostKernel
 from workers.datasets.task import Task
 from workers.facts import Bools, Floats, Ints
 from workers.growth.bank import network
-from workers.growth.bank.blend import Blend, gate_params
 from workers.growth.bank.configurations import Pass, plan_pass
-from workers.growth.bank.loss_scale import LossScale, PartScale, with_a_say
 from workers.growth.bank.native import Grown, NativeStep
 from workers.growth.bank.network import (
     BatchStatistics,
+    Blend,
     SeedGroup,
     Slot,
     SlotSeeds,
     channels,
     fresh_statistics,
+    gate_params,
     host_params,
     side_by_side,
 )
-from workers.growth.bank.stack import SGD, Borrowed, Optimiser, Places, Stack, put_rows
+from workers.growth.bank.stack import (
+    SGD,
+    Borrowed,
+    LossScale,
+    Optimiser,
+    PartScale,
+    Places,
+    Stack,
+    put_rows,
+    with_a_say,
+)
 from workers.growth.rules.seeds import SeedTable
 from workers.growth.samples import DeviceSplit
 from workers.layers import device as _device

@@ -18,9 +18,8 @@ from torch import Tensor
 from esper_ab.contracts.settings import GrowthSettings
 from workers.arrays import Bools, Floats, Ints, int_zeros
 from workers.datasets.task import Task
-from workers.growth.bank.blend import gate_params
 from workers.growth.bank.configurations import Pass
-from workers.growth.bank.network import BatchStatistics, channels
+from workers.growth.bank.network import BatchStatistics, channels, gate_params
 from workers.growth.bank.stack import Stack
 from workers.growth.rules.seeds import SeedTable
 from workers.growth.samples import DeviceSplit

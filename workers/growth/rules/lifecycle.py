@@ -12,9 +12,8 @@ import numpy as np
 
 from esper_ab.contracts.records import SeedEvent
 from workers.arrays import Bools, Floats, Ints, all_true, int_zeros
-from workers.growth.rules import alpha
 from workers.growth.rules.masks import CONTRIBUTING_POINTS, DecisionMasks, Rules, rampable, valid_operations
-from workers.growth.rules.seeds import SeedTable, seed_id, transition
+from workers.growth.rules.seeds import SeedTable, retarget, seed_id, tick, transition
 from workers.growth.rules.tracker import Measurement
 from workers.vocabulary import (
     ALPHA_CURVE,
@@ -143,7 +142,7 @@ class Lifecycle:
         """Advance ramps, complete prunes whose ramp has ended, and count cooldowns down."""
         table = self.table
         self._shown = None
-        reached = alpha.tick(table, (table.stage == BLENDING) & self.alive[:, None])
+        reached = tick(table, (table.stage == BLENDING) & self.alive[:, None])
         changes = self._remove(reached & table.frozen, step, graft)
         cooling = (table.cooldown_left > 0) & self.alive[:, None]
         if not cooling.any():
@@ -186,7 +185,7 @@ class Lifecycle:
         holding = selected & (table.stage == BLENDING)
         self._transition(starting, Stage.TRAINING)
         self._transition(blending, Stage.BLENDING)
-        alpha.retarget(table, blending, table.germination_target, table.tempo, _STYLE_CURVES[table.style])
+        retarget(table, blending, table.germination_target, table.tempo, _STYLE_CURVES[table.style])
         self._transition(holding, Stage.HOLDING)
         return self._events(selected, "advanced", step)
 
@@ -201,7 +200,7 @@ class Lifecycle:
             table.algorithm[env, slot] = algorithm[env, slot]
             table.style[env, slot] = style[env, slot]
         self._transition(selected & (table.stage == HOLDING) & (target < 1.0), Stage.BLENDING)
-        alpha.retarget(table, selected, target, *self._ramp(decisions))
+        retarget(table, selected, target, *self._ramp(decisions))
         return self._events(selected, "retargeted", step)
 
     def _prune(self, selected: Bools, decisions: Ints, step: int, graft: Graft) -> list[SeedEvent]:
@@ -212,7 +211,7 @@ class Lifecycle:
         changes: list[SeedEvent] = []
         if scheduled.any():
             self._transition(scheduled & (table.stage == HOLDING), Stage.BLENDING)
-            alpha.retarget(table, scheduled, np.zeros_like(table.alpha), steps, curve)
+            retarget(table, scheduled, np.zeros_like(table.alpha), steps, curve)
             table.frozen[scheduled] = True
             changes += self._events(scheduled, "prune_scheduled", step)
         return changes + self._remove(selected & ~scheduled, step, graft)

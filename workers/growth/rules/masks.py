@@ -14,8 +14,7 @@ from typing import Literal
 import numpy as np
 
 from workers.arrays import Bools, Floats, Floats32, Ints, all_false, all_true
-from workers.growth.rules.alpha import HOLD
-from workers.growth.rules.seeds import SeedTable
+from workers.growth.rules.seeds import HOLD, SeedTable
 from workers.growth.rules.tracker import Signals
 from workers.vocabulary import (
     ALPHA_CURVE,

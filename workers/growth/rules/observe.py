@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workers.arrays import Bools, Floats, Floats32, Ints
-from workers.growth.rules.alpha import DOWN, UP
 from workers.growth.rules.lifecycle import COOLDOWN, Lifecycle
 from workers.growth.rules.masks import seed_limit
-from workers.growth.rules.seeds import SeedTable
+from workers.growth.rules.seeds import DOWN, UP, SeedTable
 from workers.growth.rules.tracker import HISTORY, Measurement, Signals
 from workers.vocabulary import SPEEDS, STYLES, TEMPOS, Stage
 
