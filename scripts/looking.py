@@ -40,7 +40,7 @@ from esper_ab.journal.load import load
 from esper_ab.stats.t_tests import paired_difference
 from workers.controllers.looking import make as make_looking
 from workers.controllers.schedule import Schedule, make
-from workers.datasets.behaviour import Behaviour, SeedLife, growing
+from workers.datasets.behaviour import Behaviour, Behaviours, SeedLife
 from workers.environments import Controller, Stopwatch
 from workers.growth.environment import EnvSpec, GrowthEnv
 from workers.growth.samples import DeviceData, Shares
@@ -130,7 +130,7 @@ def searched() -> tuple[dict[str, Behaviour], list[dict[str, Any]]]:
     for contexts, name, tries in (*targets, (tuple(range(len(CONTEXTS))), "all", TRIES_ALL)):
         start = list(zip(singles, scores[:, contexts].mean(1).tolist(), strict=True))
         grade = functools.partial(hosts.mean_grade, contexts)
-        best[name], value = search(growing(TASK.slots), start, tries, path / name, grade)
+        best[name], value = search(Behaviours(TASK.slots), start, tries, path / name, grade)
         print(f"{name}: {best[name].description}: {value:.1f} % on validation", flush=True)
     return best, table
 

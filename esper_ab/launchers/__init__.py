@@ -25,6 +25,7 @@ from esper_ab.contracts.own_packages import child_command, child_environment
 # Connection of workers to the coordinator. ipc: a socket that only this user of this machine can open; tcp: CURVE,
 # with keys for these workers only. No result depends on it.
 Transport = Literal["ipc", "tcp"]
+_NEEDS_TCP = "workers on other machines need --transport tcp, which it takes by itself"
 _LINE_BYTES = 256  # more than a public key has; what is written at once to a socket pair is read at once
 
 
@@ -141,14 +142,20 @@ class Launcher:
     name = ""
     # Flags that have a command start workers in this way, for the one with which a message says how to go on.
     flags: tuple[str, ...] = ()
-    transport: Transport  # that its workers need
+    transport: Transport = "ipc"  # that its workers need, unless another is asked for
+    needs_tcp = False  # whether its workers may be on other machines
+    entry = "workers.process.entry:main"  # "module:function" of its workers, likewise; called with the WorkerOrder
     address = "127.0.0.1"  # of this machine, at which its workers reach the coordinator over tcp
     nodes: tuple[Node, ...] = ()  # that its workers run on, and may be lost with; empty: this machine
     child_processes = False  # whether every worker is a child of this process, which a signal can stop or end
     descriptors: int  # of this process that one of its workers takes, with that of its connection
     own_descriptors = 0  # that it takes itself, however many workers it has
 
-    def __init__(self) -> None:
+    def __init__(self, entry: str = "", transport: Transport | None = None) -> None:
+        """UsageError when it cannot start workers here."""
+        self.entry, self.transport = entry or self.entry, transport or self.transport
+        if self.needs_tcp and self.transport != "tcp":
+            raise UsageError(f"launcher {self.name}: {_NEEDS_TCP}")
         self._devices: dict[str, Device] = {}
 
     def begin(self, node: str, module: str, line: bytes) -> Errand:
@@ -223,10 +230,7 @@ def begin_here(command: Sequence[str], line: bytes) -> subprocess.Popen[bytes]:
 
 
 class LauncherFactory(Protocol):
-    """Type of `LAUNCHER`: makes a launcher; the default of `entry` is the entry point that suits its workers."""
+    """Type of `LAUNCHER`."""
 
     def __call__(self, entry: str = ..., transport: Transport = ...) -> Launcher:
-        """`entry`: "module:function", called with the WorkerOrder. UsageError when it cannot start workers here.
-
-        It may have further arguments, by the names of the flags that are its alone.
-        """
+        """Make a launcher; it may have further arguments, by the names of the flags that are its alone."""

@@ -19,9 +19,6 @@ from esper_ab.contracts.own_packages import ForeignPackage, claim
 from esper_ab.launchers import KeyExchange, Launcher, LauncherFactory, Transport
 from esper_ab.launchers._entry import call
 
-DEFAULT_ENTRY = "workers.process.entry:main_in_thread"
-
-
 _GIVEN_UP: list[threading.Thread] = []
 
 
@@ -96,15 +93,15 @@ class InlineLauncher(Launcher):
     name = "inline"
     descriptors = 11  # an eventfd, both ends of a connection, and what a context of libzmq takes
 
-    def __init__(self, entry: str = DEFAULT_ENTRY, transport: Transport = "ipc") -> None:
+    entry = "workers.process.entry:main_in_thread"
+
+    def __init__(self, entry: str = "", transport: Transport | None = None) -> None:
         """UsageError when this process has imported another package `workers` than the one that has the entry."""
+        super().__init__(entry, transport)
         try:
-            claim(entry.partition(":")[0])
+            claim(self.entry.partition(":")[0])
         except ForeignPackage as error:
             raise UsageError(f"launcher inline: {error}, or take launcher local") from None
-        super().__init__()
-        self._entry = entry
-        self.transport = transport
         self._directory = ""  # the current one when workers were to be started; they share it with this process
 
     def check_lanes(self, lanes: Sequence[Lane]) -> None:
@@ -127,7 +124,7 @@ class InlineLauncher(Launcher):
         self._directory = ""
 
     def start(self, order: WorkerOrder) -> InlineWorker:
-        return InlineWorker(order, self._entry)
+        return InlineWorker(order, self.entry)
 
 
 LAUNCHER: LauncherFactory = InlineLauncher

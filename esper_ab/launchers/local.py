@@ -16,10 +16,8 @@ from multiprocessing.process import BaseProcess
 
 from esper_ab.contracts.messages import WorkerOrder
 from esper_ab.contracts.own_packages import nothing_of_the_user
-from esper_ab.launchers import KeyExchange, Launcher, LauncherFactory, Transport
+from esper_ab.launchers import KeyExchange, Launcher, LauncherFactory
 from esper_ab.launchers._entry import call_in_process
-
-DEFAULT_ENTRY = "workers.process.entry:main"
 
 
 class LocalWorker:
@@ -79,16 +77,11 @@ class LocalLauncher(Launcher):
     child_processes = True
     descriptors = 5  # two pipes of multiprocessing, a pidfd, a connection and the socket that it is accepted at
 
-    def __init__(self, entry: str = DEFAULT_ENTRY, transport: Transport = "ipc") -> None:
-        super().__init__()
-        self._entry = entry
-        self.transport = transport
-
     def start(self, order: WorkerOrder) -> LocalWorker:
         ours, theirs = socket.socketpair() if order.server_key else (None, None)
         try:
             process = multiprocessing.get_context("spawn").Process(
-                target=call_in_process, args=(self._entry, order, theirs), name=order.identity, daemon=False
+                target=call_in_process, args=(self.entry, order, theirs), name=order.identity, daemon=False
             )
             self._spawn(process)
             keys = KeyExchange(ours) if ours else None

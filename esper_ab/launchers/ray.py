@@ -34,7 +34,6 @@ from esper_ab.launchers import Errand, Launcher, LauncherFactory, Node, Transpor
 from esper_ab.launchers._ray_actor import Actor, ActorEnded, NotYet, RayErrand, RaySupervisor, answer, in_one_line
 from esper_ab.launchers._supervised import NodeSupervisor, NodeWorker
 
-DEFAULT_ENTRY = "workers.process.entry:main"
 WAIT_S = 600.0  # for room in the cluster
 _SAY_S = 10.0  # then it is said who waits
 _LOOK_S = 0.5
@@ -58,8 +57,11 @@ class RayLauncher(Launcher):
     name = "ray"
     descriptors = 8  # an eventfd, a connection and the socket it is accepted at, and Ray's to the supervisor
 
+    transport: Transport = "tcp"
+    needs_tcp = True
+
     def __init__(
-        self, entry: str = DEFAULT_ENTRY, transport: Transport = "tcp", *, ray_address: str = "",
+        self, entry: str = "", transport: Transport | None = None, *, ray_address: str = "",
         ray_label: Mapping[str, str] | None = None, ray_wait: float = WAIT_S,
     ) -> None:  # fmt: skip
         """Connect to the cluster at `ray_address`, or that of RAY_ADDRESS, or start one on this machine.
@@ -67,11 +69,8 @@ class RayLauncher(Launcher):
         The arguments are named as their flags: labels of the nodes that count, and how long to wait for room, seconds.
         UsageError when Ray is not installed, or there is no such cluster.
         """
-        super().__init__()
-        if transport != "tcp":
-            raise UsageError("launcher ray: workers on other machines need --transport tcp, which it takes by itself")
-        self._entry, self._wait_s, self._labels = entry, ray_wait, dict(ray_label or {})
-        self.transport: Transport = transport
+        super().__init__(entry, transport)
+        self._wait_s, self._labels = ray_wait, dict(ray_label or {})
         self._ray = _connected(ray_address or os.environ.get("RAY_ADDRESS", ""))
         self.address: str = self._ray.util.get_node_ip_address()
         self._names = self._find_nodes()
@@ -211,7 +210,7 @@ class RayLauncher(Launcher):
         return tuple(found)
 
     def start(self, order: WorkerOrder) -> NodeWorker:
-        return self._lanes[order.lane.name].start(order, self._entry)
+        return self._lanes[order.lane.name].start(order, self.entry)
 
 
 class _LaneSupervisor:
@@ -283,7 +282,10 @@ def _connect(ray: Any, address: str) -> None:
             f"--ray-address {address}: workers cannot reach the coordinator through Ray's client; begin on a node of "
             "the cluster, as `ray job submit` does, with the address `auto`"
         )
-    _keep_quiet(ray)
+    # Ray prints what it finds wrong with its nodes to standard output, pages of it, which is the command's own, and has
+    # no setting for that. What concerns an experiment shows in its own words, and the rest is in Ray's logs.
+    if hasattr(ray._private.worker, "print_to_stdstream"):
+        ray._private.worker.print_to_stdstream = lambda *_, **__: None
     folder = private_folder(below=_BELOW_CHARS) if address in ("", "local") else None
     own: dict[str, Any] = {}
     if folder is not None:
@@ -303,15 +305,6 @@ def _end(ray: Any, folder: Path) -> None:
     """Leave neither a process nor a file of a cluster that this process has started."""
     ray.shutdown()
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def _keep_quiet(ray: Any) -> None:
-    """Ray prints what it finds wrong with its nodes to standard output, pages of it, which is the command's own.
-
-    It has no setting for that. What concerns an experiment shows in its own words, and the rest is in Ray's logs.
-    """
-    if hasattr(ray._private.worker, "print_to_stdstream"):
-        ray._private.worker.print_to_stdstream = lambda *_, **__: None
 
 
 def bundles(lanes: Sequence[Lane]) -> list[dict[str, float]]:

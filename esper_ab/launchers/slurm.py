@@ -26,7 +26,6 @@ from esper_ab.contracts.own_packages import alone_command, child_command
 from esper_ab.launchers import Errand, Launcher, LauncherFactory, Node, Transport, begin_here
 from esper_ab.launchers._supervised import DESCRIPTORS, NodeSupervisor, NodeWorker, PipedSupervisor
 
-DEFAULT_ENTRY = "workers.process.entry:main"
 _TALK_S = 60.0  # for Slurm's controller to answer
 _JOB, _NODELIST = "SLURM_JOB_ID", "SLURM_JOB_NODELIST"  # which Slurm sets, and a user may set by hand
 _ANY_PORT = 9  # nothing is sent there: only the way to the node is asked for
@@ -43,11 +42,12 @@ class SlurmLauncher(Launcher):
     name = "slurm"
     descriptors = 1  # a connection
 
-    def __init__(self, entry: str = DEFAULT_ENTRY, transport: Transport = "tcp") -> None:
+    transport: Transport = "tcp"
+    needs_tcp = True
+
+    def __init__(self, entry: str = "", transport: Transport | None = None) -> None:
         """UsageError outside of an allocation, and over ipc."""
-        super().__init__()
-        if transport != "tcp":
-            raise UsageError("launcher slurm: workers on other machines need --transport tcp, which it takes by itself")
+        super().__init__(entry, transport)
         if missing := next((variable for variable in (_JOB, _NODELIST) if variable not in os.environ), ""):
             raise UsageError(
                 f"launcher slurm starts workers in the allocation that it runs in, and {missing} is not set: "
@@ -55,8 +55,6 @@ class SlurmLauncher(Launcher):
             )
         if shutil.which("srun") is None:
             raise UsageError("launcher slurm: there is no srun on this machine")
-        self._entry = entry
-        self.transport: Transport = transport
         self.nodes = _nodes(os.environ)
         self.address = _own_address([node.name for node in self.nodes])
         self.own_descriptors = DESCRIPTORS * len(self.nodes)
@@ -66,7 +64,7 @@ class SlurmLauncher(Launcher):
         return begin_here([*_SRUN, f"--nodelist={node}", *child_command(module, outlives=True)], line)
 
     def start(self, order: WorkerOrder) -> NodeWorker:
-        return self._supervisor(order.node or self.nodes[0].name).start(order, self._entry)
+        return self._supervisor(order.node or self.nodes[0].name).start(order, self.entry)
 
     def _supervisor(self, node: str) -> NodeSupervisor:
         """That of the node: another one where it is gone, or has not ended whom it was told to end."""

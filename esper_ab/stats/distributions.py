@@ -30,7 +30,10 @@ def t_sf(x: ArrayLike, df: ArrayLike) -> Any:
 
 def t_isf(p: ArrayLike, df: ArrayLike) -> Any:
     """The x with P(T > x) = p."""
-    return _ends(-_special().stdtrit(df, p), p, math.inf, -math.inf)
+    import numpy as np
+
+    q = _array(p)  # at 0 and 1 the ends of the line: scipy.special's inverse says +inf at 0, too
+    return np.where(q == 0.0, math.inf, np.where(q == 1.0, -math.inf, -_special().stdtrit(df, p)))
 
 
 def nct_sf(x: ArrayLike, df: ArrayLike, shift: ArrayLike) -> Any:
@@ -75,13 +78,6 @@ def _special() -> Any:
     from scipy import special
 
     return special
-
-
-def _ends(x: Any, p: ArrayLike, at_0: float, at_1: float) -> Any:
-    """`x`, and the ends of the line where `p` is 0 and 1: scipy.special's inverse of Student's says +inf at 0, too."""
-    import numpy as np
-
-    return np.where(_array(p) == 0.0, at_0, np.where(_array(p) == 1.0, at_1, x))
 
 
 def _array(x: ArrayLike) -> Any:

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import msgspec
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from esper_ab.stats.distributions import norm_sf
 from esper_ab.stats.floats import Floats, mid_ranks
@@ -37,7 +37,8 @@ class SignedRank(msgspec.Struct, frozen=True, kw_only=True):
 def signed_rank(a: ArrayLike, b: ArrayLike) -> SignedRank:
     """Test a, b [pairs]; ValueError unless finite, one-dimensional, of equal length and not empty."""
     d = _rounded(differences(a, b), resolution(a, b))
-    estimate = float(np.median(_walsh_averages(d)))
+    rows, columns = np.triu_indices(d.size)
+    estimate = float(np.median((d[rows] + d[columns]) / 2.0))  # of the Walsh averages
     kept = d[d != 0.0]
     n = int(kept.size)
     if n == 0:
@@ -58,11 +59,6 @@ def _normal_p(smaller: float, ranks: Floats) -> float:
 def _rounded(d: Floats, within: float) -> Floats:
     """Round d [pairs] to a hundredth of `within`, so that differences equal but for rounding errors are ties."""
     return np.round(d, min(_MOST_DECIMALS, 2 - math.ceil(math.log10(within)))) if within else d
-
-
-def _walsh_averages(d: NDArray[np.floating]) -> Floats:
-    rows, columns = np.triu_indices(d.size)
-    return np.asarray((d[rows] + d[columns]) / 2.0)
 
 
 @lru_cache(maxsize=256)

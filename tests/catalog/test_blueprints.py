@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from esper_ab.contracts import catalog
-from workers.growth.bank.blend import Blend, gate_params, seed_delta, seed_input
+from workers.growth.bank.network import Blend, gate_params, seed_delta, seed_input
 from workers.growth.bank.stack import SGD, Stack, by_name
 from workers.layers.blueprint import Blueprint
 from workers.vocabulary import Algorithm, Stage

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import inspect
 import os
 import re
 import resource
@@ -48,7 +47,7 @@ def factory(name: str) -> LauncherFactory:
 
 
 def entry_of(name: str) -> str:
-    return str(inspect.signature(factory(name)).parameters["entry"].default)
+    return str(factory(name).entry)
 
 
 def launcher(name: str, module: str = "support.launched") -> Launcher:

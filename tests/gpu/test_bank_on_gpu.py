@@ -10,7 +10,7 @@ from support.tensor_world import env_path, orders
 
 from workers.datasets.task import Task
 from workers.growth.bank.bank import Bank
-from workers.growth.bank.loss_scale import LossScale
+from workers.growth.bank.stack import LossScale
 from workers.growth.rules.seeds import SeedTable
 from workers.growth.samples import DeviceSplit
 from workers.tasks import cifar10, digits, synthetic

@@ -242,7 +242,7 @@ READS_ITSELF = {
     "report/page.py": "a part of the package", "readers/records.py": "likewise",
     "settings/eval_episodes.py": "likewise",
     "contracts/own_packages.py": "likewise", "contracts/source_files.py": "likewise",
-    "workers/datasets/samples.py": "likewise", "commands/_completing.py": "likewise",
+    "workers/datasets/task.py": "likewise", "commands/_completing.py": "likewise",
     "workers/native/build.py": "the cache of kernels",
     "workers/trainer/rehearsal.py": "a file that it has written itself",
     "workers/storage/state_bytes.py": "from memory", "workers/commands/fetch.py": "has just made it",
@@ -285,7 +285,7 @@ IMPORTS_BY_NAME = {
     "contracts/own_packages.py": "modules of ours, as our own code names them",
     "api/files.py": "the file that `run` is called with",
     "workers/user_rewards/user_code.py": "what the user names, and its annotations; `resume`: the copies",
-    "workers/gymnasium_task/making.py": "likewise; `evaluate`: only what --import names",
+    "workers/gymnasium_task/world.py": "likewise; `evaluate`: only what --import names",
     "workers/trainer/standin/wandb.py": "written out", "journal/fast/pool.py": "what a child of ours answers",
 }
 _IMPORTS = re.compile(

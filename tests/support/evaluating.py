@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
-
 from esper_ab.contracts.children import PoliciesAnswer, PoliciesQuestion
 from workers.commands.evaluate import answer
 
@@ -17,4 +15,4 @@ def question(*policies: Path | str, device: str = "cpu", importable: tuple[str, 
 
 
 def evaluated(policy: Path | str, *, device: str = "cpu", importable: tuple[str, ...] = ()) -> PoliciesAnswer:
-    return answer(msgspec.json.encode(question(policy, device=device, importable=importable)))
+    return answer(question(policy, device=device, importable=importable))

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from esper_ab.contracts.records import SeedEvent
 from workers.controllers.random import choose
-from workers.growth.rules.lifecycle import Lifecycle, SeedChange
+from workers.growth.rules.lifecycle import Lifecycle
 from workers.growth.rules.masks import DecisionMasks, DecisionView, Rules
 from workers.growth.rules.observe import observe
-from workers.growth.rules.tracker import Measurement, SignalTracker
+from workers.growth.rules.tracker import Measurement, Signals
 from workers.vocabulary import HEADS, Algorithm, Stage
 
 SLOTS = ("early", "mid", "late")
@@ -85,17 +86,17 @@ class Episode:
     lifecycle: Lifecycle
     rng: np.random.Generator
     graft: NumberGraft = field(default_factory=NumberGraft)
-    changes: list[SeedChange] = field(default_factory=list)
+    changes: list[SeedEvent] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.tracker = SignalTracker(len(self.lifecycle.alive))
+        self.signals = Signals.unknown(len(self.lifecycle.alive))
 
     def view(self, step: int, measurement: Measurement | None = None) -> DecisionView:
         """Measure, record, and show what a controller would see."""
         measurement = measurement or measure(self.lifecycle, self.rng)
         self.measurement = measurement
         self.lifecycle.record(measurement)
-        self.tracker.update(measurement, self.lifecycle.alive)
+        self.signals = self.signals.after(measurement, self.lifecycle.alive)
         return DecisionView(
             step=step,
             steps=self.lifecycle.rules.steps,
@@ -103,12 +104,12 @@ class Episode:
             blueprints=self.lifecycle.blueprints,
             table=self.lifecycle.table,
             alive=self.lifecycle.alive,
-            signals=self.tracker.signals,
+            signals=self.signals,
             masks=self.lifecycle.masks(step),
-            observation=observe(self.lifecycle, self.tracker, measurement, step),
+            observation=observe(self.lifecycle, self.signals, measurement, step),
         )
 
-    def act(self, decisions: np.ndarray, step: int) -> list[SeedChange]:
+    def act(self, decisions: np.ndarray, step: int) -> list[SeedEvent]:
         """Execute, end the step, and check that table and network agree on which modules exist."""
         new = self.lifecycle.execute(decisions, step, self.graft) + self.lifecycle.end_step(step, self.graft)
         self.changes += new

@@ -15,14 +15,17 @@ from torch import Tensor
 
 from esper_ab.contracts.settings import GrowthSettings
 from workers.datasets.task import Task
-from workers.growth.bank.blend import Blend, gate_params, seed_delta, seed_input
 from workers.growth.bank.network import (
     BatchStatistics,
+    Blend,
     channels,
     fresh_statistics,
+    gate_params,
     head_forward,
     host_params,
     level_forward,
+    seed_delta,
+    seed_input,
 )
 from workers.growth.bank.stack import Stack
 from workers.growth.rules.seeds import SeedTable

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import TypeVar
 
 import msgspec
 
 from esper_ab.contracts.own_packages import take_output
 
+Question = TypeVar("Question")
 REFUSED = (ValueError, KeyError, OSError, RuntimeError)  # by which an answer names what cannot be done
 
 
-def answer_stdin(answer: Callable[[bytes], object]) -> int:
-    """Write what `answer` makes of the line on stdin; return exit status 0, or 2 with one line on stderr."""
+def answer_stdin(answer: Callable[[Question], object], decoder: msgspec.json.Decoder[Question]) -> int:
+    """Write what `answer` makes of the question on stdin; return exit status 0, or 2 with one line on stderr."""
     output = take_output()
     try:
-        output.write(msgspec.json.encode(answer(sys.stdin.buffer.readline())))
+        output.write(msgspec.json.encode(answer(decoder.decode(sys.stdin.buffer.readline()))))
     except REFUSED as error:
         reason = error.args[0] if isinstance(error, KeyError) else error
         sys.stderr.write(f"\nerror: {' '.join(str(reason).split())}\n")  # behind what a user's code may have written

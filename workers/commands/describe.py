@@ -64,12 +64,6 @@ def find_gpus(
     return gpus, f"GPUs requested: {tried}, usable: {tried - len(broken)}; not {', '.join(broken)}" if broken else ""
 
 
-def _cores() -> tuple[Device, ...]:
-    """Return the usable cores."""
-    memory_bytes, cores = psutil.virtual_memory().total, range(usable_cores())
-    return tuple(Device(name=f"cpu:{i}", title="", uuid="", memory_bytes=memory_bytes) for i in cores)
-
-
 def cpu_bf16(flags: Iterable[str]) -> Literal["", "avx512_bf16", "amx_bf16"]:
     """Return the best instructions for bfloat16 among a processor's `flags`, as Linux names them; "" for none."""
     if "amx_bf16" in flags:
@@ -121,13 +115,6 @@ def _doing(what: str) -> None:
     sys.stderr.flush()
 
 
-def _age_s() -> float:
-    """Return the seconds since this process was started."""
-    started = process_started(os.getpid())
-    assert started is not None, "it is alive"
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - started
-
-
 def describe(questions: Questions) -> Machine:
     """Return everything that planning needs to know."""
     gpu_there = any(sign.exists() for sign in _GPU_SIGNS) or bool(torch.version.hip and torch.cuda.device_count())
@@ -143,10 +130,12 @@ def describe(questions: Questions) -> Machine:
         gpus, unusable = find_gpus(questions.gpus, seen, functools.partial(kind.step_s, questions))
     except RuntimeError as error:
         gpus, unusable = [], f"CUDA does not start: {error}"
+    memory_bytes = psutil.virtual_memory().total
+    cores = [Device(name=f"cpu:{i}", title="", uuid="", memory_bytes=memory_bytes) for i in range(usable_cores())]
     return Machine(
         torch_version=str(torch.__version__),
         cuda_build=torch.version.cuda or "",
-        devices=(*gpus, *_cores()),
+        devices=(*gpus, *cores),
         blueprints=blueprints,
         kernels=library.kernels(),
         native_blueprints=tuple(chains),
@@ -161,7 +150,10 @@ def describe(questions: Questions) -> Machine:
 
 
 if __name__ == "__main__":
-    start_s = _age_s()  # of an interpreter and its imports, as of every worker: before anything else is done
+    started = process_started(os.getpid())
+    assert started is not None, "it is alive"
+    # Of an interpreter and its imports, as of every worker: before anything else is done.
+    start_s = time.clock_gettime(time.CLOCK_BOOTTIME) - started
     output = take_output()
     answer = describe(msgspec.json.decode(sys.stdin.buffer.readline(), type=Questions))
     output.write(msgspec.json.encode(msgspec.structs.replace(answer, start_s=start_s)))

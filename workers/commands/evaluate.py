@@ -16,16 +16,14 @@ from esper_ab.contracts.children import PoliciesAnswer, PoliciesQuestion
 from esper_ab.contracts.kinds import ENV_REWARD
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import EvaluatedEpisode
-from esper_ab.contracts.settings import Arithmetic, GroupSettings, RewardSettings
+from esper_ab.contracts.settings import Arithmetic, RewardSettings
 from workers.commands.answering import answer_stdin
 from workers.devices.by_torch import pin
 from workers.environments import kind_of
 from workers.native import library
 from workers.native.build import Unusable
 from workers.run import policy_file
-from workers.run.session import Session, evaluate_policy
-
-_decode = msgspec.json.Decoder(PoliciesQuestion).decode
+from workers.run.session import Session
 
 
 def evaluate_file(path: Path, asked: PoliciesQuestion) -> tuple[RunSpec, tuple[EvaluatedEpisode, ...], str]:
@@ -35,16 +33,21 @@ def evaluate_file(path: Path, asked: PoliciesQuestion) -> tuple[RunSpec, tuple[E
     arithmetic is pinned and the episodes are on the same kind of device, as many of them side by side.
     """
     policy = policy_file.load(path)
-    modes = tuple(mode for mode in policy.spec.eval_reward_modes if not _is_code(mode))
-    arithmetic, problem = _possible(policy.spec.arithmetic, asked.device)
+    settings, arithmetic, problem = policy.spec.settings, *_possible(policy.spec.arithmetic, asked.device)
+    # A mode with a colon is a user's function, which a policy file from elsewhere must not cause to run. Another reward
+    # takes its place: rewards do not affect a finished policy's decisions.
+    modes = tuple(mode for mode in policy.spec.eval_reward_modes if ":" not in mode)
+    if ":" in settings.reward.mode:
+        settings = msgspec.structs.replace(settings, reward=RewardSettings(mode=next(iter(modes), ENV_REWARD)))
     spec = msgspec.structs.replace(
         policy.spec, eval_episodes=asked.eval_episodes or policy.spec.eval_episodes,
         rng_seed=policy.spec.rng_seed if asked.rng_seed is None else asked.rng_seed,
         env_devices=(asked.device,) * policy.spec.n_envs, eval_reward_modes=modes,
-        settings=_without_code(policy.spec.settings, modes), arithmetic=arithmetic,
+        settings=settings, arithmetic=arithmetic,
     )  # fmt: skip
     world = kind_of(spec.task).world(path, spec, asked.importable, asked.device)
-    return spec, evaluate_policy(Session(spec, world), policy, lambda _step: None), problem and f"{path}: {problem}"
+    played = Session(spec, world).evaluate_policy(policy, lambda _step: None)
+    return spec, played, problem and f"{path}: {problem}"
 
 
 def _possible(planned: Arithmetic, device: str) -> tuple[Arithmetic, str]:
@@ -60,21 +63,9 @@ def _possible(planned: Arithmetic, device: str) -> tuple[Arithmetic, str]:
     return msgspec.structs.replace(planned, kernel="torch", kernel_build=""), f"{told}: {problem}"
 
 
-def _is_code(mode: str) -> bool:
-    """Return whether a reward mode is a user's function, which a policy file from elsewhere must not cause to run."""
-    return ":" in mode
-
-
-def _without_code(settings: GroupSettings, modes: tuple[str, ...]) -> GroupSettings:
-    """Replace a user's reward by one that is none, since rewards do not affect a finished policy's decisions."""
-    if not _is_code(settings.reward.mode):
-        return settings
-    return msgspec.structs.replace(settings, reward=RewardSettings(mode=next(iter(modes), ENV_REWARD)))
-
-
-def answer(line: bytes) -> PoliciesAnswer:
+def answer(asked: PoliciesQuestion) -> PoliciesAnswer:
     """Evaluate saved policies, frozen with their normalisers; means over environments and episodes."""
-    asked, rows, lines, warnings = _decode(line), list[dict[str, Any]](), list[str](), list[str]()
+    rows, lines, warnings = list[dict[str, Any]](), list[str](), list[str]()
     for path in map(Path, asked.policies):
         pin(policy_file.load(path).spec.arithmetic)
         spec, played, warning = evaluate_file(path, asked)
@@ -88,4 +79,4 @@ def answer(line: bytes) -> PoliciesAnswer:
 
 
 if __name__ == "__main__":
-    sys.exit(answer_stdin(answer))
+    sys.exit(answer_stdin(answer, msgspec.json.Decoder(PoliciesQuestion)))

@@ -21,15 +21,10 @@ from workers.datasets.task import Archive, Task, data_folder
 
 _TIMEOUT_S = 30.0  # per read, not for the whole download
 _CHUNK_BYTES = 1 << 20
-_decode = msgspec.json.Decoder(tuple[str, str]).decode
-
-
-class FetchError(ValueError):
-    """Failed download; the message is one line with fault and remedy."""
 
 
 def _download(archive: Archive, target: Path) -> None:
-    """Download `archive` to `target` and verify it; FetchError when it is unreachable or not the published one."""
+    """Download `archive` to `target` and verify it; ValueError when it is unreachable or not the published one."""
     digest, size = hashlib.sha256(), 0
     try:
         with urllib.request.urlopen(archive.url, timeout=_TIMEOUT_S) as source, target.open("wb") as file:
@@ -41,10 +36,10 @@ def _download(archive: Archive, target: Path) -> None:
                 file.write(piece)
     except OSError as error:
         remedy = "without a network, unpack the archive elsewhere and name its folder with --data-dir"
-        raise FetchError(f"cannot download {archive.url}: {error}; {remedy}") from None
+        raise ValueError(f"cannot download {archive.url}: {error}; {remedy}") from None
     if size != archive.size_bytes or digest.hexdigest() != archive.sha256:
         found = f"more than {archive.size_bytes}" if size > archive.size_bytes else f"{size}"
-        raise FetchError(
+        raise ValueError(
             f"{archive.url} gave {found} bytes, not the published {archive.size_bytes} with their checksum; "
             "nothing was kept, try again"
         )
@@ -56,14 +51,14 @@ def _unpack(archive: Archive, packed: Path, folder: Path) -> None:
             for name in archive.members:
                 tar.extract(name, packed.parent, filter="data")
     except (KeyError, tarfile.TarError) as error:
-        raise FetchError(f"{archive.url} is not the archive it should be: {error}") from None
+        raise ValueError(f"{archive.url} is not the archive it should be: {error}") from None
     for name in archive.members:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (packed.parent / name).replace(folder / name)
 
 
 def fetch(archive: Archive, folder: Path) -> None:
-    """Put the members of `archive` below `folder`; FetchError, or OSError when the folder cannot be written."""
+    """Put the members of `archive` below `folder`; ValueError, or OSError when the folder cannot be written."""
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder, prefix=".fetch-") as scratch:
         packed = Path(scratch) / "archive.tar.gz"
@@ -71,9 +66,9 @@ def fetch(archive: Archive, folder: Path) -> None:
         _unpack(archive, packed, folder)
 
 
-def fetched(line: bytes) -> str:
+def fetched(asked: tuple[str, str]) -> str:
     """Fetch a task's files; return what was done, or that there is nothing to do."""
-    name, data_dir = _decode(line)
+    name, data_dir = asked
     task: Task = entry("workers.tasks", name, "TASK")
     if task.archive is None:
         return f"{name} needs no download"
@@ -83,4 +78,4 @@ def fetched(line: bytes) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(answer_stdin(fetched))
+    sys.exit(answer_stdin(fetched, msgspec.json.Decoder(tuple[str, str])))

@@ -30,8 +30,6 @@ from workers.reward_audit.scoring import choose_arithmetic
 from workers.run.episode import play
 from workers.vocabulary import Stage
 
-_decode = msgspec.json.Decoder(SoloQuestion).decode
-
 
 class _Watched(Controller[DecisionView]):
     """The heuristic, with counts of the conditions that prevented germination."""
@@ -55,9 +53,8 @@ class _Watched(Controller[DecisionView]):
         return self._watched.decide(view, uniforms)
 
 
-def grow(line: bytes) -> SoloAnswer:
+def grow(question: SoloQuestion) -> SoloAnswer:
     """Grow the hosts of all episodes; ValueError, KeyError or OSError name what cannot be done."""
-    question = _decode(line)
     task: Task = catalog.entry("workers.tasks", question.task, "TASK")
     slots = _slots(question.slots, task)
     growth = GrowthSettings()
@@ -118,4 +115,4 @@ def _seed(events: list[SeedEvent]) -> Seed:
 
 if __name__ == "__main__":
     pin(Arithmetic())
-    sys.exit(answer_stdin(grow))
+    sys.exit(answer_stdin(grow, msgspec.json.Decoder(SoloQuestion)))

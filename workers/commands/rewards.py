@@ -19,12 +19,9 @@ from workers.growth.samples import DeviceData
 from workers.native import library
 from workers.reward_audit.scoring import audit, choose_arithmetic
 
-_decode = msgspec.json.Decoder(RewardAuditQuestion).decode
 
-
-def answer(line: bytes) -> RewardAuditAnswer:
+def answer(question: RewardAuditQuestion) -> RewardAuditAnswer:
     """Play and score; ValueError, KeyError, OSError or Unusable (of a kernel) name what cannot be done."""
-    question = _decode(line)
     chosen = question.arithmetic or choose_arithmetic(question.growth, question.device)
     library.check(chosen)
     pin(chosen)
@@ -34,4 +31,4 @@ def answer(line: bytes) -> RewardAuditAnswer:
 
 
 if __name__ == "__main__":
-    sys.exit(answer_stdin(answer))
+    sys.exit(answer_stdin(answer, msgspec.json.Decoder(RewardAuditQuestion)))

@@ -17,12 +17,9 @@ from workers.trainer import module
 from workers.trainer.rehearsal import Trial, Tried, attempt
 from workers.user_rewards.user_code import line_of, one_line
 
-_decode = msgspec.json.Decoder(Trial).decode
 
-
-def tried(line: bytes) -> Tried:
+def tried(trial: Trial) -> Tried:
     """Try the trainer; ValueError with the kind of error that it raises, and where."""
-    trial = _decode(line)
     asked = trial.question
     pin(Arithmetic(threads=asked.threads, deterministic=asked.deterministic))
     try:
@@ -33,4 +30,4 @@ def tried(line: bytes) -> Tried:
 
 
 if __name__ == "__main__":
-    sys.exit(answer_stdin(tried))
+    sys.exit(answer_stdin(tried, msgspec.json.Decoder(Trial)))

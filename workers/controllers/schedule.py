@@ -24,7 +24,6 @@ _HEADS_OF = {
     Op.PRUNE: ("alpha_speed", "alpha_curve"), Op.FOSSILIZE: (), Op.ADVANCE: (),
 }
 _STEP_DIGITS = 9  # of the largest step that is taken: a number of any length would overflow those of the steps
-_MUST_SAY = {Op.SET_ALPHA_TARGET: ("style", "alpha_target")}  # a default would silently change the algorithm
 
 
 def _labels(blueprints: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
@@ -67,8 +66,8 @@ def _parse(entry: str, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> t
         values[head] = value
     if chosen == Op.GERMINATE:
         values = _GERMINATE_DEFAULTS | values
-    missing = [head for head in _MUST_SAY.get(chosen, ()) if head not in values]
-    if missing:
+    missing = [head for head in ("style", "alpha_target") if head not in values]
+    if chosen == Op.SET_ALPHA_TARGET and missing:  # a default would silently change the algorithm
         raise ValueError(f"schedule entry {entry!r}: {op} must say {', '.join(f'{head}=…' for head in missing)}")
     labels = _labels(blueprints)
     for head, value in values.items():

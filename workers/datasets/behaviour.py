@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
@@ -74,57 +73,72 @@ class Behaviour:
         return self.words or "; ".join(life.words for life in self.lives)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Behaviours:
-    """What a task offers for a reward audit."""
+    """What hosts with these slots offer for a reward audit; they name blueprints of the default list."""
 
-    reference: tuple[Behaviour, ...]
-    draw: Callable[[str, np.random.Generator], Behaviour]  # (name, generator) -> a random one
-    vary: Callable[[str, Behaviour, np.random.Generator], Behaviour]  # (name, parent, generator) -> a neighbour
+    slots: tuple[str, ...]
 
+    @property
+    def reference(self) -> tuple[Behaviour, ...]:
+        """Those that show what a reward pays for."""
+        whole = tuple(SeedLife(slot=slot, step=step) for step, slot in enumerate(self.slots, start=1))
+        first = SeedLife(slot=self.slots[0], step=1, blueprint="conv_heavy", end="hold")
 
-def growing(slots: tuple[str, ...]) -> Behaviours:
-    """Return behaviours for a task of growth with these slots; they name blueprints of the default list."""
-    return Behaviours(
-        reference=_reference(slots),
-        draw=lambda name, rng: Behaviour(name=name, lives=_drawn(slots, rng)),
-        vary=lambda name, parent, rng: Behaviour(name=name, lives=_varied(slots, parent.lives, rng)),
-    )
+        def each(**changes: object) -> tuple[SeedLife, ...]:
+            return tuple(replace(life, **changes) for life in whole)  # type: ignore[arg-type]
 
+        pruned = tuple(
+            SeedLife(slot=slot, step=born + place, end="prune", end_step=born + place + _GIVES_UP)
+            for born in _LIVES_OF_PRUNED for place, slot in enumerate(self.slots)
+        )  # fmt: skip
+        return (
+            Behaviour(name="schedule", lives=whole, words="conv_light in every slot, all fossilised"),
+            Behaviour(
+                name="never fossilised", lives=each(end="hold"), words="conv_light in every slot, kept in HOLDING"
+            ),
+            Behaviour(
+                name="blending for ever", lives=each(alpha_target=0.7), words="conv_light in every slot at alpha 0.7"
+            ),
+            Behaviour(name="only norms", lives=each(blueprint="norm"), words="norm in every slot, all fossilised"),
+            Behaviour(name="one good seed", lives=(first,)),
+            Behaviour(name="the same fossilised", lives=(replace(first, end="fossilise"),)),
+            Behaviour(
+                name="grow everything", lives=each(blueprint="conv_heavy"), words="conv_heavy, a fossil in every slot"
+            ),
+            Behaviour(
+                name="prune everything", lives=pruned, words="a conv_light in every slot, pruned and grown again"
+            ),
+            Behaviour(name="wait", controller="wait", words="no seed at all"),
+            Behaviour(name="heuristic", controller="heuristic", words="the rules of the heuristic controller"),
+            Behaviour(name="random operations", controller="random", words="any valid operation at every step"),
+        )
 
-def _reference(slots: tuple[str, ...]) -> tuple[Behaviour, ...]:
-    whole = tuple(SeedLife(slot=slot, step=step) for step, slot in enumerate(slots, start=1))
-    first = SeedLife(slot=slots[0], step=1, blueprint="conv_heavy", end="hold")
+    def draw(self, name: str, rng: np.random.Generator) -> Behaviour:
+        """Draw a life for one slot, or for several."""
+        chosen = rng.permutation(len(self.slots))[: rng.integers(1, len(self.slots) + 1)]
+        lives = tuple(_random_life(self.slots[place], rng) for place in sorted(chosen.tolist()))
+        return Behaviour(name=name, lives=lives)
 
-    def each(**changes: object) -> tuple[SeedLife, ...]:
-        return tuple(replace(life, **changes) for life in whole)  # type: ignore[arg-type]
+    def vary(self, name: str, parent: Behaviour, rng: np.random.Generator) -> Behaviour:
+        """Redraw one or all properties of one life, or add or remove a life."""
+        return Behaviour(name=name, lives=self._varied(parent.lives, rng))
 
-    def every(what: str) -> str:
-        return f"{what} in every slot"
-
-    pruned = tuple(
-        SeedLife(slot=slot, step=born + place, end="prune", end_step=born + place + _GIVES_UP)
-        for born in _LIVES_OF_PRUNED for place, slot in enumerate(slots)
-    )  # fmt: skip
-    return (
-        Behaviour(name="schedule", lives=whole, words=every("conv_light") + ", all fossilised"),
-        Behaviour(name="never fossilised", lives=each(end="hold"), words=every("conv_light") + ", kept in HOLDING"),
-        Behaviour(name="blending for ever", lives=each(alpha_target=0.7), words=every("conv_light") + " at alpha 0.7"),
-        Behaviour(name="only norms", lives=each(blueprint="norm"), words=every("norm") + ", all fossilised"),
-        Behaviour(name="one good seed", lives=(first,)),
-        Behaviour(name="the same fossilised", lives=(replace(first, end="fossilise"),)),
-        Behaviour(name="grow everything", lives=each(blueprint="conv_heavy"), words=every("conv_heavy, a fossil")),
-        Behaviour(name="prune everything", lives=pruned, words="a conv_light in every slot, pruned and grown again"),
-        Behaviour(name="wait", controller="wait", words="no seed at all"),
-        Behaviour(name="heuristic", controller="heuristic", words="the rules of the heuristic controller"),
-        Behaviour(name="random operations", controller="random", words="any valid operation at every step"),
-    )
-
-
-def _drawn(slots: tuple[str, ...], rng: np.random.Generator) -> tuple[SeedLife, ...]:
-    """Draw a life for one slot, or for several."""
-    chosen = rng.permutation(len(slots))[: rng.integers(1, len(slots) + 1)]
-    return tuple(_random_life(slots[place], rng) for place in sorted(chosen.tolist()))
+    def _varied(self, lives: tuple[SeedLife, ...], rng: np.random.Generator) -> tuple[SeedLife, ...]:
+        free = [slot for slot in self.slots if slot not in {life.slot for life in lives}]
+        what = int(rng.integers(4))
+        if free and (what == 0 or not lives):
+            added = _random_life(_any(tuple(free), rng), rng)
+            return tuple(sorted((*lives, added), key=lambda life: self.slots.index(life.slot)))
+        place = int(rng.integers(len(lives)))
+        if what == 1 and len(lives) > 1:
+            return lives[:place] + lives[place + 1 :]
+        drawn = _random_life(lives[place].slot, rng)
+        if what > 1:
+            name = _any(("step", "blueprint", "style", "tempo", "alpha_target", "end"), rng)
+            drawn = replace(lives[place], **{name: getattr(drawn, name)})
+            drawn = replace(drawn, end_step=max(drawn.end_step, drawn.step + 2))
+        return (*lives[:place], drawn, *lives[place + 1 :])
 
 
 def _random_life(slot: str, rng: np.random.Generator) -> SeedLife:
@@ -138,23 +152,3 @@ def _random_life(slot: str, rng: np.random.Generator) -> SeedLife:
 
 def _any(choices: tuple[Choice, ...], rng: np.random.Generator) -> Choice:
     return choices[int(rng.integers(len(choices)))]
-
-
-def _varied(
-    slots: tuple[str, ...], lives: tuple[SeedLife, ...], rng: np.random.Generator
-) -> tuple[SeedLife, ...]:
-    """Redraw one or all properties of one life, or add or remove a life."""
-    free = [slot for slot in slots if slot not in {life.slot for life in lives}]
-    what = int(rng.integers(4))
-    if free and (what == 0 or not lives):
-        added = _random_life(_any(tuple(free), rng), rng)
-        return tuple(sorted((*lives, added), key=lambda life: slots.index(life.slot)))
-    place = int(rng.integers(len(lives)))
-    if what == 1 and len(lives) > 1:
-        return lives[:place] + lives[place + 1 :]
-    drawn = _random_life(lives[place].slot, rng)
-    if what > 1:
-        name = _any(("step", "blueprint", "style", "tempo", "alpha_target", "end"), rng)
-        drawn = replace(lives[place], **{name: getattr(drawn, name)})
-        drawn = replace(drawn, end_step=max(drawn.end_step, drawn.step + 2))
-    return (*lives[:place], drawn, *lives[place + 1 :])

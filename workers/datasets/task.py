@@ -1,15 +1,20 @@
-"""Definition of a task: three fixed splits of real or generated data, where they are kept, and the host grown on it."""
+"""Definition of a task: three fixed splits of real or generated data, where they are kept, and the host grown on it.
+
+Samples come in fixed, stratified splits: generated gratings, and the digits that ship with the package.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 
-from workers.arrays import Floats32, Ints
-from workers.datasets.behaviour import Behaviours
+import numpy as np
+
+from esper_ab.contracts.rng import RngPath
+from workers.arrays import Floats, Floats32, Ints
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +97,77 @@ class Task:
     image: tuple[int, int, int]  # C, H, W
     sizes: tuple[int, int, int]  # samples in train, validation, test; in a family, of each context
     load: Callable[[str], Splits]  # data_dir ("": default folder) -> splits; FileNotFoundError names the remedy
-    behaviours: Callable[[tuple[str, ...]], Behaviours] | None = None  # slots -> what rewards are audited by
     archive: Archive | None = None  # what `esper-ab growth fetch` downloads; None: nothing to fetch
     contexts: tuple[Context, ...] = ()  # of a family; (): all hosts are given everything
+
+
+def stratified(labels: Ints, sizes: tuple[int, ...], name: str) -> tuple[Ints, ...]:
+    """Return disjoint index arrays of the given sizes; in each, every class has its share to within one sample per cut.
+
+    Samples are shuffled within their class and ordered by their quantile there, so any stretch of that order holds the
+    classes in proportion. The shuffle sorts raw Philox words at an address made of `name` alone: raw words, unlike the
+    methods of a numpy generator, are the same in every numpy version. The experiment's rng seed has no part in it: the
+    splits belong to the task.
+    """
+    if sum(sizes) > len(labels):
+        raise ValueError(f"{name}: splits of {sum(sizes)} samples from {len(labels)}")
+    words = (RngPath(0) / "task" / name / "split").generator().bit_generator.random_raw(len(labels))
+    quantile = np.empty(len(labels))
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        shuffled = members[np.argsort(words[members], kind="stable")]
+        quantile[shuffled] = (np.arange(len(members)) + 0.5) / len(members)
+    order = np.lexsort((words, quantile))
+    return tuple(order[begin:end] for begin, end in pairwise(accumulate(sizes, initial=0)))
+
+
+def splits_of(x: Floats32, labels: Ints, sizes: tuple[int, int, int], name: str) -> Splits:
+    """Return samples x and their labels in `stratified` splits."""
+    train, validation, test = (Split(x=x[rows], y=labels[rows]) for rows in stratified(labels, sizes, name))
+    return Splits(train=train, validation=validation, test=test)
+
+
+class SampleDraws:
+    """Uniform numbers from raw Philox words, which are the same in every numpy version."""
+
+    def __init__(self, *address: str) -> None:
+        self._path = RngPath(0) / "task"
+        for part in address:
+            self._path /= part
+
+    def uniform(self, purpose: str, *shape: int) -> Floats:
+        """Return numbers in [0, 1)."""
+        words = (self._path / purpose).generator().bit_generator.random_raw(int(np.prod(shape)))
+        return np.ldexp((np.asarray(words, np.uint64) >> np.uint64(11)).astype(np.float64), -53).reshape(shape)
+
+    def gratings(self, labels: Ints, classes: int, cycles: tuple[float, float], side: int) -> Floats:
+        """Return sine gratings [n, side, side] whose orientation is the label; `cycles` per image, least and most."""
+        n, angle = len(labels), labels * (np.pi / classes)
+        frequency = cycles[0] + (cycles[1] - cycles[0]) * self.uniform("cycles", n)
+        phase = 2 * np.pi * self.uniform("phase", n)
+        row, column = np.mgrid[:side, :side] / side
+        along = np.cos(angle)[:, None, None] * column + np.sin(angle)[:, None, None] * row
+        waves: Floats = np.sin(2 * np.pi * frequency[:, None, None] * along + phase[:, None, None])
+        return waves
+
+
+def refuse_folder(task: str, data_dir: str) -> None:
+    """ValueError for a folder of data, which would be ignored."""
+    if data_dir:
+        raise ValueError(f"{task} is generated: nothing is read from data_dir {data_dir!r}; leave it out")
+
+
+FILE = Path(__file__).with_name("digits.npz")
+DIGITS_SIZES = (1024, 384, 389)
+_MAX = 16.0  # a pixel counts the set bits of a 4x4 patch
+_MEAN, _STD = 0.3053, 0.3760  # of all pixels, scaled to 0-1
+
+
+def load_digits(data_dir: str = "") -> Splits:
+    """Load the splits of the shipped images, x [N, 1, 8, 8]; ValueError for a data_dir, which would be ignored."""
+    if data_dir:
+        raise ValueError(f"the digits ship with the package: nothing is read from data_dir {data_dir!r}; leave it out")
+    with np.load(FILE) as file:
+        images, labels = file["images"], file["labels"].astype(np.int64)
+    x = ((images[:, None] / _MAX - _MEAN) / _STD).astype(np.float32)
+    return splits_of(x, labels, DIGITS_SIZES, "digits")

@@ -26,13 +26,13 @@ from workers.environments import Ended, Happened, Stopwatch
 from workers.facts import StepFacts
 from workers.growth.bank.bank import Bank, PassResult
 from workers.growth.bank.configurations import contributions
-from workers.growth.bank.loss_scale import LossScale
+from workers.growth.bank.stack import LossScale
 from workers.growth.measures import MEASURES
 from workers.growth.rules.facts import FactsMemory
 from workers.growth.rules.lifecycle import Lifecycle
 from workers.growth.rules.masks import DecisionView, Rules
 from workers.growth.rules.observe import observe
-from workers.growth.rules.tracker import Measurement, SignalTracker
+from workers.growth.rules.tracker import Measurement, Signals
 from workers.growth.samples import DeviceData, Orders, Shares
 from workers.layers.device import is_cpu
 from workers.vocabulary import HEADS, Algorithm
@@ -71,7 +71,7 @@ class GrowthEnv:
             self._banks.append((bank, contexts))
             self._orders[bank] = Orders(len(contexts[0].train.y), ahead=not is_cpu(like.device))
         # Environment -> the bank that holds it, and its row there.
-        self._homes = {int(env): (bank, row) for bank, _ in self._banks for row, env in enumerate(bank.envs)}
+        self.homes = {int(env): (bank, row) for bank, _ in self._banks for row, env in enumerate(bank.envs)}
         self.host_params = self._banks[0][0].host.width
         self.loss_scale = LossScale() if spec.growth.amp == "fp16" else None
 
@@ -90,7 +90,7 @@ class GrowthEnv:
             self._orders[bank].begin({env: self._paths[env] for env in bank.envs})
         rules = Rules(steps=self.steps, gates=self.spec.growth.gates, max_seeds=self.spec.growth.max_seeds)
         self.lifecycle = Lifecycle(self.n_envs, self.spec.slots, self.spec.growth.blueprints, rules)
-        self._tracker = SignalTracker(self.n_envs)
+        self._signals = Signals.unknown(self.n_envs)
         self._memory = FactsMemory(self.n_envs, len(self.spec.slots), self.host_params, self.spec.reward)
         self.events: list[SeedEvent] = []
         self.diverged = all_false(self.n_envs)
@@ -132,7 +132,7 @@ class GrowthEnv:
 
         A percentage that is missing is 0: an environment that diverged in its first epoch has no measurement.
         """
-        lifecycle, signals = self.lifecycle, self._tracker.signals
+        lifecycle, signals = self.lifecycle, self._signals
         percent = (float(values[i]) for values in (signals.val_acc, signals.best_val_acc))
         counts = (
             self.host_params, lifecycle.table.params[i].sum(), lifecycle.germinated[i], lifecycle.pruned[i],
@@ -172,7 +172,7 @@ class GrowthEnv:
         self.diverged = self.diverged | broken
         self.steps_done[self.alive] = self.epoch
         self.lifecycle.record(measurement)
-        signals = self._tracker.update(measurement, self.alive)
+        self._signals = self._signals.after(measurement, self.alive)
         self._measurement = measurement
         self._view = DecisionView(
             step=self.epoch,
@@ -181,17 +181,15 @@ class GrowthEnv:
             blueprints=self.spec.growth.blueprints,
             table=self.lifecycle.table,
             alive=self.alive.copy(),
-            signals=signals,
+            signals=self._signals,
             masks=self.lifecycle.masks(self.epoch),
-            observation=observe(self.lifecycle, self._tracker, measurement, self.epoch),
+            observation=observe(self.lifecycle, self._signals, measurement, self.epoch),
         )
         return self._view
 
     def facts(self, decisions: Ints) -> StepFacts:
         """Return the facts of this step and of decisions [E, heads]; call once per step, before `execute`."""
-        return self._memory.step_facts(
-            self.lifecycle, self._tracker.signals, self._measurement, decisions, self.epoch
-        )
+        return self._memory.step_facts(self.lifecycle, self._signals, self._measurement, decisions, self.epoch)
 
     def execute(self, decisions: Ints) -> None:
         """Execute decisions [E, heads], then advance ramps and cooldowns by one step in every slot."""
@@ -206,19 +204,15 @@ class GrowthEnv:
                 accuracy[envs] = result.accuracy
         return accuracy
 
-    def bank_of(self, env: int) -> tuple[Bank, int]:
-        """Return the bank that holds `env`, and its row there."""
-        return self._homes[env]
-
     def germinate(self, env: int, slot: int, blueprint_index: int, algorithm: int) -> int:
         """Do as `Graft` says; modules are initialised from addresses of the current step."""
-        bank, row = self.bank_of(env)
+        bank, row = self.homes[env]
         module, gate = bank.germinate(row, slot, blueprint_index, self._address(env, slot))
         return module + (gate if algorithm == Algorithm.GATE else 0)
 
     def set_algorithm(self, env: int, slot: int, algorithm: int) -> int:
         """Do as `Graft` says."""
-        bank, row = self.bank_of(env)
+        bank, row = self.homes[env]
         blueprint = int(self.lifecycle.table.blueprint[env, slot])
         module, gate = bank.sizes(slot, blueprint)
         if algorithm != Algorithm.GATE:
@@ -228,7 +222,7 @@ class GrowthEnv:
 
     def drop(self, env: int, slot: int) -> None:
         """Do as `Graft` says."""
-        bank, row = self.bank_of(env)
+        bank, row = self.homes[env]
         bank.drop(row, slot, int(self.lifecycle.table.blueprint[env, slot]))
 
     def _address(self, env: int, slot: int) -> RngPath:
@@ -257,14 +251,15 @@ class GrowthEnv:
             **out, all_off_acc=off, contribution=contribution, interaction_sum=interaction, finite=finite
         )
 
-    def _on_every_device(
-        self, work: Callable[[Bank, list[DeviceData], Ints], T], among: Bools
+    def _on_every_context(
+        self, work: Callable[[Bank, list[DeviceData], Ints], list[tuple[Ints, T]]], among: Bools
     ) -> list[tuple[Ints, T]]:
         """Call `work(bank, data by context, rows)` per bank with rows in `among` [E]; return (environments, result).
 
-        In order. CPU devices take turns, because threads would only contend for the interpreter, which small kernels
-        keep busy. With GPUs each device has a thread: while one waits for its device, the others launch. The threads
-        share no tensor that is written, and all end before this returns, so each computes what it would alone.
+        `work` returns (places in its rows, result) of each context, and the results come in order. CPU devices take
+        turns, because threads would only contend for the interpreter, which small kernels keep busy. With GPUs each
+        device has a thread: while one waits for its device, the others launch. The threads share no tensor that is
+        written, and all end before this returns, so each computes what it would alone.
         """
         parts = [(bank, data, np.flatnonzero(among[bank.envs])) for bank, data in self._banks]
         parts = [part for part in parts if len(part[2])]
@@ -273,14 +268,10 @@ class GrowthEnv:
         else:
             with ThreadPoolExecutor(max_workers=len(parts), thread_name_prefix="device") as threads:
                 results = list(threads.map(lambda part: work(*part), parts))
-        return [(bank.envs[rows], result) for (bank, _, rows), result in zip(parts, results, strict=True)]
-
-    def _on_every_context(
-        self, work: Callable[[Bank, list[DeviceData], Ints], list[tuple[Ints, T]]], among: Bools
-    ) -> list[tuple[Ints, T]]:
-        """Like `_on_every_device` with work that returns (places in its rows, result) of each context."""
-        done = self._on_every_device(work, among)
-        return [(envs[at], result) for envs, results in done for at, result in results]
+        return [
+            (bank.envs[rows[at]], result)
+            for (bank, _, rows), found in zip(parts, results, strict=True) for at, result in found
+        ]  # fmt: skip
 
     def _contexts(self, bank: Bank, data: list[DeviceData], rows: Ints) -> Iterator[tuple[DeviceData, Ints]]:
         """Yield the data of every context that there is among `rows`, and its places in them."""

@@ -23,8 +23,8 @@ from workers.growth.bank.bank import Bank
 from workers.growth.measures import MEASURES
 from workers.growth.rules.seeds import SeedTable
 from workers.growth.samples import DeviceSplit
-from workers.user_rewards.lookup import as_planned, rehearse
-from workers.user_rewards.user_code import copied
+from workers.user_rewards.lookup import find_reward, rehearse
+from workers.user_rewards.user_code import as_planned, copied
 from workers.vocabulary import Stage
 
 _MINIBATCHES = 4  # of a timed epoch on a GPU
@@ -78,7 +78,7 @@ def user_reward(reference: str, n_slots: int, doing: Callable[[str], None]) -> U
     try:
         with TemporaryDirectory() as folder:
             found, planned = copied(what, reference, Path(folder), "copy")
-            function = as_planned([planned], Path(folder))(reference)
+            function = find_reward(reference, as_planned([planned], Path(folder)))
             return msgspec.structs.replace(found, repeats=rehearse(function, reference, n_slots))
     except (ValueError, OSError) as error:
         problem = str(error).removeprefix(what).removeprefix(":").strip()

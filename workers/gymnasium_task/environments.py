@@ -1,5 +1,7 @@
 """Environments of Gymnasium side by side, stepped in a plain loop, behind the seam of workers/environments.py.
 
+What functions of a user's own may know of them: of a step, for rewards (GymFacts); of an episode, for outcomes.
+
 Environment i of an episode at path p: reset k has its seed from p/"reset"/k, action t of the rollout its uniforms from
 p/"actions". So an environment that is a function of its reset seed and its actions repeats to the bit.
 """
@@ -7,10 +9,10 @@ p/"actions". So an environment that is a function of its reset seed and its acti
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -23,11 +25,54 @@ from esper_ab.contracts.errors import USER_FAULTS, UserCodeFailed
 from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
 from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.rng import RngPath
-from workers.arrays import Bools, Floats, Floats32, all_false, all_true
+from workers.arrays import Bools, Floats, Floats32, Ints, ReadOnlyArrays, all_false, all_true
 from workers.environments import Cut, Decisions, Ended, Happened, Stopwatch
-from workers.gymnasium_task.facts import GymEpisode, GymFacts
 from workers.gymnasium_task.spaces import AllValid, Codec
 from workers.user_rewards.user_code import line_of, one_line
+
+
+@dataclass(frozen=True, kw_only=True)
+class GymFacts(ReadOnlyArrays):
+    """Complete input of a reward: one step of E environments side by side.
+
+    An environment that has ended is not `stepped`: its row is zeros, and its `info` that of its last step.
+
+    Facts are read only: all rewards of a step, the policy and the next observation share them.
+    """
+
+    observation: Floats32  # [E, width] flat, before the step
+    action: NDArray[Any]  # [E] of a Discrete space, else [E, …] in its shape; what the environment was given
+    next_observation: Floats32  # [E, width] after the step, before any reset
+    env_reward: Floats  # [E] the environment's own reward
+    terminated: Bools  # [E]
+    truncated: Bools  # [E] by the environment's own limit or that of the run
+    step: Ints  # [E] of the environment's episode, from 1
+    info: tuple[Mapping[str, Any], ...]  # E of them, what the environment returned; read only, too
+    stepped: Bools  # [E] False: the episode has ended before this step, and what a reward returns for it is ignored
+
+    def of(self, stepped: Bools) -> GymFacts:
+        """Return the facts of a step in which only the environments `stepped` are still alive."""
+        if stepped.all():
+            return self
+        rows: dict[str, Any] = {
+            name: np.where(stepped.reshape(-1, *[1] * (value.ndim - 1)), value, np.zeros_like(value))
+            for name, value in vars(self).items()
+            if isinstance(value, np.ndarray)
+        }
+        return replace(self, **rows)
+
+
+@dataclass(kw_only=True)
+class GymEpisode:
+    """Complete input of an outcome: one environment's episode of T steps."""
+
+    observations: list[Floats32] = field(default_factory=list)  # T + 1, flat; none if nobody may read them
+    actions: list[Any] = field(default_factory=list)  # T, as the environment was given them
+    env_rewards: list[float] = field(default_factory=list)  # T
+    info: Mapping[str, Any] = field(default_factory=dict)  # of the last step
+    terminated: bool = False
+    truncated: bool = False
+
 
 Env = gymnasium.Env[Any, Any]
 _CHUNK = 256  # steps whose uniforms are drawn at a time

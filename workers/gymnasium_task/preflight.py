@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,10 +20,17 @@ from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.rng import RngPath
 from workers.arrays import Floats, flaw
 from workers.environments import AboutTask, Stopwatch
-from workers.gymnasium_task.environments import GymEnvironments, GymSpec
-from workers.gymnasium_task.facts import GymFacts
-from workers.gymnasium_task.making import codec_of, maker, outcome_of, reward_of
-from workers.gymnasium_task.world import RETURN, RandomActions, measured, measures
+from workers.gymnasium_task.environments import GymEnvironments, GymFacts, GymSpec
+from workers.gymnasium_task.world import (
+    RETURN,
+    RandomActions,
+    codec_of,
+    maker,
+    measured,
+    measures,
+    outcome_of,
+    reward_of,
+)
 from workers.user_rewards.user_code import Load, as_planned, copied
 
 _LIMIT = 2000  # steps, at most, of an episode that is played again
@@ -56,22 +64,22 @@ def _played(questions: Questions, names: AboutTask, folder: Path) -> AboutTask:
     spec = GymSpec(
         make=make, codec=codec, outcome=outcome_of(questions.outcome, load),
         keeps_observations=is_own_outcome(questions.outcome), worst=questions.outcome_worst,
-        measures=measured(questions.outcome), steps=_LIMIT, devices=("cpu:0",) * 2,
+        measures=partial(measured, questions.outcome), steps=_LIMIT, devices=("cpu:0",) * 2,
     )
     environments, look = GymEnvironments(spec, Stopwatch()), _Look(questions, load)
-    first = _episode(environments, look)
+    shown, ends, took_s = _episode(environments, look)
     if look.unusable:
         raise ValueError(look.unusable)
-    repeats, carries = _behaviour(first.shown, environments, GymEnvironments(spec, Stopwatch()))
-    declared, steps = _measures(questions), sum(end.steps for end in first.ends)
-    for end in first.ends:
+    repeats, carries = _behaviour(shown, environments, GymEnvironments(spec, Stopwatch()))
+    declared, steps = _measures(questions), sum(end.steps for end in ends)
+    for end in ends:
         if end.outcome is not None and not declared.outcome.possible(end.outcome):
             what = f"outcome {questions.outcome!r}" if questions.outcome else "the return"
             raise ValueError(f"{what} of random actions was {end.outcome:g}, which --outcome-range says is impossible")
     task = TaskFacts(
         name=questions.task, title="Gymnasium", measures=declared, kind=GYMNASIUM,
-        repeats=repeats, carries=carries, step_s=first.took_s / max(1, steps), episode_steps=limit,
-        seen_steps=max(end.steps for end in first.ends) % _LIMIT,  # an episode of that many has not ended
+        repeats=repeats, carries=carries, step_s=took_s / max(1, steps), episode_steps=limit,
+        seen_steps=max(end.steps for end in ends) % _LIMIT,  # an episode of that many has not ended
         observation_width=codec.spaces.observation_width, action_bounds=codec.bounds,
     )
     problems = {group: look.reward_problems[group] for group in questions.rewards if group in look.reward_problems}
@@ -118,29 +126,25 @@ class _Look:
         self.reward_problems[group] = str(error).replace(f"reward mode {mode!r}", f"reward={mode}", 1)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Episode:
-    """An episode of random actions."""
-
-    shown: str  # sha256 of what it showed and what it came to, to the bit
-    ends: tuple[EnvEpisode, ...]
-    took_s: float
-
-
 def _behaviour(shown: str, played: GymEnvironments, new: GymEnvironments) -> tuple[bool, bool]:
     """Say whether the episode is the same again in any environments, and whether only in those that are new.
 
     `shown`: in the environments `played`. A run resets the same environments again and again; an evaluation, and a run
     that is taken up, make new ones.
     """
-    if _episode(new).shown != shown:
+    if _episode(new)[0] != shown:
         return False, False
-    carries = _episode(played).shown != shown
+    carries = _episode(played)[0] != shown
     return not carries, carries
 
 
-def _episode(environments: GymEnvironments, look: Callable[[GymFacts], None] = lambda facts: None) -> _Episode:
-    """Play an episode of random actions; `look` is given the facts of every step."""
+def _episode(
+    environments: GymEnvironments, look: Callable[[GymFacts], None] = lambda facts: None
+) -> tuple[str, tuple[EnvEpisode, ...], float]:
+    """Play an episode of random actions; `look` is given the facts of every step.
+
+    Returns the sha256 of what it showed and what it came to, to the bit; its ends; and how long it took.
+    """
     controller, sha, began = RandomActions(), hashlib.sha256(), time.perf_counter()
     seen = environments.begin([RngPath(0) / "preflight" / env for env in range(environments.n_envs)])
     took_s = time.perf_counter() - began
@@ -154,7 +158,7 @@ def _episode(environments: GymEnvironments, look: Callable[[GymFacts], None] = l
         look(one)
     ends = environments.ends().envs
     sha.update(repr(ends).encode())
-    return _Episode(shown=sha.hexdigest(), ends=ends, took_s=took_s)
+    return sha.hexdigest(), ends, took_s
 
 
 def _measures(questions: Questions) -> TaskMeasures:

@@ -1,23 +1,186 @@
-"""A run of Gymnasium environments: what they are made by, their rewards and their outcome."""
+"""A run of Gymnasium environments: what they are made by, their rewards and their outcome.
+
+From what a task, an outcome or a reward is called to what does it: Gymnasium's registry, or a user's own function.
+Every error is a ValueError of one line that names what was asked for, the fault, and what would be right.
+"""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from functools import partial
+from types import ModuleType
+from typing import Any
 
+import gymnasium
+import msgspec
 import numpy as np
 import torch
+from gymnasium.envs import registration
 
-from esper_ab.contracts.kinds import is_own_outcome
+from esper_ab.contracts.errors import USER_FAULTS, UserCodeFailed
+from esper_ab.contracts.kinds import ENV_REWARD, GYM_PREFIX, INFO_PREFIX, is_own_outcome
 from esper_ab.contracts.measures import Measure
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.settings import RewardSettings
 from workers.arrays import Floats
 from workers.controllers.random import Random
 from workers.environments import Controller, Decisions, Stopwatch
-from workers.gymnasium_task.environments import GymEnvironments, GymSeen, GymSpec
-from workers.gymnasium_task.facts import GymEpisode
-from workers.gymnasium_task.making import codec_of, env_return, maker, outcome_of, reward_of
-from workers.user_rewards.user_code import Load, as_it_is
+from workers.gymnasium_task.environments import Env, GymEnvironments, GymEpisode, GymFacts, GymSeen, GymSpec, close
+from workers.gymnasium_task.spaces import Codec
+from workers.user_rewards.user_code import (
+    Load,
+    annotation_of,
+    as_it_is,
+    fields_of,
+    function_at,
+    line_of,
+    load_module,
+    numbers,
+    one_line,
+)
+
+Reward = Callable[[GymFacts], Floats]
+Outcome = Callable[[GymEpisode], float]
+
+
+def env_return(episode: GymEpisode) -> float:
+    """Return the environment's own undiscounted return."""
+    return float(np.sum(episode.env_rewards))
+
+
+def maker(task: str, load: Load) -> Callable[[], Env]:
+    """Return what makes one environment of `task`: `gym:ID`, `gym:module:ID` or `path/env.py:make`."""
+    what = f"task {task!r}"
+    if not task.startswith(GYM_PREFIX):
+        return _checked(function_at(what, task, load, "()")[1], what)
+    name = task.removeprefix(GYM_PREFIX)
+    _check_registered(name, what)
+    return _checked(lambda: gymnasium.make(name, disable_env_checker=True), what)
+
+
+def _check_registered(name: str, what: str) -> None:
+    """Import the module of `module:ID`, if there is one, and look the id up; ValueError unless it means one thing."""
+    module, colon, found = name.rpartition(":")
+    if colon and not all(part.isidentifier() for part in module.split(".")):
+        raise ValueError(f"{what}: expected {GYM_PREFIX}ID or {GYM_PREFIX}module:ID")
+    if module:
+        load_module(what, module)
+    try:
+        space, base, version = registration.parse_env_id(found)
+        newest = registration.find_highest_version(space, base)
+        if version is None and newest is not None:  # which gymnasium.make would take, with a warning
+            full = f"{GYM_PREFIX}{module}{colon}{registration.get_env_id(space, base, newest)}"
+            raise ValueError(
+                f"{what} names no version, and means another environment when a newer one is installed; "
+                f"{full} is the newest here"
+            )
+        gymnasium.spec(found)
+    except gymnasium.error.Error as error:
+        raise ValueError(f"{what}: {one_line(error)}") from None
+
+
+def _checked(make: Callable[[], Any], what: str) -> Callable[[], Env]:
+    def checked() -> Env:
+        try:
+            env = make()
+        except USER_FAULTS as error:
+            raise ValueError(f"{what} cannot be made: {one_line(error)}{line_of(error, make)}") from error
+        if not isinstance(env, gymnasium.Env):
+            raise ValueError(f"{what} is a {type(env).__name__}, not a gymnasium.Env")
+        return env
+
+    return checked
+
+
+def codec_of(make: Callable[[], Env]) -> tuple[Codec, int]:
+    """Return what translates the spaces of an environment, and its own limit of steps; 0: it has none."""
+    env = make()
+    try:
+        for name in ("observation_space", "action_space"):
+            if not isinstance(getattr(env, name, None), gymnasium.Space):
+                raise ValueError(f"it has no {name}, a gymnasium.Space, by which a policy is made")
+        limit = getattr(getattr(env, "spec", None), "max_episode_steps", None) or 0
+        return Codec(env.observation_space, env.action_space), limit
+    finally:
+        close(env)
+
+
+def outcome_of(outcome: str, load: Load) -> Outcome:
+    """Return what an episode came to: its return (""), `info:KEY` of its last step, or a user's function of it."""
+    if not outcome:
+        return env_return
+    what = f"outcome {outcome!r}"
+    if ":" not in outcome:
+        raise ValueError(f"{what}: expected {INFO_PREFIX}{outcome}, or path/to/file.py:function or module:function")
+    if not outcome.startswith(INFO_PREFIX):
+        return _number(function_at(what, outcome, load, "(episode)")[1], what)
+    key = outcome.removeprefix(INFO_PREFIX)
+
+    def of_info(episode: GymEpisode) -> Any:
+        if key not in episode.info:
+            there = ", ".join(map(str, episode.info)) or "nothing"
+            raise ValueError(f"info at the end of an episode has no such key; it has {there}")
+        return episode.info[key]
+
+    return _number(of_info, what)
+
+
+def _number(function: Callable[[GymEpisode], Any], what: str) -> Outcome:
+    def number(episode: GymEpisode) -> float:
+        try:
+            found = float(function(episode))
+        except USER_FAULTS as error:
+            reason = str(error) if isinstance(error, ValueError) else one_line(error)
+            raise UserCodeFailed(f"{what}: {reason}{line_of(error, function)}") from error
+        return found
+
+    return number
+
+
+def reward_of(settings: RewardSettings, load: Load) -> Reward:
+    """Return the function of a reward mode with its constants bound: `env`, or a user's own."""
+    mode = settings.mode
+    what = f"reward mode {mode!r}"
+    if mode == ENV_REWARD:
+        if settings.params:
+            raise ValueError(f"{what}: the environment's own reward has no constants (reward.params)")
+        return lambda facts: facts.env_reward
+    module, function = function_at(what, mode, load, "(facts)", "(facts, params)")
+    constants = _constants(function, settings.params, module, what)
+
+    def reward(facts: GymFacts) -> Floats:
+        return numbers(what, function, (facts, *constants), facts.env_reward.shape)
+
+    return reward
+
+
+def _constants(
+    function: Callable[..., Any], params: dict[str, Any], module: ModuleType, what: str
+) -> tuple[msgspec.Struct, ...]:
+    """Return what follows `facts`: nothing, or the struct that the function's second parameter is annotated with."""
+    names = list(inspect.signature(function).parameters)
+    if len(names) < 2:
+        if params:
+            raise ValueError(f"{what} takes no constants; declare a msgspec.Struct and take it: (facts, params: Mine)")
+        return ()
+    declared = annotation_of(function, 1, module, what)
+    if not (isinstance(declared, type) and issubclass(declared, msgspec.Struct)):
+        raise ValueError(f"{what}: annotate {names[1]!r} with the msgspec.Struct that declares its constants")
+    fields = fields_of(declared, module, what)
+    unknown = [name for name in params if name not in {field.name for field in fields}]
+    if unknown:
+        has = ", ".join(field.name for field in fields) or "none"
+        raise ValueError(f"{what} has no constant {unknown[0]!r}; {declared.__name__} has {has}")
+    if any(field.required for field in fields):
+        raise ValueError(f"{what}: every constant of {declared.__name__} needs a default")
+    try:
+        return (msgspec.convert(params, declared),)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{what}: {error}") from None
+    except USER_FAULTS as error:  # of its __post_init__
+        raise ValueError(f"{what}: {declared.__name__} failed: {one_line(error)}{line_of(error, function)}") from error
+
 
 RETURN = Measure(name="env_return", label="return", better="higher")
 LENGTH = Measure(name="length", label="episode length", unit="steps", low=0.0)
@@ -29,13 +192,10 @@ def measures(outcome: str) -> tuple[Measure, ...]:
     return (*((RETURN,) if outcome else ()), LENGTH)
 
 
-def measured(outcome: str) -> Callable[[GymEpisode], dict[str, float | None]]:
-    """Return the function that measures an episode, by the names of `measures`."""
-    def numbers(episode: GymEpisode) -> dict[str, float | None]:
-        own: dict[str, float | None] = {RETURN.name: env_return(episode)} if outcome else {}
-        return {**own, LENGTH.name: float(len(episode.actions))}
-
-    return numbers
+def measured(outcome: str, episode: GymEpisode) -> dict[str, float | None]:
+    """Measure an episode, by the names of `measures`."""
+    own: dict[str, float | None] = {RETURN.name: env_return(episode)} if outcome else {}
+    return {**own, LENGTH.name: float(len(episode.actions))}
 
 
 class GymWorld:
@@ -57,7 +217,7 @@ class GymWorld:
         spec = GymSpec(
             make=self._make, codec=self._codec, outcome=self._outcome,
             keeps_observations=is_own_outcome(self._spec.outcome), worst=self._spec.outcome_worst,
-            measures=measured(self._spec.outcome), steps=steps, resets=rollout != "episodes",
+            measures=partial(measured, self._spec.outcome), steps=steps, resets=rollout != "episodes",
             continues=rollout == "continues", repeats=self._spec.repeats, devices=self._spec.env_devices[:n_envs],
         )
         return GymEnvironments(spec, stopwatch)

@@ -14,7 +14,7 @@ from esper_ab.contracts import catalog
 from esper_ab.contracts.children import Questions
 from esper_ab.contracts.messages import Lane, RunSpec
 from esper_ab.contracts.records import EnvEpisode
-from esper_ab.contracts.settings import PolicySettings, RewardSettings
+from esper_ab.contracts.settings import RewardSettings
 from workers.arrays import Floats
 from workers.datasets.task import Task
 from workers.devices.by_torch import device_here, torch_devices
@@ -26,27 +26,29 @@ from workers.growth.rules.observe import STD_FLOOR, observation_width
 from workers.growth.samples import DeviceData
 from workers.native import library
 from workers.run.session import Session
-from workers.user_rewards.lookup import Find, as_planned, find_reward
+from workers.user_rewards.lookup import find_reward
+from workers.user_rewards.user_code import Load, as_it_is, as_planned
 from workers.vocabulary import HEADS, Op, head_sizes
 
 
 class GrowthWorld:
-    """A run's task and its splits, `data`, for each of its devices.
+    """A run's task and its splits, `data`, for each of its devices; `loader` loads rewards of the user's."""
 
-    `find` returns the function of a reward mode; by default the installed one or that in its file today.
-    """
-
-    def __init__(self, spec: RunSpec, task: Task, data: dict[str, DeviceData], find: Find = find_reward) -> None:
+    def __init__(self, spec: RunSpec, task: Task, data: dict[str, DeviceData], loader: Load = as_it_is) -> None:
         """Unusable when the kernel of `spec` cannot be had here."""
         library.check(spec.arithmetic)
-        self._spec, self._task, self._data, self._find = spec, task, data, find
-        slots, blueprints = len(spec.slots), len(spec.settings.growth.blueprints)
+        self._spec, self._task, self._data, self._load = spec, task, data, loader
+        slots, blueprints, policy = len(spec.slots), len(spec.settings.growth.blueprints), spec.settings.policy
+        bias = {
+            Op.WAIT: policy.bias_wait, Op.GERMINATE: policy.bias_germinate,
+            Op.SET_ALPHA_TARGET: policy.bias_set_alpha_target, Op.PRUNE: policy.bias_prune,
+            Op.FOSSILIZE: policy.bias_fossilize, Op.ADVANCE: policy.bias_advance,
+        }  # fmt: skip
         self.spaces = Spaces(
             observation_width=observation_width(slots, blueprints), head_names=HEADS,
             head_sizes=head_sizes(slots, blueprints), observation_std_floor=STD_FLOOR,
-            first_bias=_op_bias(spec.settings.policy),
+            first_bias=tuple(bias[op] for op in Op),
         )
-
         self.evaluation_steps = spec.steps
 
     def environments(
@@ -61,18 +63,8 @@ class GrowthWorld:
 
     def reward(self, settings: RewardSettings) -> Callable[[StepFacts], Floats]:
         """Return the function of a reward mode with its constants bound."""
-        function = self._find(settings.mode)
+        function = find_reward(settings.mode, self._load)
         return lambda facts: function(facts, settings)
-
-
-def _op_bias(policy: PolicySettings) -> tuple[float, ...]:
-    """Return where the logits of the op head start, in the order of `Op`."""
-    bias = {
-        Op.WAIT: policy.bias_wait, Op.GERMINATE: policy.bias_germinate,
-        Op.SET_ALPHA_TARGET: policy.bias_set_alpha_target, Op.PRUNE: policy.bias_prune,
-        Op.FOSSILIZE: policy.bias_fossilize, Op.ADVANCE: policy.bias_advance,
-    }  # fmt: skip
-    return tuple(bias[op] for op in Op)
 
 
 def _task(name: str) -> Task:
@@ -109,8 +101,8 @@ class Growth(Kind):
             return {name: uploaded[device] for name, device in devices.items()}
 
         def session(spec: RunSpec) -> Session:
-            task, find = _task(spec.task), as_planned(spec.reward_code, experiment_dir)
-            return Session(spec, GrowthWorld(spec, task, data(task, spec.data_dir), find))
+            task, loader = _task(spec.task), as_planned(spec.reward_code, experiment_dir)
+            return Session(spec, GrowthWorld(spec, task, data(task, spec.data_dir), loader))
 
         return session
 

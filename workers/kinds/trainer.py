@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from esper_ab.contracts.children import Questions, TaskFacts
@@ -21,15 +22,16 @@ class Trainer(Kind):
     def preflight(self, questions: Questions, doing: Callable[[str], None]) -> AboutTask:
         """Rehearse the trainer, if it is asked about: what it measures is known as far as its rehearsal could tell."""
         question, outcome = questions.trainer, questions.trainer_outcome
+        names = AboutTask(rewards=REWARDS[TRAINER], controllers=CONTROLLERS[TRAINER])
         if question is None or outcome is None:
-            return AboutTask(rewards=REWARDS[TRAINER], controllers=CONTROLLERS[TRAINER])
+            return names
         facts = rehearse(question, doing)
         measures = tuple(Measure(name=name, label=metric[:60]) for metric, name in facts.metrics.items())
         task = TaskFacts(
             name=questions.task, title=question.reference, kind=TRAINER,
             measures=TaskMeasures(outcome=outcome, measures=measures),
         )  # fmt: skip
-        return AboutTask(tasks=(task,), trainer=facts, rewards=REWARDS[TRAINER], controllers=CONTROLLERS[TRAINER])
+        return replace(names, tasks=(task,), trainer=facts)
 
     def runs(self, lane: Lane, experiment_dir: Path) -> Callable[[RunSpec], TrainerSession]:
         """Return what makes a run; ValueError, in one line, when its files are no longer what was planned."""

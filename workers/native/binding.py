@@ -10,9 +10,7 @@ import functools
 import queue
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
 
 from workers.layers.blueprint import Blueprint, Conv, Excite, Layer, Norm, ParamSpec, Relu, Towards
 from workers.layers.operations import norm_groups
@@ -113,9 +111,6 @@ class Workspaces:
         self._library, self._host, self._border = library, host, border
         self._free: queue.SimpleQueue[int] = queue.SimpleQueue()
 
-    def __deepcopy__(self, _memo: dict[int, Any]) -> Workspaces:
-        return self
-
     @contextmanager
     def one(self) -> Iterator[int]:
         """Yield a workspace that nobody else uses meanwhile; MemoryError when there is no memory for a new one."""
@@ -140,14 +135,6 @@ _ANY_WIDTH = 8
 _KERNEL = 4  # extents of a convolution's kernel [out, into, k, k]
 
 
-@dataclass(frozen=True)
-class Chain:
-    """`layers` is an array of LayerStruct; `width`: parameters of the module."""
-
-    layers: ctypes.Array[LayerStruct]
-    width: int
-
-
 def widest_kernel(blueprint: Blueprint, channels: int) -> int:
     """Return the taps in a row of the blueprint's widest convolution, 0 without one."""
     return max((spec.shape[-1] for spec in blueprint.params(channels) if len(spec.shape) == _KERNEL), default=0)
@@ -159,8 +146,9 @@ def trains(blueprint: Blueprint) -> bool:
 
 
 @functools.lru_cache(maxsize=256)
-def chain_of(blueprint: Blueprint, channels: int) -> Chain:
-    """Return the layers of `blueprint`, declared as `residual`, over `channels` channels."""
+def chain_of(blueprint: Blueprint, channels: int) -> tuple[ctypes.Array[LayerStruct], int]:
+    """Return the layers of `blueprint`, declared as `residual`, over `channels` channels, and its parameters' number.
+    """
     specs = {spec.name: spec for spec in blueprint.params(channels)}
     ends = accumulate(spec.size for spec in specs.values())
     at = {name: end - specs[name].size for name, end in zip(specs, ends, strict=True)}
@@ -169,7 +157,7 @@ def chain_of(blueprint: Blueprint, channels: int) -> Chain:
         found = _layer(layer, into, specs, at)
         layers.append(found)
         into = found.outputs
-    return Chain((LayerStruct * len(layers))(*layers), sum(spec.size for spec in specs.values()))
+    return (LayerStruct * len(layers))(*layers), sum(spec.size for spec in specs.values())
 
 
 def _layer(layer: Layer, into: int, specs: dict[str, ParamSpec], at: dict[str, int]) -> LayerStruct:

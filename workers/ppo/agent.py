@@ -19,11 +19,10 @@ from esper_ab.contracts.records import PPOUpdate, finite
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import PolicySettings, PPOSettings, Settings
 from workers.arrays import Bools, Floats, Floats32, all_true
-from workers.environments import Cut, Decisions, Masks
-from workers.ppo.decide import decide
+from workers.environments import Controller, Cut, Decisions, Masks, Seen
 from workers.ppo.normalise import ObservationNormaliser, ReturnNormaliser, normalise_advantages
 from workers.ppo.policy import ActorCritic, RecurrentState, Shape
-from workers.ppo.rollout import Rollout, RolloutBuffer, cut_sequences, gae, of_steps
+from workers.ppo.rollout import Rollout, RolloutBuffer, cut_sequences, decide, gae, of_steps
 from workers.ppo.update import Adam, Batch, entropy_coefficient, learning_rate, ppo_update
 
 _ADAM_EPS = 1e-5
@@ -47,15 +46,16 @@ class AgentSpec(Settings, frozen=True, kw_only=True):
 msgspec.json.Decoder(AgentSpec)  # now, in one thread: tests/house/test_decoders.py
 
 
-class PPOAgent:
+class PPOAgent(Controller[Seen]):
     """A policy, its normalisers, its optimiser, and the rollout in progress.
 
-    With `frozen = True` (evaluation) nothing is recorded and nothing learns; `reward` then only says who is done.
+    With `frozen = True` (evaluation) nothing is recorded and nothing learns; `reward` then only says who is done. With
+    `greedy = True` it decides for the most probable action instead of sampling.
     """
 
     def __init__(self, spec: AgentSpec) -> None:
         self.spec = spec
-        self.frozen = False
+        self.frozen = self.greedy = False
         shape = Shape(
             observation_width=spec.observation_width, head_sizes=spec.head_sizes,
             dimensions=0 if spec.head_sizes else len(spec.head_names), hidden=spec.policy.hidden,
@@ -82,6 +82,10 @@ class PPOAgent:
         """Have environments [E], in which nothing goes on, begin the next rollout with an empty memory."""
         if self._kept is not None:
             self._kept = _where(envs, self.policy.initial_state(len(envs)), self._kept)
+
+    def decide(self, view: Seen, uniforms: Floats) -> Decisions:
+        """Do as `act`, for the observation and the masks of `view`."""
+        return self.act(view.observation, view.masks, uniforms, self.greedy)
 
     def act(
         self, observation: Floats32, masks: Masks, uniforms: Floats, greedy: bool = False

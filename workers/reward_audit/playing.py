@@ -24,7 +24,7 @@ from workers.facts import SeedFacts, StepFacts
 from workers.growth.environment import EnvSpec, GrowthEnv
 from workers.growth.rules.masks import DecisionView
 from workers.growth.samples import DeviceData
-from workers.reward_terms.potential import potential
+from workers.reward_terms import potential
 from workers.run.episode import play
 from workers.user_rewards.lookup import RewardFunction
 from workers.vocabulary import HEADS
@@ -43,11 +43,6 @@ class Recorded:
 
     hosts: tuple[EnvEpisode, ...]
     steps: tuple[StepFacts, ...]
-
-
-def kept(facts: StepFacts) -> StepFacts:
-    """Return a copy that shares no array with the environments."""
-    return _each_array((facts,), lambda arrays: arrays[0].copy())
 
 
 def joined(parts: Sequence[Recorded]) -> Recorded:
@@ -167,7 +162,7 @@ def _play(spec: EnvSpec, data: dict[str, DeviceData], behaviours: Sequence[Behav
     steps: list[StepFacts] = []
 
     def keep(facts: StepFacts) -> Floats:
-        steps.append(kept(facts))
+        steps.append(_each_array((facts,), lambda arrays: arrays[0].copy()))  # shares no array with the environments
         return np.zeros(len(facts.op))
 
     result = play(env, paths, _side_by_side(behaviours, hosts, spec), {"kept": keep}, Stopwatch(), lambda _step: None)

@@ -175,9 +175,7 @@ def _slots(question: RewardAuditQuestion, task: Task) -> tuple[str, ...]:
 def _world(
     question: RewardAuditQuestion, arithmetic: Arithmetic, data: DeviceData, task: Task, slots: tuple[str, ...]
 ) -> _World:
-    if task.behaviours is None:
-        raise ValueError(f"task {task.name} names no reference behaviours, by which rewards are audited")
-    offered = task.behaviours(slots)
+    offered = Behaviours(slots)
     spec = EnvSpec(
         task=task, slots=slots, steps=question.steps, env_devices=(question.device,), growth=question.growth,
         reward=PLAYED_WITH, kernel=arithmetic.kernel,
@@ -241,12 +239,8 @@ def _played(behaviour: Behaviour, kind: Literal["reference", "random"], hosts: S
     means = ("val_accuracy", "best_val_accuracy", "params_added", "fossilized", "contributing", "pruned")
     return Played(
         name=behaviour.name, words=behaviour.description, kind=kind, schedule=settings.schedule,
-        controller=settings.name, held_out_accuracy=tuple(map(_accuracy, hosts)),
+        controller=settings.name, held_out_accuracy=tuple(host.outcome for host in hosts if host.outcome is not None),
         diverged=sum(host.failed for host in hosts),
         **{name: float(np.mean([host.measures[name] or 0.0 for host in hosts])) for name in means},
     )
 
-
-def _accuracy(host: EnvEpisode) -> float:
-    assert host.outcome is not None, "every host has one"
-    return host.outcome

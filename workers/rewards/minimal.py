@@ -6,7 +6,7 @@ import numpy as np
 
 from esper_ab.contracts.settings import RewardSettings
 from workers.facts import Floats, StepFacts
-from workers.reward_terms.per_seed import acted_on
+from workers.reward_terms import acted_on
 from workers.rewards import sparse
 from workers.vocabulary import Op
 

@@ -1,6 +1,6 @@
 """SHAPED: dense reward from measured contributions, warnings, potential, rent and the price of each decision.
 
-`family = "loss"` replaces all of it by the loss family (`reward_terms/loss`). Formulas: docs/rewards.md.
+`family = "loss"` replaces all of it by the loss family (`reward_terms.loss_family`). Formulas: docs/rewards.md.
 """
 
 from __future__ import annotations
@@ -9,9 +9,7 @@ import numpy as np
 
 from esper_ab.contracts.settings import RewardSettings
 from workers.facts import Floats, SeedFacts, StepFacts
-from workers.reward_terms import loss as _loss
-from workers.reward_terms.per_seed import action_shaping, attribution, blank_absent
-from workers.reward_terms.potential import before_with_birth, pbrs
+from workers.reward_terms import action_shaping, attribution, before_with_birth, blank_absent, loss_family, pbrs
 from workers.vocabulary import BLENDING, HOLDING, WAIT
 
 GAMMA = 0.995
@@ -23,7 +21,7 @@ def reward(facts: StepFacts, settings: RewardSettings) -> Floats:
     if settings.gamma != GAMMA:
         raise ValueError(f"reward mode shaped needs reward.gamma = {GAMMA}, not {settings.gamma}")
     if settings.family == "loss":
-        return _loss.reward(facts, settings)
+        return loss_family(facts, settings)
     total: Floats = np.sum(tuple(terms(facts, settings).values()), axis=0)
     return total
 
@@ -32,9 +30,10 @@ def terms(facts: StepFacts, settings: RewardSettings) -> dict[str, Floats]:
     """Return the terms of the contribution family by name, each [E], summed over slots; the reward is their sum."""
     seeds = blank_absent(facts.seeds)
     bounded = attribution(facts, seeds, settings)
+    harmful = (seeds.stage == BLENDING) & (seeds.total_improvement < 0)
     return dict(
         attribution=bounded.sum(axis=1),
-        blending_warning=_blending_warning(seeds).sum(axis=1),
+        blending_warning=np.where(harmful, -0.1 - np.minimum(0.05 * seeds.epochs_in_stage, 0.3), 0.0).sum(axis=1),
         holding_warning=_holding_warning(facts, seeds, bounded).sum(axis=1),
         pbrs=pbrs(seeds, before_with_birth(seeds), settings).sum(axis=1),
         synergy=np.where(seeds.interaction_sum > 0, 0.1 * np.tanh(0.5 * seeds.interaction_sum), 0.0).sum(axis=1),
@@ -43,11 +42,6 @@ def terms(facts: StepFacts, settings: RewardSettings) -> dict[str, Floats]:
         action_shaping=action_shaping(facts, seeds, settings),
         terminal=_terminal(facts, settings),
     )
-
-
-def _blending_warning(seeds: SeedFacts) -> Floats:
-    harmful = (seeds.stage == BLENDING) & (seeds.total_improvement < 0)
-    return np.where(harmful, -0.1 - np.minimum(0.05 * seeds.epochs_in_stage, 0.3), 0.0)
 
 
 def _holding_warning(facts: StepFacts, seeds: SeedFacts, bounded: Floats) -> Floats:

@@ -6,7 +6,7 @@ import numpy as np
 
 from esper_ab.contracts.settings import RewardSettings
 from workers.facts import Floats, StepFacts
-from workers.reward_terms.potential import pbrs
+from workers.reward_terms import pbrs
 from workers.vocabulary import WAIT
 
 _DECISION_COST = 0.01

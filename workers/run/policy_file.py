@@ -15,31 +15,9 @@ import msgspec
 from esper_ab.contracts.experiment_files import FILE_LIMIT_BYTES
 from esper_ab.contracts.files import NotRegular, read_regular
 from esper_ab.contracts.messages import RunSpec
-from workers.arrays import Bools, Floats
-from workers.environments import Controller, Cut, Decisions, Seen, kind_of
+from workers.environments import Controller, kind_of
 from workers.ppo.agent import PPOAgent
 from workers.storage import durable, state_bytes
-
-
-class AgentDecider(Controller[Seen]):
-    """Adapter of a PPO agent; `greedy` takes the most probable action instead of sampling."""
-
-    def __init__(self, agent: PPOAgent, *, greedy: bool = False) -> None:
-        self._agent = agent
-        self._greedy = greedy
-
-    def begin_episode(self, n_envs: int) -> None:
-        self._agent.begin_episode(n_envs)
-
-    def decide(self, view: Seen, uniforms: Floats) -> Decisions:
-        return self._agent.act(view.observation, view.masks, uniforms, greedy=self._greedy)
-
-    def exclude(self, envs: Bools) -> None:
-        self._agent.exclude(envs)
-
-    def reward(self, rewards: Floats, done: Bools, cut: Cut | None = None) -> None:
-        self._agent.reward(rewards, done, cut)
-
 
 FORMAT = 3
 msgspec.json.Decoder(RunSpec)  # now, in one thread: tests/house/test_decoders.py
@@ -56,8 +34,8 @@ class SavedPolicy:
         """Return a decider, frozen with its normaliser; `greedy` does not affect controllers."""
         if self.agent is None:
             return kind_of(self.spec.task).controller(self.spec)
-        self.agent.frozen = True
-        return AgentDecider(self.agent, greedy=greedy)
+        self.agent.frozen, self.agent.greedy = True, greedy
+        return self.agent
 
 
 def save(experiment_dir: Path, spec: RunSpec, agent: PPOAgent | None) -> str:

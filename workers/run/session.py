@@ -26,11 +26,10 @@ from esper_ab.contracts.records import (
 )
 from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.settings import RewardSettings
-from workers.environments import Controller, Ended, Stopwatch, World, kind_of, paths_below
+from workers.environments import Controller, Stopwatch, World, kind_of, paths_below
 from workers.ppo.agent import AgentSpec, PPOAgent
 from workers.run import policy_file
 from workers.run.episode import play, step_through
-from workers.run.policy_file import AgentDecider
 
 OnStep = Callable[[int], None]
 STATE_FORMAT = 1
@@ -143,21 +142,33 @@ class Session:
         """
         self._stopwatch.lap()
         sha256 = policy_file.save(experiment_dir, self.spec, self.agent)
-        eval_episodes = evaluate_policy(self, policy_file.SavedPolicy(self.spec, self.agent), on_step)
+        eval_episodes = self.evaluate_policy(policy_file.SavedPolicy(self.spec, self.agent), on_step)
         return EvaluationRecord(
             run=self.spec.ref, episodes=eval_episodes, policy_file=self.spec.policy_file, policy_sha256=sha256,
             timing=self._stopwatch.lap(),
             digest=_digest(tuple(played.outcome for played in eval_episodes), None, self._policy_bytes()),
         )
 
-    def evaluation_episode(
-        self, episode: int, eval_episodes: int, decider: Controller[Any], on_step: OnStep
-    ) -> Ended:
-        """Play the first `eval_episodes` environments of an evaluation episode, scored by every mode's defaults."""
-        steps = self._world.evaluation_steps
-        env = self._world.environments(RewardSettings(), steps, eval_episodes, self._stopwatch, whole=True)
-        paths = paths_below(self._path / "evaluate" / episode, eval_episodes)
-        return play(env, paths, decider, self._eval_rewards, self._stopwatch, on_step)
+    def evaluate_policy(self, policy: policy_file.SavedPolicy, on_step: OnStep) -> tuple[EvaluatedEpisode, ...]:
+        """Grow the evaluation's episodes by a frozen policy's sampled actions, and the first one's by greedy ones, too.
+
+        They are scored by every mode's defaults. A policy without probabilities has no greedy actions.
+        """
+        spec, steps, found = self.spec, self._world.evaluation_steps, list[EvaluatedEpisode]()
+        kinds: list[tuple[Literal["sampled", "greedy"], tuple[int, ...]]]
+        kinds = [("sampled", episode_sizes(spec.eval_episodes, spec.n_envs))]
+        if policy.agent:
+            kinds.append(("greedy", (greedy_episodes(spec.eval_episodes, spec.n_envs),)))
+        for kind, sizes in kinds:
+            decider = policy.decider(greedy=kind == "greedy")
+            for episode, size in enumerate(sizes):
+                env = self._world.environments(RewardSettings(), steps, size, self._stopwatch, whole=True)
+                paths = paths_below(self._path / "evaluate" / episode, size)
+                result = play(env, paths, decider, self._eval_rewards, self._stopwatch, on_step)
+                for i, end in enumerate(result.envs):
+                    rewards = {mode: finite(float(values[i])) for mode, values in result.rewards.items()}
+                    found.append(EvaluatedEpisode(episode=episode, actions=kind, outcome=end, rewards=rewards))
+        return tuple(found)
 
     def _fresh_agent(self) -> PPOAgent:
         """Create the agent; policy and update run on the CPU on every lane: tiny, and no device decides their bits."""
@@ -170,33 +181,13 @@ class Session:
         ))
 
     def _decider(self, agent: PPOAgent | None) -> Controller[Any]:
-        return kind_of(self.spec.task).controller(self.spec) if agent is None else AgentDecider(agent)
+        return kind_of(self.spec.task).controller(self.spec) if agent is None else agent
 
     def _policy_bytes(self) -> bytes:
         if self.agent is None:
             return b""
         weights = torch.nn.utils.parameters_to_vector(self.agent.policy.parameters()).detach()
         return weights.numpy().tobytes()
-
-
-def evaluate_policy(session: Session, policy: policy_file.SavedPolicy, on_step: OnStep) -> tuple[EvaluatedEpisode, ...]:
-    """Grow the evaluation's episodes by a frozen policy's sampled actions, and the first episode's by greedy ones, too.
-
-    A policy without probabilities has no greedy actions.
-    """
-    spec, eval_episodes = session.spec, list[EvaluatedEpisode]()
-    kinds: list[tuple[Literal["sampled", "greedy"], tuple[int, ...]]]
-    kinds = [("sampled", episode_sizes(spec.eval_episodes, spec.n_envs))]
-    if policy.agent:
-        kinds.append(("greedy", (greedy_episodes(spec.eval_episodes, spec.n_envs),)))
-    for kind, sizes in kinds:
-        decider = policy.decider(greedy=kind == "greedy")
-        for episode, size in enumerate(sizes):
-            result = session.evaluation_episode(episode, size, decider, on_step)
-            for i, env in enumerate(result.envs):
-                rewards = {mode: finite(float(values[i])) for mode, values in result.rewards.items()}
-                eval_episodes.append(EvaluatedEpisode(episode=episode, actions=kind, outcome=env, rewards=rewards))
-    return tuple(eval_episodes)
 
 
 def _digest(envs: tuple[EnvEpisode, ...], ppo: PPOUpdate | None, policy: bytes, shared: Moments | None = None) -> str:

@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 
 from esper_ab.contracts.files import read_regular
 from workers.arrays import Ints
-from workers.datasets.behaviour import growing
-from workers.datasets.samples import stratified
-from workers.datasets.task import Archive, HostSpec, Split, Splits, Task, data_folder
+from workers.datasets.task import Archive, HostSpec, Split, Splits, Task, data_folder, stratified
 
 _FOLDER = "cifar-10-batches-bin"
 _TRAIN_FILES = tuple(f"data_batch_{i}.bin" for i in range(1, 6))
@@ -83,7 +81,6 @@ TASK = Task(
     image=_IMAGE,
     sizes=_SIZES,
     load=load,
-    behaviours=growing,
     archive=Archive(
         url="https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
         size_bytes=170_052_171,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from workers.datasets.behaviour import growing
-from workers.datasets.samples import DIGITS_SIZES, load_digits
-from workers.datasets.task import HostSpec, Task
+from workers.datasets.task import DIGITS_SIZES, HostSpec, Task, load_digits
 
 TASK = Task(
     name="digits",
@@ -14,5 +12,4 @@ TASK = Task(
     image=(1, 8, 8),
     sizes=DIGITS_SIZES,
     load=load_digits,
-    behaviours=growing,
 )

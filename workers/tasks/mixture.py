@@ -14,9 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from workers.arrays import Floats, Ints
-from workers.datasets.behaviour import growing
-from workers.datasets.samples import SampleDraws, refuse_folder
-from workers.datasets.task import Context, HostSpec, Split, Splits, Task
+from workers.datasets.task import Context, HostSpec, SampleDraws, Split, Splits, Task, refuse_folder
 
 _SIDE = 12
 _CLASSES = 4
@@ -90,7 +88,6 @@ TASK = Task(
     image=(1, _SIDE, _SIDE),
     sizes=_SIZES,
     load=load,
-    behaviours=growing,
     contexts=(
         Context(name="texture", images=(256, 512)), Context(name="relation", images=(256, 512)),
         Context(name="level", images=(32, 64)),

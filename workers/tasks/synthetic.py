@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from workers.datasets.behaviour import growing
-from workers.datasets.samples import SampleDraws, refuse_folder, splits_of
-from workers.datasets.task import HostSpec, Splits, Task
+from workers.datasets.task import HostSpec, SampleDraws, Splits, Task, refuse_folder, splits_of
 
 _SIZES = (256, 128, 128)
 _SIDE = 8
@@ -34,5 +32,4 @@ TASK = Task(
     image=(1, _SIDE, _SIDE),
     sizes=_SIZES,
     load=load,
-    behaviours=growing,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
@@ -196,7 +197,7 @@ class CommandSession(TrainerSession):
 
     def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
         """Run the command in an empty folder of its own and read its outcome."""
-        began, signs = time.perf_counter(), iter(range(1, 1 << 62))
+        began, signs = time.perf_counter(), itertools.count(1)
         out = script.fresh_folder(self.root, self.order.out).resolve()
         seed = script.seed_at(self.path)
         words = script.words_of(self.order.reference, self.spec.settings.trainer, seed, out)

@@ -5,25 +5,21 @@ Every error is a ValueError of one line that names the mode, the fault and what 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from difflib import get_close_matches
-from functools import partial, wraps
-from pathlib import Path
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from esper_ab.contracts import catalog
-from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.settings import RewardSettings
 from workers.arrays import all_false, flaw, int_zeros
 from workers.facts import Floats, SeedFacts, StepFacts
-from workers.user_rewards import user_code
 from workers.user_rewards.user_code import Load, as_it_is, function_at, numbers
 from workers.vocabulary import Op, Stage
 
 RewardFunction = Callable[[StepFacts, RewardSettings], Floats]
-Find = Callable[[str], RewardFunction]  # a mode's name -> its function
 _PACKAGE = "workers.rewards"
 _FORMS = "path/to/file.py:function or module:function"
 _CALL = "(facts, settings)"
@@ -43,15 +39,6 @@ def find_reward(mode: str, load: Load = as_it_is) -> RewardFunction:
         return numbers(f"reward mode {mode!r}", function, (facts, settings), facts.op.shape)
 
     return checked
-
-
-def as_planned(codes: Sequence[RewardCode], experiment_dir: Path) -> Find:
-    """Return a `find_reward` that uses, for `codes`, their state at the time of planning.
-
-    They are loaded from the copies in `experiment_dir`. ValueError also when a copy, or an installed module without
-    one, has changed since planning.
-    """
-    return partial(find_reward, load=user_code.as_planned(codes, experiment_dir))
 
 
 def _of_catalog(mode: str) -> RewardFunction:

@@ -102,7 +102,10 @@ def as_it_is(what: str, reference: str) -> ModuleType:
 
 
 def as_planned(codes: Iterable[RewardCode], folder: Path) -> Load:
-    """Return what loads a user's code as it was when it was copied to below `folder`; any other as it is today."""
+    """Return what loads a user's code as it was when it was copied to below `folder`; any other as it is today.
+
+    ValueError when a copy, or an installed module without one, has changed since.
+    """
     by_reference = {code.reference: code for code in codes}
 
     def planned(what: str, reference: str) -> ModuleType:

@@ -26,26 +26,6 @@ RESAMPLES = 10_000
 LEVEL = 0.95
 
 
-def several(a: ArrayLike, b: ArrayLike) -> int:
-    """Return the number of pairs; ValueError for one, which cannot be resampled."""
-    n = int(differences(a, b).size)
-    if n < 2:
-        raise ValueError("one pair cannot be resampled")
-    return n
-
-
-def limits(values: Floats) -> tuple[float, float]:
-    """Return the percentile interval of a statistic's values [resamples] at LEVEL."""
-    tail = (1.0 - LEVEL) / 2.0
-    low, high = np.quantile(values, (tail, 1.0 - tail))
-    return float(low), float(high)
-
-
-def with_level(text: str, honest: bool) -> str:
-    """Add to an interval, in words, what it covers."""
-    return f"{text} (95 %)" if honest else f"{text} (says 95 %, covers less: fewer than ten runs)"
-
-
 class IQMDifference(msgspec.Struct, frozen=True, kw_only=True):
     """Interquartile mean of a minus that of b, with its 95 % percentile bootstrap interval."""
 
@@ -55,23 +35,21 @@ class IQMDifference(msgspec.Struct, frozen=True, kw_only=True):
     honest: bool  # True with enough runs for the interval
 
 
-def interquartile_mean(runs: ArrayLike) -> float:
-    """Return the mean of the runs [n] without int(n / 4) of them at each end, as rliable does for a single task."""
-    return float(interquartile_means(floats(runs)))
-
-
 def iqm_difference(a: ArrayLike, b: ArrayLike, rng: Generator) -> IQMDifference:
-    """Compute the difference of interquartile means of a, b [pairs]; at least 2 pairs."""
-    n = several(a, b)
+    """Compute the difference of interquartile means of a, b [pairs]; ValueError for one pair."""
+    n = int(differences(a, b).size)
+    if n < 2:
+        raise ValueError("one pair cannot be resampled")
     x, y = floats(a), floats(b)
     drawn = rng.integers(0, n, (RESAMPLES, n))
-    low, high = limits(interquartile_means(x[drawn]) - interquartile_means(y[drawn]))
-    mean = interquartile_mean(x) - interquartile_mean(y)
-    return IQMDifference(mean=mean, low=low, high=high, honest=n >= HONEST_FROM)
+    tail = (1.0 - LEVEL) / 2.0
+    low, high = np.quantile(interquartile_means(x[drawn]) - interquartile_means(y[drawn]), (tail, 1.0 - tail))
+    mean = float(interquartile_means(x) - interquartile_means(y))
+    return IQMDifference(mean=mean, low=float(low), high=float(high), honest=n >= HONEST_FROM)
 
 
 def interquartile_means(runs: Floats) -> Floats:
-    """Return the mean of the middle half of runs [..., n]; n // 4 are left out at either end."""
+    """Return the mean of the middle half of runs [..., n]; n // 4 are left out at either end, as rliable does."""
     n = runs.shape[-1]
     cut = n // 4
     return np.asarray(np.sort(runs, axis=-1)[..., cut : n - cut].mean(axis=-1))
@@ -79,7 +57,8 @@ def interquartile_means(runs: Floats) -> Floats:
 
 def _show(iqm: IQMDifference, beside: Beside) -> str:
     limits = f"{signed(iqm.low, beside.digits)} to {signed(iqm.high, beside.digits)}"
-    return with_level(f"{beside.difference(iqm.mean)}, {limits}", iqm.honest)
+    level = "95 %" if iqm.honest else "says 95 %, covers less: fewer than ten runs"
+    return f"{beside.difference(iqm.mean)}, {limits} ({level})"
 
 
 def _caveats(iqm: IQMDifference, beside: Beside) -> Iterator[str]:

@@ -20,21 +20,31 @@ from esper_ab.contracts.settings import GrowthSettings, HostKernel
 from workers.datasets.task import Task
 from workers.facts import Bools, Floats, Ints
 from workers.growth.bank import network
-from workers.growth.bank.blend import Blend, gate_params
 from workers.growth.bank.configurations import Pass, plan_pass
-from workers.growth.bank.loss_scale import LossScale, PartScale, with_a_say
 from workers.growth.bank.native import Grown, NativeStep
 from workers.growth.bank.network import (
     BatchStatistics,
+    Blend,
     SeedGroup,
     Slot,
     SlotSeeds,
     channels,
     fresh_statistics,
+    gate_params,
     host_params,
     side_by_side,
 )
-from workers.growth.bank.stack import SGD, Borrowed, Optimiser, Places, Stack, put_rows
+from workers.growth.bank.stack import (
+    SGD,
+    Borrowed,
+    LossScale,
+    Optimiser,
+    PartScale,
+    Places,
+    Stack,
+    put_rows,
+    with_a_say,
+)
 from workers.growth.rules.seeds import SeedTable
 from workers.growth.samples import DeviceSplit
 from workers.layers import device as _device
@@ -130,7 +140,7 @@ class Bank:
     def open_gate(self, row: int, slot: int, blueprint: int, path: RngPath) -> None:
         """A new gate for a living seed that turns to GATE; its module is untouched."""
         draws = (path / "gate-init").generator().random(self._gate_size(slot))
-        self._stack(slot, blueprint).birth_tail(row, draws)
+        self._stack(slot, blueprint).birth(row, draws)
 
     def drop(self, row: int, slot: int, blueprint: int) -> None:
         """Remove a seed with everything its optimiser knew."""
@@ -231,7 +241,12 @@ class Bank:
         for at in range(0, order.shape[1], rule.batch_size):
             batch, shown = (whole[:, at : at + rule.batch_size] for whole in (order, labels))  # [n, B]
             with torch.enable_grad():
-                logits = self._forward(epoch, side_by_side(images, batch))
+                host = epoch.host.params()
+                held = {at: Slot(own, [loan.params() for loan in lent]) for at, (own, lent) in epoch.slots.items()}
+                logits = network.logits(
+                    side_by_side(images, batch), self._spec, [host] * (self._spec.levels + 1), epoch.statistics, held,
+                    training=True,
+                )
                 loss = F.cross_entropy(logits.flatten(0, 1), shown.flatten(), reduction="none").view(shown.shape)
                 weight = loss.new_ones(()) if scale is None else scale.scale
                 # A scalar: for the gradient of a tensor torch imports its compiler's shapes, which takes a second.
@@ -246,12 +261,6 @@ class Bank:
         losses, every = (torch.cat(parts, 1) for parts in zip(*found, strict=True))  # [n, N], [n, N, classes]
         correct = (every.argmax(2) == labels).to(self._dtype)
         return torch.stack([losses.mean(1), 100.0 * correct.mean(1)])
-
-    def _forward(self, epoch: Epoch, x: Tensor) -> Tensor:
-        """Logits [n,B,classes] of images [B,H,W,n,C], for autograd."""
-        host = epoch.host.params()
-        slots = {level: Slot(s, [loan.params() for loan in loans]) for level, (s, loans) in epoch.slots.items()}
-        return network.logits(x, self._spec, [host] * (self._spec.levels + 1), epoch.statistics, slots, training=True)
 
     # --- measuring --------------------------------------------------------------------------------------------------
 

@@ -18,9 +18,8 @@ from torch import Tensor
 from esper_ab.contracts.settings import GrowthSettings
 from workers.arrays import Bools, Floats, Ints, int_zeros
 from workers.datasets.task import Task
-from workers.growth.bank.blend import gate_params
 from workers.growth.bank.configurations import Pass
-from workers.growth.bank.network import BatchStatistics, channels
+from workers.growth.bank.network import BatchStatistics, channels, gate_params
 from workers.growth.bank.stack import Stack
 from workers.growth.rules.seeds import SeedTable
 from workers.growth.samples import DeviceSplit
@@ -65,9 +64,6 @@ class NativeStep:
         self._rule = binding.RuleStruct(
             rule.batch_size, rule.host_lr, rule.seed_lr, rule.momentum, rule.weight_decay, rule.max_grad_norm
         )
-
-    def __deepcopy__(self, _memo: dict[int, object]) -> NativeStep:
-        return self  # nothing in it changes
 
     def train(self, grown: Grown, takes_part: Bools, split: DeviceSplit, order: Ints) -> tuple[Floats, Floats]:
         """One epoch in each row's `order` [n, N] with the seeds `takes_part` [n, S]; mean loss, accuracy in percent."""
@@ -123,15 +119,15 @@ class NativeStep:
     def _seed(self, grown: Grown, row: int, env: int, slot: int) -> binding.SeedStruct:
         table, blueprint = grown.table, int(grown.table.blueprint[env, slot])
         stack, width = grown.seeds[slot, blueprint], self._widths[slot]
-        chain = chain_of(self._blueprints[blueprint], width)
+        layers, size = chain_of(self._blueprints[blueprint], width)
         stage = int(table.stage[env, slot])
         return binding.SeedStruct(
             values=_row(stack.values, row),
             momentum=_row(stack.momentum, row),
-            layers=chain.layers,
-            n_layers=len(chain.layers),
+            layers=layers,
+            n_layers=len(layers),
             width=stack.width,
-            gate=chain.width,
+            gate=size,
             gate_hidden=gate_params(width)[0].shape[1],
             join=int(table.algorithm[env, slot]),
             incubating=stage == Stage.TRAINING,

@@ -12,7 +12,7 @@ from workers.arrays import Bools, Floats, Ints, int_zeros
 from workers.facts import SeedFacts, StepFacts
 from workers.growth.rules.lifecycle import Lifecycle
 from workers.growth.rules.tracker import Measurement, Signals
-from workers.reward_terms.potential import potential
+from workers.reward_terms import potential
 from workers.vocabulary import OP, SLOT, WAIT
 
 

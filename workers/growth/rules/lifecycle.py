@@ -12,9 +12,8 @@ import numpy as np
 
 from esper_ab.contracts.records import SeedEvent
 from workers.arrays import Bools, Floats, Ints, all_true, int_zeros
-from workers.growth.rules import alpha
-from workers.growth.rules.masks import CONTRIBUTING_POINTS, DecisionMasks, Rules, decision_masks, rampable
-from workers.growth.rules.seeds import SeedTable, seed_id, transition
+from workers.growth.rules.masks import CONTRIBUTING_POINTS, DecisionMasks, Rules, rampable, valid_operations
+from workers.growth.rules.seeds import SeedTable, retarget, seed_id, tick, transition
 from workers.growth.rules.tracker import Measurement
 from workers.vocabulary import (
     ALPHA_CURVE,
@@ -46,7 +45,6 @@ _STYLE_ALGORITHMS = np.array([algorithm for _, _, algorithm in STYLES], dtype=np
 _STYLE_CURVES = np.array([curve for _, curve, _ in STYLES], dtype=np.int64)
 _TARGETS, _SPEEDS, _CURVES = np.array(ALPHA_TARGETS), np.array(SPEEDS), np.array(CURVES, dtype=np.int64)
 
-SeedChange = SeedEvent  # a change is recorded as it is journalled
 _Event = Literal["germinated", "advanced", "retargeted", "prune_scheduled", "pruned", "fossilized", "emptied"]
 
 
@@ -83,7 +81,6 @@ class Lifecycle:
         self.contributing = int_zeros(n_envs)
         self.op_counts = int_zeros((n_envs, len(Op)))  # executed decisions
         self._serials = int_zeros(n_envs)  # seeds germinated so far, the serial of the next one
-        self._slot_numbers = np.arange(len(slots))
         self._shown: tuple[int, DecisionMasks] | None = None  # last masks and their step, while valid
 
     def stop(self, envs: Bools) -> None:
@@ -111,11 +108,12 @@ class Lifecycle:
 
     def masks(self, step: int) -> DecisionMasks:
         """Return a snapshot of the masks of decision `step` (1-based); `execute` reuses it if nothing has changed."""
-        masks = decision_masks(self.table, self.rules, len(self.blueprints), self.val_acc, self.alive, step)
+        valid = valid_operations(self.table, self.rules, self.val_acc, self.alive, step)
+        masks = DecisionMasks(self.table, valid, len(self.blueprints))
         self._shown = step, masks
         return masks
 
-    def execute(self, decisions: Ints, step: int, graft: Graft) -> list[SeedChange]:
+    def execute(self, decisions: Ints, step: int, graft: Graft) -> list[SeedEvent]:
         """Execute one decision per environment, [E, head] in the order of HEADS.
 
         InvalidDecision, with nothing changed, when the masks of this step do not allow one of them.
@@ -129,21 +127,22 @@ class Lifecycle:
         self._shown = None
         ops = decisions[:, OP]
         decided = set(ops.tolist())
-        changes: list[SeedChange] = []
+        at_slot = decisions[:, SLOT, None] == np.arange(len(self.slots))  # [E, S]
+        changes: list[SeedEvent] = []
         for op, perform in (
             (Op.GERMINATE, self._germinate), (Op.SET_ALPHA_TARGET, self._retarget), (Op.PRUNE, self._prune),
             (Op.FOSSILIZE, self._fossilize), (Op.ADVANCE, self._advance),
         ):  # fmt: skip
             if op in decided:
-                changes += perform(self._selected(ops == op, decisions[:, SLOT]), decisions, step, graft)
+                changes += perform(at_slot & (ops == op)[:, None], decisions, step, graft)
         self.op_counts[self.alive, ops[self.alive]] += 1
         return changes
 
-    def end_step(self, step: int, graft: Graft) -> list[SeedChange]:
+    def end_step(self, step: int, graft: Graft) -> list[SeedEvent]:
         """Advance ramps, complete prunes whose ramp has ended, and count cooldowns down."""
         table = self.table
         self._shown = None
-        reached = alpha.tick(table, (table.stage == BLENDING) & self.alive[:, None])
+        reached = tick(table, (table.stage == BLENDING) & self.alive[:, None])
         changes = self._remove(reached & table.frozen, step, graft)
         cooling = (table.cooldown_left > 0) & self.alive[:, None]
         if not cooling.any():
@@ -159,7 +158,7 @@ class Lifecycle:
 
     # --- operations: `selected` [E, S], already permitted by the masks -----------------------------------------------
 
-    def _germinate(self, selected: Bools, decisions: Ints, step: int, graft: Graft) -> list[SeedChange]:
+    def _germinate(self, selected: Bools, decisions: Ints, step: int, graft: Graft) -> list[SeedEvent]:
         table = self.table
         every, envs = np.arange(len(selected)), np.flatnonzero(selected.any(axis=1))
         for env in envs.tolist():
@@ -179,18 +178,18 @@ class Lifecycle:
         self.germinated[envs] += 1
         return self._events(selected, "germinated", step)
 
-    def _advance(self, selected: Bools, _decisions: Ints, step: int, _graft: Graft) -> list[SeedChange]:
+    def _advance(self, selected: Bools, _decisions: Ints, step: int, _graft: Graft) -> list[SeedEvent]:
         table = self.table
         starting = selected & (table.stage == GERMINATED)
         blending = selected & (table.stage == TRAINING)
         holding = selected & (table.stage == BLENDING)
         self._transition(starting, Stage.TRAINING)
         self._transition(blending, Stage.BLENDING)
-        alpha.retarget(table, blending, table.germination_target, table.tempo, _STYLE_CURVES[table.style])
+        retarget(table, blending, table.germination_target, table.tempo, _STYLE_CURVES[table.style])
         self._transition(holding, Stage.HOLDING)
         return self._events(selected, "advanced", step)
 
-    def _retarget(self, selected: Bools, decisions: Ints, step: int, graft: Graft) -> list[SeedChange]:
+    def _retarget(self, selected: Bools, decisions: Ints, step: int, graft: Graft) -> list[SeedEvent]:
         table = self.table
         style = self._per_slot(decisions[:, STYLE])
         algorithm = _STYLE_ALGORITHMS[style]
@@ -201,29 +200,29 @@ class Lifecycle:
             table.algorithm[env, slot] = algorithm[env, slot]
             table.style[env, slot] = style[env, slot]
         self._transition(selected & (table.stage == HOLDING) & (target < 1.0), Stage.BLENDING)
-        alpha.retarget(table, selected, target, *self._ramp(decisions))
+        retarget(table, selected, target, *self._ramp(decisions))
         return self._events(selected, "retargeted", step)
 
-    def _prune(self, selected: Bools, decisions: Ints, step: int, graft: Graft) -> list[SeedChange]:
+    def _prune(self, selected: Bools, decisions: Ints, step: int, graft: Graft) -> list[SeedEvent]:
         """Prune at once or, where alpha is on and a speed was chosen, by a ramp to 0 with frozen seed parameters."""
         table = self.table
         steps, curve = self._ramp(decisions)
         scheduled = selected & rampable(table) & (steps > 0)
-        changes: list[SeedChange] = []
+        changes: list[SeedEvent] = []
         if scheduled.any():
             self._transition(scheduled & (table.stage == HOLDING), Stage.BLENDING)
-            alpha.retarget(table, scheduled, np.zeros_like(table.alpha), steps, curve)
+            retarget(table, scheduled, np.zeros_like(table.alpha), steps, curve)
             table.frozen[scheduled] = True
             changes += self._events(scheduled, "prune_scheduled", step)
         return changes + self._remove(selected & ~scheduled, step, graft)
 
-    def _fossilize(self, selected: Bools, _decisions: Ints, step: int, _graft: Graft) -> list[SeedChange]:
+    def _fossilize(self, selected: Bools, _decisions: Ints, step: int, _graft: Graft) -> list[SeedEvent]:
         self._transition(selected, Stage.FOSSILIZED)
         self.fossilized += selected.sum(axis=1)
         self.contributing += (selected & (self.table.contribution >= CONTRIBUTING_POINTS)).sum(axis=1)
         return self._events(selected, "fossilized", step)
 
-    def _remove(self, selected: Bools, step: int, graft: Graft) -> list[SeedChange]:
+    def _remove(self, selected: Bools, step: int, graft: Graft) -> list[SeedEvent]:
         """Drop the modules of `selected` and start the cooldown of their slots."""
         if not selected.any():
             return []
@@ -243,10 +242,6 @@ class Lifecycle:
         if selected.any():
             transition(self.table, selected, target, self.val_acc)
 
-    def _selected(self, envs: Bools, slot: Ints) -> Bools:
-        """Return [E, S], True at the chosen slot [E] of the environments `envs` [E]."""
-        return np.asarray(envs[:, None] & (self._slot_numbers == slot[:, None]))
-
     def _per_slot(self, per_env: Ints) -> Ints:
         """Broadcast [E] to [E, S]."""
         return np.broadcast_to(per_env[:, None], self.table.stage.shape)
@@ -256,7 +251,7 @@ class Lifecycle:
         steps, curve = _SPEEDS[decisions[:, ALPHA_SPEED]], _CURVES[decisions[:, ALPHA_CURVE]]
         return self._per_slot(steps), self._per_slot(curve)
 
-    def _events(self, selected: Bools, event: _Event, step: int) -> list[SeedChange]:
+    def _events(self, selected: Bools, event: _Event, step: int) -> list[SeedEvent]:
         """Return one event per entry of `selected`, from the present state of the table."""
         table = self.table
         changes = []

@@ -14,8 +14,7 @@ from typing import Literal
 import numpy as np
 
 from workers.arrays import Bools, Floats, Floats32, Ints, all_false, all_true
-from workers.growth.rules.alpha import HOLD
-from workers.growth.rules.seeds import SeedTable
+from workers.growth.rules.seeds import HOLD, SeedTable
 from workers.growth.rules.tracker import Signals
 from workers.vocabulary import (
     ALPHA_CURVE,
@@ -77,7 +76,6 @@ def may_fossilize(table: SeedTable, gates: GateMode) -> Bools:
 
 MIN_PRUNE_AGE = 1  # validations
 _ALGORITHMS, _TARGETS = np.array([int(algorithm) for _, _, algorithm in STYLES]), np.array(ALPHA_TARGETS)
-_OPS = len(Op)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +103,7 @@ def valid_operations(table: SeedTable, rules: Rules, val_acc: Floats, alive: Boo
 
     `val_acc`, `alive`: [E]. On the last step only FOSSILIZE can still count: nothing else would be measured.
     """
-    valid = all_false((table.stage.shape[0], _OPS, table.stage.shape[1]))
+    valid = all_false((table.stage.shape[0], len(Op), table.stage.shape[1]))
     valid[:, Op.FOSSILIZE] = may_fossilize(table, rules.gates)
     if step < rules.steps:
         present = table.present
@@ -120,13 +118,6 @@ def valid_operations(table: SeedTable, rules: Rules, val_acc: Floats, alive: Boo
     return valid & alive[:, None, None]
 
 
-def retargets(table: SeedTable) -> Bools:
-    """Return [E, S, style, alpha target], True where the pair would change the seed's algorithm or its alpha target."""
-    same_algorithm = table.algorithm[:, :, None] == _ALGORITHMS  # [E, S, style]
-    same_target = table.alpha_target[:, :, None] == _TARGETS  # [E, S, target]
-    return np.asarray(~(same_algorithm[:, :, :, None] & same_target[:, :, None, :]))
-
-
 _INSTANT = SPEEDS.index(0)
 
 
@@ -137,7 +128,10 @@ class DecisionMasks:
         self.valid = valid  # [E, op, S]
         self.sizes = head_sizes(table.stage.shape[1], n_blueprints)  # choices of each head, in the order of HEADS
         self._rampable = rampable(table)  # [E, S]
-        self._retargets = retargets(table)  # [E, S, style, target]
+        same_algorithm = table.algorithm[:, :, None] == _ALGORITHMS  # [E, S, style]
+        same_target = table.alpha_target[:, :, None] == _TARGETS  # [E, S, target]
+        # [E, S, style, target] where the pair would change the seed's algorithm or its alpha target
+        self._retargets = ~(same_algorithm[:, :, :, None] & same_target[:, :, None, :])
         self._alpha_target = table.alpha_target.copy()  # [E, S]
         self._rows = np.arange(table.stage.shape[0])
 
@@ -152,7 +146,10 @@ class DecisionMasks:
         if head == SLOT:
             return self.valid[self._rows, chosen[:, OP]]
         if head in (STYLE, ALPHA_TARGET):
-            return self._style_or_target(head, chosen)
+            pairs = self._retargets[self._rows, chosen[:, SLOT]]  # [E, style, target]
+            allowed = pairs.any(axis=2) if head == STYLE else pairs[self._rows, chosen[:, STYLE]]
+            retarget = chosen[:, OP] == SET_ALPHA_TARGET
+            return np.asarray(self._germinates(chosen)[:, None] | (retarget[:, None] & allowed))
         if head in (BLUEPRINT, TEMPO):
             used = self._germinates(chosen)
         else:
@@ -179,12 +176,6 @@ class DecisionMasks:
     def _germinates(self, chosen: Ints) -> Bools:
         return np.asarray(chosen[:, OP] == GERMINATE)
 
-    def _style_or_target(self, head: int, chosen: Ints) -> Bools:
-        pairs = self._retargets[self._rows, chosen[:, SLOT]]  # [E, style, target]
-        allowed = pairs.any(axis=2) if head == STYLE else pairs[self._rows, chosen[:, STYLE]]
-        retarget = chosen[:, OP] == SET_ALPHA_TARGET
-        return np.asarray(self._germinates(chosen)[:, None] | (retarget[:, None] & allowed))
-
     def _ramps(self, chosen: Ints) -> Bools:
         """Return where the speed head is used [E]: only where alpha would change."""
         slot = chosen[:, SLOT]
@@ -196,13 +187,6 @@ class DecisionMasks:
 
     def _bends(self, chosen: Ints) -> Bools:
         return np.asarray(self._ramps(chosen) & (chosen[:, ALPHA_SPEED] != _INSTANT))
-
-
-def decision_masks(
-    table: SeedTable, rules: Rules, n_blueprints: int, val_acc: Floats, alive: Bools, step: int
-) -> DecisionMasks:
-    """Compute the masks of decision `step`; `val_acc`, `alive`: [E]."""
-    return DecisionMasks(table, valid_operations(table, rules, val_acc, alive, step), n_blueprints)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,19 +7,19 @@ Every entry is bounded, |x| <= 2; an empty slot is all zeros; a stopped environm
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workers.arrays import Bools, Floats, Floats32, Ints
-from workers.growth.rules.alpha import DOWN, UP
 from workers.growth.rules.lifecycle import COOLDOWN, Lifecycle
 from workers.growth.rules.masks import seed_limit
-from workers.growth.rules.seeds import SeedTable
-from workers.growth.rules.tracker import HISTORY, Measurement, Signals, SignalTracker
+from workers.growth.rules.seeds import DOWN, UP, SeedTable
+from workers.growth.rules.tracker import HISTORY, Measurement, Signals
 from workers.vocabulary import SPEEDS, STYLES, TEMPOS, Stage
 
 _STAGES = (  # PRUNED is never observed: it lasts from a decision to the end of its step
@@ -62,79 +62,81 @@ class Feature:
     """
 
     name: str
-    width: int
     values: Callable[[_Seen], NDArray[np.generic] | float]
+    width: int = 1
     scale: float = 1.0
     log_up_to: float | None = None
     bounded: bool = False
 
 
-def _loss(name: str, width: int, values: Callable[[_Seen], Floats]) -> Feature:
-    """Make a feature of a loss in nats; about 0.4 at ln 10."""
-    return Feature(name, width, values, math.log1p(_LOSS_CAP), log_up_to=_LOSS_CAP)
+def _loss(name: str, width: int = 1) -> Feature:
+    """Make a feature of a loss among the signals, in nats; about 0.4 at ln 10."""
+    return Feature(name, attrgetter(f"signals.{name}"), width, math.log1p(_LOSS_CAP), log_up_to=_LOSS_CAP)
 
 
-def _percent(name: str, width: int, values: Callable[[_Seen], Floats]) -> Feature:
-    return Feature(name, width, values, 100.0)
+def _percent(name: str, width: int = 1) -> Feature:
+    """Make a feature of an accuracy among the signals."""
+    return Feature(name, attrgetter(f"signals.{name}"), width, 100.0)
 
 
 def _points(name: str, scale: float, values: Callable[[_Seen], Floats]) -> Feature:
     """Make a feature of a difference in points."""
-    return Feature(name, 1, values, scale, bounded=True)
+    return Feature(name, values, 1, scale, bounded=True)
 
 
 def _parameters(name: str, values: Callable[[_Seen], Ints]) -> Feature:
     """Make a feature of a parameter count; 1 at a million."""
-    return Feature(name, 1, values, math.log1p(1e6), log_up_to=_PARAMETERS_CAP)
+    return Feature(name, values, 1, math.log1p(1e6), log_up_to=_PARAMETERS_CAP)
 
 
-def _one_hot(name: str, choices: tuple[int, ...], values: Callable[[_Seen], Ints]) -> Feature:
-    """Make a one-hot feature, [E, S] -> [E, S, choice]; all zeros for a value outside of `choices`."""
+def _one_hot(name: str, choices: Sequence[int]) -> Feature:
+    """Make a one-hot feature of an entry of the table, [E, S] -> [E, S, choice]; all zeros for any other value."""
+    values = attrgetter(f"table.{name}")
     if len(choices) == 1:  # as wide as a feature of one number
-        return Feature(name, 1, lambda seen: np.asarray(values(seen) == choices[0]))
+        return Feature(name, lambda seen: np.asarray(values(seen) == choices[0]))
     numbers = np.array(choices)
-    return Feature(name, len(choices), lambda seen: np.asarray(values(seen)[:, :, None] == numbers))
+    return Feature(name, lambda seen: np.asarray(values(seen)[:, :, None] == numbers), len(choices))
 
 
 BASE: tuple[Feature, ...] = (
-    Feature("progress", 1, lambda seen: seen.step / seen.steps),
-    _loss("train_loss", 1, lambda seen: seen.signals.train_loss),
-    _loss("val_loss", 1, lambda seen: seen.signals.val_loss),
-    _points("loss_delta", 0.5, lambda seen: seen.signals.loss_delta),
-    _percent("train_acc", 1, lambda seen: seen.signals.train_acc),
-    _percent("val_acc", 1, lambda seen: seen.signals.val_acc),
-    _points("acc_delta", 10.0, lambda seen: seen.signals.acc_delta),
-    Feature("plateau", 1, lambda seen: np.minimum(seen.signals.plateau_epochs, _PLATEAU_CAP), _PLATEAU_CAP),
-    _percent("best_val_acc", 1, lambda seen: seen.signals.best_val_acc),
-    _loss("best_val_loss", 1, lambda seen: seen.signals.best_val_loss),
-    _loss("loss_history", HISTORY, lambda seen: seen.signals.loss_history),
-    _percent("acc_history", HISTORY, lambda seen: seen.signals.acc_history),
-    Feature("stabilized", 1, lambda seen: seen.signals.stabilized),
+    Feature("progress", lambda seen: seen.step / seen.steps),
+    _loss("train_loss"),
+    _loss("val_loss"),
+    _points("loss_delta", 0.5, attrgetter("signals.loss_delta")),
+    _percent("train_acc"),
+    _percent("val_acc"),
+    _points("acc_delta", 10.0, attrgetter("signals.acc_delta")),
+    Feature("plateau", lambda seen: np.minimum(seen.signals.plateau_epochs, _PLATEAU_CAP), scale=_PLATEAU_CAP),
+    _percent("best_val_acc"),
+    _loss("best_val_loss"),
+    _loss("loss_history", HISTORY),
+    _percent("acc_history", HISTORY),
+    Feature("stabilized", attrgetter("signals.stabilized")),
     _parameters("params_added", lambda seen: seen.table.params.sum(axis=1)),
-    Feature("seed_utilisation", 1, lambda seen: seen.present.sum(axis=1) / seen.seed_limit),
+    Feature("seed_utilisation", lambda seen: seen.present.sum(axis=1) / seen.seed_limit),
 )
 
 
 def _slot_features(n_blueprints: int) -> tuple[Feature, ...]:
     """Return the slot block: identity, stage and ramp of the seed."""
     return (
-        Feature("present", 1, lambda seen: seen.present),
-        _one_hot("stage", _STAGES, lambda seen: seen.table.stage),
-        Feature("alpha", 1, lambda seen: seen.table.alpha),
-        Feature("alpha_target", 1, lambda seen: seen.table.alpha_target),
-        Feature("ramp_up", 1, lambda seen: seen.table.alpha_mode == UP),
-        Feature("ramp_down", 1, lambda seen: seen.table.alpha_mode == DOWN),
-        Feature("ramp_left", 1, lambda seen: seen.table.steps_total - seen.table.steps_done, _LONGEST_RAMP),
-        Feature("blending_out", 1, lambda seen: seen.table.frozen),
-        Feature("tempo", 1, lambda seen: seen.table.tempo, max(TEMPOS)),
-        Feature("germination_target", 1, lambda seen: seen.table.germination_target),
-        Feature("measured", 1, lambda seen: ~np.isnan(seen.table.contribution)),
-        _points("contribution", 20.0, lambda seen: seen.table.contribution),
-        _points("velocity", 10.0, lambda seen: seen.table.velocity),
-        _points("interaction", 20.0, lambda seen: seen.table.interaction_sum),
-        Feature("cooldown_left", 1, lambda seen: seen.table.cooldown_left, COOLDOWN),
-        _one_hot("style", tuple(range(len(STYLES))), lambda seen: seen.table.style),
-        _one_hot("blueprint", tuple(range(n_blueprints)), lambda seen: seen.table.blueprint),
+        Feature("present", attrgetter("present")),
+        _one_hot("stage", _STAGES),
+        Feature("alpha", attrgetter("table.alpha")),
+        Feature("alpha_target", attrgetter("table.alpha_target")),
+        Feature("ramp_up", lambda seen: seen.table.alpha_mode == UP),
+        Feature("ramp_down", lambda seen: seen.table.alpha_mode == DOWN),
+        Feature("ramp_left", lambda seen: seen.table.steps_total - seen.table.steps_done, scale=_LONGEST_RAMP),
+        Feature("blending_out", attrgetter("table.frozen")),
+        Feature("tempo", attrgetter("table.tempo"), scale=max(TEMPOS)),
+        Feature("germination_target", attrgetter("table.germination_target")),
+        Feature("measured", lambda seen: ~np.isnan(seen.table.contribution)),
+        _points("contribution", 20.0, attrgetter("table.contribution")),
+        _points("velocity", 10.0, attrgetter("table.velocity")),
+        _points("interaction", 20.0, attrgetter("table.interaction_sum")),
+        Feature("cooldown_left", attrgetter("table.cooldown_left"), scale=COOLDOWN),
+        _one_hot("style", range(len(STYLES))),
+        _one_hot("blueprint", range(n_blueprints)),
     )
 
 
@@ -144,12 +146,12 @@ def _since(seen: _Seen, accuracy: Floats) -> Floats:
 
 
 TELEMETRY: tuple[Feature, ...] = (
-    Feature("age", 1, lambda seen: seen.table.age / seen.steps),
-    Feature("epochs_in_stage", 1, lambda seen: seen.table.epochs_in_stage / seen.steps),
+    Feature("age", lambda seen: seen.table.age / seen.steps),
+    Feature("epochs_in_stage", lambda seen: seen.table.epochs_in_stage / seen.steps),
     _points("gain_in_stage", 20.0, lambda seen: _since(seen, seen.table.acc_at_stage_start)),
     _points("gain_in_life", 20.0, lambda seen: _since(seen, seen.table.acc_at_germination)),
-    Feature("fresh", 1, lambda seen: ~np.isnan(seen.contribution)),
-    _parameters("params", lambda seen: seen.table.params),
+    Feature("fresh", lambda seen: ~np.isnan(seen.contribution)),
+    _parameters("params", attrgetter("table.params")),
 )
 
 
@@ -205,7 +207,7 @@ def _write(block: Floats, features: tuple[Feature, ...], seen: _Seen) -> None:
         start += feature.width
 
 
-def observe(lifecycle: Lifecycle, tracker: SignalTracker, measurement: Measurement, step: int) -> Floats32:
+def observe(lifecycle: Lifecycle, signals: Signals, measurement: Measurement, step: int) -> Floats32:
     """Return the observations before decision `step` (1-based), [E, width]; `measurement` must be recorded already.
 
     Values of all features are collected first and transformed together, because the cost is per numpy call.
@@ -214,7 +216,7 @@ def observe(lifecycle: Lifecycle, tracker: SignalTracker, measurement: Measureme
     seen = _Seen(
         table=lifecycle.table,
         present=lifecycle.table.present,
-        signals=tracker.signals,
+        signals=signals,
         contribution=measurement.contribution,
         step=step,
         steps=lifecycle.rules.steps,

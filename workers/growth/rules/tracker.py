@@ -28,6 +28,9 @@ class Measurement:
 
 
 HISTORY = 5
+_NUMBERS = (
+    "train_loss", "train_acc", "val_loss", "val_acc", "loss_delta", "acc_delta", "best_val_loss", "best_val_acc",
+)  # fmt: skip
 PLATEAU_POINTS = 0.5  # an epoch that gains less counts towards a plateau
 _STABLE_IMPROVEMENT = 0.03  # relative loss improvement below which an epoch is stable
 _STABLE_EPOCHS = 3  # consecutive stable epochs until the host counts as stabilised
@@ -51,70 +54,45 @@ class Signals:
     stable_epochs: Ints  # [E] consecutive stable epochs
     stabilized: Bools  # [E] latched for the rest of the episode once the host has stabilised
 
-
-class SignalTracker:
-    """Folds measurements into signals during one episode."""
-
-    def __init__(self, n_envs: int) -> None:
-        unknown = np.full(n_envs, np.nan)
-        none = int_zeros(n_envs)
+    @classmethod
+    def unknown(cls, n_envs: int) -> Signals:
+        """Return the signals before the first measurement of an episode."""
         history = np.full((n_envs, HISTORY), np.nan)
-        self.signals = Signals(
-            train_loss=unknown,
-            train_acc=unknown,
-            val_loss=unknown,
-            val_acc=unknown,
-            loss_delta=unknown,
-            acc_delta=unknown,
-            plateau_epochs=none,
-            best_val_loss=unknown,
-            best_val_acc=unknown,
-            loss_history=history,
-            acc_history=history,
-            stable_epochs=none,
-            stabilized=all_false(n_envs),
-        )
+        return cls(
+            **dict.fromkeys(_NUMBERS, np.full(n_envs, np.nan)), plateau_epochs=int_zeros(n_envs),
+            loss_history=history, acc_history=history, stable_epochs=int_zeros(n_envs), stabilized=all_false(n_envs),
+        )  # fmt: skip
 
-    def update(self, measurement: Measurement, alive: Bools) -> Signals:
-        """Return the signals after this measurement; environments that are not `alive` [E] keep theirs."""
-        before = self.signals
-        after = _advance(before, measurement)
+    def after(self, now: Measurement, alive: Bools) -> Signals:
+        """Return the signals after one more measurement; environments that are not `alive` [E] keep theirs.
+
+        An epoch is stable when the loss improved by less than 3 %; at the first one comparisons with NaN are False.
+        """
+        loss_delta = self.val_loss - now.val_loss
+        acc_delta = now.val_acc - self.val_acc
+        stable = (loss_delta >= 0.0) & (loss_delta < _STABLE_IMPROVEMENT * self.val_loss)
+        stable_epochs = np.where(stable, self.stable_epochs + 1, 0)
+        after = Signals(
+            train_loss=now.train_loss,
+            train_acc=now.train_acc,
+            val_loss=now.val_loss,
+            val_acc=now.val_acc,
+            loss_delta=loss_delta,
+            acc_delta=acc_delta,
+            plateau_epochs=np.where(acc_delta < PLATEAU_POINTS, self.plateau_epochs + 1, 0),
+            best_val_loss=np.fmin(self.best_val_loss, now.val_loss),
+            best_val_acc=np.fmax(self.best_val_acc, now.val_acc),
+            loss_history=np.concatenate((self.loss_history[:, 1:], now.val_loss[:, None]), axis=1),
+            acc_history=np.concatenate((self.acc_history[:, 1:], now.val_acc[:, None]), axis=1),
+            stable_epochs=stable_epochs,
+            stabilized=self.stabilized | (stable_epochs >= _STABLE_EPOCHS),
+        )
         if alive.all():
-            self.signals = after
             return after
-        self.signals = Signals(
-            **{
-                name: np.where(alive if new.ndim == 1 else alive[:, None], new, getattr(before, name))
-                for name, new in vars(after).items()
-            }
-        )
-        return self.signals
-
-
-def _advance(before: Signals, now: Measurement) -> Signals:
-    """Compute the signals after one more measurement, for all environments.
-
-    An epoch is stable when the loss improved by less than 3 %; at the first one comparisons with NaN are False.
-    """
-    loss_delta = before.val_loss - now.val_loss
-    acc_delta = now.val_acc - before.val_acc
-    stable = (loss_delta >= 0.0) & (loss_delta < _STABLE_IMPROVEMENT * before.val_loss)
-    stable_epochs = np.where(stable, before.stable_epochs + 1, 0)
-    return Signals(
-        train_loss=now.train_loss,
-        train_acc=now.train_acc,
-        val_loss=now.val_loss,
-        val_acc=now.val_acc,
-        loss_delta=loss_delta,
-        acc_delta=acc_delta,
-        plateau_epochs=np.where(acc_delta < PLATEAU_POINTS, before.plateau_epochs + 1, 0),
-        best_val_loss=np.fmin(before.best_val_loss, now.val_loss),
-        best_val_acc=np.fmax(before.best_val_acc, now.val_acc),
-        loss_history=np.concatenate((before.loss_history[:, 1:], now.val_loss[:, None]), axis=1),
-        acc_history=np.concatenate((before.acc_history[:, 1:], now.val_acc[:, None]), axis=1),
-        stable_epochs=stable_epochs,
-        stabilized=before.stabilized | (stable_epochs >= _STABLE_EPOCHS),
-    )
+        return Signals(**{
+            name: np.where(alive if new.ndim == 1 else alive[:, None], new, getattr(self, name))
+            for name, new in vars(after).items()
+        })
 
 
 def summary_seed(table: SeedTable, among: Bools) -> Ints:

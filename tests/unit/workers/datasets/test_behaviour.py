@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from esper_ab.contracts.catalog import entry
 from esper_ab.contracts.settings import DEFAULT_BLUEPRINTS
 from workers.controllers import schedule
-from workers.datasets.behaviour import Behaviour, growing
+from workers.datasets.behaviour import Behaviour, Behaviours
 
 SLOTS = [("only",), ("early", "late"), ("early", "mid", "late")]
 
@@ -27,7 +27,7 @@ def check_playable(behaviour: Behaviour, slots: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("slots", SLOTS)
 def test_reference_behaviours_are_playable_and_differ(slots: tuple[str, ...]) -> None:
-    offered = growing(slots).reference
+    offered = Behaviours(slots).reference
     assert len({one.name for one in offered}) == len(offered)
     if len(slots) > 1:  # "grow everything" and "one good seed" are one in one slot
         assert len({(one.controller, one.lives) for one in offered}) == len(offered)
@@ -37,7 +37,7 @@ def test_reference_behaviours_are_playable_and_differ(slots: tuple[str, ...]) ->
 
 @given(st.sampled_from(SLOTS), st.integers(0, 2**32 - 1))
 def test_what_is_drawn_and_varied_is_playable(slots: tuple[str, ...], rng_seed: int) -> None:
-    offered, rng = growing(slots), np.random.default_rng(rng_seed)
+    offered, rng = Behaviours(slots), np.random.default_rng(rng_seed)
     behaviour = offered.draw("drawn", rng)
     for turn in range(6):
         check_playable(behaviour, slots)
@@ -48,7 +48,7 @@ def test_what_is_drawn_and_varied_is_playable(slots: tuple[str, ...], rng_seed: 
 
 
 def test_neighbours_are_near_and_seldom_the_same() -> None:
-    offered, rng = growing(SLOTS[-1]), np.random.default_rng(0)
+    offered, rng = Behaviours(SLOTS[-1]), np.random.default_rng(0)
     parent = offered.draw("parent", rng)
     varied = [offered.vary("child", parent, rng).lives for _ in range(100)]
     assert sum(lives != parent.lives for lives in varied) > 60
@@ -56,7 +56,7 @@ def test_neighbours_are_near_and_seldom_the_same() -> None:
 
 
 def test_words_say_what_a_life_does() -> None:
-    named = {one.name: one for one in growing(SLOTS[-1]).reference}
+    named = {one.name: one for one in Behaviours(SLOTS[-1]).reference}
     assert named["one good seed"].description == "early conv_heavy at 1, kept"
     assert named["the same fossilised"].description == "early conv_heavy at 1, fossilised"
     assert named["blending for ever"].lives[0].words == "early conv_light at 1 to alpha 0.7, blends for ever"

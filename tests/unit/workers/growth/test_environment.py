@@ -50,7 +50,7 @@ def grown(devices: tuple[str, ...], dtype: torch.dtype, steps: int) -> tuple[Gro
 
 
 def parameters(env: GrowthEnv, number: int) -> torch.Tensor:
-    bank, row = env.bank_of(number)
+    bank, row = env.homes[number]
     moments = [part[row] for statistics in bank.statistics for part in (statistics.mean, statistics.var)]
     return torch.cat([bank.host.values[row], bank.host.momentum[row], *moments])
 
@@ -95,6 +95,10 @@ def elsewhere() -> GrowthEnv:
     return env
 
 
+def thread_of(bank, data, rows):
+    return [(np.arange(len(rows)), threading.current_thread())]
+
+
 def test_devices_that_are_no_cpu_work_at_the_same_time_and_results_come_in_order() -> None:
     """Each waits for the other: one after the other would break the barrier."""
     env = elsewhere()
@@ -102,15 +106,15 @@ def test_devices_that_are_no_cpu_work_at_the_same_time_and_results_come_in_order
 
     def work(bank, data, rows):
         both.wait()
-        return rows.tolist()
+        return [(np.arange(len(rows)), rows.tolist())]
 
-    found = env._on_every_device(work, np.array([True, True, True, False, False]))
+    found = env._on_every_context(work, np.array([True, True, True, False, False]))
     assert [(envs.tolist(), rows) for envs, rows in found] == [([0, 2], [0, 1]), ([1], [0])]
 
 
 def test_cpu_devices_take_turns_in_the_thread_of_the_worker() -> None:
     env = environments(TWO, torch.float64)
-    found = env._on_every_device(lambda bank, data, rows: threading.current_thread(), np.ones(ENVS, bool))
+    found = env._on_every_context(thread_of, np.ones(ENVS, bool))
     assert [(envs.tolist(), thread) for envs, thread in found] == [
         ([0, 2, 4], threading.main_thread()), ([1, 3], threading.main_thread()),
     ]  # fmt: skip
@@ -118,9 +122,9 @@ def test_cpu_devices_take_turns_in_the_thread_of_the_worker() -> None:
 
 def test_a_device_without_a_live_environment_does_nothing() -> None:
     env = elsewhere()
-    found = env._on_every_device(lambda bank, data, rows: threading.current_thread(), np.array([0, 1, 0, 1, 0], bool))
+    found = env._on_every_context(thread_of, np.array([0, 1, 0, 1, 0], bool))
     assert [(envs.tolist(), thread) for envs, thread in found] == [([1, 3], threading.main_thread())]
-    assert env._on_every_device(lambda bank, data, rows: None, np.zeros(ENVS, bool)) == []
+    assert env._on_every_context(thread_of, np.zeros(ENVS, bool)) == []
 
 
 @pytest.mark.parametrize("there", [lambda: environments(TWO, torch.float64), elsewhere], ids=["cpu", "elsewhere"])
@@ -132,7 +136,7 @@ def test_an_error_on_one_device_is_the_run_s(there) -> None:
             raise ValueError("on the second")
 
     with pytest.raises(ValueError, match="on the second"):
-        env._on_every_device(work, np.ones(ENVS, bool))
+        env._on_every_context(work, np.ones(ENVS, bool))
 
 
 FAMILY = replace(

@@ -14,10 +14,9 @@ from support.gym_world import Walk
 
 from esper_ab.contracts.rng import RngPath
 from workers.environments import Happened, Stopwatch, paths_below
-from workers.gymnasium_task.environments import Env, GymEnvironments, GymSpec
-from workers.gymnasium_task.facts import GymEpisode, GymFacts
-from workers.gymnasium_task.making import env_return
+from workers.gymnasium_task.environments import Env, GymEnvironments, GymEpisode, GymFacts, GymSpec
 from workers.gymnasium_task.spaces import Codec
+from workers.gymnasium_task.world import env_return
 
 ENVS = 4
 Rollout = list[tuple[np.ndarray, Happened[GymFacts]]]  # what was seen before, and what happened

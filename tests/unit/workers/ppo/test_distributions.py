@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from esper_ab.contracts.rng import RngPath
-from workers.ppo.decide import decide, log_probs_of
 from workers.ppo.distributions import (
     choice_weights,
     head_entropies,
@@ -27,6 +26,7 @@ from workers.ppo.distributions import (
     sample,
 )
 from workers.ppo.policy import ActorCritic, Shape
+from workers.ppo.rollout import decide, log_probs_of
 
 SIZES = (3, 2, 2, 3)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 
 import msgspec
@@ -13,16 +14,16 @@ from support.tensor_world import device_data, env_path, make_env
 from esper_ab.contracts.catalog import names
 from esper_ab.contracts.settings import RewardSettings
 from workers.controllers.random import Random
-from workers.datasets.behaviour import Behaviour, SeedLife, growing
+from workers.datasets.behaviour import Behaviour, Behaviours, SeedLife
 from workers.environments import Stopwatch
 from workers.facts import Floats, StepFacts
 from workers.growth.environment import GrowthEnv
-from workers.reward_audit.playing import Recorded, joined, kept, player, score
+from workers.reward_audit.playing import Recorded, joined, player, score
 from workers.run.episode import play
 from workers.user_rewards.lookup import find_reward
 
 STEPS, HOSTS = 10, 2
-OFFERED = growing(("early", "late"))
+OFFERED = Behaviours(("early", "late"))
 SEVERAL = [
     one for one in OFFERED.reference if one.name in ("schedule", "prune everything", "wait", "random operations")
 ] + [OFFERED.draw(f"random {number}", np.random.default_rng(number)) for number in range(3)]  # fmt: skip
@@ -83,7 +84,7 @@ def record(
     found: list[StepFacts] = []
 
     def keep(facts: StepFacts) -> Floats:
-        found.append(kept(facts))
+        found.append(deepcopy(facts))
         return np.zeros(n_envs)
 
     def bound(mode: str) -> object:

@@ -8,7 +8,7 @@ import numpy as np
 
 from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.settings import RewardSettings
-from workers.datasets.behaviour import Behaviour, growing
+from workers.datasets.behaviour import Behaviour, Behaviours
 from workers.facts import Floats
 from workers.reward_audit.scoring import alternatives, search, varied
 
@@ -45,7 +45,7 @@ def test_every_constant_but_the_mode_is_tried_once_per_value_and_alone() -> None
     assert set(settings.__struct_fields__) - {name for name, _ in seen} == {"mode", "params", "family", "gamma"}
 
 
-OFFERED = growing(("early", "mid", "late"))
+OFFERED = Behaviours(("early", "mid", "late"))
 PATH = run_path(3, 0) / "search"
 
 

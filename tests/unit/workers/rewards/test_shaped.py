@@ -5,7 +5,7 @@ import pytest
 from support.reward_facts import GOLDEN, golden_case
 
 from workers.growth.rules.facts import alpha_delta_sq_sum, effective_seed_params
-from workers.reward_terms.per_seed import blank_absent, discount, ratio_penalty
+from workers.reward_terms import blank_absent, discount, ratio_penalty
 from workers.rewards import shaped
 
 COMPONENT_OF_TERM = {

@@ -4,6 +4,7 @@ import dataclasses
 import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,8 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import RewardSettings
 from esper_ab.plan.users_code import code_of, keep_rewards
 from workers.growth.preflight import user_reward
-from workers.user_rewards.lookup import as_planned, find_reward
+from workers.user_rewards.lookup import find_reward
+from workers.user_rewards.user_code import as_planned
 
 SETTINGS = RewardSettings()
 DOCS = Path(__file__).parents[4] / "docs" / "rewards.md"
@@ -197,7 +199,7 @@ def kept(reference: str, experiment_dir: Path):
     assert reward.problem == ""
     experiment_dir.mkdir(exist_ok=True)
     keep_rewards(experiment_dir, [reward])
-    return as_planned([code_of(reward)], experiment_dir)
+    return partial(find_reward, load=as_planned([code_of(reward)], experiment_dir))
 
 
 ALWAYS = REWARD.replace("acc_delta", "val_acc")  # finite at step 1, too

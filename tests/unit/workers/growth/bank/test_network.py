@@ -22,10 +22,18 @@ from support.no_device import META
 from support.tensor_world import env_path, orders
 
 from esper_ab.contracts import catalog
-from workers.growth.bank.blend import Blend, gate_params, seed_delta, seed_input
-from workers.growth.bank.loss_scale import LossScale
-from workers.growth.bank.network import BatchStatistics, SeedGroup, SlotSeeds, level_forward, side_by_side
-from workers.growth.bank.stack import Places, Stack, by_name
+from workers.growth.bank.network import (
+    BatchStatistics,
+    Blend,
+    SeedGroup,
+    SlotSeeds,
+    gate_params,
+    level_forward,
+    seed_delta,
+    seed_input,
+    side_by_side,
+)
+from workers.growth.bank.stack import LossScale, Places, Stack, by_name
 from workers.layers import device as _device
 from workers.layers.blueprint import Blueprint, ParamSpec
 from workers.tasks.digits import TASK

@@ -6,8 +6,7 @@ import pytest
 import torch
 from support.tensor_world import env_path
 
-from workers.growth.bank.loss_scale import PartScale
-from workers.growth.bank.stack import SGD, Borrowed, Optimiser, Places, Stack, put_rows
+from workers.growth.bank.stack import SGD, Borrowed, Optimiser, PartScale, Places, Stack, put_rows
 from workers.layers import device as _device
 from workers.layers.blueprint import ParamSpec
 

@@ -12,7 +12,7 @@ from support.growth_world import Episode, decision, make_lifecycle, measure, ran
 from esper_ab.contracts.settings import RewardSettings
 from workers.facts import StepFacts
 from workers.growth.rules.facts import FactsMemory
-from workers.reward_terms.potential import potential
+from workers.reward_terms import potential
 from workers.vocabulary import Op, Stage
 
 HOST = 1000

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.growth_world import Episode, NumberGraft, decision, make_lifecycle, measure, random_decisions
 
-from workers.growth.rules.alpha import AlphaMode
 from workers.growth.rules.lifecycle import InvalidDecision, Lifecycle
-from workers.growth.rules.seeds import SeedTable
+from workers.growth.rules.seeds import AlphaMode, SeedTable
 from workers.vocabulary import HEADS, OP, SLOT, SPEEDS, STYLES, Op, Stage
 
 FAST, FULL, HALF = 0, 2, 0  # tempo of 3 epochs, alpha targets 1.0 and 0.5

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workers.growth.rules.seeds import SeedTable
-from workers.growth.rules.tracker import HISTORY, Measurement, Signals, SignalTracker, summary_seed
+from workers.growth.rules.tracker import HISTORY, Measurement, Signals, summary_seed
 from workers.vocabulary import Stage
 
 
@@ -27,10 +27,10 @@ def reading(loss: list[float], acc: list[float]) -> Measurement:
 
 
 def follow(losses: list[float], accs: list[float]) -> Signals:
-    tracker = SignalTracker(1)
+    signals = Signals.unknown(1)
     for loss, acc in zip(losses, accs, strict=True):
-        tracker.update(reading([loss], [acc]), np.ones(1, dtype=bool))
-    return tracker.signals
+        signals = signals.after(reading([loss], [acc]), np.ones(1, dtype=bool))
+    return signals
 
 
 def test_first_epoch_has_nothing_to_compare_with() -> None:
@@ -81,12 +81,11 @@ def test_histories_and_bests(accs: list[float]) -> None:
 
 
 def test_a_stopped_environment_keeps_its_signals() -> None:
-    tracker = SignalTracker(2)
-    tracker.update(reading([2.0, 2.0], [30.0, 30.0]), np.ones(2, dtype=bool))
-    tracker.update(reading([np.nan, 1.0], [np.nan, 40.0]), np.array([False, True]))
-    assert tracker.signals.val_acc.tolist() == [30.0, 40.0]
-    assert tracker.signals.acc_history[:, -1].tolist() == [30.0, 40.0]
-    assert tracker.signals.acc_history[1, -2] == 30.0
+    before = Signals.unknown(2).after(reading([2.0, 2.0], [30.0, 30.0]), np.ones(2, dtype=bool))
+    signals = before.after(reading([np.nan, 1.0], [np.nan, 40.0]), np.array([False, True]))
+    assert signals.val_acc.tolist() == [30.0, 40.0]
+    assert signals.acc_history[:, -1].tolist() == [30.0, 40.0]
+    assert signals.acc_history[1, -2] == 30.0
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 from support.reward_facts import NAN, make_facts, random_facts
 
 from esper_ab.contracts.settings import RewardSettings
-from workers.reward_terms.per_seed import blank_absent, first_of
+from workers.reward_terms import blank_absent, first_of
 from workers.rewards import minimal, shaped, simplified, sparse
 from workers.vocabulary import Op, Stage
 

@@ -1,8 +1,15 @@
-"""Terms of SHAPED that are paid per seed, and the helpers of all of them: blanked facts, the slot acted on, a choice.
+"""Terms of SHAPED, and what several modes of reward share: the potential, terms per seed, and the loss family.
+
+The potential over the life of a seed shapes rewards (Ng, Harada, Russell 1999) and is independent of other terms;
+docs/rewards.md, "How the potential telescopes", explains a seed's first and last step.
 
 `attribution` is the bounded reward for a seed's measured contribution, `action_shaping` the price of the decision
 itself. Branches for decisions that the masks forbid are kept: the function is total, and the golden cases of the
 reference system (tests/golden) can be checked against it.
+
+The loss family is a reward from falls of the validation loss, for SHAPED with `family = "loss"`. Positive `loss_delta`
+is improvement and is rewarded; the reference system (docs/rewards.md, "What differs from the reference system") has
+this sign the wrong way round.
 """
 
 from __future__ import annotations
@@ -15,9 +22,51 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esper_ab.contracts.settings import RewardSettings
-from workers.facts import Bools, Floats, SeedFacts, StepFacts
-from workers.reward_terms.potential import birth_bonus
-from workers.vocabulary import FOSSILIZED, HOLDING, UNKNOWN, Op
+from workers.facts import Bools, Floats, Ints, SeedFacts, StepFacts
+from workers.vocabulary import FOSSILIZED, HOLDING, UNKNOWN, Op, Stage
+
+_OF_STAGE = {Stage.GERMINATED: 1.0, Stage.TRAINING: 2.0, Stage.BLENDING: 3.5, Stage.HOLDING: 5.5, Stage.FOSSILIZED: 6.0}
+_TABLE = np.array([_OF_STAGE.get(Stage(i), 0.0) if i in set(Stage) else 0.0 for i in range(max(Stage) + 1)])
+
+
+def stage_potential(stage: Ints) -> Floats:
+    """Return P(stage), any shape: 0 for empty and cooling slots, rising to 6 for a fossil."""
+    potentials: Floats = _TABLE[stage]
+    return potentials
+
+
+def potential(seeds: SeedFacts, settings: RewardSettings) -> Floats:
+    """Return Phi [E, S] = P(stage) + min(epochs_in_stage * epoch_progress_bonus, max_progress_bonus); 0 without seed.
+
+    The builder of the facts stores this at every decision and passes it as `potential_before` at the next.
+    """
+    stage = np.where(seeds.present, seeds.stage, UNKNOWN)
+    progress = np.minimum(seeds.epochs_in_stage * settings.epoch_progress_bonus, settings.max_progress_bonus)
+    return np.where(seeds.present, stage_potential(stage) + progress, 0.0)
+
+
+def pbrs(seeds: SeedFacts, before: Floats, settings: RewardSettings) -> Floats:
+    """Return pbrs_weight * (gamma * Phi - before), [E, S]; a slot that lost its seed repays `before`. 0 if disabled."""
+    if settings.disable_pbrs:
+        return np.zeros_like(before)
+    return settings.pbrs_weight * (settings.gamma * potential(seeds, settings) - before)
+
+
+def birth_bonus(settings: RewardSettings) -> float:
+    """Return the bonus for germination, paid at once: pbrs_weight * gamma * P(GERMINATED). 0 when disabled."""
+    return 0.0 if settings.disable_pbrs else settings.pbrs_weight * settings.gamma * _OF_STAGE[Stage.GERMINATED]
+
+
+def before_with_birth(seeds: SeedFacts) -> Floats:
+    """Return `potential_before` [E, S] for a mode that paid `birth_bonus` when it sampled GERMINATE.
+
+    A seed validated once since germination appeared after the previous decision, so its slot's stored potential is 0,
+    but P(GERMINATED) was already paid for it; without this it would be paid twice.
+    """
+    newborn = seeds.present & (seeds.age == 1)
+    born_with = np.maximum(seeds.potential_before, _OF_STAGE[Stage.GERMINATED])
+    return np.where(newborn, born_with, seeds.potential_before)
+
 
 Values = NDArray[np.floating[Any]] | float
 _BLANKS: dict[str, float] = {
@@ -174,3 +223,48 @@ def _prune(seeds: SeedFacts, settings: RewardSettings) -> Floats:
 _PRICES: dict[Op, Callable[[SeedFacts, RewardSettings], Floats]] = {
     Op.GERMINATE: _germinate, Op.SET_ALPHA_TARGET: _set_alpha_target, Op.PRUNE: _prune, Op.FOSSILIZE: _fossilize
 }
+
+
+def loss_family(facts: StepFacts, settings: RewardSettings) -> Floats:
+    """Return the reward [E]. The change of loss counts as 0 at the first step, where it is NaN."""
+    total = _loss_change(facts, settings) - _rent(facts, settings)
+    if not settings.disable_pbrs:
+        total = total + _stage_bonus(facts, settings)
+    if facts.step == facts.steps and not settings.disable_terminal_reward:
+        total = total + _terminal(facts, settings)
+    return total
+
+
+def _loss_change(facts: StepFacts, settings: RewardSettings) -> Floats:
+    limit = settings.max_loss_delta
+    z = np.clip(facts.loss_delta / settings.typical_loss_delta_std, -limit, limit)
+    softened = np.where(z < 0, settings.regression_penalty_scale * z, z)
+    return np.where(np.isnan(z), 0.0, settings.loss_delta_weight * softened)
+
+
+def _rent(facts: StepFacts, settings: RewardSettings) -> Floats:
+    """Return the rent [E], waived while every module present is within its grace period.
+
+    If newcomers were exempt on their own, they would shelter the old modules.
+    """
+    seeds = facts.seeds
+    settled = seeds.present & (seeds.age >= settings.grace_epochs)
+    in_grace = seeds.present.any(axis=1) & ~settled.any(axis=1)
+    added = (facts.total_params - facts.host_params).astype(np.float64)
+    due = (facts.host_params > 0) & (added > 0) & ~in_grace
+    growth = np.divide(added, facts.host_params, out=np.zeros_like(added), where=due)
+    return np.minimum(settings.compute_rent_weight * np.log1p(growth), settings.max_rent_penalty)
+
+
+def _stage_bonus(facts: StepFacts, settings: RewardSettings) -> Floats:
+    """Return gamma * P(stage) - P(previous stage) at every step: it favours late stages and does not telescope."""
+    seeds = blank_absent(facts.seeds)
+    change = settings.gamma * stage_potential(seeds.stage) - stage_potential(seeds.previous_stage)
+    total: Floats = settings.stage_potential_weight * change.sum(axis=1)
+    return total
+
+
+def _terminal(facts: StepFacts, settings: RewardSettings) -> Floats:
+    span = settings.baseline_loss - settings.target_loss
+    reached = (settings.baseline_loss - facts.val_loss) / span if span != 0 else np.ones_like(facts.val_loss)
+    return settings.terminal_loss_weight * np.clip(reached, 0.0, 1.0)

@@ -10,11 +10,11 @@ import pytest
 import torch
 from support.tensor_world import device_data, make_bank, make_session, orders, plant, quiet
 
-from workers.growth.bank import loss_scale, network
+from workers.growth.bank import network
+from workers.growth.bank import stack as stack_module
 from workers.growth.bank.bank import COMPUTED_IN, Bank
-from workers.growth.bank.loss_scale import CLEAN_STEPS, LARGEST, LossScale
 from workers.growth.bank.network import BatchStatistics, level_forward
-from workers.growth.bank.stack import SGD
+from workers.growth.bank.stack import CLEAN_STEPS, LARGEST, SGD, LossScale
 from workers.growth.rules.seeds import SeedTable
 from workers.growth.samples import DeviceSplit
 from workers.run.session import Session
@@ -239,7 +239,7 @@ def test_a_foreign_scale_is_refused(state: dict[str, float]) -> None:
 def test_a_run_in_float16_goes_on_from_its_checkpoint_as_if_it_had_not_stopped(
     controller: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loss_scale, "LARGEST", 2.0**30)  # so that it does move
+    monkeypatch.setattr(stack_module, "LARGEST", 2.0**30)  # so that it does move
 
     def fresh() -> Session:
         session = make_session(growth={"amp": "fp16"}, controller=controller, steps=6)

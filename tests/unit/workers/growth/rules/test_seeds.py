@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workers import vocabulary
-from workers.growth.rules import alpha
-from workers.growth.rules.alpha import AlphaMode
-from workers.growth.rules.seeds import TRANSITIONS, IllegalTransition, SeedTable, slot_of, transition
+from workers.growth.rules import seeds
+from workers.growth.rules.seeds import TRANSITIONS, AlphaMode, IllegalTransition, SeedTable, slot_of, transition
 from workers.vocabulary import Curve, Op, Stage
 
 ONE = np.ones((1, 1), dtype=bool)
@@ -28,7 +27,7 @@ RAMPS = [
 ]
 
 
-@pytest.mark.parametrize(("module", "members"), [(vocabulary, Stage), (vocabulary, Op), (alpha, AlphaMode)])
+@pytest.mark.parametrize(("module", "members"), [(vocabulary, Stage), (vocabulary, Op), (seeds, AlphaMode)])
 def test_every_plain_integer_is_the_member_of_its_name(module: ModuleType, members: type[IntEnum]) -> None:
     assert {member.name: getattr(module, member.name) for member in members} == dict(members.__members__)
     assert {type(getattr(module, member.name)) for member in members} == {int}
@@ -37,10 +36,10 @@ def test_every_plain_integer_is_the_member_of_its_name(module: ModuleType, membe
 def ramp(start: float, target: float, steps: int, curve: int) -> tuple[SeedTable, list[float]]:
     table = SeedTable.empty(1, 1)
     table.alpha[:] = start
-    alpha.retarget(table, ONE, np.full((1, 1), target), np.full((1, 1), steps), np.full((1, 1), curve))
+    seeds.retarget(table, ONE, np.full((1, 1), target), np.full((1, 1), steps), np.full((1, 1), curve))
     values = []
     while table.alpha_mode[0, 0] != AlphaMode.HOLD:
-        reached = alpha.tick(table, ONE)
+        reached = seeds.tick(table, ONE)
         values.append(float(table.alpha[0, 0]))
         assert reached[0, 0] == (len(values) == steps)
     return table, values
@@ -68,18 +67,18 @@ def test_ramps_are_monotone_and_end_on_target(start: float, target: float, steps
 def test_only_a_resting_alpha_can_be_retargeted() -> None:
     table = SeedTable.empty(1, 1)
     full, steps, curve = np.ones((1, 1)), np.full((1, 1), 3), np.zeros((1, 1), dtype=np.int64)
-    alpha.retarget(table, ONE, full, steps, curve)
+    seeds.retarget(table, ONE, full, steps, curve)
     with pytest.raises(ValueError, match="in progress"):
-        alpha.retarget(table, ONE, full, steps, curve)
+        seeds.retarget(table, ONE, full, steps, curve)
     with pytest.raises(ValueError, match=r"\[0, 1\]"):
-        alpha.retarget(SeedTable.empty(1, 1), ONE, full * 1.1, steps, curve)
+        seeds.retarget(SeedTable.empty(1, 1), ONE, full * 1.1, steps, curve)
 
 
 def test_tick_leaves_others_alone() -> None:
     table = SeedTable.empty(1, 2)
     both = np.ones((1, 2), dtype=bool)
-    alpha.retarget(table, both, np.ones((1, 2)), np.full((1, 2), 3), np.zeros((1, 2), dtype=np.int64))
-    alpha.tick(table, np.array([[True, False]]))
+    seeds.retarget(table, both, np.ones((1, 2)), np.full((1, 2), 3), np.zeros((1, 2), dtype=np.int64))
+    seeds.tick(table, np.array([[True, False]]))
     assert table.alpha[0].tolist() == [pytest.approx(1 / 3), 0.0]
     assert table.steps_done[0].tolist() == [1, 0]
 
@@ -108,7 +107,7 @@ def test_transition_graph_is_the_known_one() -> None:
 
 
 def test_one_function_changes_stages() -> None:
-    folder = Path(alpha.__file__).parent
+    folder = Path(seeds.__file__).parent
     assigning = re.compile(r"\btable\.stage(\[[^=]*\])?\s*(=(?!=)|[-+]=)")
     writers = [path.name for path in sorted(folder.glob("*.py")) if assigning.search(path.read_text())]
     assert writers == ["seeds.py"]

@@ -11,8 +11,8 @@ from support.gym_world import own_file
 
 from esper_ab.contracts.errors import UserCodeFailed
 from esper_ab.contracts.settings import RewardSettings
-from workers.gymnasium_task.facts import GymEpisode, GymFacts
-from workers.gymnasium_task.making import maker, outcome_of, reward_of
+from workers.gymnasium_task.environments import GymEpisode, GymFacts
+from workers.gymnasium_task.world import maker, outcome_of, reward_of
 from workers.user_rewards.user_code import as_it_is
 
 FACTS = GymFacts(
@@ -118,7 +118,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 import msgspec
 if TYPE_CHECKING:
-    from workers.gymnasium_task.facts import GymFacts
+    from workers.gymnasium_task.environments import GymFacts
 
 class Params(msgspec.Struct):
     weight: float = 2.0

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from support.reward_facts import make_facts
 
 from esper_ab.contracts.settings import RewardSettings
-from workers.reward_terms.potential import birth_bonus, potential
+from workers.reward_terms import birth_bonus, potential
 from workers.rewards import shaped, simplified
 from workers.vocabulary import Op, Stage
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from workers.growth.bank.blend import Blend, bound, gate_params, seed_delta, seed_input
+from workers.growth.bank.network import Blend, bound, gate_params, seed_delta, seed_input
 from workers.growth.bank.stack import Stack
 from workers.layers.blueprint import Blueprint, ParamSpec
 from workers.vocabulary import Algorithm, Stage
