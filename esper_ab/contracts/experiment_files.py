@@ -102,10 +102,10 @@ SUMMARY, VERDICT, PAGE = "summary.txt", "verdict.json", "report.html"  # for ter
 # --- name ------------------------------------------------------------------------------------------------------------
 
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
+_FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 
 
 def check_name(name: str, origin: str = "--name") -> None:
     """UsageError, which begins with `origin`, unless `name` can be a folder's name everywhere."""
-    if not _NAME.fullmatch(name):
+    if not _FOLDER_NAME.fullmatch(name):
         raise UsageError(f"{origin} {name!r}: a folder's name: a letter or digit, then letters, digits, '_', '.', '-'")

@@ -20,7 +20,7 @@ from esper_ab.verdict.analysis_plan import Rule, make_plan
 from esper_ab.verdict.judge import judge
 from esper_ab.verdict.vocabulary import MEAN
 
-FORMAT_1 = Path(__file__).parents[3] / "golden" / "plan_format_1.json"
+FORMAT_1 = Path(__file__).parents[4] / "golden" / "plan_format_1.json"
 
 
 def _plan(groups=("new", "old"), seeds=10, tasks=("",), **rule):
