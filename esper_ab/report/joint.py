@@ -121,7 +121,7 @@ def _tables(result: JointResult) -> list[Table]:
         title="What the audits of the parts found", columns=("part", "weight", "finding"), words=3, wide=True,
         rows=tuple((part, finding.weight, finding.sentence) for part, finding in result.findings),
     )
-    return [parts, *filter(None, (found,))]
+    return [parts, found] if found else [parts]
 
 
 def _drawing(result: JointResult) -> Drawing | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from esper_ab.contracts.terminal_text import visible, visible_line
 from esper_ab.report.answer import Step, basis, next_steps, question, reproduction
@@ -116,10 +116,8 @@ def _points(title: str, sentences: Sequence[str]) -> str:
 
 
 def _incomplete(content: Content) -> list[str]:
-    if content.state.complete:
-        return []
-    how = "" if content.state.word == "incomplete" else f" ({content.state.word})"
-    return [paragraph(f"INCOMPLETE{how}. {content.state.sentence}", "")]
+    state = content.state
+    return [] if state.complete else [paragraph(f"{state.warning}. {state.sentence}", "")]
 
 
 def _step(step: Step) -> str:
@@ -159,14 +157,12 @@ def render_markdown(content: Content) -> str:
     plan, state = content.history.plan, content.state
     parts = [f"## {escaped(content.title)}"]
     if not state.complete:
-        how = "" if state.word == "incomplete" else f" ({state.word})"
-        parts.append(f"> **INCOMPLETE{how}.** {escaped(state.sentence)}")
+        parts.append(f"> **{state.warning}.** {escaped(state.sentence)}")
     parts += map(_markdown_verdict, verdicts(content))
     parts += [escaped(caveat) for caveat in shared_caveats(content)]
     parts.insert(1, escaped(question(content)))
     parts.append("\n".join(f"- {escaped(sentence)}" for sentence in (*basis(content), *content.analysis.remarks)))
-    steps = (f"- {escaped(step.sentence)}{_code(step.command)}" for step in next_steps(content))
-    parts.append("\n".join(steps))
+    parts.append("\n".join(map(_markdown_step, next_steps(content))))
     parts.append(f"**Exactly.** {escaped(plan.estimand)} {escaped(rule_sentence(content))}")
     for section in sections(content):
         tables = "\n\n".join(_table(table) for table in section.tables)
@@ -185,8 +181,9 @@ def render_markdown(content: Content) -> str:
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _code(command: str) -> str:
-    return f"\n\n  ```sh\n  {visible_line(command)}\n  ```" if command else ""
+def _markdown_step(step: Step) -> str:
+    code = f"\n\n  ```sh\n  {visible_line(step.command)}\n  ```" if step.command else ""
+    return f"- {escaped(step.sentence)}{code}"
 
 
 def _markdown_verdict(said: Said) -> str:
@@ -198,20 +195,15 @@ def _markdown_verdict(said: Said) -> str:
 
 
 def _table(table: Table) -> str:
-    lines = [f"**{escaped(table.title)}**"]
-    if table.rows:
-        lines.append("\n".join(_rows(table)))
+    below = ["---" if place < table.words else "---:" for place in range(len(table.columns))]
+    head, *rows = (_row(map(escaped, cells)) for cells in (table.columns, *table.rows))
+    parts = [f"**{escaped(table.title)}**"]
+    if rows:
+        parts.append("\n".join([head, _row(below), *rows]))
     if table.note:
-        lines.append(f"<sub>{escaped(table.note)}</sub>")
-    return "\n\n".join(lines)
+        parts.append(f"<sub>{escaped(table.note)}</sub>")
+    return "\n\n".join(parts)
 
 
-def _rows(table: Table) -> Iterator[str]:
-    yield _row(tuple(escaped(column) for column in table.columns))
-    yield _row(tuple("---" if place < table.words else "---:" for place in range(len(table.columns))))
-    for row in table.rows:
-        yield _row(tuple(escaped(cell) for cell in row))
-
-
-def _row(cells: tuple[str, ...]) -> str:
+def _row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"

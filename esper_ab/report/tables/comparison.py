@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from esper_ab.design.design import Design
 from esper_ab.report.content import Content
@@ -28,7 +27,7 @@ def overview_table(design: Design, comparisons: Sequence[Comparison]) -> Table:
     digits, unit = design.digits, f", {design.outcome.apart}" if design.outcome.apart else ""
     rows = tuple(
         (
-            f"{item.question.a} - {item.question.b}", str(item.verdict), signed(item.estimate, digits),
+            _difference(item), str(item.verdict), signed(item.estimate, digits),
             _span(design, item.low, item.high), NONE if item.low is None else percent(item.level.confidence),
             _span(design, *item.simultaneous[:2]),
             item.counted(0) if item.samples else f"{item.used} of {n_pairs(len(item.pairs))}",
@@ -54,21 +53,14 @@ def beside_tables(comparisons: Sequence[Comparison]) -> Iterator[Table]:
     """Build a table per comparison of the statistics that decide nothing, with what is to be known of them, once."""
     said: set[str] = set()
     for item in comparisons:
-        table, caveats = _beside_table(item), caveats_beside(item)
-        if table.rows:
-            yield replace(table, note=" ".join(text for text in caveats if text not in said))
+        rows = (*_plain(item), *_descriptive(item, "test"), *_ranks(item), *_descriptive(item, "effect"))
+        if rows:
+            caveats = caveats_beside(item)
+            yield Table(
+                title=f"{_difference(item)}: beside the verdict", columns=("decides nothing", "value"), rows=rows,
+                words=2, folded=True, note=" ".join(text for text in caveats if text not in said),
+            )
             said.update(caveats)
-
-
-def _beside_table(comparison: Comparison) -> Table:
-    rows = (
-        *_plain(comparison), *_descriptive(comparison, "test"), *_ranks(comparison),
-        *_descriptive(comparison, "effect"),
-    )
-    return Table(
-        title=f"{_difference(comparison)}: beside the verdict", columns=("decides nothing", "value"), rows=rows,
-        words=2, folded=True,
-    )
 
 
 def _difference(comparison: Comparison) -> str:
@@ -189,7 +181,7 @@ def looks_table(comparisons: Sequence[Comparison]) -> Table:
     """Build the table of the interim looks taken so far, with the bound of each."""
     rows = tuple(
         (
-            f"{item.question.a} - {item.question.b}", str(look.replicates), str(look.pairs), f"{look.alpha:.3g}",
+            _difference(item), str(look.replicates), str(look.pairs), f"{look.alpha:.3g}",
             *_test(look), signed(look.mean, item.design.digits),
             _span(item.design, look.low, look.high), _decided(look),
         )

@@ -45,6 +45,11 @@ def span(low: float | None, high: float | None, digits: int = 2) -> str:
     return NONE if low is None or high is None else f"{text.signed(low, digits)} to {text.signed(high, digits)}"
 
 
+def percent(share: float | None) -> float | None:
+    """Return a share in percent; None for None."""
+    return None if share is None else 100 * share
+
+
 def yes(value: bool | None) -> str:
     """Return "yes", "no", or "open" for None."""
     return "open" if value is None else "yes" if value else "no"

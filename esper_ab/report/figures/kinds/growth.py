@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from operator import methodcaller
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -41,8 +42,10 @@ _BANDS: tuple[tuple[str, int, str, tuple[str, ...]], ...] = (
 _BAND_OF = {stage: row for row, band in enumerate(_BANDS) for stage in band[3]}
 _MOST_EPISODES = 5000  # sampled per group, because their records are read one by one
 _MOST_STEPS = 200  # columns of a panel; longer episodes are sampled
-OPS = ("wait", "germinate", "set alpha target", "prune", "fossilise", "advance")
-_MEASURES = ("op_wait", "op_germinate", "op_set_alpha_target", "op_prune", "op_fossilize", "op_advance")  # of these
+OPS = {  # operation -> its measure
+    "wait": "op_wait", "germinate": "op_germinate", "set alpha target": "op_set_alpha_target", "prune": "op_prune",
+    "fossilise": "op_fossilize", "advance": "op_advance",
+}  # fmt: skip
 Shares = list[list[float]]  # [band][step], percent of slots
 
 
@@ -151,7 +154,7 @@ def actions(content: Content) -> Drawing | None:
         name="actions", title="What the controllers do", label="per host and episode",
         caption="Executed operations per host in each training episode, mean over runs. Each panel has its own scale.",
     )
-    return panels(content, words, OPS, lambda place, columns: columns.measure(_MEASURES[place]))
+    return panels(content, words, {name: methodcaller("measure", measure) for name, measure in OPS.items()})
 
 
 def cost(content: Content) -> Drawing | None:
