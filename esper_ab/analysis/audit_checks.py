@@ -10,7 +10,7 @@ from esper_ab.analysis.pathologies import RATIO_MISMATCH, VALUE_COLLAPSE, count_
 from esper_ab.analysis.trained_by import CodeState, code_states, recorded_by, sittings_at_work, telling
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.journal.fold import History, RunHistory
-from esper_ab.stats.text import counted, significant
+from esper_ab.stats.text import counted, significant, times
 from esper_ab.verdict.vocabulary import Finding, Weight
 
 # --- audit setup -----------------------------------------------------------------------------------------------------
@@ -71,12 +71,11 @@ def _coupled(history: History) -> Iterator[Finding]:
         "holds in the company of the other groups, and another group would change it."
     )
     yield _whole("coupled", "notes", sentence)
-    companies: dict[frozenset[str], int] = {}
-    for block in history.blocks:
-        runs = [history.runs[spec.ref.name] for spec in block.runs]
-        if any(run.evaluation is not None for run in runs):
-            company = frozenset(run.ref.group_id for run in runs if run.observations is not None)
-            companies[company] = companies.get(company, 0) + 1
+    blocks = ([history.runs[spec.ref.name] for spec in block.runs] for block in history.blocks)
+    companies = Counter(
+        frozenset(run.ref.group_id for run in runs if run.observations is not None)
+        for runs in blocks if any(run.evaluation is not None for run in runs)
+    )  # fmt: skip
     if len(companies) > 1:
         each = [f"{', '.join(sorted(company))} in {count}" for company, count in companies.items()]
         yield _whole("company", "notes", f"Not every seed had the same learners that share: {'; '.join(each)}.")
@@ -176,18 +175,17 @@ def _faults(history: History, groups: Sequence[Conduct]) -> Iterator[Finding]:
     if any(category in FAULTS for category in outside):
         yield _note("faults", f"Outside of any run: {', '.join(_counted_faults(outside))}.")
     if outside["interrupted"]:
-        times = "once" if outside["interrupted"] == 1 else f"{outside['interrupted']} times"
-        yield _note("interrupted", f"The experiment was stopped by a signal {times}.")
+        yield _note("interrupted", f"The experiment was stopped by a signal {times(outside['interrupted'])}.")
     if pauses := history.pauses:
-        times = "once" if len(pauses) == 1 else f"{len(pauses)} times"
-        yield _note("disk", f"There was no room on the disk {times}, and nothing was lost: {'; '.join(pauses)}.")
+        lack = f"There was no room on the disk {times(len(pauses))}"
+        yield _note("disk", f"{lack}, and nothing was lost: {'; '.join(pauses)}.")
     for entry in history.incidents:
         if entry.category == "unequal_devices":
             yield _note("hardware", f"Devices were not equal: {entry.detail.rstrip('.')}.")
 
 
 def _counted_faults(faults: Mapping[str, int]) -> list[str]:
-    return [f"{faults[key]} {names[faults[key] > 1]}" for key, names in FAULTS.items() if faults.get(key)]
+    return [counted(faults[key], name) for key, name in FAULTS.items() if faults.get(key)]
 
 
 def _throughput(groups: Sequence[Conduct]) -> Iterator[Finding]:
@@ -207,13 +205,13 @@ def _throughput(groups: Sequence[Conduct]) -> Iterator[Finding]:
 
 
 def _cold(group: Conduct) -> Iterator[Finding]:
-    first, times = group.first_episode_s, group.first_over_rest
-    if first is None or times is None or times < COLD_FIRST_EPISODE or group.warm_up_s == 0.0:
+    first, ratio = group.first_episode_s, group.first_over_rest
+    if first is None or ratio is None or ratio < COLD_FIRST_EPISODE or group.warm_up_s == 0.0:
         return  # or it has no warm-up that could have been too short
     warm = "" if group.warm_up_s is None else f" after a warm-up of {significant(group.warm_up_s, 3)} s"
     sentence = (
         f"{group.group}: the first episode took {significant(first, 3)} s{warm}, "
-        f"{times:.2f} times the median of the others."
+        f"{ratio:.2f} times the median of the others."
     )
     yield _note("cold start", sentence, group.group)
 

@@ -16,6 +16,7 @@ from esper_ab.control.rules.validation import Report
 from esper_ab.control.rules.workers import Laggard, Sign, WorkerState
 from esper_ab.journal.events import AnyEvent, Incident, RunStarted, WorkerStarted
 from esper_ab.journal.fold import History, RunHistory
+from esper_ab.stats.text import times
 
 # --- confounders -----------------------------------------------------------------------------------------------------
 # What in a record could confound the comparison, as incidents; the record itself keeps every number.
@@ -138,9 +139,8 @@ def ended_together(by: str, worker: WorkerState, where: str) -> Interrupted:
 
 def died(run: RunHistory, deaths: int) -> str:
     """Say how often a run died, and since which milestone."""
-    times = "once" if deaths == 1 else f"{deaths} times"
     where = f"after milestone {run.recorded}" if run.recorded > NOWHERE else "before milestone 0"
-    return f"{run.ref.name} died {times} {where}"
+    return f"{run.ref.name} died {times(deaths)} {where}"
 
 
 def death(worker: WorkerState, run: RunHistory | None, line: str, log: str, *, hung: bool) -> Incident:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import stdev
 
 from esper_ab.journal.outcomes import mean
 from esper_ab.stats import text
@@ -61,10 +61,8 @@ def mean_and_sd(values: Iterable[float | None], digits: int = 2) -> str:
     middle = mean(present)
     if middle is None:
         return NONE
-    if len(present) < 2:
-        return number(middle, digits)
-    sd = math.sqrt(math.fsum((value - middle) ** 2 for value in present) / (len(present) - 1))
-    return f"{number(middle, digits)} ({number(sd, digits)})"
+    sd = f" ({number(stdev(present), digits)})" if len(present) > 1 else ""
+    return f"{number(middle, digits)}{sd}"
 
 
 def listed(names: Sequence[str]) -> str:
