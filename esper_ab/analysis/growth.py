@@ -14,7 +14,7 @@ from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome, mean, outcome_of
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
-from esper_ab.stats.t_tests import PairedDifference, paired_difference
+from esper_ab.stats.t_tests import paired_difference
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.vocabulary import Finding, Verdict
 
@@ -225,23 +225,22 @@ def _against(
     question: str,
 ) -> Criterion:
     """Judge a paired difference: passed when the interval of a - b is above 0, failed when it is below."""
-    both = [(measure(a[r]), measure(b[r])) for r in sorted(a.keys() & b.keys())]
-    known = [(x, y) for x, y in both if x is not None and y is not None]
-    difference = paired_difference([x for x, _ in known], [y for _, y in known]) if known else None
-    return _criterion(name, question, difference, above=True)
+    return _criterion(name, question, [(measure(a[r]), measure(b[r])) for r in sorted(a.keys() & b.keys())])
 
 
 def _decisive(a: Mapping[int, RunOutcome]) -> Criterion:
-    trained = [a[r] for r in sorted(a) if a[r].evaluated is not None]  # excludes lost and unfinished runs
-    changes = [run.entropy_change for run in trained if run.entropy_change is not None]
-    difference = paired_difference(changes, [0.0] * len(changes)) if changes else None
     question = "does the entropy of its decisions fall in training (nats, last tenth minus first)?"
-    return _criterion("decisiveness", question, difference, above=False)
+    evaluated = [a[r] for r in sorted(a) if a[r].evaluated is not None]  # excludes lost and unfinished runs
+    return _criterion("decisiveness", question, [(run.entropy_change, 0.0) for run in evaluated], sign=-1.0)
 
 
-def _criterion(name: str, question: str, difference: PairedDifference | None, *, above: bool) -> Criterion:
+def _criterion(
+    name: str, question: str, both: Sequence[tuple[float | None, float | None]], *, sign: float = 1.0
+) -> Criterion:
+    """Judge by the paired differences of what is known of `both`; `sign`: of those in favour."""
+    known = [(x, y) for x, y in both if x is not None and y is not None]
+    difference = paired_difference([x for x, _ in known], [y for _, y in known]) if known else None
     low, high = (difference.low, difference.high) if difference else (None, None)
-    sign = 1.0 if above else -1.0
     passed = None
     if low is not None and high is not None:
         nearer, farther = sorted((sign * low, sign * high))
