@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from esper_ab.analysis.conduct import FAULTS, Conduct, conduct
@@ -99,20 +99,17 @@ def _counted(runs: Sequence[str]) -> str:
 
 def _unlike(kind: str, weight: Weight, words: str, found: Sequence[Mapping[str, str]]) -> Iterator[Finding]:
     """Report the keys that have several values, or are missing somewhere."""
-    said = []
-    for key in sorted({key for mapping in found for key in mapping}):
-        values = list(dict.fromkeys(mapping.get(key, "none") for mapping in found))
-        if len(values) > 1:
-            said.append(f"{key} {', '.join(values)}")
-    if said:
+    keys = sorted({key for mapping in found for key in mapping})
+    values = {key: list(dict.fromkeys(mapping.get(key, "none") for mapping in found)) for key in keys}
+    if said := [f"{key} {', '.join(several)}" for key, several in values.items() if len(several) > 1]:
         yield _whole(kind, weight, f"{words}: {'; '.join(said)}.")
 
 
 def _torch(history: History) -> Iterator[Finding]:
-    lanes: dict[str, set[str]] = {}
+    lanes: defaultdict[str, set[str]] = defaultdict(set)
     for worker in (taken.worker for run in history.runs.values() for taken in recorded_by(run)):
         if worker is not None:
-            lanes.setdefault(worker.torch_version, set()).add(worker.device)
+            lanes[worker.torch_version].add(worker.device)
     if len(lanes) > 1:
         each = [f"{version or 'none'} on {', '.join(sorted(names))}" for version, names in sorted(lanes.items())]
         yield _whole("torch", "blocks", f"Workers had different versions of torch: {'; '.join(each)}.")
@@ -151,11 +148,9 @@ def conduct_findings(history: History) -> Iterator[Finding]:
 
 
 def _inexact(history: History) -> Iterator[Finding]:
-    by_group: dict[str, set[str]] = {}
-    for entry in history.incidents:
-        if entry.category == "inexact_resume":
-            group = history.runs[entry.run_name].ref.group_id if entry.run_name in history.runs else ""
-            by_group.setdefault(group, set()).add(entry.run_name)
+    by_group: defaultdict[str, set[str]] = defaultdict(set)
+    for name in (entry.run_name for entry in history.incidents if entry.category == "inexact_resume"):
+        by_group[history.runs[name].ref.group_id if name in history.runs else ""].add(name)
     for group, names in by_group.items():
         runs = ", ".join(sorted(names - {""})) or "runs unknown"
         sentence = f"Work that was done again did not give the same record as before: {runs}."

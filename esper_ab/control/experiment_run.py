@@ -300,19 +300,15 @@ def say_how_to_go_on(error: BaseException, experiment_dir: Path, history: Histor
     if isinstance(error, DiskFull) or not any(run.expected for run in history.runs.values()):
         return  # DiskFull has said so
     line = f"to go on: {shell_command('resume', experiment_dir)}"
-    if isinstance(error, WorkerFailed) and _has_copies(history):
+    trainer = history.plan.experiment.trainer
+    rewards = (code for block in history.blocks for spec in block.runs for code in spec.reward_code)
+    copied = bool(trainer and not is_command(trainer)) or any(code.folder for code in rewards)
+    if isinstance(error, WorkerFailed) and copied:
         line = f"runs use copies of your code that were made at the start: after a change of it, launch anew\n{line}"
     if isinstance(error, EsperError):
         error.args = (f"{error}\n{line}",)
     else:
         error.add_note(line)
-
-
-def _has_copies(history: History) -> bool:
-    """Whether runs use copies of the user's code."""
-    trainer = history.plan.experiment.trainer
-    specs = (spec for block in history.blocks for spec in block.runs)
-    return bool(trainer and not is_command(trainer)) or any(code.folder for spec in specs for code in spec.reward_code)
 
 
 @contextmanager

@@ -296,7 +296,11 @@ class Hub:
         try:
             if claimed != identity:
                 raise ProtocolError(f"calls itself {claimed[:100]!r}")
-            message = self._message(identity, [frame.bytes for frame in frames[1:]])
+            if len(frames) != 2:
+                raise ProtocolError(f"{len(frames) - 1} parts instead of one")
+            message: WorkerMessage | Chunk | None = decode_from_worker(frames[1].bytes)
+            if isinstance(message, Chunk):
+                message = self._admitted[identity].add(message)
         except ProtocolError as error:
             return self._bad_message(identity, str(error), known=True)
         return None if message is None else Received(identity, message)
@@ -313,9 +317,3 @@ class Hub:
             return None
         cut_off = not known or self._bad[identity] > BAD_MESSAGES_TOLERATED
         return BadMessage(identity, reason, known=known, cut_off=cut_off, new=new)
-
-    def _message(self, identity: str, parts: list[bytes]) -> WorkerMessage | None:
-        if len(parts) != 1:
-            raise ProtocolError(f"{len(parts)} parts instead of one")
-        message = decode_from_worker(parts[0])
-        return self._admitted[identity].add(message) if isinstance(message, Chunk) else message

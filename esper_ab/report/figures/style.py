@@ -147,12 +147,8 @@ def svg(figure: Figure, name: str, tips: Mapping[str, str]) -> str:
     text = re.sub(r"\s*\n\s*", " ", text)
     for _ in range(2):
         text = re.sub(r"<g> (<(?:path|use) [^>]*/>) </g>", r"\1", text)  # unwrap groups of one element
-    return _MARKED.sub(lambda found: _tipped(found[1], tips), text).strip()
-
-
-def _tipped(token: str, tips: Mapping[str, str]) -> str:
-    title = f"<title>{escape(visible_line(tips[token]))}</title>" if token in tips else ""
-    return f'<g data-mark="{token}">{title}'
+    titles = {token: f"<title>{escape(visible_line(tip))}</title>" for token, tip in tips.items()}
+    return _MARKED.sub(lambda found: f'<g data-mark="{found[1]}">{titles.get(found[1], "")}', text).strip()
 
 
 def _tidy(tag: str) -> str:

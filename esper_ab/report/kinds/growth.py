@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from esper_ab.analysis.growth import Screening, gains_per_kparam, kept_share
+from esper_ab.analysis.kinds.growth import Screening, gains_per_kparam, kept_share
 from esper_ab.analysis.learning import Learning
 from esper_ab.report.content import Content
 from esper_ab.report.kinds import LearningRow, Row, TableKind

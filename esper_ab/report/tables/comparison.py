@@ -10,7 +10,8 @@ from esper_ab.report.content import Content
 from esper_ab.report.tables.table import NONE, Table, number, signed, span
 from esper_ab.stats.adjusted_difference import AdjustedDifference
 from esper_ab.stats.proportions import Proportions
-from esper_ab.stats.text import digits_apart, n_pairs, p_beside, p_text, percent
+from esper_ab.stats.text import n_pairs, p_beside, p_text, percent
+from esper_ab.verdict import sentences
 from esper_ab.verdict.caveats import beside, statistics
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.look import Look
@@ -110,9 +111,7 @@ def _within(design: Design, low: float, high: float) -> str:
 
 
 def _span(design: Design, low: float | None, high: float | None) -> str:
-    """Write an interval in the decimals that keep its limits on their side of 0 and of the margin."""
-    limits = () if low is None or high is None else (low, high)
-    return span(low, high, digits_apart(limits, (-design.margin, 0.0, design.margin), design.digits))
+    return NONE if low is None or high is None else sentences.span(low, high, design)
 
 
 def _plain(comparison: Comparison) -> Iterator[Row]:

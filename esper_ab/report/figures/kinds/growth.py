@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from esper_ab.contracts.records import EpisodeRecord
-from esper_ab.journal.fold import History, RunHistory
+from esper_ab.journal.fold import RunHistory
 from esper_ab.journal.outcomes import mean
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
@@ -74,21 +74,16 @@ def lifecycle(content: Content) -> Drawing | None:
         columnspacing=1.1,
     )  # fmt: skip
     silent = [group for group in content.groups if group not in shown]
+    sampled = any(_stride(history.of_group(group)) > 1 for group in history.groups)
     return Drawing(
         name="lifecycle", title="Life of the seed modules",
         caption="Share of all slots in each stage after each step, mean over hosts of the second half of every run's "
         "training episodes. Blank: empty. The stronger the shade, the further in its life; fossilised ones stay."
-        + _sampled(history)
+        + (f" Of evenly spaced episodes, at most {_MOST_EPISODES:,} of a group." if sampled else "")
         + (f" None in: {', '.join(silent)}." if silent else ""),
         alt="After the last step: " + "; ".join(_last(group, bands) for group, bands in shown.items()) + ".",
         figure=figure, wide=True,
     )
-
-
-def _sampled(history: History) -> str:
-    if all(_stride(history.of_group(group)) == 1 for group in history.groups):
-        return ""
-    return f" Of evenly spaced episodes, at most {_MOST_EPISODES:,} of a group."
 
 
 def _last(group: str, bands: Shares) -> str:
