@@ -56,8 +56,7 @@ def parse(request: Request) -> AskedExperiment:
     return experiment
 
 
-def nest(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values by dotted key as a tree."""
+def nest(values: Mapping[str, Any]) -> dict[str, Any]:  # values by dotted key, as a tree
     tree: dict[str, Any] = {}
     for key, value in values.items():
         *sections, name = key.split(".")

@@ -178,9 +178,8 @@ def compare(
     `course`: of this comparison, as `follow` gives it, which alone decides it; `same_records`: whether the digests of
     both runs agree in every pair; `findings`: of the whole audit.
     """
-    numbers = _numbers(question, before(data, sys.maxsize), course)
     touching = tuple(finding for finding in findings if finding.touches(question.a, question.b))
-    return _judge(numbers, same_records, lost, touching)
+    return _judge(_numbers(question, before(data, sys.maxsize), course), same_records, lost, touching)
 
 
 def _numbers(question: Question, data: tuple[Pair, ...] | Samples, course: Course) -> Numbers:
