@@ -51,7 +51,7 @@ def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
     named = {name: names_of(asked[name]) for name in ("tasks", "cells") if asked[name]}
     more = {"looks": _looks(asked["looks"]), "early_stop": not asked["no_early_stop"]}
     told = as_in_python(asked | {"tasks": (), "cells": ()} | named | more)
-    plan = designed(names_of(asked["groups"]), _seeds(asked), told["margin"], told)
+    plan = designed(names_of(asked["groups"]), _seeds(asked), told)
     if not dry_run:
         save_plan(plan, out)
     if json:

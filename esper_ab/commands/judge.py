@@ -85,8 +85,7 @@ def _explore(file: Path, columns: str, rule: dict[str, Any]) -> OutcomeVerdicts:
         )
     if file.suffix == ".json" and rule["margin"] is None:
         raise UsageError(f"judge {file}: name the outcomes, too, as in `esper-ab judge plan.json results.csv`")
-    told = as_in_python(rule)
-    return explored(read_csv(file, columns_of(columns)), told["margin"], told)
+    return explored(read_csv(file, columns_of(columns)), as_in_python(rule))
 
 
 def _read(words: Sequence[str], columns: str, scales: Sequence[Scale]) -> Observations:

@@ -74,7 +74,7 @@ def test_no_variant_knows_of_another_and_no_builder_of_what_was_added_later(vari
     for index, settings in enumerate(variants):
         alone = ABExperiment("x", variants=[ABVariant(f"v{index}", overrides=settings), ABVariant("other")])
         assert together[f"v{index}"] == by_name(alone)[f"v{index}"]
-        assert [variant.name for variant in builders[index].variants] == [f"v{i}" for i in range(index)]
+        assert [variant.name for variant in builders[index].so_far.variants] == [f"v{i}" for i in range(index)]
 
 
 def test_base_settings_are_for_all_and_a_variants_own_win():
