@@ -17,10 +17,11 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from itertools import pairwise
+from typing import Any
 
 import click
 
@@ -78,6 +79,11 @@ def epilog(*lines: str, statuses: str = "Exit statuses: esper-ab --help.") -> st
     """The epilog of a click command: example command lines, then the exit statuses. Tests run them."""
     shown = "\n".join(_folded(line) for line in lines)
     return f"\b\n{_HEADING}\n{shown}\n\n{statuses}"
+
+
+def command_with(*examples: str, **how: Any) -> Callable[[Callable[..., Any]], click.Command]:
+    """Decorator of a click command whose help ends in `examples`."""
+    return click.command(epilog=epilog(*examples), **how)
 
 
 def _folded(line: str) -> str:

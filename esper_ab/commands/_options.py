@@ -19,8 +19,13 @@ _LIST_FLAGS = ("slots", "devices")  # their values may be several words
 
 
 def _takes(metavar: str | None, words: str, **how: Any) -> dict[str, Any]:
-    """What click.option is told of a flag with a value."""
-    return {"metavar": metavar, "help": words, **how}
+    """What click.option is told of a flag with a value; a default is shown, unless it is none at all."""
+    return {"metavar": metavar, "help": words, "show_default": bool(how.get("default")), **how}
+
+
+def valued(flag: str, metavar: str | None, words: str, *names: str, **how: Any) -> Decorator:
+    """Declare a flag with a value; `names`: a short one, or that of the argument."""
+    return click.option(flag, *names, **_takes(metavar, words, **how))
 
 
 class Margin(click.types.FloatParamType):
@@ -34,6 +39,11 @@ class Margin(click.types.FloatParamType):
 
 def _switch(words: str) -> dict[str, Any]:
     return {"is_flag": True, "help": words}
+
+
+def switch(flag: str, words: str, *names: str, **how: Any) -> Decorator:
+    """Declare a flag without a value, as `valued` does."""
+    return click.option(flag, *names, **_switch(words), **how)
 
 
 _TASK = "What hosts learn; gym:ID, or path/env.py:make, is an environment of Gymnasium."
@@ -114,7 +124,7 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "devices_per_run": _takes("N", "Devices of one run. [default: 1]", type=int),
         "max_parallel": _takes("N", "Runs that train at the same time, at most.", type=click.IntRange(min=1)),
         "parallel": _takes(None, "As many runs at once as the devices carry, or one. [default: --parallel]",
-                           default=True),
+                           default=True, show_default=False),
         "no_retry": _switch("Give up a run whose worker dies at once. [default: it is taken up again, at most twice "
                             "without progress]"),
         "placement": _takes("auto|spread|share|alternate|sequence", "One run per device; or on one device a block's "
@@ -147,7 +157,7 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
     },
     "What comes out": {
         "output_dir": _takes("DIR", "Where experiment directories go.", type=PATH,
-                             default=Path("experiments"), show_default=True),
+                             default=Path("experiments")),
         "name": _takes("NAME", "Name of the experiment directory. [default: task and time]"),
         "json": _switch("Machine-readable output, nothing else on stdout."),
         "quiet": _switch("No live view."),
@@ -183,10 +193,10 @@ _OF_ONE_TASK = {
 
 # Those of commands that grow hosts without an experiment.
 _OF_HOSTS = {
-    "task": _takes("NAME", "What hosts learn.", default="digits", show_default=True),
+    "task": _takes("NAME", "What hosts learn.", default="digits"),
     "data_dir": _takes("DIR", "Where a task's data is, if it does not ship.", default=""),
     "rng_seed": _takes("N", "Root of all randomness.", type=click.IntRange(0), default=0, show_default=True),
-    "device": _takes("NAME", "torch device for the hosts.", default="cpu", show_default=True),
+    "device": _takes("NAME", "torch device for the hosts.", default="cpu"),
 }
 LAUNCHER_FLAGS = ("launcher", "transport", "ray_address", "ray_label", "ray_wait")
 
@@ -222,8 +232,7 @@ def _show_all(ctx: click.Context, _param: click.Parameter, asked: bool) -> None:
         ctx.exit()
 
 
-help_all = click.option("--help-all", is_flag=True, is_eager=True, expose_value=False, callback=_show_all,
-                        help="Show every flag and exit.")  # fmt: skip
+help_all = switch("--help-all", "Show every flag and exit.", is_eager=True, expose_value=False, callback=_show_all)
 
 
 def _declared(flags: dict[str, dict[str, Any]]) -> Decorator:

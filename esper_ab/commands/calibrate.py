@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._options import ARGUMENTS, MOST_SEEDS, ExperimentCommand, experiment_options
+from esper_ab.commands._exit_status import command_with
+from esper_ab.commands._options import ARGUMENTS, MOST_SEEDS, ExperimentCommand, experiment_options, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import read_regular
 from esper_ab.contracts.kinds import ENV_REWARD, GYMNASIUM, kind_of_task
@@ -29,17 +29,20 @@ _OWN = (
 _NO_MARGIN = 1.0  # of an A/A plan where nobody has named one: it decides nothing, and gives way to what was found
 
 
-@click.command(cls=ExperimentCommand, epilog=epilog(
+@command_with(
     "esper-ab calibrate --mode shaped --runs 20", "esper-ab calibrate --mode wait --runs 4 --episodes 1 --dry-run",
     "esper-ab calibrate --task gym:CartPole-v1 --runs 12",
     "esper-ab calibrate --trainer mine.py --set trainer.lr=1e-3 --outcome-better higher --runs 12",
-))
-@click.option("--mode", metavar="NAME", help="The group: a reward mode or a "
-              "controller; shaped, and in Gymnasium env, unless it is named. With --trainer there is none.")
-@click.option("--runs", type=click.IntRange(min=LEAST_RUNS), default=20, show_default=True, metavar="N",
-              help="How often it is trained, each time on its own randomness; an even number.")
-@click.option("--seeds", type=click.IntRange(1, MOST_SEEDS), default=10, show_default=True, metavar="R",
-              help="Of the experiment planned later: the rules are tried for it.")
+    cls=ExperimentCommand,
+)
+@valued("--mode", "NAME",
+    "The group: a reward mode or a controller; shaped, and in Gymnasium env, unless it is named. With --trainer there "
+    "is none.")
+@valued("--runs", "N",
+    "How often it is trained, each time on its own randomness; an even number.", type=click.IntRange(min=LEAST_RUNS),
+    default=20)
+@valued("--seeds", "R",
+    "Of the experiment planned later: the rules are tried for it.", type=click.IntRange(1, MOST_SEEDS), default=10)
 @experiment_options(without=_OWN, one_task=True)
 def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
     """Train one group again and again, and show how often each rule would find a difference in it.

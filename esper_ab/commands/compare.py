@@ -7,15 +7,15 @@ from typing import Any
 
 import click
 
-from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.commands._external import external_options, printed
 from esper_ab.commands._options import shared_options
 
 
-@click.command(epilog=epilog(
+@command_with(
     "esper-ab compare experiments/ONE experiments/OTHER", "esper-ab compare experiments/ONE experiments/OTHER --json",
-))
+)
 @click.argument("folders", metavar="EXPERIMENT EXPERIMENT…", nargs=-1, required=True, type=ExperimentDirectory())
 @external_options("control", "alpha", "scores", "figure")
 @shared_options("json")

@@ -8,35 +8,34 @@ from typing import Any
 
 import click
 
-from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._external import RULE, as_in_python, external_options, names_of, seeds_of
-from esper_ab.commands._options import MOST_SEEDS, PATH, shared_options
+from esper_ab.commands._options import MOST_SEEDS, PATH, shared_options, switch, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import whole_number
 
 
-@click.command(epilog=epilog(
+@command_with(
     "esper-ab design --groups new,old --seeds 20 --margin 2",
     "esper-ab design --groups new,old --seeds 100..119 --tasks Hopper,Walker --margin Hopper=200,Walker=300",
-))
-@click.option("--groups", metavar="A,B,…", required=True, help="Names of what is compared, as the runs will have them.")
-@click.option("--seeds", metavar="N|FIRST..LAST|A,B,…", required=True, help="How many seeds, which are then called 0 "
-                                                                            "to "
-              "N - 1; or which seeds (or pairs), in the order in which they are run.")
-@click.option("--tasks", metavar="A,B,…", help="Tasks; there is a verdict on each and on their mean. [default: one, "
-              "without a name]")
-@click.option("--cells", metavar="A,B,…", help="Settings of which each group is judged at its own best; with --choose.")
-@click.option("--choose", type=click.IntRange(0, MOST_SEEDS), default=0, metavar="N", help="Seeds, the first "
-              "ones, on which cells are chosen; on top of --seeds.")
+)
+@valued("--groups", "A,B,…", "Names of what is compared, as the runs will have them.", required=True)
+@valued("--seeds", "N|FIRST..LAST|A,B,…",
+    "How many seeds, which are then called 0 to N - 1; or which seeds (or pairs), in the order in which they are run.",
+    required=True)
+@valued("--tasks", "A,B,…", "Tasks; there is a verdict on each and on their mean. [default: one, without a name]")
+@valued("--cells", "A,B,…", "Settings of which each group is judged at its own best; with --choose.")
+@valued("--choose", "N",
+    "Seeds, the first ones, on which cells are chosen; on top of --seeds.", type=click.IntRange(0, MOST_SEEDS),
+    default=0)
 @external_options(*RULE)
-@click.option("--looks", metavar="N,N,…", help="Seeds at the interim looks. [default: 10,14,20 of 20; "
-              "one below 16]")
-@click.option("--no-early-stop", is_flag=True, help="Go on with a comparison that is decided.")
-@click.option("--futility", type=float, default=0.0, metavar="POWER", help="Stop a comparison at an interim look that "
-              "makes a difference of the margin unlikely. [default: off]")
-@click.option("--out", type=PATH, default="plan.json", show_default=True, metavar="FILE",
-              help="The plan; never replaces a file.")
-@click.option("--dry-run", is_flag=True, help="Show the plan and write nothing.")
+@valued("--looks", "N,N,…", "Seeds at the interim looks. [default: 10,14,20 of 20; one below 16]")
+@switch("--no-early-stop", "Go on with a comparison that is decided.")
+@valued("--futility", "POWER",
+    "Stop a comparison at an interim look that makes a difference of the margin unlikely. [default: off]", type=float,
+    default=0.0)
+@valued("--out", "FILE", "The plan; never replaces a file.", type=PATH, default="plan.json")
+@switch("--dry-run", "Show the plan and write nothing.")
 @shared_options("json")
 def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
     """Write a plan for runs that are made elsewhere: comparisons, looks and bounds, before the first run.

@@ -11,8 +11,8 @@ from typing import Any
 import click
 import msgspec
 
-from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._options import LAUNCHER_FLAGS, PATH, shared_options
+from esper_ab.commands._exit_status import command_with
+from esper_ab.commands._options import LAUNCHER_FLAGS, PATH, shared_options, valued
 from esper_ab.contracts.children import Machine, Questions
 from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.terminal_text import visible_line
@@ -26,11 +26,8 @@ from esper_ab.settings.machine import lacking_kernel
 _NAMED = ("esper-ab", "torch", "numpy", "pyzmq", "msgspec", "duckdb")  # packages whose version is shown
 
 
-@click.command(epilog=epilog(
-    "esper-ab doctor", "esper-ab doctor --output-dir experiments --json", "esper-ab doctor --launcher slurm",
-))  # fmt: skip
-@click.option("--output-dir", type=PATH, default=Path("experiments"), show_default=True, metavar="DIR",
-              help="Where experiment directories are to go.")
+@command_with("esper-ab doctor", "esper-ab doctor --output-dir experiments --json", "esper-ab doctor --launcher slurm")
+@valued("--output-dir", "DIR", "Where experiment directories are to go.", type=PATH, default=Path("experiments"))
 @shared_options(*LAUNCHER_FLAGS, "json")
 def command(output_dir: Path, json: bool, **options: Any) -> int:
     """Look at devices, driver, cores, memory, disk, limits and packages; each diagnosis has its remedy.

@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._options import PATH, ExperimentCommand, hosts_options, shared_options
+from esper_ab.commands._options import PATH, ExperimentCommand, hosts_options, shared_options, valued
 from esper_ab.contracts import catalog
 from esper_ab.contracts.children import Host, RewardAuditQuestion, Seed, SoloAnswer, SoloQuestion
 from esper_ab.contracts.errors import UsageError
@@ -37,23 +37,20 @@ def command() -> None:
 ))  # fmt: skip
 @click.argument("rewards", metavar="[MODE | FILE:FUNCTION]…", nargs=-1)
 @hosts_options("task", "data_dir")
-@click.option("--slots", default="", metavar="A,B,…",
-              help="Slots that may grow, in network order. [default: all]")
-@click.option("--schedules", type=click.IntRange(2), default=_AUDIT.schedules, show_default=True, metavar="N",
-              help="Random schedules, among which best of n is.")
-@click.option("--hosts", type=click.IntRange(1), default=_AUDIT.hosts, show_default=True, metavar="N",
-              help="Of each behaviour.")
-@click.option("--search", "searched", type=click.IntRange(0), default=_AUDIT.searched, show_default=True, metavar="N",
-              help="Behaviours that the search for each reward tries; 0: no search.")
-@click.option("--steps", type=click.IntRange(2), default=_AUDIT.steps, show_default=True, metavar="N",
-              help="Host epochs, and decisions, per episode.")
-@click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE",
-              help="A setting of reward or growth, for all. Repeatable.")
+@valued("--slots", "A,B,…", "Slots that may grow, in network order. [default: all]", default="")
+@valued("--schedules", "N",
+    "Random schedules, among which best of n is.", type=click.IntRange(2), default=_AUDIT.schedules)
+@valued("--hosts", "N", "Of each behaviour.", type=click.IntRange(1), default=_AUDIT.hosts)
+@valued("--search", "N",
+    "Behaviours that the search for each reward tries; 0: no search.", "searched", type=click.IntRange(0),
+    default=_AUDIT.searched)
+@valued("--steps", "N", "Host epochs, and decisions, per episode.", type=click.IntRange(2), default=_AUDIT.steps)
+@valued("--set", "KEY=VALUE", "A setting of reward or growth, for all. Repeatable.", "assignments", multiple=True)
 @hosts_options("rng_seed", "device")
-@click.option("--kernel", type=click.Choice(KERNELS), default=KERNELS[0], show_default=True,
-              help="What trains hosts on a CPU; auto: the native kernel where it can be had.")
-@click.option("--out", type=PATH, metavar="DIR", help="Where the files go. [default: "
-              "reward-audits/TASK-DIGEST]")
+@valued("--kernel", None,
+    "What trains hosts on a CPU; auto: the native kernel where it can be had.", type=click.Choice(KERNELS),
+    default=KERNELS[0])
+@valued("--out", "DIR", "Where the files go. [default: reward-audits/TASK-DIGEST]", type=PATH)
 @shared_options("json")
 def rewards(out: Path | None, json: bool, slots: str, assignments: tuple[str, ...], **options: Any) -> None:
     """Show what rewards pay for known behaviours.
@@ -87,13 +84,12 @@ def rewards(out: Path | None, json: bool, slots: str, assignments: tuple[str, ..
     "esper-ab growth heuristic --task synthetic --steps 25 --n-envs 2 --json",
 ))  # fmt: skip
 @hosts_options("task", "data_dir")
-@click.option("--slots", metavar="A B …", help="Slots that may grow, in "
-              "network order. [default: all]")
-@click.option("--episodes", type=click.IntRange(1), default=1, show_default=True, metavar="N", help="Each on "
-              "fresh hosts.")
-@click.option("--steps", type=click.IntRange(1), default=75, show_default=True, metavar="N", help="Host epochs, "
-              "and decisions, per episode. An experiment has 25, in which a second seed module is rare.")
-@click.option("--n-envs", type=click.IntRange(1), default=4, show_default=True, metavar="N", help="Hosts per episode.")
+@valued("--slots", "A B …", "Slots that may grow, in network order. [default: all]")
+@valued("--episodes", "N", "Each on fresh hosts.", type=click.IntRange(1), default=1)
+@valued("--steps", "N",
+    "Host epochs, and decisions, per episode. An experiment has 25, in which a second seed module is rare.",
+    type=click.IntRange(1), default=75)
+@valued("--n-envs", "N", "Hosts per episode.", type=click.IntRange(1), default=4)
 @hosts_options("rng_seed", "device")
 @shared_options("json")
 def heuristic(json: bool, **options: Any) -> None:
@@ -117,7 +113,7 @@ def heuristic(json: bool, **options: Any) -> None:
     "esper-ab growth fetch cifar10", "esper-ab growth fetch cifar10 --data-dir data",
 ))  # fmt: skip
 @click.argument("task", metavar="TASK")
-@click.option("--data-dir", default="", metavar="DIR", help="Where to put it. [default: the user's cache]")
+@valued("--data-dir", "DIR", "Where to put it. [default: the user's cache]", default="")
 @shared_options("json")
 def fetch(task: str, data_dir: str, json: bool) -> None:
     """Download what TASK needs (cifar10).

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from esper_ab.commands._exit_status import epilog, invoke, leaving
+from esper_ab.commands._exit_status import command_with, invoke, leaving
 from esper_ab.commands._options import ARGUMENTS, ExperimentCommand, experiment_options, help_all
 from esper_ab.contracts.errors import WorkerFailed, WorkerHung
 
@@ -15,16 +15,13 @@ if TYPE_CHECKING:
     from esper_ab.execution.job import Job
 
 
-@click.command(
-    cls=ExperimentCommand,
-    epilog=epilog(
-        "esper-ab launch --groups shaped,simplified,wait --seeds 10",
-        "esper-ab launch --groups shaped --group fast:ppo.lr=3e-3 --dry-run",
-        "esper-ab launch experiment.toml --detach",
-        "esper-ab launch experiment.py --output-dir results --max-parallel 4 --dry-run",
-        "esper-ab launch --seeds auto --max 20 --devices cuda:0 cuda:1",
-    ),
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+@command_with(
+    "esper-ab launch --groups shaped,simplified,wait --seeds 10",
+    "esper-ab launch --groups shaped --group fast:ppo.lr=3e-3 --dry-run",
+    "esper-ab launch experiment.toml --detach",
+    "esper-ab launch experiment.py --output-dir results --max-parallel 4 --dry-run",
+    "esper-ab launch --seeds auto --max 20 --devices cuda:0 cuda:1",
+    cls=ExperimentCommand, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
 @experiment_options()
 @help_all

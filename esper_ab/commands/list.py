@@ -11,8 +11,8 @@ from pathlib import Path
 
 import click
 
-from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._options import shared_options
+from esper_ab.commands._exit_status import command_with
+from esper_ab.commands._options import shared_options, switch, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.terminal_text import visible_line
 from esper_ab.readers.status import Listed, list_runs
@@ -22,12 +22,11 @@ _MOST_TOLD = 3
 _FOLLOW_S = 5  # between two pages of --follow
 
 
-@click.command(epilog=epilog("esper-ab list", "esper-ab list experiments --html experiments/index.html --follow"))
+@command_with("esper-ab list", "esper-ab list experiments --html experiments/index.html --follow")
 @click.argument("folder", metavar="[DIR]", default="experiments", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--html", "page", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write the list "
-              "as a page with links to the reports.")
-@click.option("--follow", is_flag=True, help="With --html: write it again every few seconds, until Ctrl-C; a browser "
-              "loads it again by itself.")
+@valued("--html", "FILE",
+    "Write the list as a page with links to the reports.", "page", type=click.Path(path_type=Path, dir_okay=False))
+@switch("--follow", "With --html: write it again every few seconds, until Ctrl-C; a browser loads it again by itself.")
 @shared_options("json")
 def command(folder: Path, page: Path | None, follow: bool, json: bool) -> None:
     """List the experiments below DIR [default: experiments], newest first, with progress and verdicts."""

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import click
 
-from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import experiment_argument
+from esper_ab.commands._options import switch
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.experiment_files import LOGS
 from esper_ab.contracts.files import open_to_read
@@ -26,12 +27,14 @@ _CONSOLE = "console"
 _SHOWN = 8  # names in an error
 
 
-@click.command(epilog=epilog("esper-ab logs experiments/EXPERIMENT", "esper-ab logs experiments/EXPERIMENT shaped/0 "
-                             "--follow"))
+@command_with(
+    "esper-ab logs experiments/EXPERIMENT", "esper-ab logs experiments/EXPERIMENT shaped/0 "
+                             "--follow"
+)
 @experiment_argument
 @click.argument("name", metavar="[GROUP/REPLICATE]", default="")
-@click.option("-f", "--follow", is_flag=True, help="Go on with what is written, until the experiment ends.")
-@click.option("--json", is_flag=True, help="A JSON object per line.")
+@switch("--follow", "Go on with what is written, until the experiment ends.", "-f")
+@switch("--json", "A JSON object per line.")
 def command(experiment_dir: Path, name: str, follow: bool, json: bool) -> None:
     """Print the logs of EXPERIMENT: of one run, of a worker between runs, of the console, or all.
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import ExperimentDirectory
-from esper_ab.commands._options import MOST_SEEDS, PATH, shared_options
+from esper_ab.commands._options import MOST_SEEDS, PATH, shared_options, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import LARGEST
 from esper_ab.design.design import LEAST_KEPT
@@ -21,29 +21,28 @@ if TYPE_CHECKING:
     from esper_ab.design.power_text import Known
 
 
-@click.command(epilog=epilog(
+@command_with(
     "esper-ab power --sd-run 3.5 --margin 2 --seeds 10",
     "esper-ab power --experiment experiments/EXPERIMENT --margin 1 --comparisons 3",
-))
-@click.option("--sd-run", type=float, metavar="SD", help="Standard deviation of runs of one group, in "
-              "the unit of the outcome.")
-@click.option("--calibration", type=PATH, metavar="FILE", help="Take it from a calibration.json.")
-@click.option("--experiment", type=ExperimentDirectory(), metavar="EXPERIMENT", help="Take it, and the pair "
-              "correlation, from the pairs of an earlier experiment directory.")
-@click.option("--rho", type=float, metavar="R", help="Correlation of the two runs of a pair. [default: of EXPERIMENT; "
-              "else a column each for 0, 0.3, 0.6]")
-@click.option("--seeds", type=click.IntRange(1, MOST_SEEDS), default=10, show_default=True, metavar="R",
-              help="Of the plan in question.")
-@click.option("--margin", type=float, metavar="SIZE", help="The smallest difference worth acting on, in the "
-              "unit of the outcome. [default: that of FILE or EXPERIMENT]")
-@click.option("--alpha", type=float, default=0.05, show_default=True, metavar="P", help="Error rate of the whole "
-              "experiment.")
-@click.option("--comparisons", type=click.IntRange(1, LARGEST), default=1, show_default=True, metavar="M",
-              help="Comparisons that share it.")
-@click.option("--positions/--no-positions", default=None, help="Whether device and start order can matter, as a plan "
-              "says (--dry-run). [default: as in EXPERIMENT; else they can]")
-@click.option("--futility", type=float, default=0.0, metavar="POWER", help="What stops for futility that keep POWER "
-              "(0.8) at the margin would cost and save. [default: off]")
+)
+@valued("--sd-run", "SD", "Standard deviation of runs of one group, in the unit of the outcome.", type=float)
+@valued("--calibration", "FILE", "Take it from a calibration.json.", type=PATH)
+@valued("--experiment", "EXPERIMENT",
+    "Take it, and the pair correlation, from the pairs of an earlier experiment directory.", type=ExperimentDirectory())
+@valued("--rho", "R",
+    "Correlation of the two runs of a pair. [default: of EXPERIMENT; else a column each for 0, 0.3, 0.6]", type=float)
+@valued("--seeds", "R", "Of the plan in question.", type=click.IntRange(1, MOST_SEEDS), default=10)
+@valued("--margin", "SIZE",
+    "The smallest difference worth acting on, in the unit of the outcome. [default: that of FILE or EXPERIMENT]",
+    type=float)
+@valued("--alpha", "P", "Error rate of the whole experiment.", type=float, default=0.05)
+@valued("--comparisons", "M", "Comparisons that share it.", type=click.IntRange(1, LARGEST), default=1)
+@valued("--positions/--no-positions", None,
+    "Whether device and start order can matter, as a plan says (--dry-run). [default: as in EXPERIMENT; else they can]",
+    default=None)
+@valued("--futility", "POWER",
+    "What stops for futility that keep POWER (0.8) at the margin would cost and save. [default: off]", type=float,
+    default=0.0)
 @shared_options("json")
 def command(**options: Any) -> None:
     """Show the smallest difference that R seeds resolve, and the seeds that a margin needs.

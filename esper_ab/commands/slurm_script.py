@@ -9,8 +9,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._options import LAUNCHER_FLAGS, PATH
+from esper_ab.commands._exit_status import command_with
+from esper_ab.commands._options import LAUNCHER_FLAGS, PATH, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.experiment_files import check_name
 from esper_ab.contracts.own_packages import child_command
@@ -26,24 +26,21 @@ _LAUNCHER = "slurm"
 _WARNING_S = 120  # before the time limit: to finish the barrier in progress
 
 
-@click.command(
-    epilog=epilog(
-        "esper-ab slurm-script --nodes 2 --cores 4 --name digits --groups shaped,simplified --seeds 10",
-        "esper-ab slurm-script --nodes 4 --cores 16 --gpus 8 --name big --sbatch --partition=gpu --task cifar10",
-    ),
+@command_with(
+    "esper-ab slurm-script --nodes 2 --cores 4 --name digits --groups shaped,simplified --seeds 10",
+    "esper-ab slurm-script --nodes 4 --cores 16 --gpus 8 --name big --sbatch --partition=gpu --task cifar10",
     context_settings={"ignore_unknown_options": True},
 )
-@click.option("--name", required=True, metavar="NAME", help="Name of the experiment directory, and of the job.")
-@click.option("--output-dir", type=PATH, default=Path("experiments"), show_default=True, metavar="DIR",
-              help="Where experiment directories go; all nodes have to see it.")
-@click.option("--nodes", type=click.IntRange(min=1), required=True, metavar="N", help="Nodes, of one kind.")
-@click.option("--cores", type=click.IntRange(min=1), required=True, metavar="N", help="Cores on each node.")
-@click.option("--gpus", type=click.IntRange(min=0), default=0, metavar="N", help="GPUs on each node.")
-@click.option("--time", metavar="TIME", help="Time limit, as sbatch takes it: 8:00:00. [default: the partition's]")
-@click.option("--sbatch", multiple=True, metavar="OPTION", help="A further option of sbatch, as in "
-              "--sbatch --constraint=h100. Repeatable.")
-@click.option("--setup", multiple=True, metavar="COMMAND", help="A command before ours, as in --setup 'module load "
-              "cuda'. Repeatable.")
+@valued("--name", "NAME", "Name of the experiment directory, and of the job.", required=True)
+@valued("--output-dir", "DIR",
+    "Where experiment directories go; all nodes have to see it.", type=PATH, default=Path("experiments"))
+@valued("--nodes", "N", "Nodes, of one kind.", type=click.IntRange(min=1), required=True)
+@valued("--cores", "N", "Cores on each node.", type=click.IntRange(min=1), required=True)
+@valued("--gpus", "N", "GPUs on each node.", type=click.IntRange(min=0), default=0)
+@valued("--time", "TIME", "Time limit, as sbatch takes it: 8:00:00. [default: the partition's]")
+@valued("--sbatch", "OPTION",
+    "A further option of sbatch, as in --sbatch --constraint=h100. Repeatable.", multiple=True)
+@valued("--setup", "COMMAND", "A command before ours, as in --setup 'module load cuda'. Repeatable.", multiple=True)
 @click.argument("launch_flags", nargs=-1, type=click.UNPROCESSED, metavar="[FILE] FLAGS OF LAUNCH…")
 def command(
     name: str, output_dir: Path, launch_flags: tuple[str, ...], setup: tuple[str, ...], **asked: object

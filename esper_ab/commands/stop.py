@@ -12,9 +12,9 @@ from pathlib import Path
 import click
 import psutil
 
-from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import experiment_argument
-from esper_ab.commands._options import shared_options
+from esper_ab.commands._options import shared_options, switch
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.process_start import process_started
 from esper_ab.contracts.terminal_text import shell_command
@@ -28,9 +28,9 @@ _POLL_S = 0.2
 _LEAVE_POLLS = 25  # 5 s for a process to end once it has let go of the experiment; one with other work does not
 
 
-@click.command(epilog=epilog("esper-ab stop experiments/EXPERIMENT", "esper-ab stop experiments/EXPERIMENT --now"))
+@command_with("esper-ab stop experiments/EXPERIMENT", "esper-ab stop experiments/EXPERIMENT --now")
 @experiment_argument
-@click.option("--now", is_flag=True, help="Do not wait for the barrier in progress: as Ctrl-C twice.")
+@switch("--now", "Do not wait for the barrier in progress: as Ctrl-C twice.")
 @shared_options("json")
 def command(experiment_dir: Path, now: bool, json: bool) -> None:
     """End EXPERIMENT in order, as Ctrl-C does, and wait until it has ended.

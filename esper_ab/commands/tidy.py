@@ -10,9 +10,9 @@ import click
 import msgspec
 
 from esper_ab.commands._check import describe, examine, fold_intact
-from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import ExperimentDirectory
-from esper_ab.commands._options import shared_options
+from esper_ab.commands._options import shared_options, switch
 from esper_ab.commands._removable import removable, remove
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.terminal_text import shell_command
@@ -22,15 +22,16 @@ from esper_ab.journal.load import load
 from esper_ab.journal.lock import Lock, holder
 
 
-@click.command(epilog=epilog(
+@command_with(
     "esper-ab tidy experiments/*", "esper-ab tidy --check experiments/EXPERIMENT",
     "esper-ab tidy --repair experiments/EXPERIMENT",
-))  # fmt: skip
+)  # fmt: skip
 @click.argument("experiment_dirs", metavar="EXPERIMENT…", nargs=-1, required=True, type=ExperimentDirectory())
-@click.option("--check", is_flag=True, help="Change nothing: verify journal, policies, checkpoints, settings and "
-              "copies of code, and name what would be removed. Exit status 5 when something is damaged.")
-@click.option("--repair", "repairs", is_flag=True, help="First cut a damaged journal at its first damaged line; what "
-              "is cut off is kept beside it.")
+@switch("--check",
+    "Change nothing: verify journal, policies, checkpoints, settings and copies of code, and name what would be "
+    "removed. Exit status 5 when something is damaged.")
+@switch("--repair",
+    "First cut a damaged journal at its first damaged line; what is cut off is kept beside it.", "repairs")
 @shared_options("json")
 def command(experiment_dirs: tuple[Path, ...], check: bool, repairs: bool, json: bool) -> int:
     """Remove checkpoints, temporary files and console output of EXPERIMENT…, or check what they keep.
