@@ -58,7 +58,7 @@ def read_job(options: dict[str, Any]) -> AskedJob:
     return AskedJob(
         parts=parts, output_dir=options["output_dir"], about=declared.about, tracking=tracking,
         launcher=read_launcher_flags(options).over(request.launcher),
-        known=_load_known(options) if options["calibration"] or options["reward_audit"] else Beforehand(),
+        known=_load_known(options),
     )
 
 

@@ -49,15 +49,14 @@ def unknown_option(error: click.NoSuchOption) -> str:
 
     said = f"no option {error.option_name}"
     known = [flag for parameter in error.ctx.command.params for flag in parameter.opts] if error.ctx else []
-    same = [_flag(key) for key in OURS.get(error.option_name.lstrip("-").replace("-", "_"), ())]
+    same = [
+        as_flag(Setting(key, "...", assigned=True) if "." in key else Setting(key))
+        for key in OURS.get(error.option_name.lstrip("-").replace("-", "_"), ())
+    ]
     if same and {flag.split()[0] for flag in same} <= set(known):
         return f"{said}; here that is {' and '.join(same)}"
     close = get_close_matches(error.option_name, known, n=2)
     return f"{said}; did you mean {' or '.join(close)}?" if close else said
-
-
-def _flag(key: str) -> str:
-    return as_flag(Setting(key, "...", assigned=True) if "." in key else Setting(key))
 
 
 _HEADING = "Examples:"
@@ -161,13 +160,6 @@ def _out_of_processes(error: BaseException) -> str:
     return f"no process or thread could be added ({error}): {remedy}; no journal is harmed"
 
 
-def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
-    """Run `command`; its errors become one line on stderr (and an object on stdout with --json) and a status."""
-    _open_standard_streams()
-    with _terminated_as_interrupted():
-        return _invoke(command, args, program)
-
-
 def leaving(status: int) -> int:
     """End this process with `status` before Python takes its libraries apart, which takes up to a second.
 
@@ -200,7 +192,10 @@ def _terminated_as_interrupted() -> Iterator[None]:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def _invoke(command: click.Command, args: Sequence[str], program: str) -> int:
+@_terminated_as_interrupted()
+def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
+    """Run `command`; its errors become one line on stderr (and an object on stdout with --json) and a status."""
+    _open_standard_streams()
     try:
         refuse_little_memory(_name(args, program), args)
         status = command.main(args=list(args), prog_name=program, standalone_mode=False)

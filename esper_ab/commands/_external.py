@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from esper_ab.commands._options import MOST_SEEDS, PATH, valued
+from esper_ab.commands._options import MOST_SEEDS, PATH, Decorator, in_order, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import write_below
 from esper_ab.contracts.settings import whole_number
 
 if TYPE_CHECKING:
     from esper_ab.api.external import OutcomeVerdicts
-
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _OPTIONS = {
     "margin": valued("--margin", "SIZE",
@@ -48,18 +45,12 @@ RULE = ("margin", "better", "unit", "label", "worst", "control", "alpha")
 
 def external_options(*names: str) -> Decorator:
     """Decorator of a click command: the flags named, in this order."""
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        for name in reversed(names):
-            function = _OPTIONS[name](function)
-        return function
-
-    return decorate
+    return in_order([_OPTIONS[name] for name in names])
 
 
 def columns_of(text: str) -> dict[str, str]:
     """Our names of columns -> those of a file, from --columns."""
-    found = {}
+    found: dict[str, str] = {}
     for part in text.split(",") if text else ():
         ours, equals, theirs = (piece.strip() for piece in part.partition("="))
         if not (equals and ours and theirs):

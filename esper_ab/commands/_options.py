@@ -208,11 +208,24 @@ _OF_HOSTS = {
 LAUNCHER_FLAGS = ("launcher", "transport", "ray_address", "ray_label", "ray_wait")
 
 
-def _option(name: str, how: dict[str, Any]) -> Decorator:
-    """Declare a flag for click."""
-    flag = f"--{name.replace('_', '-')}"
-    short = ("-v",) if name == "verbose" else ()
-    return click.option(*short, f"{flag}/--no-{name}" if name in _SWITCHED else flag, name, **how)
+def in_order(decorators: Sequence[Decorator]) -> Decorator:
+    """Decorator of a click command: all of them, in the order of its help."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        for one in reversed(decorators):
+            function = one(function)
+        return function
+
+    return decorate
+
+
+def _declared(flags: dict[str, dict[str, Any]]) -> Decorator:
+    options = []
+    for name, how in flags.items():
+        flag = f"--{name.replace('_', '-')}"
+        short = ("-v",) if name == "verbose" else ()
+        options.append(click.option(*short, f"{flag}/--no-{name}" if name in _SWITCHED else flag, name, **how))
+    return in_order(options)
 
 
 def shared_options(*names: str) -> Decorator:
@@ -240,15 +253,6 @@ def _show_all(ctx: click.Context, _param: click.Parameter, asked: bool) -> None:
 
 
 help_all = switch("--help-all", "Show every flag and exit.", is_eager=True, expose_value=False, callback=_show_all)
-
-
-def _declared(flags: dict[str, dict[str, Any]]) -> Decorator:
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        for name, how in reversed(flags.items()):
-            function = _option(name, how)(function)
-        return function
-
-    return decorate
 
 
 def flag_help() -> dict[str, str]:
@@ -283,14 +287,11 @@ class ExperimentCommand(click.Command):
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
         records = {param.opts[-1][2:].replace("-", "_"): param.get_help_record(ctx) for param in options}
         short = "help_all" in records and _ALL not in ctx.meta
-        for heading, names in (_FIRST if short else _SECTIONS).items():
-            _write_section(formatter, heading, [records.pop(name, None) for name in names])
-        if not short:
-            _write_section(formatter, "More", list(records.values()))
-
-
-def _write_section(formatter: click.HelpFormatter, heading: str, rows: Sequence[tuple[str, str] | None]) -> None:
-    found = [row for row in rows if row is not None]
-    if found:
-        with formatter.section(heading):
-            formatter.write_dl(found)
+        sections = {
+            heading: [records.pop(name, None) for name in names]
+            for heading, names in (_FIRST if short else _SECTIONS).items()
+        }
+        for heading, rows in (sections if short else sections | {"More": list(records.values())}).items():
+            if found := [row for row in rows if row is not None]:
+                with formatter.section(heading):
+                    formatter.write_dl(found)

@@ -39,21 +39,19 @@ def command(output_dir: Path, json: bool, **options: Any) -> int:
     """
     diagnoses = [*diagnose_machine(output_dir), *_examine_nodes(output_dir, options)]
     levels = Counter(diagnosis.level for diagnosis in diagnoses)
-    problems = levels["problem"]
-    if json:
-        tree = {"problems": problems, "warnings": levels["warning"], "diagnoses": msgspec.to_builtins(diagnoses)}
-        click.echo(json_module.dumps(tree))
-    else:
-        click.echo(describe_diagnoses(diagnoses))
-    return UsageError.exit_code if problems else 0
+    counts = {"problems": levels["problem"], "warnings": levels["warning"]}
+    tree = counts | {"diagnoses": msgspec.to_builtins(diagnoses)}
+    click.echo(json_module.dumps(tree) if json else describe_diagnoses(diagnoses))
+    return UsageError.exit_code if levels["problem"] else 0
 
 
 def diagnose_machine(out: Path) -> Iterator[Diagnosis]:
     """Findings about everything that experiments need here, in the order of what depends on what."""
     yield from examination.package_diagnoses(_NAMED)
-    machine = _machine()
-    if isinstance(machine, str):
-        yield problem("preflight", machine, "put right what it says: a launch begins with it")
+    try:
+        machine = examine(_questions())
+    except EsperError as error:
+        yield problem("preflight", str(error), "put right what it says: a launch begins with it")
     else:
         yield from examination.device_diagnoses(machine)
         yield processor.kernel(machine.kernels, *lacking_kernel(machine))
@@ -92,14 +90,6 @@ def _examine_nodes(out: Path, options: dict[str, Any]) -> Iterator[Diagnosis]:
 def _questions() -> Questions:
     usual = AskedExperiment(groups=())
     return Questions(task=usual.task, data_dir=usual.data_dir, user_rewards=(), gpus=("cuda",))
-
-
-def _machine() -> Machine | str:
-    """The machine as the preflight child finds it, or why it gave no answer."""
-    try:
-        return examine(_questions())
-    except EsperError as error:
-        return str(error)
 
 
 def describe_diagnoses(diagnoses: list[Diagnosis]) -> str:

@@ -50,11 +50,10 @@ def command(file: Path, force: bool, json: bool) -> None:
         raise UsageError(f"{file} exists already; --force replaces it") from None
     except OSError as error:
         raise refused(error, f"{file} cannot be written: {error.strerror}") from None
-    if json:
-        click.echo(json_module.dumps({"file": str(file), "run": ["esper-ab", "launch", str(file)]}))
-    else:
-        line = shell_command("launch", file)
-        click.echo(f"wrote {file}\nsee what it would do: {line} --dry-run\nrun it: {line}")
+    line = shell_command("launch", file)
+    said = f"wrote {file}\nsee what it would do: {line} --dry-run\nrun it: {line}"
+    tree = {"file": str(file), "run": ["esper-ab", "launch", str(file)]}
+    click.echo(json_module.dumps(tree) if json else said)
 
 
 def toml_file(name: str = "") -> str:

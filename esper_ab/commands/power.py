@@ -68,18 +68,16 @@ def _check(options: dict[str, Any]) -> None:
     sources = [name for name in ("sd_run", "calibration", "experiment") if options[name] is not None]
     if len(sources) != 1:
         raise UsageError("say how much runs differ, once: --sd-run SD, --calibration FILE or --experiment EXPERIMENT")
-    rules: dict[str, Callable[[float], bool]] = {
-        "sd_run": lambda x: 0.0 < x < math.inf, "rho": lambda x: -1.0 <= x < 1.0,
-        "margin": lambda x: 0.0 < x < math.inf, "alpha": lambda x: 0.0 < x < 0.5,
-        "futility": lambda x: x == 0.0 or LEAST_KEPT <= x < 1.0,
+    size: tuple[Callable[[float], bool], str] = (lambda x: 0.0 < x < math.inf, "a positive number")
+    kept = f"from {LEAST_KEPT} to below 1, or 0 for no such stop"
+    rules: dict[str, tuple[Callable[[float], bool], str]] = {
+        "sd_run": size, "rho": (lambda x: -1.0 <= x < 1.0, "from -1 to below 1"), "margin": size,
+        "alpha": (lambda x: 0.0 < x < 0.5, "above 0 and below 0.5"),
+        "futility": (lambda x: x == 0.0 or LEAST_KEPT <= x < 1.0, kept),
     }
-    size = "a positive number"
-    right = {"rho": "from -1 to below 1", "alpha": "above 0 and below 0.5", "sd_run": size, "margin": size}
-    right["futility"] = f"from {LEAST_KEPT} to below 1, or 0 for no such stop"
-    for name, holds in rules.items():
+    for name, (holds, right) in rules.items():
         if options[name] is not None and not holds(options[name]):
-            flag = name.replace("_", "-")
-            raise UsageError(f"--{flag} {options[name]:g}: it must be {right[name]}")
+            raise UsageError(f"--{name.replace('_', '-')} {options[name]:g}: it must be {right}")
     if options["sd_run"] is not None and options["margin"] is None:
         raise UsageError("--sd-run goes with --margin, the smallest difference worth acting on, in the same unit")
 
@@ -103,11 +101,11 @@ def _known(options: dict[str, Any]) -> tuple[Known, float]:
         return Known(source="given", sd=options["sd_run"], rho=rho), options["margin"]
     if options["calibration"] is not None:
         found = load_calibration(options["calibration"])
-        source = f"{found.spread.runs} runs of {found.mode} in {options['calibration']}"
         spread = found.spread
         known = Known(
-            source=source, sd=spread.sd, df=spread.runs - 1, rho=rho, noise=found.noise, unit=found.outcome.apart
-        )
+            source=f"{spread.runs} runs of {found.mode} in {options['calibration']}", sd=spread.sd, df=spread.runs - 1,
+            rho=rho, noise=found.noise, unit=found.outcome.apart,
+        )  # fmt: skip
         return check_varied(known), found.margin
     history = load(options["experiment"]).history
     known = known_from_pairs(history, str(options["experiment"]))

@@ -45,7 +45,9 @@ def command(experiment_dirs: tuple[Path, ...], check: bool, repairs: bool, json:
     if check:
         return _check(experiment_dirs, as_json=json)
     for experiment_dir in experiment_dirs:
-        refuse_in_use(experiment_dir)
+        if by := holder(experiment_dir):
+            stop = shell_command("stop", experiment_dir)
+            raise UsageError(f"{experiment_dir} is in use by {by}; `{stop}` ends it; nothing was removed")
     cut = {experiment_dir: repair(experiment_dir) if repairs else "" for experiment_dir in experiment_dirs}
     found = {experiment_dir: removable(experiment_dir, load(experiment_dir).history) for experiment_dir in cut}
     for experiment_dir, one in found.items():
@@ -71,13 +73,6 @@ def _check(experiment_dirs: tuple[Path, ...], *, as_json: bool) -> int:
     else:
         click.echo("\n\n".join(map(describe, found)))
     return max(one.exit_status for one in found)
-
-
-def refuse_in_use(experiment_dir: Path) -> None:
-    """UsageError when a process carries the experiment out."""
-    if by := holder(experiment_dir):
-        stop = shell_command("stop", experiment_dir)
-        raise UsageError(f"{experiment_dir} is in use by {by}; `{stop}` ends it; nothing was removed")
 
 
 def repair(experiment_dir: Path) -> str:
