@@ -61,15 +61,15 @@ def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
         return
     job = make_directory(job)
     # Here, so that --help and --dry-run wait for no scipy.
-    from esper_ab.design.calibration_file import calibration_text
-    from esper_ab.execution.calibration import calibrate, calibration_file
+    from esper_ab.design.calibration_file import FILE_NAME, calibration_text
+    from esper_ab.execution.calibration import calibrate
 
     (planned,), typed = job.parts, click.get_current_context().meta[ARGUMENTS]
     again = shell_command("calibrate", *typed, *(("--name", job.directory.name) if planned.generated else ()))
     named = planned.plan.design.measures.margin is not None or request.said("margin") is not None
     watched = not (options["quiet"] or options["json"])
     found = calibrate(planned, job.launcher, seeds, named=named, watched=watched, again=again)
-    path = calibration_file(job.directory)
+    path = job.directory / FILE_NAME
     if options["json"]:
         click.echo(read_regular(path).decode().strip())
     else:

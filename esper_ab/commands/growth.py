@@ -72,11 +72,12 @@ def rewards(out: Path | None, json: bool, slots: str, assignments: tuple[str, ..
     with waiting("growing hosts by every behaviour"):
         reward_audit = execution.audit(question)
     found = findings_of(reward_audit)
-    files = execution.save(reward_audit, render_reward_audit_page(found), out or execution.default_folder(reward_audit))
+    folder = execution.save(reward_audit, render_reward_audit_page(found), out)
     if json:
         click.echo(execution.encode(reward_audit).decode().strip())
     else:
-        click.echo(f"{render_reward_audit_text(found)}\nreward audit: {files.data}\npage: {files.page}")
+        data, page = folder / execution.FILE_NAME, folder / execution.PAGE_NAME
+        click.echo(f"{render_reward_audit_text(found)}\nreward audit: {data}\npage: {page}")
 
 
 @command.command(cls=ExperimentCommand, epilog=epilog(

@@ -23,6 +23,7 @@ _OWN = (
 )  # fmt: skip
 _PROGRAM = "esper_ab.commands.cli"
 _LAUNCHER = "slurm"
+_BOTH = ("--launcher", _LAUNCHER, "--quiet")  # what the script adds to launch and to resume
 _WARNING_S = 120  # before the time limit: to finish the barrier in progress
 
 
@@ -43,7 +44,7 @@ _WARNING_S = 120  # before the time limit: to finish the barrier in progress
 @valued("--setup", "COMMAND", "A command before ours, as in --setup 'module load cuda'. Repeatable.", multiple=True)
 @click.argument("launch_flags", nargs=-1, type=click.UNPROCESSED, metavar="[FILE] FLAGS OF LAUNCH…")
 def command(
-    name: str, output_dir: Path, launch_flags: tuple[str, ...], setup: tuple[str, ...], **asked: object
+    name: str, output_dir: Path, launch_flags: tuple[str, ...], setup: tuple[str, ...], **asked: Any
 ) -> None:
     """Print a script for sbatch that launches an experiment, and resumes it wherever it was interrupted.
 
@@ -57,10 +58,8 @@ def command(
             raise UsageError(f"{flag}: the script decides this itself; leave it out")
     context = launch.make_context("launch", list(launch_flags))
     _check_flags(context.params)
-    both = ("--launcher", _LAUNCHER, "--quiet")
-    click.echo(
-        batch_script(output_dir / name, launch_flags, _of_resume(context), _options(name, asked), setup, both), nl=False
-    )
+    options = _options(name, **asked)
+    click.echo(batch_script(output_dir / name, launch_flags, _of_resume(context), options, setup), nl=False)
 
 
 def _check_flags(options: dict[str, Any]) -> None:
@@ -92,33 +91,33 @@ def _of_resume(launched: click.Context) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _options(name: str, asked: dict[str, object]) -> tuple[str, ...]:
+def _options(
+    name: str, *, nodes: int, cores: int, gpus: int, time: str | None, sbatch: tuple[str, ...]
+) -> tuple[str, ...]:
     """Of sbatch: one allocation that outlives the loss of a node, ends in order and may be requeued.
 
     What the script prints goes where it is submitted from, a folder that is there: Slurm makes none.
     """
-    gpus, limit, further = asked["gpus"], asked["time"], asked["sbatch"]
-    assert isinstance(further, tuple), "a repeatable option"
     output = str(Path.cwd() / f"{name}.slurm.txt").replace("%", "%%")  # which begins a replacement
     return (
-        f"--job-name={name}", f"--nodes={asked['nodes']}", "--ntasks-per-node=1", f"--cpus-per-task={asked['cores']}",
-        *((f"--gpus-per-node={gpus}",) if gpus else ()), *((f"--time={limit}",) if limit else ()),
+        f"--job-name={name}", f"--nodes={nodes}", "--ntasks-per-node=1", f"--cpus-per-task={cores}",
+        *((f"--gpus-per-node={gpus}",) if gpus else ()), *((f"--time={time}",) if time else ()),
         "--no-kill", "--requeue", "--propagate=NONE", f"--signal=B:TERM@{_WARNING_S}", "--open-mode=append",
-        f"--output={output}", *further,
+        f"--output={output}", *sbatch,
     )  # fmt: skip
 
 
 def batch_script(
     experiment_dir: Path, flags: tuple[str, ...], again: tuple[str, ...], options: tuple[str, ...],
-    setup: tuple[str, ...], both: tuple[str, ...],
+    setup: tuple[str, ...],
 ) -> str:  # fmt: skip
-    """The script's text. `flags`: of `launch`; `again`: those of them that `resume` takes, too; `both`: ours, of both.
+    """The script's text. `flags`: of `launch`; `again`: those of them that `resume` takes, too.
 
     `exec`: signals of Slurm to the script reach the coordinator itself.
     """
     where = ("--name", experiment_dir.name, "--output-dir", str(experiment_dir.parent))
-    resume = shlex.join(child_command(_PROGRAM, "resume", str(experiment_dir), *again, *both, outlives=True))
-    launch = shlex.join(child_command(_PROGRAM, "launch", *flags, *where, *both, "--yes", outlives=True))
+    resume = shlex.join(child_command(_PROGRAM, "resume", str(experiment_dir), *again, *_BOTH, outlives=True))
+    launch = shlex.join(child_command(_PROGRAM, "launch", *flags, *where, *_BOTH, "--yes", outlives=True))
     journal, joint = (shlex.quote(str(experiment_dir / name)) for name in (JOURNAL_NAME, JOINT_NAME))
     begun = f"{{ read -r _ < {journal}; }} 2> /dev/null || [[ -s {joint} ]]"  # read: has it a whole line?
     lines = (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -87,14 +86,6 @@ _SHOWN = 12  # digits of the digest in a folder's name
 _DECODER, _decode_answer = msgspec.json.Decoder(RewardAudit), msgspec.json.Decoder(RewardAuditAnswer).decode
 
 
-@dataclass(frozen=True, kw_only=True)
-class RewardAuditFiles:
-    """What was written."""
-
-    data: Path
-    page: Path
-
-
 def audit(question: RewardAuditQuestion) -> RewardAudit:
     """Play and score in a child process; UsageError, in one line, when it refuses."""
     own = ", ".join(one.settings.mode for one in question.rewards if ":" in one.settings.mode)
@@ -107,11 +98,6 @@ def audit(question: RewardAuditQuestion) -> RewardAudit:
     return RewardAudit(schema=SCHEMA, digest=digest, question=question, sources=code, answer=answer)
 
 
-def default_folder(reward_audit: RewardAudit) -> Path:
-    """Return a folder whose name no other reward audit has."""
-    return Path("reward-audits") / f"{reward_audit.question.task}-{reward_audit.digest[:_SHOWN]}"
-
-
 def check_folder(folder: Path) -> None:
     """UsageError unless files can be written into `folder`, which is made; to be called before minutes are spent."""
     try:
@@ -122,13 +108,16 @@ def check_folder(folder: Path) -> None:
         raise UsageError(f"--out {folder}: it cannot be written to; choose another folder")
 
 
-def save(reward_audit: RewardAudit, page: str, folder: Path) -> RewardAuditFiles:
-    """Write data and page into `folder`, in place of those that are there; UsageError when it cannot be written."""
+def save(reward_audit: RewardAudit, page: str, folder: Path | None) -> Path:
+    """Write data and page into `folder`, in place of those that are there; UsageError when it cannot be written.
+
+    None: a folder whose name no other reward audit has, which is returned.
+    """
+    folder = folder or Path("reward-audits", f"{reward_audit.question.task}-{reward_audit.digest[:_SHOWN]}")
     check_folder(folder)
-    files = RewardAuditFiles(data=folder / FILE_NAME, page=folder / PAGE_NAME)
     write_below(folder, FILE_NAME, encode(reward_audit))
     write_below(folder, PAGE_NAME, page.encode())
-    return files
+    return folder
 
 
 def load_reward_audit(path: Path) -> RewardAudit:
