@@ -121,8 +121,8 @@ def _check_variants(experiment: ABExperiment) -> None:
     for variant in experiment.variants:
         if not isinstance(variant, ABVariant):
             raise UsageError(f"{where}: a variant is an ABVariant, not {variant!r}")
-        for what, value in (("name", variant.name), ("description", variant.description), ("run", variant.run)):
-            if not isinstance(value, str):
+        for what in ("name", "description", "run"):
+            if not isinstance(value := getattr(variant, what), str):
                 raise UsageError(f"{where}: the {what} of a variant is text, not {value!r}")
         if variant.name in names:
             raise UsageError(f"{where}: variant {variant.name!r} is there twice; give one of them another name")

@@ -71,9 +71,7 @@ def _seeds(asked: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _looks(text: str | None) -> tuple[int, ...]:
-    if text is None:
-        return ()
-    found = [whole_number(part) for part in names_of(text)]
+    found = [whole_number(part) for part in (() if text is None else names_of(text))]
     if None in found:
         raise UsageError(f"--looks {text}: numbers of seeds, as in 10,14,20")
     return tuple(one for one in found if one is not None)

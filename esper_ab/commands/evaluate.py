@@ -24,8 +24,6 @@ from esper_ab.execution.child import answer_of
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 
-_decode_answer = msgspec.json.Decoder(PoliciesAnswer).decode
-
 
 @command_with(
     "esper-ab evaluate experiments/EXPERIMENT/policies/shaped/*.pt",
@@ -48,7 +46,7 @@ def command(policies: tuple[str, ...], json: bool, **asked: Any) -> None:
     check_whole(policies)
     _warn(describe_other_code(policies))
     question = PoliciesQuestion(policies=policies, **asked)
-    answer = _decode_answer(answer_of("workers.commands.evaluate", line=msgspec.json.encode(question)))
+    answer = answer_of("workers.commands.evaluate", question, PoliciesAnswer)
     _warn(answer.warnings)
     click.echo(msgspec.json.encode(answer.rows).decode() if json else "\n".join(answer.lines))
 

@@ -23,7 +23,6 @@ from esper_ab.settings.reward_audit import make_question as make_audit_question
 
 _OPS = ("germinated", "advanced", "fossilised", "pruned")
 _AUDIT = RewardAuditQuestion(rewards=())
-_decode_answer = msgspec.json.Decoder(SoloAnswer).decode
 
 
 @click.group(epilog=epilog("esper-ab growth rewards shaped sparse", "esper-ab growth fetch cifar10"))
@@ -100,8 +99,7 @@ def heuristic(json: bool, **options: Any) -> None:
     directory is written; `launch --groups heuristic,…` compares.
     """
     asked = make_question(**options)
-    said = answer_of("workers.commands.heuristic", line=msgspec.json.encode(asked))
-    answer = _decode_answer(said)
+    answer = answer_of("workers.commands.heuristic", asked, SoloAnswer)
     if json:
         counts = {"by_slot": count_by_slot(answer), "several_slots": count_several_slots(answer)}
         tree = {"question": asked, "kernel": answer.kernel, **counts}
@@ -121,8 +119,7 @@ def fetch(task: str, data_dir: str, json: bool) -> None:
 
     Its size and checksum are verified.
     """
-    line = json_module.dumps([task, data_dir]).encode()
-    said = json_module.loads(answer_of("workers.commands.fetch", line=line))
+    said = answer_of("workers.commands.fetch", (task, data_dir), str)
     click.echo(json_module.dumps({"task": task, "detail": said}) if json else said)
 
 

@@ -35,20 +35,19 @@ def command(**options: Any) -> None:
     # Here, so that --help waits for no plan.
     from esper_ab.commands._asking import read_job
     from esper_ab.contracts.limits import Limits
-    from esper_ab.execution.answer import show_answer
-    from esper_ab.execution.job import carry_out, confirm, describe, encode, make_directory, plan_job
+    from esper_ab.execution.answer import parse_requirements, show_answer
+    from esper_ab.execution.detach import detach, reserve
+    from esper_ab.execution.job import carry_out, claim, confirm, describe, encode, make_directory, plan_job
     from esper_ab.execution.launching import make_launcher
     from esper_ab.live.console import outlive_terminal
     from esper_ab.live.on_stderr import Narration
-    from esper_ab.verdict.requirement import parse_requirement
 
     json, dry_run, detached = options["json"], options["dry_run"], options["detach"]
     if detached and options["fail_unless"]:
         raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
     asked = read_job(options)
     job = plan_job(asked, make_launcher(asked.launcher), only_plan=dry_run or detached)
-    for text in options["fail_unless"]:
-        parse_requirement(text, job.groups, job.comparisons)
+    parse_requirements(options["fail_unless"], job.groups, job.comparisons)
     if dry_run and json:
         click.echo(encode(job))
     elif not json:
@@ -57,7 +56,10 @@ def command(**options: Any) -> None:
     if dry_run:
         return
     if detached:
-        _detach(job, as_json=json)
+        # This command again, under the name of `job`, without this terminal.
+        folder = claim(job, reserve).directory
+        typed = [arg for arg in click.get_current_context().meta[ARGUMENTS] if arg not in ("--detach", "--yes")]
+        click.echo(detach("esper_ab.launch", [*typed, "--yes", "--name", folder.name], folder).shown(as_json=json))
         return
     job = make_directory(job)
     outlive_terminal(job.directory)
@@ -72,17 +74,6 @@ def command(**options: Any) -> None:
             _show_failures(job)
         raise
     show_answer(job.directory, options["fail_unless"], "json" if json else "brief")
-
-
-def _detach(job: Job, *, as_json: bool) -> None:
-    """Start this command again under the name of `job`, without this terminal."""
-    # As in `command`.
-    from esper_ab.execution.detach import detach, reserve
-    from esper_ab.execution.job import claim
-
-    folder = claim(job, reserve).directory
-    typed = [arg for arg in click.get_current_context().meta[ARGUMENTS] if arg not in ("--detach", "--yes")]
-    click.echo(detach("esper_ab.launch", [*typed, "--yes", "--name", folder.name], folder).shown(as_json=as_json))
 
 
 def _show_failures(job: Job) -> None:

@@ -67,15 +67,14 @@ def _check_flags(options: dict[str, Any]) -> None:
     # Here, so that help needs no settings.
     from esper_ab.commands._asking import read_job
     from esper_ab.design.design import check_design, comparisons
+    from esper_ab.execution.answer import parse_requirements
     from esper_ab.execution.launching import launcher_factory
-    from esper_ab.verdict.requirement import parse_requirement
 
     job = read_job(options)
     launcher_factory(_LAUNCHER, job.launcher.own)
     asked = job.parts.parts[0].asked  # whose groups and control are those of all
     check_design(asked)
-    for text in options["fail_unless"]:
-        parse_requirement(text, [group.name for group in asked.groups], comparisons(asked))
+    parse_requirements(options["fail_unless"], [group.name for group in asked.groups], comparisons(asked))
 
 
 def _of_resume(launched: click.Context) -> tuple[str, ...]:

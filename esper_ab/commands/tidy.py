@@ -43,7 +43,11 @@ def command(experiment_dirs: tuple[Path, ...], check: bool, repairs: bool, json:
     if check and repairs:
         raise click.UsageError("--check changes nothing; leave it or --repair out")
     if check:
-        return _check(experiment_dirs, as_json=json)
+        findings = [examine(experiment_dir) for experiment_dir in experiment_dirs]
+        checked = [msgspec.to_builtins(one) | {"exit_status": one.exit_status} for one in findings]
+        # Not msgspec's JSON: a path may have bytes that are no UTF-8.
+        click.echo(json_module.dumps(checked) if json else "\n\n".join(map(describe, findings)))
+        return max(one.exit_status for one in findings)
     for experiment_dir in experiment_dirs:
         if by := holder(experiment_dir):
             stop = shell_command("stop", experiment_dir)
@@ -63,16 +67,6 @@ def command(experiment_dirs: tuple[Path, ...], check: bool, repairs: bool, json:
         ]  # fmt: skip
         click.echo(json_module.dumps(trees, indent=2))
     return 0
-
-
-def _check(experiment_dirs: tuple[Path, ...], *, as_json: bool) -> int:
-    found = [examine(experiment_dir) for experiment_dir in experiment_dirs]
-    if as_json:
-        trees = [msgspec.to_builtins(one) | {"exit_status": one.exit_status} for one in found]
-        click.echo(json_module.dumps(trees))  # not msgspec's: a path may have bytes that are no UTF-8
-    else:
-        click.echo("\n\n".join(map(describe, found)))
-    return max(one.exit_status for one in found)
 
 
 def repair(experiment_dir: Path) -> str:

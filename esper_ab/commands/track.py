@@ -66,14 +66,12 @@ def command(experiment_dir: Path, follow: bool, json: bool, **options: Any) -> i
 
 def _change(before: Tracking, options: dict[str, Any]) -> Tracking:
     """`before`, which followed it so far, as the flags change it; UsageError for flags without their tracker."""
-    changed: dict[str, Any] = {}
+    told = ("wandb_entity", "wandb_project")
+    changed: dict[str, Any] = {name: options[name] for name in told if options[name] is not None}
     if options["wandb"] is not None:
         changed["wandb"] = wandb_mode("--wandb", options["wandb"])
     if options["tensorboard"]:
         changed["tensorboard"] = True
-    for name in ("wandb_entity", "wandb_project"):
-        if options[name] is not None:
-            changed[name] = options[name]
     asked = msgspec.structs.replace(before, **changed)
     if asked.wandb == "off" and (asked.wandb_entity or asked.wandb_project):
         raise UsageError("--wandb-entity and --wandb-project go with --wandb")

@@ -83,13 +83,13 @@ def _is(scored: Scored, reward: RewardSettings, codes: Mapping[str, str]) -> boo
 FILE_NAME, PAGE_NAME = "reward_audit.json", "reward_audit.html"
 _MODULE = "workers.commands.rewards"
 _SHOWN = 12  # digits of the digest in a folder's name
-_DECODER, _decode_answer = msgspec.json.Decoder(RewardAudit), msgspec.json.Decoder(RewardAuditAnswer).decode
+_DECODER = msgspec.json.Decoder(RewardAudit)
 
 
 def audit(question: RewardAuditQuestion) -> RewardAudit:
     """Play and score in a child process; UsageError, in one line, when it refuses."""
     own = ", ".join(one.settings.mode for one in question.rewards if ":" in one.settings.mode)
-    answer = _decode_answer(answer_of(_MODULE, line=msgspec.json.encode(question), code=own))
+    answer = answer_of(_MODULE, question, RewardAuditAnswer, code=own)
     code = sources()
     made_from = (
         SCHEMA, question, answer.arithmetic, answer.torch_version, code, [scored.sha256 for scored in answer.scored]
