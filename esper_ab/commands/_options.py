@@ -14,13 +14,15 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 ARGUMENTS = "esper_ab.arguments"
 PATH = click.Path(path_type=Path)
+AT_LEAST_1 = click.IntRange(min=1)
 MOST_SEEDS = 10_000  # that a command reckons with before there are runs
 _LIST_FLAGS = ("slots", "devices")  # their values may be several words
 
 
 def _takes(metavar: str | None, words: str, **how: Any) -> dict[str, Any]:
-    """What click.option is told of a flag with a value; a default is shown, unless it is none at all."""
-    return {"metavar": metavar, "help": words, "show_default": bool(how.get("default")), **how}
+    """What click.option is told of a flag with a value. N is a whole number; a default is shown, if there is one."""
+    kind = int if metavar == "N" else None
+    return {"metavar": metavar, "help": words, "type": kind, "show_default": bool(how.get("default")), **how}
 
 
 def valued(flag: str, metavar: str | None, words: str, *names: str, **how: Any) -> Decorator:
@@ -58,8 +60,8 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "group": _takes("NAME:KEY=VALUE,…", "Alter NAME, or create it. Repeatable.", multiple=True),
         "set": _takes("KEY=VALUE", "Any setting, for all groups. Repeatable.", multiple=True),
         "task": _takes("NAME[,NAME…]", f"{_TASK} Of several: an answer on each and on their mean. {_TASK_DEFAULT}"),
-        "episodes": _takes("N", "Training episodes per run. [default: 3; of Gymnasium 50]", type=int),
-        "n_envs": _takes("N", "Environments per run. [default: 4; of Gymnasium 8]", type=int),
+        "episodes": _takes("N", "Training episodes per run. [default: 3; of Gymnasium 50]"),
+        "n_envs": _takes("N", "Environments per run. [default: 4; of Gymnasium 8]"),
         "seeds": _takes("N|auto",
             "Repetitions; 6 are the least that can carry a verdict. auto: as many as it takes, up to --max. [default: "
             "6]"),
@@ -72,10 +74,10 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "data_dir": _takes("DIR", "Where a task's data is, if it does not ship."),
         "slots": _takes("A B …", "Slots that may grow, in network order. [default: all]"),
         "steps": _takes("N",
-            "Host epochs, and decisions, per episode. [default: 25; of Gymnasium at most 1000]", type=int),
+            "Host epochs, and decisions, per episode. [default: 25; of Gymnasium at most 1000]"),
         "total_timesteps": _takes("N",
-            "Environment steps per run of Gymnasium, in place of --episodes; rounded up to whole rollouts.", type=int),
-        "rng_seed": _takes("N", "Root of all randomness. [default: 0]", type=int),
+            "Environment steps per run of Gymnasium, in place of --episodes; rounded up to whole rollouts."),
+        "rng_seed": _takes("N", "Root of all randomness. [default: 0]"),
         "no_telemetry": _switch("Do not record the life of every seed module; no result depends on it."),
     },
     "Your own environment or trainer": {
@@ -94,7 +96,7 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
             "Settings of the preflight's rehearsal of a trainer alone, which shorten it."),
     },
     "What is compared, and by which rule": {
-        "max": _takes("N", "With --seeds auto: the most.", type=click.IntRange(min=1)),
+        "max": _takes("N", "With --seeds auto: the most.", type=AT_LEAST_1),
         "looks": _takes("N,N,…", "Seeds at the interim looks. [default: 10,14,20 of 20; one below 16]"),
         "no_early_stop": _switch("Go on with a comparison that is decided."),
         "futility": _takes("POWER",
@@ -124,8 +126,8 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
             '"simplified better-than shaped": exit status 12 when the verdict is another. Repeatable.', multiple=True),
     },
     "Where it runs": {
-        "devices_per_run": _takes("N", "Devices of one run. [default: 1]", type=int),
-        "max_parallel": _takes("N", "Runs that train at the same time, at most.", type=click.IntRange(min=1)),
+        "devices_per_run": _takes("N", "Devices of one run. [default: 1]"),
+        "max_parallel": _takes("N", "Runs that train at the same time, at most.", type=AT_LEAST_1),
         "parallel": _takes(None,
             "As many runs at once as the devices carry, or one. [default: --parallel]", default=True,
             show_default=False),
@@ -140,7 +142,7 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
             "Whether runs wait for each other after every episode. [default: lockstep]"),
         "share_observation_norm": _switch(
             "The learners of a seed normalise observations by the moments of all of them; couples the groups."),
-        "threads": _takes("N", "CPU threads per worker, the same for all. [default: 1]", type=int),
+        "threads": _takes("N", "CPU threads per worker, the same for all. [default: 1]"),
         "amp": _takes("off|bf16|fp16|auto",
             "Precision of host training, for all groups; auto: by the devices. [default: off]"),
         "kernel": _takes("auto|native|torch",
@@ -231,6 +233,9 @@ def _declared(flags: dict[str, dict[str, Any]]) -> Decorator:
 def shared_options(*names: str) -> Decorator:
     """Decorator of a click command: the flags named, as `launch` has them, in this order."""
     return _declared({name: _FLAGS[name] for name in names})
+
+
+json_flag = shared_options("json")
 
 
 def hosts_options(*names: str) -> Decorator:

@@ -70,10 +70,8 @@ def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
     watched = not (options["quiet"] or options["json"])
     found = calibrate(planned, job.launcher, seeds, named=named, watched=watched, again=again)
     path = job.directory / FILE_NAME
-    if options["json"]:
-        click.echo(read_regular(path).decode().strip())
-    else:
-        click.echo(f"{calibration_text(found)}\ncalibration: {path}")
+    written = read_regular(path).decode().strip()
+    click.echo(written if options["json"] else f"{calibration_text(found)}\ncalibration: {path}")
 
 
 def _condition(mode: str | None, request: Request) -> str:

@@ -10,7 +10,7 @@ import click
 
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._external import RULE, as_in_python, external_options, names_of, seeds_of
-from esper_ab.commands._options import MOST_SEEDS, PATH, shared_options, switch, valued
+from esper_ab.commands._options import MOST_SEEDS, PATH, json_flag, switch, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import whole_number
 
@@ -36,7 +36,7 @@ from esper_ab.contracts.settings import whole_number
     default=0.0)
 @valued("--out", "FILE", "The plan; never replaces a file.", type=PATH, default="plan.json")
 @switch("--dry-run", "Show the plan and write nothing.")
-@shared_options("json")
+@json_flag
 def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
     """Write a plan for runs that are made elsewhere: comparisons, looks and bounds, before the first run.
 
@@ -53,10 +53,8 @@ def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
     plan = designed(names_of(asked["groups"]), _seeds(asked), told)
     if not dry_run:
         save_plan(plan, out)
-    if json:
-        click.echo(json_module.dumps({"file": str(out), "sha256": plan.digest, "looks": plan.design.looks}))
-    else:
-        click.echo(render_plan(plan, str(out)), nl=False)
+    tree = {"file": str(out), "sha256": plan.digest, "looks": plan.design.looks}
+    click.echo(json_module.dumps(tree) + "\n" if json else render_plan(plan, str(out)), nl=False)
 
 
 def _seeds(asked: dict[str, Any]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import msgspec
 
 from esper_ab.analysis.trained_by import code_states, named, telling
 from esper_ab.commands._exit_status import command_with
-from esper_ab.commands._options import shared_options, valued
+from esper_ab.commands._options import AT_LEAST_1, json_flag, valued
 from esper_ab.contracts.children import PoliciesAnswer, PoliciesQuestion
 from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.experiment_files import FILE_LIMIT_BYTES
@@ -30,14 +30,14 @@ from esper_ab.journal.load import load
     "esper-ab evaluate experiments/EXPERIMENT/policies/shaped/0.pt --rng-seed 7 --episodes 64",
 )  # fmt: skip
 @click.argument("policies", metavar="POLICY…", nargs=-1, required=True, type=click.Path())
-@valued("--episodes", "N", "Episodes to play. [default: as in the run]", "eval_episodes", type=click.IntRange(1))
+@valued("--episodes", "N", "Episodes to play. [default: as in the run]", "eval_episodes", type=AT_LEAST_1)
 @valued("--rng-seed", "N",
     "Other draws. [default: the run's own, which repeats it, on the kind of device it had]", type=click.IntRange(min=0))
 @valued("--device", "NAME", "For the environments: cpu, or a GPU as plans name it.", default="cpu")
 @valued("--import", "MODULE",
     "Let a policy for gym:MODULE:ID import this installed module. No other code that a policy names is run.",
     "importable", multiple=True)
-@shared_options("json")
+@json_flag
 def command(policies: tuple[str, ...], json: bool, **asked: Any) -> None:
     """Evaluate saved policies, frozen with their normalisers, in fresh episodes.
 

@@ -13,7 +13,7 @@ import click
 
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import experiment_argument
-from esper_ab.commands._options import shared_options, switch, valued
+from esper_ab.commands._options import json_flag, switch, valued
 from esper_ab.contracts.errors import UsageError, refused
 from esper_ab.contracts.files import folder_below, make_folder
 from esper_ab.contracts.wording import counted
@@ -42,7 +42,7 @@ _FOLDER = "export"
     f"Only this one: {', '.join(TABLES)}. Repeatable. [default: all]", "tables", multiple=True,
     type=click.Choice(TABLES))
 @switch("--force", "Replace files that are there.")
-@shared_options("json")
+@json_flag
 def command(
     experiment_dir: Path, out: Path | None, form: Format, tables: tuple[str, ...], force: bool, json: bool
 ) -> None:

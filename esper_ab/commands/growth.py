@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._options import PATH, ExperimentCommand, hosts_options, shared_options, valued
+from esper_ab.commands._options import AT_LEAST_1, PATH, ExperimentCommand, hosts_options, json_flag, valued
 from esper_ab.contracts import catalog
 from esper_ab.contracts.children import Host, RewardAuditQuestion, Seed, SoloAnswer, SoloQuestion
 from esper_ab.contracts.errors import UsageError
@@ -39,7 +39,7 @@ def command() -> None:
 @valued("--slots", "A,B,…", "Slots that may grow, in network order. [default: all]", default="")
 @valued("--schedules", "N",
     "Random schedules, among which best of n is.", type=click.IntRange(2), default=_AUDIT.schedules)
-@valued("--hosts", "N", "Of each behaviour.", type=click.IntRange(1), default=_AUDIT.hosts)
+@valued("--hosts", "N", "Of each behaviour.", type=AT_LEAST_1, default=_AUDIT.hosts)
 @valued("--search", "N",
     "Behaviours that the search for each reward tries; 0: no search.", "searched", type=click.IntRange(0),
     default=_AUDIT.searched)
@@ -50,7 +50,7 @@ def command() -> None:
     "What trains hosts on a CPU; auto: the native kernel where it can be had.", type=click.Choice(KERNELS),
     default=KERNELS[0])
 @valued("--out", "DIR", "Where the files go. [default: reward-audits/TASK-DIGEST]", type=PATH)
-@shared_options("json")
+@json_flag
 def rewards(out: Path | None, json: bool, slots: str, assignments: tuple[str, ...], **options: Any) -> None:
     """Show what rewards pay for known behaviours.
 
@@ -85,13 +85,13 @@ def rewards(out: Path | None, json: bool, slots: str, assignments: tuple[str, ..
 ))  # fmt: skip
 @hosts_options("task", "data_dir")
 @valued("--slots", "A B …", "Slots that may grow, in network order. [default: all]")
-@valued("--episodes", "N", "Each on fresh hosts.", type=click.IntRange(1), default=1)
+@valued("--episodes", "N", "Each on fresh hosts.", type=AT_LEAST_1, default=1)
 @valued("--steps", "N",
     "Host epochs, and decisions, per episode. An experiment has 25, in which a second seed module is rare.",
-    type=click.IntRange(1), default=75)
-@valued("--n-envs", "N", "Hosts per episode.", type=click.IntRange(1), default=4)
+    type=AT_LEAST_1, default=75)
+@valued("--n-envs", "N", "Hosts per episode.", type=AT_LEAST_1, default=4)
 @hosts_options("rng_seed", "device")
-@shared_options("json")
+@json_flag
 def heuristic(json: bool, **options: Any) -> None:
     """Grow hosts by the heuristic controller alone.
 
@@ -100,12 +100,9 @@ def heuristic(json: bool, **options: Any) -> None:
     """
     asked = make_question(**options)
     answer = answer_of("workers.commands.heuristic", asked, SoloAnswer)
-    if json:
-        counts = {"by_slot": count_by_slot(answer), "several_slots": count_several_slots(answer)}
-        tree = {"question": asked, "kernel": answer.kernel, **counts}
-        click.echo(json_module.dumps(msgspec.to_builtins(tree | {"hosts": answer.hosts})))
-    else:
-        click.echo(describe_answer(asked, answer))
+    counts = {"by_slot": count_by_slot(answer), "several_slots": count_several_slots(answer)}
+    tree = msgspec.to_builtins({"question": asked, "kernel": answer.kernel, **counts, "hosts": answer.hosts})
+    click.echo(json_module.dumps(tree) if json else describe_answer(asked, answer))
 
 
 @command.command(epilog=epilog(
@@ -113,7 +110,7 @@ def heuristic(json: bool, **options: Any) -> None:
 ))  # fmt: skip
 @click.argument("task", metavar="TASK")
 @valued("--data-dir", "DIR", "Where to put it. [default: the user's cache]", default="")
-@shared_options("json")
+@json_flag
 def fetch(task: str, data_dir: str, json: bool) -> None:
     """Download what TASK needs (cifar10).
 

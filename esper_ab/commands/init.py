@@ -16,7 +16,7 @@ import click
 import msgspec
 
 from esper_ab.commands._exit_status import command_with
-from esper_ab.commands._options import PATH, flag_help, shared_options, switch
+from esper_ab.commands._options import PATH, flag_help, json_flag, switch
 from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import UsageError, refused
 from esper_ab.contracts.files import create_below, write_below
@@ -36,7 +36,7 @@ _LARGE = 10**15  # a bound like that is of no use to a reader
 @command_with("esper-ab init", "esper-ab init rates.py", "esper-ab init experiment.toml --force")
 @click.argument("file", metavar="[FILE.toml|FILE.py]", default="experiment.toml", type=PATH)
 @switch("--force", "Replace a file that is there.")
-@shared_options("json")
+@json_flag
 def command(file: Path, force: bool, json: bool) -> None:
     """Write an experiment file that runs as it is, with every setting and its default as a comment."""
     if file.suffix not in (".toml", ".py"):

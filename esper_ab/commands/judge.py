@@ -10,7 +10,7 @@ import click
 
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._external import RULE, as_in_python, columns_of, external_options, printed
-from esper_ab.commands._options import shared_options, valued
+from esper_ab.commands._options import json_flag, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.terminal_text import shell_command
 from esper_ab.readers.joint.directory import refuse_joint
@@ -31,7 +31,7 @@ _RULE = (*RULE, "rows", "paired")  # what a plan says itself
 )
 @click.argument("words", metavar="[PLAN] FILE|[TASK=]EXPERIMENT…", nargs=-1, required=True)
 @external_options("scores", "columns", "figure")
-@shared_options("json")
+@json_flag
 @valued("--fail-unless", "REQUIREMENT",
     "Exit status 12 unless the verdict supports it, as in 'new better-than old'; of several tasks the verdict on "
     "their mean. Can be repeated.", "requirements", multiple=True)

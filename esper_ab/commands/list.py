@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from esper_ab.commands._exit_status import command_with
-from esper_ab.commands._options import shared_options, switch, valued
+from esper_ab.commands._options import json_flag, switch, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.terminal_text import visible_line
 from esper_ab.readers.status import Listed, list_runs
@@ -27,7 +27,7 @@ _FOLLOW_S = 5  # between two pages of --follow
 @valued("--html", "FILE",
     "Write the list as a page with links to the reports.", "page", type=click.Path(path_type=Path, dir_okay=False))
 @switch("--follow", "With --html: write it again every few seconds, until Ctrl-C; a browser loads it again by itself.")
-@shared_options("json")
+@json_flag
 def command(folder: Path, page: Path | None, follow: bool, json: bool) -> None:
     """List the experiments below DIR [default: experiments], newest first, with progress and verdicts."""
     if page is not None and json:

@@ -11,7 +11,7 @@ import msgspec
 
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import ExperimentDirectory
-from esper_ab.commands._options import MOST_SEEDS, PATH, shared_options, valued
+from esper_ab.commands._options import MOST_SEEDS, PATH, json_flag, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import LARGEST
 from esper_ab.design.design import LEAST_KEPT
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 @valued("--futility", "POWER",
     "What stops for futility that keep POWER (0.8) at the margin would cost and save. [default: off]", type=float,
     default=0.0)
-@shared_options("json")
+@json_flag
 def command(**options: Any) -> None:
     """Show the smallest difference that R seeds resolve, and the seeds that a margin needs.
 

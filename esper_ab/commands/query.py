@@ -9,7 +9,7 @@ import click
 
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import experiment_argument
-from esper_ab.commands._options import shared_options, switch, valued
+from esper_ab.commands._options import json_flag, switch, valued
 from esper_ab.contracts.terminal_text import visible
 from esper_ab.readers.records import LIMIT_S, query, query_csv, query_json, query_text
 
@@ -20,7 +20,7 @@ from esper_ab.readers.records import LIMIT_S, query, query_csv, query_json, quer
 )  # fmt: skip
 @experiment_argument
 @click.argument("sql")
-@shared_options("json")
+@json_flag
 @switch("--csv", "Comma-separated output with a header line.")
 @valued("--timeout", "SECONDS",
     "Give up after that long.", "limit_s", type=click.FloatRange(min=0, min_open=True), default=LIMIT_S)

@@ -8,7 +8,7 @@ import click
 
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import joint_argument
-from esper_ab.commands._options import shared_options, switch, valued
+from esper_ab.commands._options import json_flag, switch, valued
 from esper_ab.execution.answer import show_answer
 
 
@@ -17,7 +17,7 @@ from esper_ab.execution.answer import show_answer
     "esper-ab report experiments/EXPERIMENT --fail-unless 'simplified better-than shaped'",
 )
 @joint_argument
-@shared_options("json")
+@json_flag
 @valued("--format", None,
     "What is printed; md: Markdown for a pull request. [default: text]", "form",
     type=click.Choice(("text", "md", "json")))

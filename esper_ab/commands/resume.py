@@ -11,7 +11,7 @@ import click
 
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import joint_argument
-from esper_ab.commands._options import LAUNCHER_FLAGS, shared_options, switch, valued
+from esper_ab.commands._options import AT_LEAST_1, LAUNCHER_FLAGS, shared_options, switch, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.execution.answer import show_answer
 from esper_ab.execution.detach import FOR_SEVERAL, detach
@@ -27,7 +27,7 @@ from esper_ab.readers.joint.directory import is_joint
 @joint_argument
 @valued("--seeds", "N",
     "Add seeds to a finished EXPERIMENT; how many in all. The stricter rule of an extended plan then holds for what "
-    "is undecided.", type=click.IntRange(min=1))
+    "is undecided.", type=AT_LEAST_1)
 @switch("--dry-run", "With --seeds: print what would be added and by which rule, and stop.")
 @shared_options(*LAUNCHER_FLAGS, "quiet", "json")
 @valued("--fail-unless", "REQUIREMENT",

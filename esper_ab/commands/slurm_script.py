@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from esper_ab.commands._exit_status import command_with
-from esper_ab.commands._options import LAUNCHER_FLAGS, PATH, valued
+from esper_ab.commands._options import AT_LEAST_1, LAUNCHER_FLAGS, PATH, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.experiment_files import check_name
 from esper_ab.contracts.own_packages import child_command
@@ -35,8 +35,8 @@ _WARNING_S = 120  # before the time limit: to finish the barrier in progress
 @valued("--name", "NAME", "Name of the experiment directory, and of the job.", required=True)
 @valued("--output-dir", "DIR",
     "Where experiment directories go; all nodes have to see it.", type=PATH, default=Path("experiments"))
-@valued("--nodes", "N", "Nodes, of one kind.", type=click.IntRange(min=1), required=True)
-@valued("--cores", "N", "Cores on each node.", type=click.IntRange(min=1), required=True)
+@valued("--nodes", "N", "Nodes, of one kind.", type=AT_LEAST_1, required=True)
+@valued("--cores", "N", "Cores on each node.", type=AT_LEAST_1, required=True)
 @valued("--gpus", "N", "GPUs on each node.", type=click.IntRange(min=0), default=0)
 @valued("--time", "TIME", "Time limit, as sbatch takes it: 8:00:00. [default: the partition's]")
 @valued("--sbatch", "OPTION",

@@ -8,7 +8,7 @@ import click
 
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import joint_argument
-from esper_ab.commands._options import shared_options, switch
+from esper_ab.commands._options import json_flag, switch
 from esper_ab.readers.joint.directory import is_joint, refuse_joint
 from esper_ab.readers.status import status_json, status_text
 from esper_ab.trackers.state import tracking_now, tracking_text
@@ -22,7 +22,7 @@ from esper_ab.trackers.state import tracking_now, tracking_text
 @switch("--follow",
     "Show it as its own terminal would until it ends; Ctrl-C leaves it. With --json: a line of JSON now, after every "
     "barrier, and at the end.", "-f")
-@shared_options("json")
+@json_flag
 def command(experiment_dir: Path, follow: bool, json: bool) -> None:
     """Show how far EXPERIMENT is, from its journal, and what became of its trackers.
 

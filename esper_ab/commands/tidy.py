@@ -12,7 +12,7 @@ import msgspec
 from esper_ab.commands._check import describe, examine, fold_intact
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import ExperimentDirectory
-from esper_ab.commands._options import shared_options, switch
+from esper_ab.commands._options import json_flag, switch
 from esper_ab.commands._removable import removable, remove
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.terminal_text import shell_command
@@ -32,7 +32,7 @@ from esper_ab.journal.lock import Lock, holder
     "removed. Exit status 5 when something is damaged.")
 @switch("--repair",
     "First cut a damaged journal at its first damaged line; what is cut off is kept beside it.", "repairs")
-@shared_options("json")
+@json_flag
 def command(experiment_dirs: tuple[Path, ...], check: bool, repairs: bool, json: bool) -> int:
     """Remove checkpoints, temporary files and console output of EXPERIMENT…, or check what they keep.
 

@@ -11,7 +11,7 @@ import msgspec
 
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import experiment_argument
-from esper_ab.commands._options import shared_options, switch, valued
+from esper_ab.commands._options import json_flag, switch, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.terminal_text import shell_command, visible_line
 from esper_ab.contracts.wording import counted
@@ -33,7 +33,7 @@ from esper_ab.trackers.subject import NAMES
 @valued("--wandb-entity", "NAME", "Team or user.")
 @valued("--wandb-project", "NAME", "[default: ab_test_NAME_DATE]")
 @switch("--follow", "Go on until the experiment ends.")
-@shared_options("json")
+@json_flag
 def command(experiment_dir: Path, follow: bool, json: bool, **options: Any) -> int:
     """Fill trackers with what EXPERIMENT has recorded: Weights & Biases or TensorBoard.
 
