@@ -137,11 +137,6 @@ def _open_standard_streams() -> None:
             stream.reconfigure(errors="backslashreplace")  # what its encoding does not have appears as its escape
 
 
-def _name(args: Sequence[str], program: str) -> str:
-    """The name of the command that is called."""
-    return program.rpartition(".")[2] if "." in program else next((arg for arg in args if not arg.startswith("-")), "")
-
-
 def _lacking(error: Exception) -> str:
     """What Python or a library says where memory or a thread is lacking; any other is raised again, as a mistake."""
     if isinstance(error, RuntimeError):
@@ -196,8 +191,9 @@ def _terminated_as_interrupted() -> Iterator[None]:
 def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
     """Run `command`; its errors become one line on stderr (and an object on stdout with --json) and a status."""
     _open_standard_streams()
+    called = program.rpartition(".")[2] if "." in program else ""
     try:
-        refuse_little_memory(_name(args, program), args)
+        refuse_little_memory(called or next((arg for arg in args if not arg.startswith("-")), ""), args)
         status = command.main(args=list(args), prog_name=program, standalone_mode=False)
     except ConditionNotMet as error:
         return _report(str(error), error.exit_code, ())  # stdout has the verdict already

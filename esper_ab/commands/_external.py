@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from esper_ab.commands._options import MOST_SEEDS, PATH, Decorator, in_order, valued
+from esper_ab.commands._options import PATH, Decorator, in_order, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import write_below
-from esper_ab.contracts.settings import whole_number
 
 if TYPE_CHECKING:
     from esper_ab.api.external import OutcomeVerdicts
@@ -84,20 +83,3 @@ def printed(found: OutcomeVerdicts, *, figure: Path | None, json: bool) -> str:
             raise UsageError(f"--figure {figure}: the end of its name says what it is: .{', .'.join(FORMATS)}")
         write_below(figure.parent, figure.name, render_figure(found, form))
     return external_json(found) + "\n" if json else str(found)
-
-
-def names_of(text: str) -> tuple[str, ...]:
-    """Names between commas."""
-    return tuple(name.strip() for name in text.split(","))
-
-
-def seeds_of(text: str) -> tuple[str, ...]:
-    """Seeds in the order in which they are run: "0..19", or "3,5,8"."""
-    if ".." not in text:
-        return names_of(text)
-    first, last = (whole_number(end) for end in text.split("..", 1))
-    if first is None or last is None or first > last:
-        raise UsageError(f"--seeds {text}: FIRST..LAST, as in 0..19, or a list, as in 3,5,8")
-    if last - first >= MOST_SEEDS:
-        raise UsageError(f"--seeds {text}: {MOST_SEEDS} at most")
-    return tuple(map(str, range(first, last + 1)))

@@ -74,26 +74,19 @@ def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
     click.echo(written if options["json"] else f"{calibration_text(found)}\ncalibration: {path}")
 
 
-def _condition(mode: str | None, request: Request) -> str:
-    """Return what both groups are, as --groups has it: "=shaped", or nothing where the training is the user's own."""
-    if request.said("trainer"):
-        if mode is not None:
-            raise UsageError(f"--mode {mode}: of a trainer the group is its settings, as in --set trainer.lr=1e-3")
-        return ""
-    gym = kind_of_task(request.said("task") or "") == GYMNASIUM
-    return f"={mode or (ENV_REWARD if gym else 'shaped')}"
-
-
 def _plan(mode: str | None, runs: int, options: dict[str, Any], request: Request) -> Job:
     """Plan two groups with the same settings and unpaired randomness: independent runs that change lanes as usual."""
     if runs % 2:
         raise UsageError(f"--runs {runs}: an even number is needed, as in --runs 20")
     if mode is not None and ("," in mode or "=" in mode):
         raise UsageError(f"--mode {mode}: one reward mode or controller, as in --mode shaped")
-    pairs, condition = runs // 2, _condition(mode, request)
+    pairs, trainer, gym = runs // 2, request.said("trainer"), kind_of_task(request.said("task") or "") == GYMNASIUM
+    if trainer and mode is not None:
+        raise UsageError(f"--mode {mode}: of a trainer the group is its settings, as in --set trainer.lr=1e-3")
+    # What both groups are, as --groups has it.
+    condition = "" if trainer else f"={mode or (ENV_REWARD if gym else 'shaped')}"
     own: dict[str, object] = {"seeds": pairs, "looks": [pairs], "early_stop": False, "unpaired": True}
-    own_task = request.said("trainer") or kind_of_task(request.said("task") or "") == GYMNASIUM
-    if own_task and request.said("margin") is None:
+    if (trainer or gym) and request.said("margin") is None:
         own["margin"] = _NO_MARGIN
     asked = AskedJob(
         parts=one_part(parse(request.also((f"a{condition}", f"b{condition}"), own))),

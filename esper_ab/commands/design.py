@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from esper_ab.commands._exit_status import command_with
-from esper_ab.commands._external import RULE, as_in_python, external_options, names_of, seeds_of
+from esper_ab.commands._external import RULE, as_in_python, external_options
 from esper_ab.commands._options import MOST_SEEDS, PATH, json_flag, switch, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import whole_number
@@ -47,29 +47,40 @@ def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
     from esper_ab.readers.external.plan import save_plan
     from esper_ab.report.external import render_plan
 
-    named = {name: names_of(asked[name]) for name in ("tasks", "cells") if asked[name]}
+    named = {name: _names(asked[name]) for name in ("tasks", "cells") if asked[name]}
     more = {"looks": _looks(asked["looks"]), "early_stop": not asked["no_early_stop"]}
     told = as_in_python(asked | {"tasks": (), "cells": ()} | named | more)
-    plan = designed(names_of(asked["groups"]), _seeds(asked), told)
+    plan = designed(_names(asked["groups"]), _seeds(asked["seeds"], asked["choose"]), told)
     if not dry_run:
         save_plan(plan, out)
     tree = {"file": str(out), "sha256": plan.digest, "looks": plan.design.looks}
     click.echo(json_module.dumps(tree) + "\n" if json else render_plan(plan, str(out)), nl=False)
 
 
-def _seeds(asked: dict[str, Any]) -> tuple[str, ...]:
-    """Return the seeds that `--seeds` names; of a number the first ones, with those that choose on top."""
-    text = asked["seeds"]
-    if not text.isdecimal():
-        return seeds_of(text)
-    number = whole_number(text)
-    if number is None or not 1 <= number <= MOST_SEEDS:
-        raise UsageError(f"--seeds {text}: from 1 to {MOST_SEEDS}")
-    return tuple(map(str, range(asked["choose"] + number)))
+def _names(text: str) -> tuple[str, ...]:
+    """Names between commas."""
+    return tuple(name.strip() for name in text.split(","))
+
+
+def _seeds(text: str, choose: int) -> tuple[str, ...]:
+    """Seeds in the order in which they are run: "0..19", "3,5,8", or how many, with the `choose` first ones on top."""
+    if text.isdecimal():
+        number = whole_number(text)
+        if number is None or not 1 <= number <= MOST_SEEDS:
+            raise UsageError(f"--seeds {text}: from 1 to {MOST_SEEDS}")
+        return tuple(map(str, range(choose + number)))
+    if ".." not in text:
+        return _names(text)
+    first, last = (whole_number(end) for end in text.split("..", 1))
+    if first is None or last is None or first > last:
+        raise UsageError(f"--seeds {text}: FIRST..LAST, as in 0..19, or a list, as in 3,5,8")
+    if last - first >= MOST_SEEDS:
+        raise UsageError(f"--seeds {text}: {MOST_SEEDS} at most")
+    return tuple(map(str, range(first, last + 1)))
 
 
 def _looks(text: str | None) -> tuple[int, ...]:
-    found = [whole_number(part) for part in (() if text is None else names_of(text))]
+    found = [whole_number(part) for part in (() if text is None else _names(text))]
     if None in found:
         raise UsageError(f"--looks {text}: numbers of seeds, as in 10,14,20")
     return tuple(one for one in found if one is not None)

@@ -45,8 +45,7 @@ def command(policies: tuple[str, ...], json: bool, **asked: Any) -> None:
     """
     check_whole(policies)
     _warn(describe_other_code(policies))
-    question = PoliciesQuestion(policies=policies, **asked)
-    answer = answer_of("workers.commands.evaluate", question, PoliciesAnswer)
+    answer = answer_of("workers.commands.evaluate", PoliciesQuestion(policies=policies, **asked), PoliciesAnswer)
     _warn(answer.warnings)
     click.echo(msgspec.json.encode(answer.rows).decode() if json else "\n".join(answer.lines))
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from esper_ab.commands._exit_status import command_with, invoke, leaving
 from esper_ab.commands._options import ARGUMENTS, ExperimentCommand, experiment_options, help_all
 from esper_ab.contracts.errors import WorkerFailed, WorkerHung
-
-if TYPE_CHECKING:
-    from esper_ab.execution.job import Job
 
 
 @command_with(
@@ -35,7 +32,7 @@ def command(**options: Any) -> None:
     # Here, so that --help waits for no plan.
     from esper_ab.commands._asking import read_job
     from esper_ab.contracts.limits import Limits
-    from esper_ab.execution.answer import parse_requirements, show_answer
+    from esper_ab.execution.answer import parse_requirements, show_answer, write_report
     from esper_ab.execution.detach import detach, reserve
     from esper_ab.execution.job import carry_out, claim, confirm, describe, encode, make_directory, plan_job
     from esper_ab.execution.launching import make_launcher
@@ -71,19 +68,15 @@ def command(**options: Any) -> None:
         )  # fmt: skip
     except (WorkerFailed, WorkerHung):
         if job.joint is None and not json:
-            _show_failures(job)
+            # What was recorded before too much failed, and why runs failed. Imported as above.
+            from esper_ab.api.results import Results
+            from esper_ab.report.build import printed
+
+            paths = write_report(job.directory)
+            failures = Results(job.directory, paths.content, "").failure_lines
+            click.echo("\n".join([printed(paths, "brief"), *failures]))
         raise
     show_answer(job.directory, options["fail_unless"], "json" if json else "brief")
-
-
-def _show_failures(job: Job) -> None:
-    """Report on what was recorded before too much failed, and say why runs failed."""
-    from esper_ab.api.results import Results  # as in `command`
-    from esper_ab.execution.answer import write_report  # likewise
-    from esper_ab.report.build import printed  # likewise
-
-    paths = write_report(job.directory)
-    click.echo("\n".join([printed(paths, "brief"), *Results(job.directory, paths.content, "").failure_lines]))
 
 
 def main() -> int:

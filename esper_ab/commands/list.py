@@ -37,7 +37,13 @@ def command(folder: Path, page: Path | None, follow: bool, json: bool) -> None:
     if not folder.is_dir():
         raise UsageError(f"no folder {folder}: name the one that holds the experiment directories")
     if page is not None:
-        _write_page(folder, page, follow=follow)
+        from esper_ab.report.page import write_listing  # with jinja2, which a list in the terminal does not wait for
+
+        write_listing(folder, page, refresh_s=_FOLLOW_S if follow else 0)
+        click.echo(f"page: {page}")
+        while follow:
+            time.sleep(_FOLLOW_S)
+            write_listing(folder, page, refresh_s=_FOLLOW_S)
         return
     found = list_runs(folder)
     if json:
@@ -46,16 +52,6 @@ def command(folder: Path, page: Path | None, follow: bool, json: bool) -> None:
         click.echo(_table(found))
     else:
         click.echo(f"no experiment directory below {folder}")
-
-
-def _write_page(folder: Path, page: Path, *, follow: bool) -> None:
-    from esper_ab.report.page import write_listing  # with jinja2, which a list in the terminal does not wait for
-
-    write_listing(folder, page, refresh_s=_FOLLOW_S if follow else 0)
-    click.echo(f"page: {page}")
-    while follow:
-        time.sleep(_FOLLOW_S)
-        write_listing(folder, page, refresh_s=_FOLLOW_S)
 
 
 def _table(found: list[Listed]) -> str:
