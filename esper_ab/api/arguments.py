@@ -12,8 +12,6 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.wording import did_you_mean
 from esper_ab.trackers.settings import Tracking
 
-_OF_TRACKING = tuple(name for name in Tracking.__struct_fields__ if name not in ("description", "tags"))
-
 
 def arguments(function: str, given: Mapping[str, Any], declared: type) -> dict[str, Any]:
     """Return the arguments `given` to `function`, each as its type in the TypedDict `declared`; UsageError."""
@@ -36,10 +34,11 @@ def typed(what: str, given: Any, kind: Any) -> Any:
 
 def change_tracking(before: Tracking, changes: Mapping[str, Any]) -> Tracking:
     """Return `before` with `changes`; UsageError for what no tracker has."""
-    kinds = {field.name: field.type for field in msgspec.structs.fields(Tracking)}
+    told = ("description", "tags")  # by the experiment and its variants
+    kinds = {field.name: field.type for field in msgspec.structs.fields(Tracking) if field.name not in told}
     for name, value in changes.items():
-        if name not in _OF_TRACKING:
-            raise UsageError(f"set_tracking: no {name!r}; {did_you_mean(name, _OF_TRACKING)}")
+        if name not in kinds:
+            raise UsageError(f"set_tracking: no {name!r}; {did_you_mean(name, kinds)}")
         try:
             msgspec.convert(value, type=kinds[name], strict=True)
         except msgspec.ValidationError:

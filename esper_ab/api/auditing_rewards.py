@@ -38,7 +38,11 @@ def audit_rewards(
     Users' rewards run in a child process. UsageError for what cannot be done, in one line.
     """
     played = arguments("audit_rewards", options, RewardAuditOptions)
-    question = make_question(rewards=rewards, assignments=_assignments(settings or {}), **played)
+    assignments = [
+        Assignment(SHORT.get(key, key), value, f"settings[{key!r}]", Path.cwd(), is_text=False)
+        for key, value in (settings or {}).items()
+    ]
+    question = make_question(rewards=rewards, assignments=assignments, **played)
     folder = None if output_dir is None else Path(output_dir)
     if folder is not None:
         execution.check_folder(folder)
@@ -49,10 +53,3 @@ def audit_rewards(
 
         execution.save(found.reward_audit, render_reward_audit_page(found), folder)
     return found
-
-
-def _assignments(settings: Mapping[str, object]) -> list[Assignment]:
-    return [
-        Assignment(SHORT.get(key, key), value, f"settings[{key!r}]", Path.cwd(), is_text=False)
-        for key, value in settings.items()
-    ]

@@ -121,8 +121,8 @@ def _check_variants(experiment: ABExperiment) -> None:
     for variant in experiment.variants:
         if not isinstance(variant, ABVariant):
             raise UsageError(f"{where}: a variant is an ABVariant, not {variant!r}")
-        for what, value in (("name", variant.name), ("description", variant.description), ("run", variant.run)):
-            if not isinstance(value, str):
+        for what in ("name", "description", "run"):
+            if not isinstance(value := getattr(variant, what), str):
                 raise UsageError(f"{where}: the {what} of a variant is text, not {value!r}")
         if variant.name in names:
             raise UsageError(f"{where}: variant {variant.name!r} is there twice; give one of them another name")
@@ -166,14 +166,14 @@ def tracking_of(experiment: ABExperiment) -> Tracking:
     told = experiment.tracking
     if not isinstance(told, Tracking):
         raise UsageError(f"experiment {experiment.name!r}: tracking is an esper_ab.trackers.settings.Tracking")
-    changes: dict[str, Any] = {}
     if experiment.wandb_entity or experiment.wandb_project:
-        changes = {"wandb": "online"} if told.wandb == "off" else {}
-        changes |= {"wandb_entity": experiment.wandb_entity, "wandb_project": experiment.wandb_project}
-    told = change_tracking(told, changes)
+        told = msgspec.structs.replace(
+            told, wandb="online" if told.wandb == "off" else told.wandb,
+            wandb_entity=experiment.wandb_entity, wandb_project=experiment.wandb_project,
+        )  # fmt: skip
     if experiment.date and not told.wandb_project:
         told = msgspec.structs.replace(told, wandb_project=f"ab_test_{experiment.name}_{experiment.date}")
-    tags = {variant.name: (*variant.tags, *([variant.run] if variant.run else [])) for variant in experiment.variants}
+    tags = {variant.name: (*variant.tags, *filter(None, [variant.run])) for variant in experiment.variants}
     tagged = {name: own for name, own in tags.items() if own}
     return msgspec.structs.replace(told, description=experiment.description, tags=tagged)
 
@@ -204,20 +204,14 @@ def about(experiment: ABExperiment) -> dict[str, Any]:
 
 def create_experiment(name: str, description: str = "", date: str = "") -> ExperimentBuilder:
     """Begin an experiment: add variants to it and `build()` it. `name` names its directory, too."""
-    return ExperimentBuilder(name=name, description=description, date=date)
+    return ExperimentBuilder(ABExperiment(name=name, description=description, date=date))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ExperimentBuilder:
     """An experiment in the making. Every method returns another builder and leaves this one as it is."""
 
-    name: str
-    description: str = ""
-    date: str = ""
-    variants: tuple[ABVariant, ...] = ()
-    runs_per_variant: int | None = None
-    base_config: Settings = field(default_factory=dict)
-    tracking: Tracking = field(default_factory=Tracking)
+    so_far: ABExperiment  # never changed
 
     def add_variant(
         self, name: str, description: str = "", overrides: Settings | None = None, *, tags: Sequence[str] = (),
@@ -229,12 +223,11 @@ class ExperimentBuilder:
         """
         own = _once(overrides, settings, f"variant {name!r}")
         tags = list(tags) if isinstance(tags, list | tuple) else tags  # anything else is for `build` to refuse
-        variant = ABVariant(name, description, own, tags, run)
-        return replace(self, variants=(*self.variants, variant))
+        return self._with(variants=[*self.so_far.variants, ABVariant(name, description, own, tags, run)])
 
     def set_runs_per_variant(self, runs: int) -> ExperimentBuilder:
         """Set the number of replicates: six are the least that can carry a verdict."""
-        return replace(self, runs_per_variant=runs)
+        return self._with(runs_per_variant=runs)
 
     def set_base_config(self, overrides: Settings | None = None, **settings: Any) -> ExperimentBuilder:
         """Set what all variants share and what is the experiment's own: whatever the command line and a file take.
@@ -242,30 +235,30 @@ class ExperimentBuilder:
         A key that was set before gets the new value.
         """
         new = _once(overrides, settings, "set_base_config")
-        return replace(self, base_config={**self.base_config, **new})
+        return self._with(base_config={**self.so_far.base_config, **new})
 
     def set_tracking(self, **tracking: Any) -> ExperimentBuilder:
         """Choose the trackers that follow the run: `wandb="offline"`, `tensorboard=True`, …
 
         The fields of `esper_ab.trackers.settings.Tracking`. No result depends on them.
         """
-        return replace(self, tracking=change_tracking(self.tracking, tracking))
+        return self._with(tracking=change_tracking(self.so_far.tracking, tracking))
 
     def set_wandb_config(
         self, entity: str = "", project: str = "", mode: Literal["online", "offline"] | None = None
     ) -> ExperimentBuilder:
         """Follow the run in Weights & Biases; `mode` as set before, else online. `project`: ab_test_{name}_{date}."""
-        wandb = mode or ("online" if self.tracking.wandb == "off" else self.tracking.wandb)
+        before = self.so_far.tracking.wandb
+        wandb = mode or ("online" if before == "off" else before)
         return self.set_tracking(wandb=wandb, wandb_entity=entity, wandb_project=project)
 
     def build(self) -> ABExperiment:
         """Return the experiment; UsageError, one line, for anything that cannot be honoured."""
-        made = ABExperiment(
-            name=self.name, description=self.description, variants=list(self.variants), date=self.date,
-            runs_per_variant=self.runs_per_variant, base_config=self.base_config, tracking=self.tracking,
-        )  # fmt: skip
-        parse_experiment(made)
-        return copy.deepcopy(made)  # as it can be changed, and the builder not
+        parse_experiment(self.so_far)
+        return copy.deepcopy(self.so_far)  # as it can be changed, and the builder not
+
+    def _with(self, **changes: Any) -> ExperimentBuilder:
+        return ExperimentBuilder(replace(self.so_far, **changes))
 
 
 def _once(overrides: Settings | None, settings: Settings, where: str) -> Settings:

@@ -93,14 +93,14 @@ def compare_outcomes(
     outcome[, task][, cluster]; or a mapping of groups to outcomes [pairs]. `margin`: the smallest difference worth
     acting on, one, or one per task. UsageError, in one line, for what cannot be read.
     """
-    asked = arguments("compare_outcomes", options, OutcomeOptions)
+    asked = arguments("compare_outcomes", options, OutcomeOptions) | {"margin": margin}
     with _python_errors():
-        return explored(_observations(data, columns), margin, asked)
+        return explored(_observations(data, columns), asked)
 
 
-def explored(observations: Observations, margin: Told, asked: Mapping[str, Any]) -> OutcomeVerdicts:
-    """Compare all groups; `asked`: options as of `compare_outcomes`, which a command has as flags."""
-    scales, rule = _scales(observations.tasks, margin, asked), _rule(asked)
+def explored(observations: Observations, asked: Mapping[str, Any]) -> OutcomeVerdicts:
+    """Compare all groups; `asked`: arguments as of `compare_outcomes`, which a command has as flags."""
+    scales, rule = _scales(observations.tasks, asked), _rule(asked)
     found = explore(observations, scales, rule, paired=asked.get("paired"), rows=asked.get("rows"))
     return with_scores(found, asked.get("scores", ""))
 
@@ -114,20 +114,18 @@ def design_comparison(
     `seeds`: how many, numbered from 0, or their names in the order in which they are run, those that `choose` among
     them. With `output_path` the plan is written there, never in the place of another file.
     """
-    asked = arguments("design_comparison", options, DesignOptions)
+    asked = arguments("design_comparison", options, DesignOptions) | {"margin": margin}
     with _python_errors():
-        plan = designed(typed("groups", groups, tuple[str, ...]), _seeds(seeds), margin, asked)
+        plan = designed(typed("groups", groups, tuple[str, ...]), _seeds(seeds), asked)
         if output_path is not None:
             save_plan(plan, Path(output_path))
     return plan
 
 
-def designed(
-    groups: Sequence[str], seeds: Sequence[str], margin: Told, asked: Mapping[str, Any]
-) -> AnalysisPlan:  # fmt: skip
-    """Make a plan; `asked`: options as of `design_comparison`, which a command has as flags."""
+def designed(groups: Sequence[str], seeds: Sequence[str], asked: Mapping[str, Any]) -> AnalysisPlan:
+    """Make a plan; `asked`: arguments as of `design_comparison`, which a command has as flags."""
     return make_external_plan(
-        groups, seeds, _scales(asked.get("tasks") or ("",), margin, asked), _rule(asked),
+        groups, seeds, _scales(asked.get("tasks") or ("",), asked), _rule(asked),
         cells=tuple(asked.get("cells", ())), choosing=asked.get("choose", 0),
     )  # fmt: skip
 
@@ -182,8 +180,9 @@ def _observations(data: Any, columns: Mapping[str, str] | None) -> Observations:
     return read_csv(Path(data), columns) if isinstance(data, (str, Path)) else read_data(data, columns)
 
 
-def _scales(tasks: Sequence[str], margin: Told, asked: Mapping[str, Any]) -> tuple[Scale, ...]:
-    return scales_of(tasks, margin, **{key: asked[key] for key in ("better", "unit", "label", "worst") if key in asked})
+def _scales(tasks: Sequence[str], asked: Mapping[str, Any]) -> tuple[Scale, ...]:
+    told = {key: asked[key] for key in ("margin", "better", "unit", "label", "worst") if key in asked}
+    return scales_of(tasks, **told)
 
 
 def _rule(asked: Mapping[str, Any]) -> Rule:

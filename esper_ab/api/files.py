@@ -9,11 +9,11 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType, TracebackType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
 import msgspec
@@ -30,23 +30,22 @@ _MESSAGE_CHARS = 500
 Made = TypeVar("Made")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Found:
-    """An experiment that a name in a file gives."""
-
-    symbol: str
-    name: str
-    what: DeclaredExperiment
-    asked: AskedExperiment
-
-
 def load_declaration(path: Path) -> DeclaredExperiment:
     """Read the experiment that FILE.py declares.
 
     UsageError, one line that begins with the path, for anything else than exactly one.
     """
     with _reading(path):
-        return _the_only_one(path, _find_experiments(path))
+        found = _find_experiments(path)
+    # Equal experiments count as one.
+    different = {
+        msgspec.json.encode((asked, one.about, one.tracking)): f"{symbol} ({asked.name})"
+        for symbol, one, asked in found
+    }  # fmt: skip
+    if len(different) > 1:
+        named = ", ".join(different.values())
+        raise UsageError(f"{path} has several experiments: {named}; give each a file of its own")
+    return found[0][1]
 
 
 @contextmanager
@@ -63,14 +62,17 @@ def _reading(path: Path) -> Iterator[None]:
             sys.path.remove(str(path.parent.absolute()))
 
 
-def _find_experiments(path: Path) -> list[_Found]:
-    """Make every experiment that the file defines."""
+def _find_experiments(path: Path) -> list[tuple[str, DeclaredExperiment, AskedExperiment]]:
+    """Make every experiment that the file defines; each with its name there, and what it asks for."""
     code = _compile(path)
     module = ModuleType(f"esper_ab_run.{path.stem}")
     module.__file__ = str(path)
     sys.modules[module.__name__] = module
     _run_guarded(path, lambda: exec(code, module.__dict__))
-    own = {symbol: value for symbol, value in vars(module).items() if not _is_imported(value, module)}
+    own = {
+        symbol: value for symbol, value in vars(module).items()
+        if not isinstance(value, FunctionType | type) or value.__module__ == module.__name__  # not imported
+    }  # fmt: skip
     named = {symbol: value for symbol, value in own.items() if _FACTORY.fullmatch(symbol)}
     found = {symbol: value for symbol, value in named.items() if not _needed_arguments(value)}
     if not found:
@@ -78,12 +80,7 @@ def _find_experiments(path: Path) -> list[_Found]:
         found = {symbol: value for symbol, value in classes.items() if not _needed_arguments(value)}
     if not found:
         raise UsageError(_explain_nothing(path, named, module))
-    return [_make(path, symbol, found[symbol]) for symbol in found]
-
-
-def _is_imported(value: object, module: ModuleType) -> bool:
-    """Whether a function or class was defined elsewhere."""
-    return isinstance(value, FunctionType | type) and value.__module__ != module.__name__
+    return [(symbol, *_make(path, symbol, value)) for symbol, value in found.items()]
 
 
 def _compile(path: Path) -> CodeType:
@@ -102,21 +99,12 @@ def _run_guarded(path: Path, action: Callable[[], Made]) -> Made:
     try:
         return action()
     except USER_FAULTS as error:  # whatever is wrong in it, its author is told where
-        line = _find_line(error.__traceback__, path)
-        where = f"{path}:{line}" if line else str(path)
+        frames = traceback.walk_tb(error.__traceback__)
+        lines = [line for frame, line in frames if frame.f_code.co_filename == str(path)]
+        where = f"{path}:{lines[-1]}" if lines else str(path)
         first = (str(error).splitlines() or [""])[0]
         said = first if isinstance(error, EsperError) else f"{type(error).__name__}: {first}".removesuffix(": ")
         raise UsageError(visible_line(f"{where}: {said}", _MESSAGE_CHARS)) from None
-
-
-def _find_line(trace: TracebackType | None, path: Path) -> int | None:
-    """Find the innermost line of the file itself in a traceback."""
-    line = None
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == str(path):
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    return line
 
 
 def _needed_arguments(value: object) -> tuple[str, ...]:
@@ -148,7 +136,7 @@ def _place(path: Path, value: object) -> str:
     return f"{path}:{value.__code__.co_firstlineno}" if isinstance(value, FunctionType) else str(path)
 
 
-def _make(path: Path, symbol: str, value: Any) -> _Found:
+def _make(path: Path, symbol: str, value: Any) -> tuple[DeclaredExperiment, AskedExperiment]:
     """Make the experiment that a name stands for, calling it when it must be."""
     where = _place(path, value)
     if inspect.iscoroutinefunction(value):
@@ -160,16 +148,8 @@ def _make(path: Path, symbol: str, value: Any) -> _Found:
         called = "()" if callable(value) else ""
         raise UsageError(f"{where}: {symbol}{called} is no experiment but a value of type {type(made).__name__}")
     try:
-        what = parse_declaration(made, path.parent)
-        return _Found(symbol=symbol, name=made.name, what=what, asked=what.asked)
+        declared = parse_declaration(made, path.parent)
+        return declared, declared.asked
     except UsageError as error:
         raise UsageError(f"{where}: {symbol}: {error}") from None
 
-
-def _the_only_one(path: Path, found: list[_Found]) -> DeclaredExperiment:
-    """Return what the file declares; equal experiments count as one."""
-    different = {msgspec.json.encode((one.asked, one.what.about, one.what.tracking)): one for one in found}
-    if len(different) > 1:
-        named = ", ".join(f"{one.symbol} ({one.name})" for one in different.values())
-        raise UsageError(f"{path} has several experiments: {named}; give each a file of its own")
-    return found[0].what

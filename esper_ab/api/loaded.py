@@ -26,7 +26,7 @@ from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.own_packages import ForeignPackage, import_own
 from esper_ab.contracts.terminal_text import visible
 from esper_ab.contracts.wording import did_you_mean
-from esper_ab.journal.fold import History, RunHistory
+from esper_ab.journal.fold import History
 from esper_ab.journal.load import Loaded, load
 from esper_ab.journal.lock import holder
 from esper_ab.readers import records
@@ -158,7 +158,12 @@ class LoadedExperiment:
 
         UsageError when there is no such run, it has no policy yet, or the file is not the one that was evaluated.
         """
-        run = self._run(group, replicate)
+        if group not in self.groups:
+            raise UsageError(f"no group {group!r} in {self.path}; {did_you_mean(group, self.groups)}")
+        runs = {run.ref.replicate: run for run in self.history.of_group(group)}
+        if replicate not in runs:
+            raise UsageError(f"no seed {replicate!r} of {group} in {self.path}; there is 0 to {max(runs)}")
+        run = runs[replicate]
         path = self.path / run.spec.policy_file
         if run.evaluation is None:
             raise UsageError(f"{run.ref.name} has no policy in {self.path}: it is {run.state}, not finished")
@@ -206,11 +211,3 @@ class LoadedExperiment:
         records.add_conclusions(connection, self.comparisons)
         lock(connection)
         return connection
-
-    def _run(self, group: str, replicate: int) -> RunHistory:
-        if group not in self.groups:
-            raise UsageError(f"no group {group!r} in {self.path}; {did_you_mean(group, self.groups)}")
-        runs = {run.ref.replicate: run for run in self.history.of_group(group)}
-        if replicate not in runs:
-            raise UsageError(f"no seed {replicate!r} of {group} in {self.path}; there is 0 to {max(runs)}")
-        return runs[replicate]

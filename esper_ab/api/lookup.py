@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.wording import did_you_mean
 from esper_ab.verdict.comparison import Comparison
 
 Found = TypeVar("Found")
@@ -32,8 +31,3 @@ class ByPair(dict[tuple[str, str], Found]):
 def verdicts_of(comparisons: Iterable[Comparison]) -> dict[tuple[str, str], str]:
     """Return (a, b) -> the verdict on a - b."""
     return ByPair({(one.question.a, one.question.b): str(one.verdict) for one in comparisons})
-
-
-def no_variant(name: object, known: tuple[str, ...]) -> NoSuchName:
-    """Make the error for a variant that an experiment does not have."""
-    return NoSuchName(f"no variant {name!r}; {did_you_mean(str(name), known)}")

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from esper_ab.api.loaded import LoadedExperiment, load_experiment
-from esper_ab.api.lookup import no_variant, verdicts_of
+from esper_ab.api.lookup import NoSuchName, verdicts_of
 from esper_ab.contracts.errors import EsperError
 from esper_ab.contracts.experiment_files import folder_of
 from esper_ab.contracts.terminal_text import shell_command
+from esper_ab.contracts.wording import did_you_mean
 from esper_ab.journal.events import Incident
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.report.content import Content
@@ -83,7 +84,7 @@ class Results(Mapping[str, list[RunResult]]):
 
     def __getitem__(self, variant: str) -> list[RunResult]:
         if variant not in self._runs:
-            raise no_variant(variant, tuple(self._runs))
+            raise NoSuchName(f"no variant {variant!r}; {did_you_mean(str(variant), self._runs)}")
         return self._runs[variant]
 
     def __iter__(self) -> Iterator[str]:

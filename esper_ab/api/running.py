@@ -72,7 +72,11 @@ def run_ab_test(
     A run that failed is a RunResult without success, and so is all that was left when too much failed to go on
     (`Results.error`). Raises UsageError before anything starts; Interrupted after Ctrl-C; DiskFull.
     """
-    _check_experiment(experiment)
+    if isinstance(experiment, ExperimentBuilder):
+        raise UsageError("run_ab_test: the experiment is not built yet; end it with .build()")
+    if not isinstance(experiment, ABExperiment):
+        expected = "expected an ABExperiment, as create_experiment(…).build() is"
+        raise UsageError(f"run_ab_test: {expected}, not {experiment!r}")
     told = arguments("run_ab_test", {
         "parallel_runs": parallel_runs, "max_parallel_runs": max_parallel_runs, "retry_failed_runs": retry_failed_runs,
         "max_retries": max_retries, **more,
@@ -97,14 +101,6 @@ def run_ab_test(
             failure = error
     content = write_report(job.directory).content
     return Results(job.directory, content, early_end(failure, job.directory, content.history))
-
-
-def _check_experiment(experiment: object) -> None:
-    if isinstance(experiment, ExperimentBuilder):
-        raise UsageError("run_ab_test: the experiment is not built yet; end it with .build()")
-    if not isinstance(experiment, ABExperiment):
-        expected = "expected an ABExperiment, as create_experiment(…).build() is"
-        raise UsageError(f"run_ab_test: {expected}, not {experiment!r}")
 
 
 def _check_process(launcher: Launcher) -> None:

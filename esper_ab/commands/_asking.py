@@ -55,22 +55,18 @@ def read_job(options: dict[str, Any]) -> AskedJob:
         tracking = tracking_of(options, tracking)
     elif tracking != Tracking():
         check_tracking(tracking)
-    return AskedJob(
-        parts=parts, output_dir=options["output_dir"], about=declared.about, tracking=tracking,
-        launcher=read_launcher_flags(options).over(request.launcher),
-        known=_load_known(options) if options["calibration"] or options["reward_audit"] else Beforehand(),
-    )
-
-
-def _load_known(options: dict[str, Any]) -> Beforehand:
-    """Load --calibration and --reward-audit, if given."""
-    calibration = None
+    calibration = reward_audit = None
     if options["calibration"] is not None:
         from esper_ab.design.calibration_file import load_calibration  # with scipy: a launch without it is fast
 
         calibration = load_calibration(options["calibration"])
-    reward_audit = None if options["reward_audit"] is None else load_reward_audit(options["reward_audit"])
-    return Beforehand(calibration=calibration, reward_audit=reward_audit)
+    if options["reward_audit"] is not None:
+        reward_audit = load_reward_audit(options["reward_audit"])
+    return AskedJob(
+        parts=parts, output_dir=options["output_dir"], about=declared.about, tracking=tracking,
+        launcher=read_launcher_flags(options).over(request.launcher),
+        known=Beforehand(calibration=calibration, reward_audit=reward_audit),
+    )
 
 
 def tracking_of(options: dict[str, Any], declared: Tracking) -> Tracking:

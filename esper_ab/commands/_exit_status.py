@@ -17,10 +17,11 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from itertools import pairwise
+from typing import Any
 
 import click
 
@@ -48,15 +49,14 @@ def unknown_option(error: click.NoSuchOption) -> str:
 
     said = f"no option {error.option_name}"
     known = [flag for parameter in error.ctx.command.params for flag in parameter.opts] if error.ctx else []
-    same = [_flag(key) for key in OURS.get(error.option_name.lstrip("-").replace("-", "_"), ())]
+    same = [
+        as_flag(Setting(key, "...", assigned=True) if "." in key else Setting(key))
+        for key in OURS.get(error.option_name.lstrip("-").replace("-", "_"), ())
+    ]
     if same and {flag.split()[0] for flag in same} <= set(known):
         return f"{said}; here that is {' and '.join(same)}"
     close = get_close_matches(error.option_name, known, n=2)
     return f"{said}; did you mean {' or '.join(close)}?" if close else said
-
-
-def _flag(key: str) -> str:
-    return as_flag(Setting(key, "...", assigned=True) if "." in key else Setting(key))
 
 
 _HEADING = "Examples:"
@@ -78,6 +78,11 @@ def epilog(*lines: str, statuses: str = "Exit statuses: esper-ab --help.") -> st
     """The epilog of a click command: example command lines, then the exit statuses. Tests run them."""
     shown = "\n".join(_folded(line) for line in lines)
     return f"\b\n{_HEADING}\n{shown}\n\n{statuses}"
+
+
+def command_with(*examples: str, **how: Any) -> Callable[[Callable[..., Any]], click.Command]:
+    """Decorator of a click command whose help ends in `examples`."""
+    return click.command(epilog=epilog(*examples), **how)
 
 
 def _folded(line: str) -> str:
@@ -132,11 +137,6 @@ def _open_standard_streams() -> None:
             stream.reconfigure(errors="backslashreplace")  # what its encoding does not have appears as its escape
 
 
-def _name(args: Sequence[str], program: str) -> str:
-    """The name of the command that is called."""
-    return program.rpartition(".")[2] if "." in program else next((arg for arg in args if not arg.startswith("-")), "")
-
-
 def _lacking(error: Exception) -> str:
     """What Python or a library says where memory or a thread is lacking; any other is raised again, as a mistake."""
     if isinstance(error, RuntimeError):
@@ -153,13 +153,6 @@ def _lacking(error: Exception) -> str:
 def _out_of_processes(error: BaseException) -> str:
     remedy = "end something, or raise `ulimit -u` or the control group's pids.max"
     return f"no process or thread could be added ({error}): {remedy}; no journal is harmed"
-
-
-def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
-    """Run `command`; its errors become one line on stderr (and an object on stdout with --json) and a status."""
-    _open_standard_streams()
-    with _terminated_as_interrupted():
-        return _invoke(command, args, program)
 
 
 def leaving(status: int) -> int:
@@ -194,9 +187,13 @@ def _terminated_as_interrupted() -> Iterator[None]:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def _invoke(command: click.Command, args: Sequence[str], program: str) -> int:
+@_terminated_as_interrupted()
+def invoke(command: click.Command, args: Sequence[str], program: str) -> int:
+    """Run `command`; its errors become one line on stderr (and an object on stdout with --json) and a status."""
+    _open_standard_streams()
+    called = program.rpartition(".")[2] if "." in program else ""
     try:
-        refuse_little_memory(_name(args, program), args)
+        refuse_little_memory(called or next((arg for arg in args if not arg.startswith("-")), ""), args)
         status = command.main(args=list(args), prog_name=program, standalone_mode=False)
     except ConditionNotMet as error:
         return _report(str(error), error.exit_code, ())  # stdout has the verdict already

@@ -2,69 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from esper_ab.commands._options import MOST_SEEDS, PATH
+from esper_ab.commands._options import PATH, Decorator, in_order, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import write_below
-from esper_ab.contracts.settings import whole_number
 
 if TYPE_CHECKING:
     from esper_ab.api.external import OutcomeVerdicts
 
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-
 _OPTIONS = {
-    "margin": click.option(
-        "--margin", metavar="SIZE", help="The smallest difference worth acting on, in the unit of the outcome; it has "
-        "no default. Of several tasks also TASK=SIZE,TASK=SIZE."),
-    "better": click.option(
-        "--better", metavar="higher|lower", default="higher", show_default=True, help="Which outcomes are better; of "
-        "several tasks also TASK=lower,TASK=higher."),
-    "unit": click.option(
-        "--unit", metavar="UNIT", default="", help="Unit of the outcome; of several tasks also TASK=UNIT,TASK=UNIT."),
-    "label": click.option(
-        "--label", metavar="WORDS", default="outcome", show_default=True, help="What the outcome is, in words."),
-    "worst": click.option(
-        "--worst", metavar="VALUE", default="", help="The worst possible outcome. It stands for lost runs of a group "
-        "that is called better; without it a group that lost runs never is. Of several tasks also TASK=VALUE,…."),
-    "control": click.option("--control", metavar="NAME", default="", help="Compare the others with this group. "
-                            "[default: all pairs]"),
-    "alpha": click.option("--alpha", type=float, default=0.05, show_default=True, metavar="P", help="Error rate of all "
-                          "comparisons together."),
-    "rows": click.option("--rows", type=click.Choice(("runs",)), metavar="runs", help="Every row is a "
-                         "training run; has to be said of more than 30 per group and task without a column run."),
-    "paired": click.option("--paired/--unpaired", default=None, help="Whether the runs of one seed form a pair. "
-                           "[default: as the seeds show]"),
-    "scores": click.option(
-        "--scores", metavar="WORST..TARGET", default="", help="Outcomes that are scores of 0 and of 1, for "
-        "performance profiles and the optimality gap beside the verdict; of several tasks TASK=WORST..TARGET,…"),
-    "figure": click.option("--figure", type=PATH, metavar="FILE.svg|png|pdf", help="Draw it; "
-                           "replaces a file that is there."),
-    "columns": click.option("--columns", metavar="OURS=THEIRS,…", default="", help="Columns that have other names, as "
-                            "in group=algorithm,outcome=return."),
+    "margin": valued("--margin", "SIZE",
+        "The smallest difference worth acting on, in the unit of the outcome; it has no default. Of several tasks "
+        "also TASK=SIZE,TASK=SIZE."),
+    "better": valued("--better", "higher|lower",
+        "Which outcomes are better; of several tasks also TASK=lower,TASK=higher.", default="higher"),
+    "unit": valued("--unit", "UNIT", "Unit of the outcome; of several tasks also TASK=UNIT,TASK=UNIT.", default=""),
+    "label": valued("--label", "WORDS", "What the outcome is, in words.", default="outcome"),
+    "worst": valued("--worst", "VALUE",
+        "The worst possible outcome. It stands for lost runs of a group that is called better; without it a group "
+        "that lost runs never is. Of several tasks also TASK=VALUE,….", default=""),
+    "control": valued("--control", "NAME", "Compare the others with this group. [default: all pairs]", default=""),
+    "alpha": valued("--alpha", "P", "Error rate of all comparisons together.", type=float, default=0.05),
+    "rows": valued("--rows", "runs",
+        "Every row is a training run; has to be said of more than 30 per group and task without a column run.",
+        type=click.Choice(("runs",))),
+    "paired": valued("--paired/--unpaired", None,
+        "Whether the runs of one seed form a pair. [default: as the seeds show]", default=None),
+    "scores": valued("--scores", "WORST..TARGET",
+        "Outcomes that are scores of 0 and of 1, for performance profiles and the optimality gap beside the verdict; "
+        "of several tasks TASK=WORST..TARGET,…", default=""),
+    "figure": valued("--figure", "FILE.svg|png|pdf", "Draw it; replaces a file that is there.", type=PATH),
+    "columns": valued("--columns", "OURS=THEIRS,…",
+        "Columns that have other names, as in group=algorithm,outcome=return.", default=""),
 }  # fmt: skip
 RULE = ("margin", "better", "unit", "label", "worst", "control", "alpha")
 
 
 def external_options(*names: str) -> Decorator:
     """Decorator of a click command: the flags named, in this order."""
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        for name in reversed(names):
-            function = _OPTIONS[name](function)
-        return function
-
-    return decorate
+    return in_order([_OPTIONS[name] for name in names])
 
 
 def columns_of(text: str) -> dict[str, str]:
     """Our names of columns -> those of a file, from --columns."""
-    found = {}
+    found: dict[str, str] = {}
     for part in text.split(",") if text else ():
         ours, equals, theirs = (piece.strip() for piece in part.partition("="))
         if not (equals and ours and theirs):
@@ -98,20 +83,3 @@ def printed(found: OutcomeVerdicts, *, figure: Path | None, json: bool) -> str:
             raise UsageError(f"--figure {figure}: the end of its name says what it is: .{', .'.join(FORMATS)}")
         write_below(figure.parent, figure.name, render_figure(found, form))
     return external_json(found) + "\n" if json else str(found)
-
-
-def names_of(text: str) -> tuple[str, ...]:
-    """Names between commas."""
-    return tuple(name.strip() for name in text.split(","))
-
-
-def seeds_of(text: str) -> tuple[str, ...]:
-    """Seeds in the order in which they are run: "0..19", or "3,5,8"."""
-    if ".." not in text:
-        return names_of(text)
-    first, last = (whole_number(end) for end in text.split("..", 1))
-    if first is None or last is None or first > last:
-        raise UsageError(f"--seeds {text}: FIRST..LAST, as in 0..19, or a list, as in 3,5,8")
-    if last - first >= MOST_SEEDS:
-        raise UsageError(f"--seeds {text}: {MOST_SEEDS} at most")
-    return tuple(map(str, range(first, last + 1)))

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._options import ARGUMENTS, MOST_SEEDS, ExperimentCommand, experiment_options
+from esper_ab.commands._exit_status import command_with
+from esper_ab.commands._options import ARGUMENTS, MOST_SEEDS, ExperimentCommand, experiment_options, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import read_regular
 from esper_ab.contracts.kinds import ENV_REWARD, GYMNASIUM, kind_of_task
@@ -29,17 +29,20 @@ _OWN = (
 _NO_MARGIN = 1.0  # of an A/A plan where nobody has named one: it decides nothing, and gives way to what was found
 
 
-@click.command(cls=ExperimentCommand, epilog=epilog(
+@command_with(
     "esper-ab calibrate --mode shaped --runs 20", "esper-ab calibrate --mode wait --runs 4 --episodes 1 --dry-run",
     "esper-ab calibrate --task gym:CartPole-v1 --runs 12",
     "esper-ab calibrate --trainer mine.py --set trainer.lr=1e-3 --outcome-better higher --runs 12",
-))
-@click.option("--mode", metavar="NAME", help="The group: a reward mode or a "
-              "controller; shaped, and in Gymnasium env, unless it is named. With --trainer there is none.")
-@click.option("--runs", type=click.IntRange(min=LEAST_RUNS), default=20, show_default=True, metavar="N",
-              help="How often it is trained, each time on its own randomness; an even number.")
-@click.option("--seeds", type=click.IntRange(1, MOST_SEEDS), default=10, show_default=True, metavar="R",
-              help="Of the experiment planned later: the rules are tried for it.")
+    cls=ExperimentCommand,
+)
+@valued("--mode", "NAME",
+    "The group: a reward mode or a controller; shaped, and in Gymnasium env, unless it is named. With --trainer there "
+    "is none.")
+@valued("--runs", "N",
+    "How often it is trained, each time on its own randomness; an even number.", type=click.IntRange(min=LEAST_RUNS),
+    default=20)
+@valued("--seeds", "R",
+    "Of the experiment planned later: the rules are tried for it.", type=click.IntRange(1, MOST_SEEDS), default=10)
 @experiment_options(without=_OWN, one_task=True)
 def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
     """Train one group again and again, and show how often each rule would find a difference in it.
@@ -58,29 +61,17 @@ def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
         return
     job = make_directory(job)
     # Here, so that --help and --dry-run wait for no scipy.
-    from esper_ab.design.calibration_file import calibration_text
-    from esper_ab.execution.calibration import calibrate, calibration_file
+    from esper_ab.design.calibration_file import FILE_NAME, calibration_text
+    from esper_ab.execution.calibration import calibrate
 
     (planned,), typed = job.parts, click.get_current_context().meta[ARGUMENTS]
     again = shell_command("calibrate", *typed, *(("--name", job.directory.name) if planned.generated else ()))
     named = planned.plan.design.measures.margin is not None or request.said("margin") is not None
     watched = not (options["quiet"] or options["json"])
     found = calibrate(planned, job.launcher, seeds, named=named, watched=watched, again=again)
-    path = calibration_file(job.directory)
-    if options["json"]:
-        click.echo(read_regular(path).decode().strip())
-    else:
-        click.echo(f"{calibration_text(found)}\ncalibration: {path}")
-
-
-def _condition(mode: str | None, request: Request) -> str:
-    """Return what both groups are, as --groups has it: "=shaped", or nothing where the training is the user's own."""
-    if request.said("trainer"):
-        if mode is not None:
-            raise UsageError(f"--mode {mode}: of a trainer the group is its settings, as in --set trainer.lr=1e-3")
-        return ""
-    gym = kind_of_task(request.said("task") or "") == GYMNASIUM
-    return f"={mode or (ENV_REWARD if gym else 'shaped')}"
+    path = job.directory / FILE_NAME
+    written = read_regular(path).decode().strip()
+    click.echo(written if options["json"] else f"{calibration_text(found)}\ncalibration: {path}")
 
 
 def _plan(mode: str | None, runs: int, options: dict[str, Any], request: Request) -> Job:
@@ -89,10 +80,13 @@ def _plan(mode: str | None, runs: int, options: dict[str, Any], request: Request
         raise UsageError(f"--runs {runs}: an even number is needed, as in --runs 20")
     if mode is not None and ("," in mode or "=" in mode):
         raise UsageError(f"--mode {mode}: one reward mode or controller, as in --mode shaped")
-    pairs, condition = runs // 2, _condition(mode, request)
+    pairs, trainer, gym = runs // 2, request.said("trainer"), kind_of_task(request.said("task") or "") == GYMNASIUM
+    if trainer and mode is not None:
+        raise UsageError(f"--mode {mode}: of a trainer the group is its settings, as in --set trainer.lr=1e-3")
+    # What both groups are, as --groups has it.
+    condition = "" if trainer else f"={mode or (ENV_REWARD if gym else 'shaped')}"
     own: dict[str, object] = {"seeds": pairs, "looks": [pairs], "early_stop": False, "unpaired": True}
-    own_task = request.said("trainer") or kind_of_task(request.said("task") or "") == GYMNASIUM
-    if own_task and request.said("margin") is None:
+    if (trainer or gym) and request.said("margin") is None:
         own["margin"] = _NO_MARGIN
     asked = AskedJob(
         parts=one_part(parse(request.also((f"a{condition}", f"b{condition}"), own))),

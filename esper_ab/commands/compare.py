@@ -7,18 +7,18 @@ from typing import Any
 
 import click
 
-from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.commands._external import external_options, printed
-from esper_ab.commands._options import shared_options
+from esper_ab.commands._options import json_flag
 
 
-@click.command(epilog=epilog(
+@command_with(
     "esper-ab compare experiments/ONE experiments/OTHER", "esper-ab compare experiments/ONE experiments/OTHER --json",
-))
+)
 @click.argument("folders", metavar="EXPERIMENT EXPERIMENT…", nargs=-1, required=True, type=ExperimentDirectory())
 @external_options("control", "alpha", "scores", "figure")
-@shared_options("json")
+@json_flag
 def command(folders: tuple[Path, ...], control: str, alpha: float, scores: str, **shown: Any) -> None:
     """Compare the groups of several experiment directories; exploratory.
 

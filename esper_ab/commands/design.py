@@ -8,36 +8,35 @@ from typing import Any
 
 import click
 
-from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._external import RULE, as_in_python, external_options, names_of, seeds_of
-from esper_ab.commands._options import MOST_SEEDS, PATH, shared_options
+from esper_ab.commands._exit_status import command_with
+from esper_ab.commands._external import RULE, as_in_python, external_options
+from esper_ab.commands._options import MOST_SEEDS, PATH, json_flag, switch, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import whole_number
 
 
-@click.command(epilog=epilog(
+@command_with(
     "esper-ab design --groups new,old --seeds 20 --margin 2",
     "esper-ab design --groups new,old --seeds 100..119 --tasks Hopper,Walker --margin Hopper=200,Walker=300",
-))
-@click.option("--groups", metavar="A,B,…", required=True, help="Names of what is compared, as the runs will have them.")
-@click.option("--seeds", metavar="N|FIRST..LAST|A,B,…", required=True, help="How many seeds, which are then called 0 "
-                                                                            "to "
-              "N - 1; or which seeds (or pairs), in the order in which they are run.")
-@click.option("--tasks", metavar="A,B,…", help="Tasks; there is a verdict on each and on their mean. [default: one, "
-              "without a name]")
-@click.option("--cells", metavar="A,B,…", help="Settings of which each group is judged at its own best; with --choose.")
-@click.option("--choose", type=click.IntRange(0, MOST_SEEDS), default=0, metavar="N", help="Seeds, the first "
-              "ones, on which cells are chosen; on top of --seeds.")
+)
+@valued("--groups", "A,B,…", "Names of what is compared, as the runs will have them.", required=True)
+@valued("--seeds", "N|FIRST..LAST|A,B,…",
+    "How many seeds, which are then called 0 to N - 1; or which seeds (or pairs), in the order in which they are run.",
+    required=True)
+@valued("--tasks", "A,B,…", "Tasks; there is a verdict on each and on their mean. [default: one, without a name]")
+@valued("--cells", "A,B,…", "Settings of which each group is judged at its own best; with --choose.")
+@valued("--choose", "N",
+    "Seeds, the first ones, on which cells are chosen; on top of --seeds.", type=click.IntRange(0, MOST_SEEDS),
+    default=0)
 @external_options(*RULE)
-@click.option("--looks", metavar="N,N,…", help="Seeds at the interim looks. [default: 10,14,20 of 20; "
-              "one below 16]")
-@click.option("--no-early-stop", is_flag=True, help="Go on with a comparison that is decided.")
-@click.option("--futility", type=float, default=0.0, metavar="POWER", help="Stop a comparison at an interim look that "
-              "makes a difference of the margin unlikely. [default: off]")
-@click.option("--out", type=PATH, default="plan.json", show_default=True, metavar="FILE",
-              help="The plan; never replaces a file.")
-@click.option("--dry-run", is_flag=True, help="Show the plan and write nothing.")
-@shared_options("json")
+@valued("--looks", "N,N,…", "Seeds at the interim looks. [default: 10,14,20 of 20; one below 16]")
+@switch("--no-early-stop", "Go on with a comparison that is decided.")
+@valued("--futility", "POWER",
+    "Stop a comparison at an interim look that makes a difference of the margin unlikely. [default: off]", type=float,
+    default=0.0)
+@valued("--out", "FILE", "The plan; never replaces a file.", type=PATH, default="plan.json")
+@switch("--dry-run", "Show the plan and write nothing.")
+@json_flag
 def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
     """Write a plan for runs that are made elsewhere: comparisons, looks and bounds, before the first run.
 
@@ -48,33 +47,40 @@ def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
     from esper_ab.readers.external.plan import save_plan
     from esper_ab.report.external import render_plan
 
-    named = {name: names_of(asked[name]) for name in ("tasks", "cells") if asked[name]}
+    named = {name: _names(asked[name]) for name in ("tasks", "cells") if asked[name]}
     more = {"looks": _looks(asked["looks"]), "early_stop": not asked["no_early_stop"]}
     told = as_in_python(asked | {"tasks": (), "cells": ()} | named | more)
-    plan = designed(names_of(asked["groups"]), _seeds(asked), told["margin"], told)
+    plan = designed(_names(asked["groups"]), _seeds(asked["seeds"], asked["choose"]), told)
     if not dry_run:
         save_plan(plan, out)
-    if json:
-        click.echo(json_module.dumps({"file": str(out), "sha256": plan.digest, "looks": plan.design.looks}))
-    else:
-        click.echo(render_plan(plan, str(out)), nl=False)
+    tree = {"file": str(out), "sha256": plan.digest, "looks": plan.design.looks}
+    click.echo(json_module.dumps(tree) + "\n" if json else render_plan(plan, str(out)), nl=False)
 
 
-def _seeds(asked: dict[str, Any]) -> tuple[str, ...]:
-    """Return the seeds that `--seeds` names; of a number the first ones, with those that choose on top."""
-    text = asked["seeds"]
-    if not text.isdecimal():
-        return seeds_of(text)
-    number = whole_number(text)
-    if number is None or not 1 <= number <= MOST_SEEDS:
-        raise UsageError(f"--seeds {text}: from 1 to {MOST_SEEDS}")
-    return tuple(map(str, range(asked["choose"] + number)))
+def _names(text: str) -> tuple[str, ...]:
+    """Names between commas."""
+    return tuple(name.strip() for name in text.split(","))
+
+
+def _seeds(text: str, choose: int) -> tuple[str, ...]:
+    """Seeds in the order in which they are run: "0..19", "3,5,8", or how many, with the `choose` first ones on top."""
+    if text.isdecimal():
+        number = whole_number(text)
+        if number is None or not 1 <= number <= MOST_SEEDS:
+            raise UsageError(f"--seeds {text}: from 1 to {MOST_SEEDS}")
+        return tuple(map(str, range(choose + number)))
+    if ".." not in text:
+        return _names(text)
+    first, last = (whole_number(end) for end in text.split("..", 1))
+    if first is None or last is None or first > last:
+        raise UsageError(f"--seeds {text}: FIRST..LAST, as in 0..19, or a list, as in 3,5,8")
+    if last - first >= MOST_SEEDS:
+        raise UsageError(f"--seeds {text}: {MOST_SEEDS} at most")
+    return tuple(map(str, range(first, last + 1)))
 
 
 def _looks(text: str | None) -> tuple[int, ...]:
-    if text is None:
-        return ()
-    found = [whole_number(part) for part in names_of(text)]
+    found = [whole_number(part) for part in (() if text is None else _names(text))]
     if None in found:
         raise UsageError(f"--looks {text}: numbers of seeds, as in 10,14,20")
     return tuple(one for one in found if one is not None)

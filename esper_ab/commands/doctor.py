@@ -11,8 +11,8 @@ from typing import Any
 import click
 import msgspec
 
-from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._options import LAUNCHER_FLAGS, PATH, shared_options
+from esper_ab.commands._exit_status import command_with
+from esper_ab.commands._options import LAUNCHER_FLAGS, PATH, shared_options, valued
 from esper_ab.contracts.children import Machine, Questions
 from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.terminal_text import visible_line
@@ -26,11 +26,8 @@ from esper_ab.settings.machine import lacking_kernel
 _NAMED = ("esper-ab", "torch", "numpy", "pyzmq", "msgspec", "duckdb")  # packages whose version is shown
 
 
-@click.command(epilog=epilog(
-    "esper-ab doctor", "esper-ab doctor --output-dir experiments --json", "esper-ab doctor --launcher slurm",
-))  # fmt: skip
-@click.option("--output-dir", type=PATH, default=Path("experiments"), show_default=True, metavar="DIR",
-              help="Where experiment directories are to go.")
+@command_with("esper-ab doctor", "esper-ab doctor --output-dir experiments --json", "esper-ab doctor --launcher slurm")
+@valued("--output-dir", "DIR", "Where experiment directories are to go.", type=PATH, default=Path("experiments"))
 @shared_options(*LAUNCHER_FLAGS, "json")
 def command(output_dir: Path, json: bool, **options: Any) -> int:
     """Look at devices, driver, cores, memory, disk, limits and packages; each diagnosis has its remedy.
@@ -42,21 +39,19 @@ def command(output_dir: Path, json: bool, **options: Any) -> int:
     """
     diagnoses = [*diagnose_machine(output_dir), *_examine_nodes(output_dir, options)]
     levels = Counter(diagnosis.level for diagnosis in diagnoses)
-    problems = levels["problem"]
-    if json:
-        tree = {"problems": problems, "warnings": levels["warning"], "diagnoses": msgspec.to_builtins(diagnoses)}
-        click.echo(json_module.dumps(tree))
-    else:
-        click.echo(describe_diagnoses(diagnoses))
-    return UsageError.exit_code if problems else 0
+    counts = {"problems": levels["problem"], "warnings": levels["warning"]}
+    tree = counts | {"diagnoses": msgspec.to_builtins(diagnoses)}
+    click.echo(json_module.dumps(tree) if json else describe_diagnoses(diagnoses))
+    return UsageError.exit_code if levels["problem"] else 0
 
 
 def diagnose_machine(out: Path) -> Iterator[Diagnosis]:
     """Findings about everything that experiments need here, in the order of what depends on what."""
     yield from examination.package_diagnoses(_NAMED)
-    machine = _machine()
-    if isinstance(machine, str):
-        yield problem("preflight", machine, "put right what it says: a launch begins with it")
+    try:
+        machine = examine(_questions())
+    except EsperError as error:
+        yield problem("preflight", str(error), "put right what it says: a launch begins with it")
     else:
         yield from examination.device_diagnoses(machine)
         yield processor.kernel(machine.kernels, *lacking_kernel(machine))
@@ -95,14 +90,6 @@ def _examine_nodes(out: Path, options: dict[str, Any]) -> Iterator[Diagnosis]:
 def _questions() -> Questions:
     usual = AskedExperiment(groups=())
     return Questions(task=usual.task, data_dir=usual.data_dir, user_rewards=(), gpus=("cuda",))
-
-
-def _machine() -> Machine | str:
-    """The machine as the preflight child finds it, or why it gave no answer."""
-    try:
-        return examine(_questions())
-    except EsperError as error:
-        return str(error)
 
 
 def describe_diagnoses(diagnoses: list[Diagnosis]) -> str:

@@ -12,8 +12,8 @@ import click
 import msgspec
 
 from esper_ab.analysis.trained_by import code_states, named, telling
-from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._options import shared_options
+from esper_ab.commands._exit_status import command_with
+from esper_ab.commands._options import AT_LEAST_1, json_flag, valued
 from esper_ab.contracts.children import PoliciesAnswer, PoliciesQuestion
 from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.experiment_files import FILE_LIMIT_BYTES
@@ -24,24 +24,20 @@ from esper_ab.execution.child import answer_of
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 
-_decode_answer = msgspec.json.Decoder(PoliciesAnswer).decode
 
-
-@click.command(epilog=epilog(
+@command_with(
     "esper-ab evaluate experiments/EXPERIMENT/policies/shaped/*.pt",
     "esper-ab evaluate experiments/EXPERIMENT/policies/shaped/0.pt --rng-seed 7 --episodes 64",
-))  # fmt: skip
+)  # fmt: skip
 @click.argument("policies", metavar="POLICY…", nargs=-1, required=True, type=click.Path())
-@click.option("--episodes", "eval_episodes", type=click.IntRange(1), metavar="N", help="Episodes to play. [default: as "
-                                                                                       "in the run]")
-@click.option("--rng-seed", type=click.IntRange(min=0), metavar="N", help="Other draws. [default: "
-              "the run's own, which repeats it, on the kind of device it had]")
-@click.option("--device", default="cpu", show_default=True, metavar="NAME", help="For the environments: cpu, or a GPU "
-                                                                                 "as "
-              "plans name it.")
-@click.option("--import", "importable", multiple=True, metavar="MODULE", help="Let a policy for "
-              "gym:MODULE:ID import this installed module. No other code that a policy names is run.")
-@shared_options("json")
+@valued("--episodes", "N", "Episodes to play. [default: as in the run]", "eval_episodes", type=AT_LEAST_1)
+@valued("--rng-seed", "N",
+    "Other draws. [default: the run's own, which repeats it, on the kind of device it had]", type=click.IntRange(min=0))
+@valued("--device", "NAME", "For the environments: cpu, or a GPU as plans name it.", default="cpu")
+@valued("--import", "MODULE",
+    "Let a policy for gym:MODULE:ID import this installed module. No other code that a policy names is run.",
+    "importable", multiple=True)
+@json_flag
 def command(policies: tuple[str, ...], json: bool, **asked: Any) -> None:
     """Evaluate saved policies, frozen with their normalisers, in fresh episodes.
 
@@ -49,8 +45,7 @@ def command(policies: tuple[str, ...], json: bool, **asked: Any) -> None:
     """
     check_whole(policies)
     _warn(describe_other_code(policies))
-    question = PoliciesQuestion(policies=policies, **asked)
-    answer = _decode_answer(answer_of("workers.commands.evaluate", line=msgspec.json.encode(question)))
+    answer = answer_of("workers.commands.evaluate", PoliciesQuestion(policies=policies, **asked), PoliciesAnswer)
     _warn(answer.warnings)
     click.echo(msgspec.json.encode(answer.rows).decode() if json else "\n".join(answer.lines))
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import experiment_argument
-from esper_ab.commands._options import shared_options
+from esper_ab.commands._options import json_flag, switch, valued
 from esper_ab.contracts.errors import UsageError, refused
 from esper_ab.contracts.files import folder_below, make_folder
 from esper_ab.contracts.wording import counted
@@ -28,19 +28,21 @@ _NESTED = {"rewards"}  # a map, which CSV cannot hold: written as JSON
 _FOLDER = "export"
 
 
-@click.command(epilog=epilog(
+@command_with(
     "esper-ab export experiments/EXPERIMENT",
     "esper-ab export experiments/EXPERIMENT --format parquet --table episodes --table pairs --out tables",
-))
+)
 @experiment_argument
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
-              help="Where to put the files; made if it is not there. [default: EXPERIMENT/export]")
-@click.option("--format", "form", type=click.Choice(("csv", "parquet")), default="csv", show_default=True,
-              help="CSV with a header line, or Parquet with its types.")
-@click.option("--table", "tables", multiple=True, type=click.Choice(TABLES), metavar="TABLE",
-              help=f"Only this one: {', '.join(TABLES)}. Repeatable. [default: all]")
-@click.option("--force", is_flag=True, help="Replace files that are there.")
-@shared_options("json")
+@valued("--out", "DIR",
+    "Where to put the files; made if it is not there. [default: EXPERIMENT/export]",
+    type=click.Path(path_type=Path, file_okay=False))
+@valued("--format", None,
+    "CSV with a header line, or Parquet with its types.", "form", type=click.Choice(("csv", "parquet")), default="csv")
+@valued("--table", "TABLE",
+    f"Only this one: {', '.join(TABLES)}. Repeatable. [default: all]", "tables", multiple=True,
+    type=click.Choice(TABLES))
+@switch("--force", "Replace files that are there.")
+@json_flag
 def command(
     experiment_dir: Path, out: Path | None, form: Format, tables: tuple[str, ...], force: bool, json: bool
 ) -> None:

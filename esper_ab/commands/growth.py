@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._options import PATH, ExperimentCommand, hosts_options, shared_options
+from esper_ab.commands._options import AT_LEAST_1, PATH, ExperimentCommand, hosts_options, json_flag, valued
 from esper_ab.contracts import catalog
 from esper_ab.contracts.children import Host, RewardAuditQuestion, Seed, SoloAnswer, SoloQuestion
 from esper_ab.contracts.errors import UsageError
@@ -23,7 +23,6 @@ from esper_ab.settings.reward_audit import make_question as make_audit_question
 
 _OPS = ("germinated", "advanced", "fossilised", "pruned")
 _AUDIT = RewardAuditQuestion(rewards=())
-_decode_answer = msgspec.json.Decoder(SoloAnswer).decode
 
 
 @click.group(epilog=epilog("esper-ab growth rewards shaped sparse", "esper-ab growth fetch cifar10"))
@@ -37,24 +36,21 @@ def command() -> None:
 ))  # fmt: skip
 @click.argument("rewards", metavar="[MODE | FILE:FUNCTION]…", nargs=-1)
 @hosts_options("task", "data_dir")
-@click.option("--slots", default="", metavar="A,B,…",
-              help="Slots that may grow, in network order. [default: all]")
-@click.option("--schedules", type=click.IntRange(2), default=_AUDIT.schedules, show_default=True, metavar="N",
-              help="Random schedules, among which best of n is.")
-@click.option("--hosts", type=click.IntRange(1), default=_AUDIT.hosts, show_default=True, metavar="N",
-              help="Of each behaviour.")
-@click.option("--search", "searched", type=click.IntRange(0), default=_AUDIT.searched, show_default=True, metavar="N",
-              help="Behaviours that the search for each reward tries; 0: no search.")
-@click.option("--steps", type=click.IntRange(2), default=_AUDIT.steps, show_default=True, metavar="N",
-              help="Host epochs, and decisions, per episode.")
-@click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE",
-              help="A setting of reward or growth, for all. Repeatable.")
+@valued("--slots", "A,B,…", "Slots that may grow, in network order. [default: all]", default="")
+@valued("--schedules", "N",
+    "Random schedules, among which best of n is.", type=click.IntRange(2), default=_AUDIT.schedules)
+@valued("--hosts", "N", "Of each behaviour.", type=AT_LEAST_1, default=_AUDIT.hosts)
+@valued("--search", "N",
+    "Behaviours that the search for each reward tries; 0: no search.", "searched", type=click.IntRange(0),
+    default=_AUDIT.searched)
+@valued("--steps", "N", "Host epochs, and decisions, per episode.", type=click.IntRange(2), default=_AUDIT.steps)
+@valued("--set", "KEY=VALUE", "A setting of reward or growth, for all. Repeatable.", "assignments", multiple=True)
 @hosts_options("rng_seed", "device")
-@click.option("--kernel", type=click.Choice(KERNELS), default=KERNELS[0], show_default=True,
-              help="What trains hosts on a CPU; auto: the native kernel where it can be had.")
-@click.option("--out", type=PATH, metavar="DIR", help="Where the files go. [default: "
-              "reward-audits/TASK-DIGEST]")
-@shared_options("json")
+@valued("--kernel", None,
+    "What trains hosts on a CPU; auto: the native kernel where it can be had.", type=click.Choice(KERNELS),
+    default=KERNELS[0])
+@valued("--out", "DIR", "Where the files go. [default: reward-audits/TASK-DIGEST]", type=PATH)
+@json_flag
 def rewards(out: Path | None, json: bool, slots: str, assignments: tuple[str, ...], **options: Any) -> None:
     """Show what rewards pay for known behaviours.
 
@@ -75,11 +71,12 @@ def rewards(out: Path | None, json: bool, slots: str, assignments: tuple[str, ..
     with waiting("growing hosts by every behaviour"):
         reward_audit = execution.audit(question)
     found = findings_of(reward_audit)
-    files = execution.save(reward_audit, render_reward_audit_page(found), out or execution.default_folder(reward_audit))
+    folder = execution.save(reward_audit, render_reward_audit_page(found), out)
     if json:
         click.echo(execution.encode(reward_audit).decode().strip())
     else:
-        click.echo(f"{render_reward_audit_text(found)}\nreward audit: {files.data}\npage: {files.page}")
+        data, page = folder / execution.FILE_NAME, folder / execution.PAGE_NAME
+        click.echo(f"{render_reward_audit_text(found)}\nreward audit: {data}\npage: {page}")
 
 
 @command.command(cls=ExperimentCommand, epilog=epilog(
@@ -87,15 +84,14 @@ def rewards(out: Path | None, json: bool, slots: str, assignments: tuple[str, ..
     "esper-ab growth heuristic --task synthetic --steps 25 --n-envs 2 --json",
 ))  # fmt: skip
 @hosts_options("task", "data_dir")
-@click.option("--slots", metavar="A B …", help="Slots that may grow, in "
-              "network order. [default: all]")
-@click.option("--episodes", type=click.IntRange(1), default=1, show_default=True, metavar="N", help="Each on "
-              "fresh hosts.")
-@click.option("--steps", type=click.IntRange(1), default=75, show_default=True, metavar="N", help="Host epochs, "
-              "and decisions, per episode. An experiment has 25, in which a second seed module is rare.")
-@click.option("--n-envs", type=click.IntRange(1), default=4, show_default=True, metavar="N", help="Hosts per episode.")
+@valued("--slots", "A B …", "Slots that may grow, in network order. [default: all]")
+@valued("--episodes", "N", "Each on fresh hosts.", type=AT_LEAST_1, default=1)
+@valued("--steps", "N",
+    "Host epochs, and decisions, per episode. An experiment has 25, in which a second seed module is rare.",
+    type=AT_LEAST_1, default=75)
+@valued("--n-envs", "N", "Hosts per episode.", type=AT_LEAST_1, default=4)
 @hosts_options("rng_seed", "device")
-@shared_options("json")
+@json_flag
 def heuristic(json: bool, **options: Any) -> None:
     """Grow hosts by the heuristic controller alone.
 
@@ -103,29 +99,24 @@ def heuristic(json: bool, **options: Any) -> None:
     directory is written; `launch --groups heuristic,…` compares.
     """
     asked = make_question(**options)
-    said = answer_of("workers.commands.heuristic", line=msgspec.json.encode(asked))
-    answer = _decode_answer(said)
-    if json:
-        counts = {"by_slot": count_by_slot(answer), "several_slots": count_several_slots(answer)}
-        tree = {"question": asked, "kernel": answer.kernel, **counts}
-        click.echo(json_module.dumps(msgspec.to_builtins(tree | {"hosts": answer.hosts})))
-    else:
-        click.echo(describe_answer(asked, answer))
+    answer = answer_of("workers.commands.heuristic", asked, SoloAnswer)
+    counts = {"by_slot": count_by_slot(answer), "several_slots": count_several_slots(answer)}
+    tree = msgspec.to_builtins({"question": asked, "kernel": answer.kernel, **counts, "hosts": answer.hosts})
+    click.echo(json_module.dumps(tree) if json else describe_answer(asked, answer))
 
 
 @command.command(epilog=epilog(
     "esper-ab growth fetch cifar10", "esper-ab growth fetch cifar10 --data-dir data",
 ))  # fmt: skip
 @click.argument("task", metavar="TASK")
-@click.option("--data-dir", default="", metavar="DIR", help="Where to put it. [default: the user's cache]")
-@shared_options("json")
+@valued("--data-dir", "DIR", "Where to put it. [default: the user's cache]", default="")
+@json_flag
 def fetch(task: str, data_dir: str, json: bool) -> None:
     """Download what TASK needs (cifar10).
 
     Its size and checksum are verified.
     """
-    line = json_module.dumps([task, data_dir]).encode()
-    said = json_module.loads(answer_of("workers.commands.fetch", line=line))
+    said = answer_of("workers.commands.fetch", (task, data_dir), str)
     click.echo(json_module.dumps({"task": task, "detail": said}) if json else said)
 
 

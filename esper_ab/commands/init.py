@@ -15,8 +15,8 @@ from typing import Literal, get_args, get_origin
 import click
 import msgspec
 
-from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._options import PATH, flag_help, shared_options
+from esper_ab.commands._exit_status import command_with
+from esper_ab.commands._options import PATH, flag_help, json_flag, switch
 from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import UsageError, refused
 from esper_ab.contracts.files import create_below, write_below
@@ -33,10 +33,10 @@ _WIDTH = 110
 _LARGE = 10**15  # a bound like that is of no use to a reader
 
 
-@click.command(epilog=epilog("esper-ab init", "esper-ab init rates.py", "esper-ab init experiment.toml --force"))
+@command_with("esper-ab init", "esper-ab init rates.py", "esper-ab init experiment.toml --force")
 @click.argument("file", metavar="[FILE.toml|FILE.py]", default="experiment.toml", type=PATH)
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
-@shared_options("json")
+@switch("--force", "Replace a file that is there.")
+@json_flag
 def command(file: Path, force: bool, json: bool) -> None:
     """Write an experiment file that runs as it is, with every setting and its default as a comment."""
     if file.suffix not in (".toml", ".py"):
@@ -50,11 +50,10 @@ def command(file: Path, force: bool, json: bool) -> None:
         raise UsageError(f"{file} exists already; --force replaces it") from None
     except OSError as error:
         raise refused(error, f"{file} cannot be written: {error.strerror}") from None
-    if json:
-        click.echo(json_module.dumps({"file": str(file), "run": ["esper-ab", "launch", str(file)]}))
-    else:
-        line = shell_command("launch", file)
-        click.echo(f"wrote {file}\nsee what it would do: {line} --dry-run\nrun it: {line}")
+    line = shell_command("launch", file)
+    said = f"wrote {file}\nsee what it would do: {line} --dry-run\nrun it: {line}"
+    tree = {"file": str(file), "run": ["esper-ab", "launch", str(file)]}
+    click.echo(json_module.dumps(tree) if json else said)
 
 
 def toml_file(name: str = "") -> str:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._external import RULE, as_in_python, columns_of, external_options, printed
-from esper_ab.commands._options import shared_options
+from esper_ab.commands._options import json_flag, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.terminal_text import shell_command
 from esper_ab.readers.joint.directory import refuse_joint
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 _RULE = (*RULE, "rows", "paired")  # what a plan says itself
 
 
-@click.command(epilog=epilog(
+@command_with(
     "esper-ab judge plan.json results.csv", "esper-ab judge plan.json digits=experiments/ONE mixture=experiments/OTHER",
     "esper-ab judge plan.json results.csv --fail-unless 'new better-than old'",
     "esper-ab judge results.csv --margin 2",
     "esper-ab judge results.csv --margin 25 --columns group=algorithm,outcome=return",
-))
+)
 @click.argument("words", metavar="[PLAN] FILE|[TASK=]EXPERIMENT…", nargs=-1, required=True)
 @external_options("scores", "columns", "figure")
-@shared_options("json")
-@click.option("--fail-unless", "requirements", multiple=True, metavar="REQUIREMENT",
-              help="Exit status 12 unless the verdict supports it, as in 'new better-than old'; of several tasks the "
-              "verdict on their mean. Can be repeated.")
+@json_flag
+@valued("--fail-unless", "REQUIREMENT",
+    "Exit status 12 unless the verdict supports it, as in 'new better-than old'; of several tasks the verdict on "
+    "their mean. Can be repeated.", "requirements", multiple=True)
 @external_options(*_RULE)
 @click.pass_context
 def command(
@@ -85,8 +85,7 @@ def _explore(file: Path, columns: str, rule: dict[str, Any]) -> OutcomeVerdicts:
         )
     if file.suffix == ".json" and rule["margin"] is None:
         raise UsageError(f"judge {file}: name the outcomes, too, as in `esper-ab judge plan.json results.csv`")
-    told = as_in_python(rule)
-    return explored(read_csv(file, columns_of(columns)), told["margin"], told)
+    return explored(read_csv(file, columns_of(columns)), as_in_python(rule))
 
 
 def _read(words: Sequence[str], columns: str, scales: Sequence[Scale]) -> Observations:

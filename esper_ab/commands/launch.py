@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from esper_ab.commands._exit_status import epilog, invoke, leaving
+from esper_ab.commands._exit_status import command_with, invoke, leaving
 from esper_ab.commands._options import ARGUMENTS, ExperimentCommand, experiment_options, help_all
 from esper_ab.contracts.errors import WorkerFailed, WorkerHung
 
-if TYPE_CHECKING:
-    from esper_ab.execution.job import Job
 
-
-@click.command(
-    cls=ExperimentCommand,
-    epilog=epilog(
-        "esper-ab launch --groups shaped,simplified,wait --seeds 10",
-        "esper-ab launch --groups shaped --group fast:ppo.lr=3e-3 --dry-run",
-        "esper-ab launch experiment.toml --detach",
-        "esper-ab launch experiment.py --output-dir results --max-parallel 4 --dry-run",
-        "esper-ab launch --seeds auto --max 20 --devices cuda:0 cuda:1",
-    ),
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+@command_with(
+    "esper-ab launch --groups shaped,simplified,wait --seeds 10",
+    "esper-ab launch --groups shaped --group fast:ppo.lr=3e-3 --dry-run",
+    "esper-ab launch experiment.toml --detach",
+    "esper-ab launch experiment.py --output-dir results --max-parallel 4 --dry-run",
+    "esper-ab launch --seeds auto --max 20 --devices cuda:0 cuda:1",
+    cls=ExperimentCommand, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
 @experiment_options()
 @help_all
@@ -38,20 +32,19 @@ def command(**options: Any) -> None:
     # Here, so that --help waits for no plan.
     from esper_ab.commands._asking import read_job
     from esper_ab.contracts.limits import Limits
-    from esper_ab.execution.answer import show_answer
-    from esper_ab.execution.job import carry_out, confirm, describe, encode, make_directory, plan_job
+    from esper_ab.execution.answer import parse_requirements, show_answer, write_report
+    from esper_ab.execution.detach import detach, reserve
+    from esper_ab.execution.job import carry_out, claim, confirm, describe, encode, make_directory, plan_job
     from esper_ab.execution.launching import make_launcher
     from esper_ab.live.console import outlive_terminal
     from esper_ab.live.on_stderr import Narration
-    from esper_ab.verdict.requirement import parse_requirement
 
     json, dry_run, detached = options["json"], options["dry_run"], options["detach"]
     if detached and options["fail_unless"]:
         raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
     asked = read_job(options)
     job = plan_job(asked, make_launcher(asked.launcher), only_plan=dry_run or detached)
-    for text in options["fail_unless"]:
-        parse_requirement(text, job.groups, job.comparisons)
+    parse_requirements(options["fail_unless"], job.groups, job.comparisons)
     if dry_run and json:
         click.echo(encode(job))
     elif not json:
@@ -60,7 +53,10 @@ def command(**options: Any) -> None:
     if dry_run:
         return
     if detached:
-        _detach(job, as_json=json)
+        # This command again, under the name of `job`, without this terminal.
+        folder = claim(job, reserve).directory
+        typed = [arg for arg in click.get_current_context().meta[ARGUMENTS] if arg not in ("--detach", "--yes")]
+        click.echo(detach("esper_ab.launch", [*typed, "--yes", "--name", folder.name], folder).shown(as_json=json))
         return
     job = make_directory(job)
     outlive_terminal(job.directory)
@@ -72,30 +68,15 @@ def command(**options: Any) -> None:
         )  # fmt: skip
     except (WorkerFailed, WorkerHung):
         if job.joint is None and not json:
-            _show_failures(job)
+            # What was recorded before too much failed, and why runs failed. Imported as above.
+            from esper_ab.api.results import Results
+            from esper_ab.report.build import printed
+
+            paths = write_report(job.directory)
+            failures = Results(job.directory, paths.content, "").failure_lines
+            click.echo("\n".join([printed(paths, "brief"), *failures]))
         raise
     show_answer(job.directory, options["fail_unless"], "json" if json else "brief")
-
-
-def _detach(job: Job, *, as_json: bool) -> None:
-    """Start this command again under the name of `job`, without this terminal."""
-    # As in `command`.
-    from esper_ab.execution.detach import detach, reserve
-    from esper_ab.execution.job import claim
-
-    folder = claim(job, reserve).directory
-    typed = [arg for arg in click.get_current_context().meta[ARGUMENTS] if arg not in ("--detach", "--yes")]
-    click.echo(detach("esper_ab.launch", [*typed, "--yes", "--name", folder.name], folder).shown(as_json=as_json))
-
-
-def _show_failures(job: Job) -> None:
-    """Report on what was recorded before too much failed, and say why runs failed."""
-    from esper_ab.api.results import Results  # as in `command`
-    from esper_ab.execution.answer import write_report  # likewise
-    from esper_ab.report.build import printed  # likewise
-
-    paths = write_report(job.directory)
-    click.echo("\n".join([printed(paths, "brief"), *Results(job.directory, paths.content, "").failure_lines]))
 
 
 def main() -> int:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import click
 
-from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._options import shared_options
+from esper_ab.commands._exit_status import command_with
+from esper_ab.commands._options import json_flag, switch, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.terminal_text import visible_line
 from esper_ab.readers.status import Listed, list_runs
@@ -22,13 +22,12 @@ _MOST_TOLD = 3
 _FOLLOW_S = 5  # between two pages of --follow
 
 
-@click.command(epilog=epilog("esper-ab list", "esper-ab list experiments --html experiments/index.html --follow"))
+@command_with("esper-ab list", "esper-ab list experiments --html experiments/index.html --follow")
 @click.argument("folder", metavar="[DIR]", default="experiments", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--html", "page", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write the list "
-              "as a page with links to the reports.")
-@click.option("--follow", is_flag=True, help="With --html: write it again every few seconds, until Ctrl-C; a browser "
-              "loads it again by itself.")
-@shared_options("json")
+@valued("--html", "FILE",
+    "Write the list as a page with links to the reports.", "page", type=click.Path(path_type=Path, dir_okay=False))
+@switch("--follow", "With --html: write it again every few seconds, until Ctrl-C; a browser loads it again by itself.")
+@json_flag
 def command(folder: Path, page: Path | None, follow: bool, json: bool) -> None:
     """List the experiments below DIR [default: experiments], newest first, with progress and verdicts."""
     if page is not None and json:
@@ -38,7 +37,13 @@ def command(folder: Path, page: Path | None, follow: bool, json: bool) -> None:
     if not folder.is_dir():
         raise UsageError(f"no folder {folder}: name the one that holds the experiment directories")
     if page is not None:
-        _write_page(folder, page, follow=follow)
+        from esper_ab.report.page import write_listing  # with jinja2, which a list in the terminal does not wait for
+
+        write_listing(folder, page, refresh_s=_FOLLOW_S if follow else 0)
+        click.echo(f"page: {page}")
+        while follow:
+            time.sleep(_FOLLOW_S)
+            write_listing(folder, page, refresh_s=_FOLLOW_S)
         return
     found = list_runs(folder)
     if json:
@@ -47,16 +52,6 @@ def command(folder: Path, page: Path | None, follow: bool, json: bool) -> None:
         click.echo(_table(found))
     else:
         click.echo(f"no experiment directory below {folder}")
-
-
-def _write_page(folder: Path, page: Path, *, follow: bool) -> None:
-    from esper_ab.report.page import write_listing  # with jinja2, which a list in the terminal does not wait for
-
-    write_listing(folder, page, refresh_s=_FOLLOW_S if follow else 0)
-    click.echo(f"page: {page}")
-    while follow:
-        time.sleep(_FOLLOW_S)
-        write_listing(folder, page, refresh_s=_FOLLOW_S)
 
 
 def _table(found: list[Listed]) -> str:

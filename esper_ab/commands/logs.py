@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from difflib import get_close_matches
@@ -11,8 +12,9 @@ from pathlib import Path
 
 import click
 
-from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import experiment_argument
+from esper_ab.commands._options import switch
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.experiment_files import LOGS
 from esper_ab.contracts.files import open_to_read
@@ -26,12 +28,14 @@ _CONSOLE = "console"
 _SHOWN = 8  # names in an error
 
 
-@click.command(epilog=epilog("esper-ab logs experiments/EXPERIMENT", "esper-ab logs experiments/EXPERIMENT shaped/0 "
-                             "--follow"))
+@command_with(
+    "esper-ab logs experiments/EXPERIMENT", "esper-ab logs experiments/EXPERIMENT shaped/0 "
+                             "--follow"
+)
 @experiment_argument
 @click.argument("name", metavar="[GROUP/REPLICATE]", default="")
-@click.option("-f", "--follow", is_flag=True, help="Go on with what is written, until the experiment ends.")
-@click.option("--json", is_flag=True, help="A JSON object per line.")
+@switch("--follow", "Go on with what is written, until the experiment ends.", "-f")
+@switch("--json", "A JSON object per line.")
 def command(experiment_dir: Path, name: str, follow: bool, json: bool) -> None:
     """Print the logs of EXPERIMENT: of one run, of a worker between runs, of the console, or all.
 
@@ -40,15 +44,17 @@ def command(experiment_dir: Path, name: str, follow: bool, json: bool) -> None:
     viewer = Viewer(experiment_dir)
     known = sources(experiment_dir, viewer.history)
     if name and name not in known:
-        raise _unknown(experiment_dir, name, list(known))
+        close = get_close_matches(name, known, n=1)
+        names = ", ".join(list(known)[:_SHOWN]) + (", …" if len(known) > _SHOWN else "")
+        hint = f"did you mean {close[0]}?" if close else f"it has {names}"
+        raise UsageError(f"{experiment_dir} has no log {name!r}; {hint}")
     width = max(map(len, known))
     with suppress(KeyboardInterrupt):
         for origin, line in lines(experiment_dir, viewer, name, follow=follow):
             if json:
                 click.echo(json_module.dumps({"log": origin, "line": line}))
             else:
-                shown = visible(line)
-                click.echo(shown if name else f"{origin:<{width}} | {shown}")
+                click.echo(("" if name else f"{origin:<{width}} | ") + visible(line))
 
 
 def sources(experiment_dir: Path, history: History) -> dict[str, Path]:
@@ -61,42 +67,26 @@ def sources(experiment_dir: Path, history: History) -> dict[str, Path]:
 
 def lines(experiment_dir: Path, viewer: Viewer, name: str = "", *, follow: bool = False) -> Iterator[tuple[str, str]]:
     """Yield (log, line), each log in its order; with `follow` until no process has the experiment directory."""
-    tails: dict[str, _LogTail] = {}
+    read = Counter[str]()  # bytes, by log
     while True:
         viewer.catch_up()
         last = not (follow and viewer.held)
         found = sources(experiment_dir, viewer.history)  # runs and workers may be added
         for origin in [name] if name else found:
-            tail = tails.setdefault(origin, _LogTail(found[origin]))
-            for line in tail.read(last=last):
+            data = _read_on(found[origin], read[origin], last=last)
+            read[origin] += len(data)
+            for line in data.decode(errors="replace").splitlines():
                 yield origin, line
         if last:
             return
         time.sleep(_POLL_S)
 
 
-class _LogTail:
-    """A growing file, read line by line."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._offset = 0
-
-    def read(self, *, last: bool) -> list[str]:
-        """Lines that are new and whole; with `last` an unfinished one, too."""
-        if not self._path.exists():
-            return []
-        with open_to_read(self._path) as file:
-            file.seek(self._offset)
-            data = file.read()
-        if not last:
-            data = data[: data.rfind(b"\n") + 1]
-        self._offset += len(data)
-        return data.decode(errors="replace").splitlines()
-
-
-def _unknown(experiment_dir: Path, name: str, known: list[str]) -> Exception:
-    close = get_close_matches(name, known, n=1)
-    names = ", ".join(known[:_SHOWN]) + (", …" if len(known) > _SHOWN else "")
-    hint = f"did you mean {close[0]}?" if close else f"it has {names}"
-    return UsageError(f"{experiment_dir} has no log {name!r}; {hint}")
+def _read_on(path: Path, offset: int, *, last: bool) -> bytes:
+    """The lines of a growing file that are new and whole; with `last` an unfinished one, too."""
+    if not path.exists():
+        return b""
+    with open_to_read(path) as file:
+        file.seek(offset)
+        data = file.read()
+    return data if last else data[: data.rfind(b"\n") + 1]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import ExperimentDirectory
-from esper_ab.commands._options import MOST_SEEDS, PATH, shared_options
+from esper_ab.commands._options import MOST_SEEDS, PATH, json_flag, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import LARGEST
 from esper_ab.design.design import LEAST_KEPT
@@ -21,30 +21,29 @@ if TYPE_CHECKING:
     from esper_ab.design.power_text import Known
 
 
-@click.command(epilog=epilog(
+@command_with(
     "esper-ab power --sd-run 3.5 --margin 2 --seeds 10",
     "esper-ab power --experiment experiments/EXPERIMENT --margin 1 --comparisons 3",
-))
-@click.option("--sd-run", type=float, metavar="SD", help="Standard deviation of runs of one group, in "
-              "the unit of the outcome.")
-@click.option("--calibration", type=PATH, metavar="FILE", help="Take it from a calibration.json.")
-@click.option("--experiment", type=ExperimentDirectory(), metavar="EXPERIMENT", help="Take it, and the pair "
-              "correlation, from the pairs of an earlier experiment directory.")
-@click.option("--rho", type=float, metavar="R", help="Correlation of the two runs of a pair. [default: of EXPERIMENT; "
-              "else a column each for 0, 0.3, 0.6]")
-@click.option("--seeds", type=click.IntRange(1, MOST_SEEDS), default=10, show_default=True, metavar="R",
-              help="Of the plan in question.")
-@click.option("--margin", type=float, metavar="SIZE", help="The smallest difference worth acting on, in the "
-              "unit of the outcome. [default: that of FILE or EXPERIMENT]")
-@click.option("--alpha", type=float, default=0.05, show_default=True, metavar="P", help="Error rate of the whole "
-              "experiment.")
-@click.option("--comparisons", type=click.IntRange(1, LARGEST), default=1, show_default=True, metavar="M",
-              help="Comparisons that share it.")
-@click.option("--positions/--no-positions", default=None, help="Whether device and start order can matter, as a plan "
-              "says (--dry-run). [default: as in EXPERIMENT; else they can]")
-@click.option("--futility", type=float, default=0.0, metavar="POWER", help="What stops for futility that keep POWER "
-              "(0.8) at the margin would cost and save. [default: off]")
-@shared_options("json")
+)
+@valued("--sd-run", "SD", "Standard deviation of runs of one group, in the unit of the outcome.", type=float)
+@valued("--calibration", "FILE", "Take it from a calibration.json.", type=PATH)
+@valued("--experiment", "EXPERIMENT",
+    "Take it, and the pair correlation, from the pairs of an earlier experiment directory.", type=ExperimentDirectory())
+@valued("--rho", "R",
+    "Correlation of the two runs of a pair. [default: of EXPERIMENT; else a column each for 0, 0.3, 0.6]", type=float)
+@valued("--seeds", "R", "Of the plan in question.", type=click.IntRange(1, MOST_SEEDS), default=10)
+@valued("--margin", "SIZE",
+    "The smallest difference worth acting on, in the unit of the outcome. [default: that of FILE or EXPERIMENT]",
+    type=float)
+@valued("--alpha", "P", "Error rate of the whole experiment.", type=float, default=0.05)
+@valued("--comparisons", "M", "Comparisons that share it.", type=click.IntRange(1, LARGEST), default=1)
+@valued("--positions/--no-positions", None,
+    "Whether device and start order can matter, as a plan says (--dry-run). [default: as in EXPERIMENT; else they can]",
+    default=None)
+@valued("--futility", "POWER",
+    "What stops for futility that keep POWER (0.8) at the margin would cost and save. [default: off]", type=float,
+    default=0.0)
+@json_flag
 def command(**options: Any) -> None:
     """Show the smallest difference that R seeds resolve, and the seeds that a margin needs.
 
@@ -69,18 +68,16 @@ def _check(options: dict[str, Any]) -> None:
     sources = [name for name in ("sd_run", "calibration", "experiment") if options[name] is not None]
     if len(sources) != 1:
         raise UsageError("say how much runs differ, once: --sd-run SD, --calibration FILE or --experiment EXPERIMENT")
-    rules: dict[str, Callable[[float], bool]] = {
-        "sd_run": lambda x: 0.0 < x < math.inf, "rho": lambda x: -1.0 <= x < 1.0,
-        "margin": lambda x: 0.0 < x < math.inf, "alpha": lambda x: 0.0 < x < 0.5,
-        "futility": lambda x: x == 0.0 or LEAST_KEPT <= x < 1.0,
+    size: tuple[Callable[[float], bool], str] = (lambda x: 0.0 < x < math.inf, "a positive number")
+    kept = f"from {LEAST_KEPT} to below 1, or 0 for no such stop"
+    rules: dict[str, tuple[Callable[[float], bool], str]] = {
+        "sd_run": size, "rho": (lambda x: -1.0 <= x < 1.0, "from -1 to below 1"), "margin": size,
+        "alpha": (lambda x: 0.0 < x < 0.5, "above 0 and below 0.5"),
+        "futility": (lambda x: x == 0.0 or LEAST_KEPT <= x < 1.0, kept),
     }
-    size = "a positive number"
-    right = {"rho": "from -1 to below 1", "alpha": "above 0 and below 0.5", "sd_run": size, "margin": size}
-    right["futility"] = f"from {LEAST_KEPT} to below 1, or 0 for no such stop"
-    for name, holds in rules.items():
+    for name, (holds, right) in rules.items():
         if options[name] is not None and not holds(options[name]):
-            flag = name.replace("_", "-")
-            raise UsageError(f"--{flag} {options[name]:g}: it must be {right[name]}")
+            raise UsageError(f"--{name.replace('_', '-')} {options[name]:g}: it must be {right}")
     if options["sd_run"] is not None and options["margin"] is None:
         raise UsageError("--sd-run goes with --margin, the smallest difference worth acting on, in the same unit")
 
@@ -104,11 +101,11 @@ def _known(options: dict[str, Any]) -> tuple[Known, float]:
         return Known(source="given", sd=options["sd_run"], rho=rho), options["margin"]
     if options["calibration"] is not None:
         found = load_calibration(options["calibration"])
-        source = f"{found.spread.runs} runs of {found.mode} in {options['calibration']}"
         spread = found.spread
         known = Known(
-            source=source, sd=spread.sd, df=spread.runs - 1, rho=rho, noise=found.noise, unit=found.outcome.apart
-        )
+            source=f"{spread.runs} runs of {found.mode} in {options['calibration']}", sd=spread.sd, df=spread.runs - 1,
+            rho=rho, noise=found.noise, unit=found.outcome.apart,
+        )  # fmt: skip
         return check_varied(known), found.margin
     history = load(options["experiment"]).history
     known = known_from_pairs(history, str(options["experiment"]))

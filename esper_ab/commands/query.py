@@ -7,23 +7,23 @@ from pathlib import Path
 
 import click
 
-from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import experiment_argument
-from esper_ab.commands._options import shared_options
+from esper_ab.commands._options import json_flag, switch, valued
 from esper_ab.contracts.terminal_text import visible
 from esper_ab.readers.records import LIMIT_S, query, query_csv, query_json, query_text
 
 
-@click.command(epilog=epilog(
+@command_with(
     "esper-ab query experiments/EXPERIMENT 'SELECT run, avg(outcome) FROM evaluations GROUP BY run'",
     "esper-ab query experiments/EXPERIMENT 'SELECT * FROM seed_events' --csv",
-))  # fmt: skip
+)  # fmt: skip
 @experiment_argument
 @click.argument("sql")
-@shared_options("json")
-@click.option("--csv", is_flag=True, help="Comma-separated output with a header line.")
-@click.option("--timeout", "limit_s", type=click.FloatRange(min=0, min_open=True), default=LIMIT_S, show_default=True,
-              metavar="SECONDS", help="Give up after that long.")
+@json_flag
+@switch("--csv", "Comma-separated output with a header line.")
+@valued("--timeout", "SECONDS",
+    "Give up after that long.", "limit_s", type=click.FloatRange(min=0, min_open=True), default=LIMIT_S)
 def command(experiment_dir: Path, sql: str, json: bool, csv: bool, limit_s: float) -> None:
     """Answer a question about EXPERIMENT in SQL.
 

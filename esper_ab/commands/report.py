@@ -6,24 +6,25 @@ from pathlib import Path
 
 import click
 
-from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import joint_argument
-from esper_ab.commands._options import shared_options
+from esper_ab.commands._options import json_flag, switch, valued
 from esper_ab.execution.answer import show_answer
 
 
-@click.command(epilog=epilog(
+@command_with(
     "esper-ab report experiments/EXPERIMENT", "esper-ab report experiments/EXPERIMENT --format md",
     "esper-ab report experiments/EXPERIMENT --fail-unless 'simplified better-than shaped'",
-))
+)
 @joint_argument
-@shared_options("json")
-@click.option("--format", "form", type=click.Choice(("text", "md", "json")),
-              help="What is printed; md: Markdown for a pull request. [default: text]")
-@click.option("--fail-unless", "requirements", multiple=True, metavar="REQUIREMENT",
-              help="Exit status 12 unless the verdict supports it, as in 'simplified better-than shaped'; also "
-              "worse-than, equivalent-to, not-worse-than. Can be repeated.")
-@click.option("--quiet", is_flag=True, help="Print the answer alone.")
+@json_flag
+@valued("--format", None,
+    "What is printed; md: Markdown for a pull request. [default: text]", "form",
+    type=click.Choice(("text", "md", "json")))
+@valued("--fail-unless", "REQUIREMENT",
+    "Exit status 12 unless the verdict supports it, as in 'simplified better-than shaped'; also worse-than, "
+    "equivalent-to, not-worse-than. Can be repeated.", "requirements", multiple=True)
+@switch("--quiet", "Print the answer alone.")
 def command(experiment_dir: Path, json: bool, form: str | None, requirements: tuple[str, ...], quiet: bool) -> None:
     """Rebuild summary.txt, verdict.json and report.html of EXPERIMENT from its journal."""
     form = "brief" if quiet and not (json or form) else form

@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import joint_argument
-from esper_ab.commands._options import LAUNCHER_FLAGS, shared_options
+from esper_ab.commands._options import AT_LEAST_1, LAUNCHER_FLAGS, shared_options, switch, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.execution.answer import show_answer
 from esper_ab.execution.detach import FOR_SEVERAL, detach
@@ -20,20 +20,22 @@ from esper_ab.live.console import outlive_terminal
 from esper_ab.readers.joint.directory import is_joint
 
 
-@click.command(epilog=epilog(
+@command_with(
     "esper-ab resume experiments/EXPERIMENT", "esper-ab resume experiments/EXPERIMENT --detach",
     "esper-ab resume experiments/EXPERIMENT --seeds 20 --dry-run",
-))  # fmt: skip
+)  # fmt: skip
 @joint_argument
-@click.option("--seeds", type=click.IntRange(min=1), metavar="N", help="Add seeds to a finished EXPERIMENT; how many "
-              "in all. The stricter rule of an extended plan then holds for what is undecided.")
-@click.option("--dry-run", is_flag=True, help="With --seeds: print what would be added and by which rule, and stop.")
+@valued("--seeds", "N",
+    "Add seeds to a finished EXPERIMENT; how many in all. The stricter rule of an extended plan then holds for what "
+    "is undecided.", type=AT_LEAST_1)
+@switch("--dry-run", "With --seeds: print what would be added and by which rule, and stop.")
 @shared_options(*LAUNCHER_FLAGS, "quiet", "json")
-@click.option("--fail-unless", "requirements", multiple=True, metavar="REQUIREMENT",
-              help="Exit status 12 unless the verdict supports it, as in 'simplified better-than shaped'. Repeatable.")
-@click.option("--allow-changed-code", is_flag=True, help="Go on with another state of the code than that of the "
-              "records; the verdict is then BLOCKED.")
-@click.option("--detach", is_flag=True, help="Go on without this terminal; see `status -f` and `stop`.")
+@valued("--fail-unless", "REQUIREMENT",
+    "Exit status 12 unless the verdict supports it, as in 'simplified better-than shaped'. Repeatable.",
+    "requirements", multiple=True)
+@switch("--allow-changed-code",
+    "Go on with another state of the code than that of the records; the verdict is then BLOCKED.")
+@switch("--detach", "Go on without this terminal; see `status -f` and `stop`.")
 def command(experiment_dir: Path, seeds: int | None, requirements: tuple[str, ...], **options: Any) -> None:
     """Go on with EXPERIMENT, however it was stopped; or add seeds to it.
 

@@ -9,8 +9,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from esper_ab.commands._exit_status import epilog
-from esper_ab.commands._options import LAUNCHER_FLAGS, PATH
+from esper_ab.commands._exit_status import command_with
+from esper_ab.commands._options import AT_LEAST_1, LAUNCHER_FLAGS, PATH, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.experiment_files import check_name
 from esper_ab.contracts.own_packages import child_command
@@ -23,30 +23,28 @@ _OWN = (
 )  # fmt: skip
 _PROGRAM = "esper_ab.commands.cli"
 _LAUNCHER = "slurm"
+_BOTH = ("--launcher", _LAUNCHER, "--quiet")  # what the script adds to launch and to resume
 _WARNING_S = 120  # before the time limit: to finish the barrier in progress
 
 
-@click.command(
-    epilog=epilog(
-        "esper-ab slurm-script --nodes 2 --cores 4 --name digits --groups shaped,simplified --seeds 10",
-        "esper-ab slurm-script --nodes 4 --cores 16 --gpus 8 --name big --sbatch --partition=gpu --task cifar10",
-    ),
+@command_with(
+    "esper-ab slurm-script --nodes 2 --cores 4 --name digits --groups shaped,simplified --seeds 10",
+    "esper-ab slurm-script --nodes 4 --cores 16 --gpus 8 --name big --sbatch --partition=gpu --task cifar10",
     context_settings={"ignore_unknown_options": True},
 )
-@click.option("--name", required=True, metavar="NAME", help="Name of the experiment directory, and of the job.")
-@click.option("--output-dir", type=PATH, default=Path("experiments"), show_default=True, metavar="DIR",
-              help="Where experiment directories go; all nodes have to see it.")
-@click.option("--nodes", type=click.IntRange(min=1), required=True, metavar="N", help="Nodes, of one kind.")
-@click.option("--cores", type=click.IntRange(min=1), required=True, metavar="N", help="Cores on each node.")
-@click.option("--gpus", type=click.IntRange(min=0), default=0, metavar="N", help="GPUs on each node.")
-@click.option("--time", metavar="TIME", help="Time limit, as sbatch takes it: 8:00:00. [default: the partition's]")
-@click.option("--sbatch", multiple=True, metavar="OPTION", help="A further option of sbatch, as in "
-              "--sbatch --constraint=h100. Repeatable.")
-@click.option("--setup", multiple=True, metavar="COMMAND", help="A command before ours, as in --setup 'module load "
-              "cuda'. Repeatable.")
+@valued("--name", "NAME", "Name of the experiment directory, and of the job.", required=True)
+@valued("--output-dir", "DIR",
+    "Where experiment directories go; all nodes have to see it.", type=PATH, default=Path("experiments"))
+@valued("--nodes", "N", "Nodes, of one kind.", type=AT_LEAST_1, required=True)
+@valued("--cores", "N", "Cores on each node.", type=AT_LEAST_1, required=True)
+@valued("--gpus", "N", "GPUs on each node.", type=click.IntRange(min=0), default=0)
+@valued("--time", "TIME", "Time limit, as sbatch takes it: 8:00:00. [default: the partition's]")
+@valued("--sbatch", "OPTION",
+    "A further option of sbatch, as in --sbatch --constraint=h100. Repeatable.", multiple=True)
+@valued("--setup", "COMMAND", "A command before ours, as in --setup 'module load cuda'. Repeatable.", multiple=True)
 @click.argument("launch_flags", nargs=-1, type=click.UNPROCESSED, metavar="[FILE] FLAGS OF LAUNCH…")
 def command(
-    name: str, output_dir: Path, launch_flags: tuple[str, ...], setup: tuple[str, ...], **asked: object
+    name: str, output_dir: Path, launch_flags: tuple[str, ...], setup: tuple[str, ...], **asked: Any
 ) -> None:
     """Print a script for sbatch that launches an experiment, and resumes it wherever it was interrupted.
 
@@ -60,10 +58,8 @@ def command(
             raise UsageError(f"{flag}: the script decides this itself; leave it out")
     context = launch.make_context("launch", list(launch_flags))
     _check_flags(context.params)
-    both = ("--launcher", _LAUNCHER, "--quiet")
-    click.echo(
-        batch_script(output_dir / name, launch_flags, _of_resume(context), _options(name, asked), setup, both), nl=False
-    )
+    options = _options(name, **asked)
+    click.echo(batch_script(output_dir / name, launch_flags, _of_resume(context), options, setup), nl=False)
 
 
 def _check_flags(options: dict[str, Any]) -> None:
@@ -71,15 +67,14 @@ def _check_flags(options: dict[str, Any]) -> None:
     # Here, so that help needs no settings.
     from esper_ab.commands._asking import read_job
     from esper_ab.design.design import check_design, comparisons
+    from esper_ab.execution.answer import parse_requirements
     from esper_ab.execution.launching import launcher_factory
-    from esper_ab.verdict.requirement import parse_requirement
 
     job = read_job(options)
     launcher_factory(_LAUNCHER, job.launcher.own)
     asked = job.parts.parts[0].asked  # whose groups and control are those of all
     check_design(asked)
-    for text in options["fail_unless"]:
-        parse_requirement(text, [group.name for group in asked.groups], comparisons(asked))
+    parse_requirements(options["fail_unless"], [group.name for group in asked.groups], comparisons(asked))
 
 
 def _of_resume(launched: click.Context) -> tuple[str, ...]:
@@ -95,33 +90,33 @@ def _of_resume(launched: click.Context) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _options(name: str, asked: dict[str, object]) -> tuple[str, ...]:
+def _options(
+    name: str, *, nodes: int, cores: int, gpus: int, time: str | None, sbatch: tuple[str, ...]
+) -> tuple[str, ...]:
     """Of sbatch: one allocation that outlives the loss of a node, ends in order and may be requeued.
 
     What the script prints goes where it is submitted from, a folder that is there: Slurm makes none.
     """
-    gpus, limit, further = asked["gpus"], asked["time"], asked["sbatch"]
-    assert isinstance(further, tuple), "a repeatable option"
     output = str(Path.cwd() / f"{name}.slurm.txt").replace("%", "%%")  # which begins a replacement
     return (
-        f"--job-name={name}", f"--nodes={asked['nodes']}", "--ntasks-per-node=1", f"--cpus-per-task={asked['cores']}",
-        *((f"--gpus-per-node={gpus}",) if gpus else ()), *((f"--time={limit}",) if limit else ()),
+        f"--job-name={name}", f"--nodes={nodes}", "--ntasks-per-node=1", f"--cpus-per-task={cores}",
+        *((f"--gpus-per-node={gpus}",) if gpus else ()), *((f"--time={time}",) if time else ()),
         "--no-kill", "--requeue", "--propagate=NONE", f"--signal=B:TERM@{_WARNING_S}", "--open-mode=append",
-        f"--output={output}", *further,
+        f"--output={output}", *sbatch,
     )  # fmt: skip
 
 
 def batch_script(
     experiment_dir: Path, flags: tuple[str, ...], again: tuple[str, ...], options: tuple[str, ...],
-    setup: tuple[str, ...], both: tuple[str, ...],
+    setup: tuple[str, ...],
 ) -> str:  # fmt: skip
-    """The script's text. `flags`: of `launch`; `again`: those of them that `resume` takes, too; `both`: ours, of both.
+    """The script's text. `flags`: of `launch`; `again`: those of them that `resume` takes, too.
 
     `exec`: signals of Slurm to the script reach the coordinator itself.
     """
     where = ("--name", experiment_dir.name, "--output-dir", str(experiment_dir.parent))
-    resume = shlex.join(child_command(_PROGRAM, "resume", str(experiment_dir), *again, *both, outlives=True))
-    launch = shlex.join(child_command(_PROGRAM, "launch", *flags, *where, *both, "--yes", outlives=True))
+    resume = shlex.join(child_command(_PROGRAM, "resume", str(experiment_dir), *again, *_BOTH, outlives=True))
+    launch = shlex.join(child_command(_PROGRAM, "launch", *flags, *where, *_BOTH, "--yes", outlives=True))
     journal, joint = (shlex.quote(str(experiment_dir / name)) for name in (JOURNAL_NAME, JOINT_NAME))
     begun = f"{{ read -r _ < {journal}; }} 2> /dev/null || [[ -s {joint} ]]"  # read: has it a whole line?
     lines = (

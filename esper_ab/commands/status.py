@@ -6,22 +6,23 @@ from pathlib import Path
 
 import click
 
-from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import joint_argument
-from esper_ab.commands._options import shared_options
+from esper_ab.commands._options import json_flag, switch
 from esper_ab.readers.joint.directory import is_joint, refuse_joint
 from esper_ab.readers.status import status_json, status_text
 from esper_ab.trackers.state import tracking_now, tracking_text
 
 
-@click.command(epilog=epilog(
+@command_with(
     "esper-ab status experiments/EXPERIMENT", "esper-ab status -f experiments/EXPERIMENT",
     "esper-ab status experiments/EXPERIMENT --json",
-))  # fmt: skip
+)  # fmt: skip
 @joint_argument
-@click.option("-f", "--follow", is_flag=True, help="Show it as its own terminal would until it ends; Ctrl-C leaves it. "
-              "With --json: a line of JSON now, after every barrier, and at the end.")
-@shared_options("json")
+@switch("--follow",
+    "Show it as its own terminal would until it ends; Ctrl-C leaves it. With --json: a line of JSON now, after every "
+    "barrier, and at the end.", "-f")
+@json_flag
 def command(experiment_dir: Path, follow: bool, json: bool) -> None:
     """Show how far EXPERIMENT is, from its journal, and what became of its trackers.
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import click
 import psutil
 
-from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import experiment_argument
-from esper_ab.commands._options import shared_options
+from esper_ab.commands._options import json_flag, switch
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.process_start import process_started
 from esper_ab.contracts.terminal_text import shell_command
@@ -28,10 +28,10 @@ _POLL_S = 0.2
 _LEAVE_POLLS = 25  # 5 s for a process to end once it has let go of the experiment; one with other work does not
 
 
-@click.command(epilog=epilog("esper-ab stop experiments/EXPERIMENT", "esper-ab stop experiments/EXPERIMENT --now"))
+@command_with("esper-ab stop experiments/EXPERIMENT", "esper-ab stop experiments/EXPERIMENT --now")
 @experiment_argument
-@click.option("--now", is_flag=True, help="Do not wait for the barrier in progress: as Ctrl-C twice.")
-@shared_options("json")
+@switch("--now", "Do not wait for the barrier in progress: as Ctrl-C twice.")
+@json_flag
 def command(experiment_dir: Path, now: bool, json: bool) -> None:
     """End EXPERIMENT in order, as Ctrl-C does, and wait until it has ended.
 
@@ -45,15 +45,14 @@ def command(experiment_dir: Path, now: bool, json: bool) -> None:
         end(experiment_dir, by, now=now)
     found = status(experiment_dir)
     resume = "" if found.state == "finished" else shell_command("resume", experiment_dir)
-    if json:
-        click.echo(json_module.dumps({
-            "experiment_dir": str(experiment_dir), "stopped": by is not None, "state": found.state,
-            "detail": found.detail, "resume": resume,
-        }))
-        return
+    tree = {
+        "experiment_dir": str(experiment_dir), "stopped": by is not None, "state": found.state,
+        "detail": found.detail, "resume": resume,
+    }  # fmt: skip
     what = found.state + (f" ({found.detail})" if found.detail else "")
     told = f"{found.experiment}: {what}" if by else f"{found.experiment}: nobody carries it out; it is {what}"
-    click.echo(told + (f"\nresume with: {resume}" if resume else ""))
+    told += f"\nresume with: {resume}" if resume else ""
+    click.echo(json_module.dumps(tree) if json else told)
 
 
 def end(experiment_dir: Path, by: Holder, *, now: bool) -> None:

@@ -10,9 +10,9 @@ import click
 import msgspec
 
 from esper_ab.commands._check import describe, examine, fold_intact
-from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import ExperimentDirectory
-from esper_ab.commands._options import shared_options
+from esper_ab.commands._options import json_flag, switch
 from esper_ab.commands._removable import removable, remove
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.terminal_text import shell_command
@@ -22,16 +22,17 @@ from esper_ab.journal.load import load
 from esper_ab.journal.lock import Lock, holder
 
 
-@click.command(epilog=epilog(
+@command_with(
     "esper-ab tidy experiments/*", "esper-ab tidy --check experiments/EXPERIMENT",
     "esper-ab tidy --repair experiments/EXPERIMENT",
-))  # fmt: skip
+)  # fmt: skip
 @click.argument("experiment_dirs", metavar="EXPERIMENT…", nargs=-1, required=True, type=ExperimentDirectory())
-@click.option("--check", is_flag=True, help="Change nothing: verify journal, policies, checkpoints, settings and "
-              "copies of code, and name what would be removed. Exit status 5 when something is damaged.")
-@click.option("--repair", "repairs", is_flag=True, help="First cut a damaged journal at its first damaged line; what "
-              "is cut off is kept beside it.")
-@shared_options("json")
+@switch("--check",
+    "Change nothing: verify journal, policies, checkpoints, settings and copies of code, and name what would be "
+    "removed. Exit status 5 when something is damaged.")
+@switch("--repair",
+    "First cut a damaged journal at its first damaged line; what is cut off is kept beside it.", "repairs")
+@json_flag
 def command(experiment_dirs: tuple[Path, ...], check: bool, repairs: bool, json: bool) -> int:
     """Remove checkpoints, temporary files and console output of EXPERIMENT…, or check what they keep.
 
@@ -42,9 +43,15 @@ def command(experiment_dirs: tuple[Path, ...], check: bool, repairs: bool, json:
     if check and repairs:
         raise click.UsageError("--check changes nothing; leave it or --repair out")
     if check:
-        return _check(experiment_dirs, as_json=json)
+        findings = [examine(experiment_dir) for experiment_dir in experiment_dirs]
+        checked = [msgspec.to_builtins(one) | {"exit_status": one.exit_status} for one in findings]
+        # Not msgspec's JSON: a path may have bytes that are no UTF-8.
+        click.echo(json_module.dumps(checked) if json else "\n\n".join(map(describe, findings)))
+        return max(one.exit_status for one in findings)
     for experiment_dir in experiment_dirs:
-        refuse_in_use(experiment_dir)
+        if by := holder(experiment_dir):
+            stop = shell_command("stop", experiment_dir)
+            raise UsageError(f"{experiment_dir} is in use by {by}; `{stop}` ends it; nothing was removed")
     cut = {experiment_dir: repair(experiment_dir) if repairs else "" for experiment_dir in experiment_dirs}
     found = {experiment_dir: removable(experiment_dir, load(experiment_dir).history) for experiment_dir in cut}
     for experiment_dir, one in found.items():
@@ -60,23 +67,6 @@ def command(experiment_dirs: tuple[Path, ...], check: bool, repairs: bool, json:
         ]  # fmt: skip
         click.echo(json_module.dumps(trees, indent=2))
     return 0
-
-
-def _check(experiment_dirs: tuple[Path, ...], *, as_json: bool) -> int:
-    found = [examine(experiment_dir) for experiment_dir in experiment_dirs]
-    if as_json:
-        trees = [msgspec.to_builtins(one) | {"exit_status": one.exit_status} for one in found]
-        click.echo(json_module.dumps(trees))  # not msgspec's: a path may have bytes that are no UTF-8
-    else:
-        click.echo("\n\n".join(map(describe, found)))
-    return max(one.exit_status for one in found)
-
-
-def refuse_in_use(experiment_dir: Path) -> None:
-    """UsageError when a process carries the experiment out."""
-    if by := holder(experiment_dir):
-        stop = shell_command("stop", experiment_dir)
-        raise UsageError(f"{experiment_dir} is in use by {by}; `{stop}` ends it; nothing was removed")
 
 
 def repair(experiment_dir: Path) -> str:

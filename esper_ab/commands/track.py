@@ -9,9 +9,9 @@ from typing import Any
 import click
 import msgspec
 
-from esper_ab.commands._exit_status import epilog
+from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import experiment_argument
-from esper_ab.commands._options import shared_options
+from esper_ab.commands._options import json_flag, switch, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.terminal_text import shell_command, visible_line
 from esper_ab.contracts.wording import counted
@@ -22,18 +22,18 @@ from esper_ab.trackers.state import at_work, read_settings, save_settings
 from esper_ab.trackers.subject import NAMES
 
 
-@click.command(epilog=epilog(
+@command_with(
     "esper-ab track experiments/EXPERIMENT --tensorboard",
     "esper-ab track experiments/EXPERIMENT --wandb offline",
-))  # fmt: skip
+)  # fmt: skip
 @experiment_argument
-@click.option("--wandb", is_flag=False, flag_value="", metavar="[offline|online]", help="Weights & Biases. "
-              "[default: WANDB_MODE, else online]")
-@click.option("--tensorboard", is_flag=True, help="Event files in EXPERIMENT/tensorboard.")
-@click.option("--wandb-entity", metavar="NAME", help="Team or user.")
-@click.option("--wandb-project", metavar="NAME", help="[default: ab_test_NAME_DATE]")
-@click.option("--follow", is_flag=True, help="Go on until the experiment ends.")
-@shared_options("json")
+@valued("--wandb", "[offline|online]",
+    "Weights & Biases. [default: WANDB_MODE, else online]", flag_value="", is_flag=False)
+@switch("--tensorboard", "Event files in EXPERIMENT/tensorboard.")
+@valued("--wandb-entity", "NAME", "Team or user.")
+@valued("--wandb-project", "NAME", "[default: ab_test_NAME_DATE]")
+@switch("--follow", "Go on until the experiment ends.")
+@json_flag
 def command(experiment_dir: Path, follow: bool, json: bool, **options: Any) -> int:
     """Fill trackers with what EXPERIMENT has recorded: Weights & Biases or TensorBoard.
 
@@ -66,14 +66,12 @@ def command(experiment_dir: Path, follow: bool, json: bool, **options: Any) -> i
 
 def _change(before: Tracking, options: dict[str, Any]) -> Tracking:
     """`before`, which followed it so far, as the flags change it; UsageError for flags without their tracker."""
-    changed: dict[str, Any] = {}
+    told = ("wandb_entity", "wandb_project")
+    changed: dict[str, Any] = {name: options[name] for name in told if options[name] is not None}
     if options["wandb"] is not None:
         changed["wandb"] = wandb_mode("--wandb", options["wandb"])
     if options["tensorboard"]:
         changed["tensorboard"] = True
-    for name in ("wandb_entity", "wandb_project"):
-        if options[name] is not None:
-            changed[name] = options[name]
     asked = msgspec.structs.replace(before, **changed)
     if asked.wandb == "off" and (asked.wandb_entity or asked.wandb_project):
         raise UsageError("--wandb-entity and --wandb-project go with --wandb")

@@ -6,8 +6,6 @@ again with its name: what has ended is read, what has begun is resumed.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import msgspec
 
 from esper_ab.analysis.calibration import calibration_of
@@ -33,7 +31,7 @@ def calibrate(
     `named`: whether the margin of the plan is the user's or the task's; if not, the calibration has one to start from.
     `again`: the command that goes on with it, which errors name. UsageError when it has been written before.
     """
-    if calibration_file(planned.experiment_dir).exists():
+    if (planned.experiment_dir / FILE_NAME).exists():
         raise UsageError(f"{planned.experiment_dir} exists already; choose another with ", Setting("name"))
     _carry_on(planned, launcher, watched=watched, again=again)
     deterministic = _try_determinism(planned, launcher, again)
@@ -42,11 +40,6 @@ def calibrate(
     shown = msgspec.json.format(msgspec.json.encode(found), indent=2)
     write_below(planned.experiment_dir, FILE_NAME, shown + b"\n")
     return found
-
-
-def calibration_file(experiment_dir: Path) -> Path:
-    """Return the path of the calibration in an experiment directory."""
-    return experiment_dir / FILE_NAME
 
 
 def _carry_on(planned: PlannedExperiment, launcher: Launcher, *, watched: bool, again: str) -> None:

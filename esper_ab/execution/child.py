@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import os
 import subprocess
+from typing import TypeVar
+
+import msgspec
 
 from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.own_packages import child_command, child_environment
 from esper_ab.contracts.terminal_text import end_told, visible_line
 
+Answer = TypeVar("Answer")
 
-def answer_of(module: str, *arguments: str, line: bytes = b"", code: str = "") -> str:
-    """Run `module` as a program with `line` as its input and return its output.
+
+def answer_of(module: str, question: object, kind: type[Answer], code: str = "") -> Answer:
+    """Run `module` as a program with `question` as its input, and return its output, which is of type `kind`.
 
     UsageError with its last line on stderr when it refuses (status 2), and, naming `code` of the user's that it runs,
     when it fails; else EsperError.
     """
     child = subprocess.run(
-        child_command(module, *arguments), input=line, capture_output=True, env=child_environment(os.environ),
-        check=False,
+        child_command(module), input=msgspec.json.encode(question), capture_output=True,
+        env=child_environment(os.environ), check=False,
     )  # fmt: skip
     if child.returncode == 0 and (child.stdout or not code):
-        return child.stdout.decode(errors="replace")
+        return msgspec.json.decode(child.stdout.decode(errors="replace"), type=kind)
     said = child.stderr.decode(errors="replace").strip().splitlines()
     if child.returncode == UsageError.exit_code and said:
         raise UsageError(visible_line(said[-1].removeprefix("error: ")))

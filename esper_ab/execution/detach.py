@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,40 +68,32 @@ def detach(module: str, args: Sequence[str], experiment_dir: Path) -> Detached:
     `args` must not ask for detaching again. Whatever can be refused should have been refused before: what the command
     refuses by itself comes back as NotStarted.
     """
-    console = experiment_dir / CONSOLE_NAME
-    if experiment_dir.is_dir():
-        return _detach(module, args, experiment_dir, console)
-    first = _first_console(experiment_dir)
-    make_folder(first.parent)
-    try:
-        return _detach(module, args, experiment_dir, first)
-    except BaseException:
-        remove_below(first.parent, first.name)
-        raise
-
-
-def _detach(module: str, args: Sequence[str], experiment_dir: Path, first: Path) -> Detached:
-    """`first`: the file of the output, which is that of the experiment directory if there is one."""
     console, environment = experiment_dir / CONSOLE_NAME, dict(os.environ)
-    if first != console:
-        environment[_CONSOLE_VARIABLE] = str(first.absolute())
-    begin, size = _end_of(first), _end_of(experiment_dir / JOURNAL_NAME)
-    with os.fdopen(open_regular(first, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), "ab") as file:
-        child = subprocess.Popen(
-            child_command(module, *args, outlives=True), stdin=subprocess.DEVNULL, stdout=file, stderr=file,
-            env=environment, start_new_session=True,
-        )  # fmt: skip
-    try:
-        _wait(child, experiment_dir, size, first)
-    except KeyboardInterrupt:
-        _end(child)
-        raise Interrupted(f"interrupted before the run was on its way: process {child.pid} was ended") from None
-    except NotStarted as error:
-        said = _said(first if first.exists() else console, begin)
-        raise NotStarted(said or str(error), error.exit_code) from None
-    except BaseException:
-        _end(child)  # nobody would know of it
-        raise
+    with ExitStack() as on_failure:
+        first = console
+        if not experiment_dir.is_dir():
+            first = _first_console(experiment_dir)
+            make_folder(first.parent)
+            environment[_CONSOLE_VARIABLE] = str(first.absolute())
+            on_failure.callback(remove_below, first.parent, first.name)
+        begin, size = _end_of(first), _end_of(experiment_dir / JOURNAL_NAME)
+        with os.fdopen(open_regular(first, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), "ab") as file:
+            child = subprocess.Popen(
+                child_command(module, *args, outlives=True), stdin=subprocess.DEVNULL, stdout=file, stderr=file,
+                env=environment, start_new_session=True,
+            )  # fmt: skip
+        try:
+            _wait(child, experiment_dir, size, first)
+        except KeyboardInterrupt:
+            _end(child)
+            raise Interrupted(f"interrupted before the run was on its way: process {child.pid} was ended") from None
+        except NotStarted as error:
+            said = _said(first if first.exists() else console, begin)
+            raise NotStarted(said or str(error), error.exit_code) from None
+        except BaseException:
+            _end(child)  # nobody would know of it
+            raise
+        on_failure.pop_all()
     return Detached(experiment_dir=experiment_dir, pid=child.pid, console=console)
 
 

@@ -68,11 +68,12 @@ def check_resumable(
     history = load(experiment_dir).history
     if seeds is None:
         experiment_run.check_resumable(experiment_dir, history, allow_changed_code=allow_changed_code)
-        parse_requirements(requirements, history.groups, history.design.comparisons)
-        return None
-    added = extension(experiment_dir, history, seeds)
-    experiment_run.check_code(experiment_dir, history, allowed=allow_changed_code)
+    else:
+        added = extension(experiment_dir, history, seeds)
+        experiment_run.check_code(experiment_dir, history, allowed=allow_changed_code)
     parse_requirements(requirements, history.groups, history.design.comparisons)
+    if seeds is None:
+        return None
     gone = {group for look in history.looks for group in look.leaving}
     return Preview(
         experiment_dir=str(experiment_dir), more=len(added.blocks), replicates=seeds, rule=rule(added.design),

@@ -46,7 +46,6 @@ from esper_ab.trackers.settings import Tracking
 from esper_ab.trackers.state import read_settings, save_settings
 
 if TYPE_CHECKING:
-    from esper_ab.design.calibration import Spread
     from esper_ab.design.design import Contrast
     from esper_ab.verdict.analysis_plan import AnalysisPlan
 
@@ -168,19 +167,20 @@ def describe(job: Job) -> str:
     """Say what will be done and what it costs: what its author says, what holds over all parts, the plan of each."""
     first, *more = job.parts
     text = execution.format_plan(first)
-    if first.about:
-        text = f"{_remarks(first.about)}{text}"
+    if first.about:  # what the author says of the experiment and its variants, in lines
+        variants = first.about["variants"].items()
+        said = [f"  {name}: {one['description']}" for name, one in variants if one["description"]]
+        lines = [visible_line(line) for line in (first.about["description"], *said) if line]
+        text = "\n".join([*lines, text])
     if job.plan is not None:
         text = f"{_over_all(job, job.plan)}\n\n{text}"
     if first.known.calibration is not None:
-        text = f"{text}\npower: {_power(first, first.known.calibration.spread)}"
+        from esper_ab.design.power_text import describe_design_power  # with scipy, as a calibration
+
+        spread = first.known.calibration.spread
+        power = describe_design_power(first.plan.design, first.plan.run_sd or spread.sd, spread.runs - 1)
+        text = f"{text}\npower: {power}"
     return "\n\n".join([text, *map(execution.format_plan, more)])
-
-
-def _remarks(about: dict[str, Any]) -> str:
-    """What the author says of the experiment and its variants, in lines."""
-    said = [f"  {name}: {one['description']}" for name, one in about["variants"].items() if one["description"]]
-    return "".join(f"{visible_line(line)}\n" for line in (about["description"], *said) if line)
 
 
 def _over_all(job: Job, plan: AnalysisPlan) -> str:
@@ -193,12 +193,6 @@ def _over_all(job: Job, plan: AnalysisPlan) -> str:
         f"margins: {margins}", f"rule over all parts: {rule_sentence(plan.design)}",
         f"sha256 of the plan: {plan.digest}",
     ))  # fmt: skip
-
-
-def _power(one: PlannedExperiment, spread: Spread) -> str:
-    from esper_ab.design.power_text import describe_design_power  # with scipy, as a calibration
-
-    return describe_design_power(one.plan.design, one.plan.run_sd or spread.sd, spread.runs - 1)
 
 
 def encode(job: Job) -> bytes:

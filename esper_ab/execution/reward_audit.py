@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -84,32 +83,19 @@ def _is(scored: Scored, reward: RewardSettings, codes: Mapping[str, str]) -> boo
 FILE_NAME, PAGE_NAME = "reward_audit.json", "reward_audit.html"
 _MODULE = "workers.commands.rewards"
 _SHOWN = 12  # digits of the digest in a folder's name
-_DECODER, _decode_answer = msgspec.json.Decoder(RewardAudit), msgspec.json.Decoder(RewardAuditAnswer).decode
-
-
-@dataclass(frozen=True, kw_only=True)
-class RewardAuditFiles:
-    """What was written."""
-
-    data: Path
-    page: Path
+_DECODER = msgspec.json.Decoder(RewardAudit)
 
 
 def audit(question: RewardAuditQuestion) -> RewardAudit:
     """Play and score in a child process; UsageError, in one line, when it refuses."""
     own = ", ".join(one.settings.mode for one in question.rewards if ":" in one.settings.mode)
-    answer = _decode_answer(answer_of(_MODULE, line=msgspec.json.encode(question), code=own))
+    answer = answer_of(_MODULE, question, RewardAuditAnswer, code=own)
     code = sources()
     made_from = (
         SCHEMA, question, answer.arithmetic, answer.torch_version, code, [scored.sha256 for scored in answer.scored]
     )
     digest = hashlib.sha256(msgspec.json.encode(made_from)).hexdigest()
     return RewardAudit(schema=SCHEMA, digest=digest, question=question, sources=code, answer=answer)
-
-
-def default_folder(reward_audit: RewardAudit) -> Path:
-    """Return a folder whose name no other reward audit has."""
-    return Path("reward-audits") / f"{reward_audit.question.task}-{reward_audit.digest[:_SHOWN]}"
 
 
 def check_folder(folder: Path) -> None:
@@ -122,13 +108,16 @@ def check_folder(folder: Path) -> None:
         raise UsageError(f"--out {folder}: it cannot be written to; choose another folder")
 
 
-def save(reward_audit: RewardAudit, page: str, folder: Path) -> RewardAuditFiles:
-    """Write data and page into `folder`, in place of those that are there; UsageError when it cannot be written."""
+def save(reward_audit: RewardAudit, page: str, folder: Path | None) -> Path:
+    """Write data and page into `folder`, in place of those that are there; UsageError when it cannot be written.
+
+    None: a folder whose name no other reward audit has, which is returned.
+    """
+    folder = folder or Path("reward-audits", f"{reward_audit.question.task}-{reward_audit.digest[:_SHOWN]}")
     check_folder(folder)
-    files = RewardAuditFiles(data=folder / FILE_NAME, page=folder / PAGE_NAME)
     write_below(folder, FILE_NAME, encode(reward_audit))
     write_below(folder, PAGE_NAME, page.encode())
-    return files
+    return folder
 
 
 def load_reward_audit(path: Path) -> RewardAudit:

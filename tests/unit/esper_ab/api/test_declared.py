@@ -74,7 +74,7 @@ def test_no_variant_knows_of_another_and_no_builder_of_what_was_added_later(vari
     for index, settings in enumerate(variants):
         alone = ABExperiment("x", variants=[ABVariant(f"v{index}", overrides=settings), ABVariant("other")])
         assert together[f"v{index}"] == by_name(alone)[f"v{index}"]
-        assert [variant.name for variant in builders[index].variants] == [f"v{i}" for i in range(index)]
+        assert [variant.name for variant in builders[index].so_far.variants] == [f"v{i}" for i in range(index)]
 
 
 def test_base_settings_are_for_all_and_a_variants_own_win():
@@ -220,7 +220,7 @@ def test_tracking_changes_nothing_that_is_asked_for():
     (lambda: RATES.add_variant("slow").build(), "variant 'slow' is there twice"),
     (lambda: RATES.add_variant("a b").build(), "group name 'a b'"),
     (lambda: RATES.add_variant("c", {"ppo.lr": 1.0}).build(), "the description of a variant is text, not {'ppo.lr'"),
-    (lambda: parse_experiment(ABExperiment("x", variants=RATES.variants, date=7)),
+    (lambda: parse_experiment(ABExperiment("x", variants=RATES.so_far.variants, date=7)),
      "the date of an experiment is text, not 7"),
     (lambda: RATES.add_variant("c", tags="one").build(), "tags are a list"),
     (lambda: RATES.add_variant("c", tags=None).build(), "tags are a list, as in ['a', 'b'], not None"),
@@ -248,7 +248,8 @@ def test_tracking_changes_nothing_that_is_asked_for():
      "the name of a variant is text"),
     (lambda: parse_experiment(ABExperiment("x", variants=[ABVariant("a", overrides=3), ABVariant("b")])),
      "settings must be"),
-    (lambda: parse_experiment(ABExperiment("x", variants=RATES.variants, tracking="wandb")), "tracking is an esper_ab"),
+    (lambda: parse_experiment(ABExperiment("x", variants=RATES.so_far.variants, tracking="wandb")),
+     "tracking is an esper_ab"),
 ])  # fmt: skip
 def test_what_cannot_be_honoured_is_refused_in_one_line(made, said):
     with pytest.raises(UsageError) as caught:
