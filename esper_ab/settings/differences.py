@@ -27,10 +27,11 @@ class Difference(Settings, frozen=True, kw_only=True):
 def flat(group: Group) -> dict[str, str]:
     """Every setting of a group as text, by dotted key."""
     sections = msgspec.to_builtins(group.settings)
-    return {f"{section}.{key}": _text(value) for section, keys in sections.items() for key, value in keys.items()}
+    return {f"{section}.{key}": as_text(value) for section, keys in sections.items() for key, value in keys.items()}
 
 
-def _text(value: object) -> str:
+def as_text(value: object) -> str:
+    """Return a value of a setting as text: JSON, but a text without quotation marks."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 

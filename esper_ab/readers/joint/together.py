@@ -21,6 +21,7 @@ from esper_ab.contracts.terminal_text import shell_command
 from esper_ab.design.calibration_file import circumstances_of
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
+from esper_ab.settings.differences import as_text
 from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.exploration import explore
@@ -158,17 +159,13 @@ def _facts(source: Source) -> dict[str, str]:
     for key, text in circumstances_of(experiment).items():
         value = msgspec.json.decode(text)
         if isinstance(value, dict):
-            found |= {f"{key}.{below}": _text(one) for below, one in value.items()}
+            found |= {f"{key}.{below}": as_text(one) for below, one in value.items()}
         else:
-            found[key] = _text(value)
+            found[key] = as_text(value)
     # Two commits may have equal sources; a journal without their hash has the commit only.
     state = "sources" if "sources" in started.code else "commit"
     found["code"] = f"{state} {started.code.get(state, 'unknown')}"
     return found | {f"version of {package}": version for package, version in started.versions.items()}
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _rewards(source: Source) -> dict[str, str]:
