@@ -82,13 +82,6 @@ class ReplicatesNeeded(msgspec.Struct, frozen=True, kw_only=True):
     high: int | None
 
 
-class RunSpread(msgspec.Struct, frozen=True, kw_only=True):
-    """Standard deviation of the outcome between runs of one group; its df, or None when it is assumed."""
-
-    sd: float
-    df: int | None = None
-
-
 class PairSpread(msgspec.Struct, frozen=True, kw_only=True):
     """What a plan is computed from: SD of a pair's difference with its 80 % limits, SD of runs, pair correlation."""
 
@@ -117,15 +110,18 @@ def sd_of_differences(sd_run: float, rho: float) -> float:
     return sd_run * math.sqrt(2.0 * (1.0 - rho))
 
 
-def assumed(spread: RunSpread, rho: float) -> PairSpread:
-    """At a pair correlation in [-1, 1) that is supposed. ValueError for another, or a spread that is not positive."""
-    if not (spread.sd > 0.0 and -1.0 <= rho < 1.0):
-        raise ValueError(f"power needs sd > 0 and -1 <= rho < 1, not {spread.sd} and {rho}")
-    low, high = sd_limits(spread.sd, spread.df, SD_LIMITS) if spread.df else (None, None)
+def assumed(sd_run: float, rho: float, df: int | None = None) -> PairSpread:
+    """At a pair correlation in [-1, 1) that is supposed. ValueError for another, or a spread that is not positive.
+
+    `df`: of `sd_run`; None when it is assumed.
+    """
+    if not (sd_run > 0.0 and -1.0 <= rho < 1.0):
+        raise ValueError(f"power needs sd > 0 and -1 <= rho < 1, not {sd_run} and {rho}")
+    low, high = sd_limits(sd_run, df, SD_LIMITS) if df else (None, None)
     return PairSpread(
-        sd_run=spread.sd,
+        sd_run=sd_run,
         rho=rho,
-        sd=sd_of_differences(spread.sd, rho),
+        sd=sd_of_differences(sd_run, rho),
         sd_low=None if low is None else sd_of_differences(low, rho),
         sd_high=None if high is None else sd_of_differences(high, rho),
     )

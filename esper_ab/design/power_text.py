@@ -20,7 +20,6 @@ from esper_ab.design.power import (
     PowerRow,
     PowerTable,
     ReplicatesNeeded,
-    RunSpread,
     assumed,
     observed,
     power_tables_of,
@@ -150,7 +149,7 @@ def _generator(question: PowerQuestion, replicates: Sequence[int] = ()) -> Gener
 
 def spreads(known: Known, rhos: Sequence[float]) -> tuple[PairSpread, ...]:
     """Spread of pairs: one for each pair correlation, and before them that of the pairs seen, where there were any."""
-    supposed = tuple(assumed(RunSpread(sd=known.sd, df=known.df), rho) for rho in rhos)
+    supposed = tuple(assumed(known.sd, rho, known.df) for rho in rhos)
     if known.sd_pairs is None or known.df_pairs is None:
         return supposed
     return (observed(known.sd, known.sd_pairs, known.df_pairs), *supposed)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from esper_ab.contracts.children import TaskFacts, UserReward
+from esper_ab.contracts.children import UserReward
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import folder_below
 from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.source_files import copy_files, source_sha256
 from esper_ab.contracts.trainer import Resumption, TrainerFacts, TrainerOrder, is_command
-from esper_ab.design.design import of_training
 from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.settings.outcome_range import DEFAULT_OUTCOME, worst_outcome
 
@@ -104,16 +103,3 @@ def found(facts: TrainerFacts, reference: str) -> str:
             watched = f" A run begins only with {files} as rehearsed; what else it reads is not watched."
     alone = "" if facts.evaluates_alike else f" {_ALONE}"
     return f"The {what}, as rehearsed{short}: {repeats}; {RESUMPTIONS[facts.resumption]}.{alone}{watched}"
-
-
-def estimand(experiment: ResolvedExperiment, task: TaskFacts) -> str:
-    """Say in one sentence what is estimated."""
-    outcome = task.measures.outcome
-    pairing = "independent seeds per group" if experiment.unpaired else "the same seeds in every group"
-    unit = f", in {outcome.apart}" if outcome.apart else ""
-    part = of_training(experiment.outcome_over, "points")
-    measured = f"the mean {outcome.label} of {part}" if part else outcome.label
-    return (
-        f"Mean over seeds ({pairing}) of {measured} in one group minus that in another{unit}; "
-        f"{outcome.better} is better: {task.title}, with the settings printed."
-    )
