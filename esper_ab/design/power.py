@@ -166,8 +166,10 @@ class Simulation:
         """P(crossed in the right direction); `effect` > 0 in SDs of a pair. 0.0 where the plan decides nothing."""
         if not self.scheme.nominal_p:
             return 0.0
-        if self._draws is None:
-            return _single_look(self.scheme, effect)
+        if self._draws is None:  # noncentral t; the tail of the wrong direction is no power
+            (df,), (information,) = self.scheme.process.df, self.scheme.process.information
+            bound = float(t_isf(self.scheme.nominal_p[0] / 2.0, df))
+            return float(nct_sf(bound, df, effect * math.sqrt(information)))
         crossed, stop, t = self._beyond(effect, self._draws)
         return float(np.mean(crossed.any(axis=0) & (np.take_along_axis(t, stop[None], axis=0)[0] > 0.0)))
 
@@ -234,17 +236,13 @@ def power_tables_of(
     for count in replicates:
         asked = question.looks if question.looks and question.looks[-1] == count else default_looks(count)
         simulations.append(Simulation(scheme(count, asked, question, find_bounds), rng))
-    return tuple(_table(spread, simulations, question, find_bounds, copy.deepcopy(rng)) for spread in spreads)
-
-
-def _table(
-    spread: PairSpread, simulations: Sequence[Simulation], question: PowerQuestion, find_bounds: FindBounds,
-    rng: Generator,
-) -> PowerTable:  # fmt: skip
-    return PowerTable(
-        **msgspec.structs.asdict(spread), question=question,
-        rows=tuple(_row(simulation, spread, question.margin) for simulation in simulations),
-        needed=replicates_needed(spread.sd, spread.limits, question, find_bounds, rng),
+    return tuple(
+        PowerTable(
+            **msgspec.structs.asdict(spread), question=question,
+            rows=tuple(_row(simulation, spread, question.margin) for simulation in simulations),
+            needed=replicates_needed(spread.sd, spread.limits, question, find_bounds, copy.deepcopy(rng)),
+        )
+        for spread in spreads
     )  # fmt: skip
 
 
@@ -317,10 +315,3 @@ def _first(holds: Callable[[int], bool], start: int, most: int) -> int | None:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
-
-
-def _single_look(scheme: Scheme, effect: float) -> float:
-    """Noncentral t; the tail of the wrong direction is no power."""
-    process = scheme.process
-    bound = float(t_isf(scheme.nominal_p[0] / 2.0, process.df[0]))
-    return float(nct_sf(bound, process.df[0], effect * math.sqrt(process.information[0])))
