@@ -77,7 +77,7 @@ PRODUCTS = {
     "clusters": _bench("clusters", *_CONTROL, "esper_ab/launchers", pages=False),
     "two runs": _bench("scaling", "workers/growth", *_CONTROL),
     "startup": _bench("startup", "esper_ab/commands", "esper_ab/execution"),
-    "records": _bench("records", "esper_ab/journal", "esper_ab/query", "esper_ab/report"),
+    "records": _bench("records", "esper_ab/journal", "esper_ab/readers", "esper_ab/report"),
     "statistics": Product(
         files=tuple(
             f"docs/benchmarks/{name}.json" for name in ("statistics", "stops", "families")

@@ -185,7 +185,11 @@ def _amounts(history: History, contrast: Contrast, replicates: set[int]) -> Iter
         name: f"{a} against {b} {name}" for name, a, b in zip(what, totals[contrast.a], totals[contrast.b], strict=True)
         if a != b
     }  # fmt: skip
-    if list(unequal) == [what[1]] and _ends_by_itself(history, contrast):
+    specs = (run.spec for group in contrast.groups for run in history.of_group(group))
+    ends_by_itself = any(  # the length of an episode is up to the policy in one of the groups
+        kind_of_task(spec.task) == GYMNASIUM and spec.settings.gym.rollout == "episodes" for spec in specs
+    )
+    if list(unequal) == [what[1]] and ends_by_itself:
         sentence = (
             f"{contrast.a} and {contrast.b} trained for as many episodes, which policies make longer or shorter: "
             f"{unequal[what[1]]}. With gym.rollout=resets they would train for as many steps."
@@ -194,12 +198,6 @@ def _amounts(history: History, contrast: Contrast, replicates: set[int]) -> Iter
     elif unequal:
         sentence = f"{contrast.a} and {contrast.b} did not get the same amount of work: {'; '.join(unequal.values())}."
         yield Finding("amounts", "blocks", contrast.groups, sentence)
-
-
-def _ends_by_itself(history: History, contrast: Contrast) -> bool:
-    """Whether the length of an episode is up to the policy in one of the groups."""
-    runs = [run for group in contrast.groups for run in history.of_group(group)]
-    return any(kind_of_task(run.spec.task) == GYMNASIUM and run.spec.settings.gym.rollout == "episodes" for run in runs)
 
 
 def _amount(run: RunHistory) -> tuple[int, int, int]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from esper_ab.analysis.conduct import FAULTS, Conduct, conduct
 from esper_ab.analysis.pathologies import RATIO_MISMATCH, VALUE_COLLAPSE, count_pathologies
 from esper_ab.analysis.trained_by import CodeState, code_states, recorded_by, sittings_at_work, telling
 from esper_ab.contracts.messages import RunSpec
-from esper_ab.contracts.wording import counted, significant
+from esper_ab.contracts.wording import counted, significant, times
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.verdict.vocabulary import Finding, Weight
 
@@ -71,12 +71,11 @@ def _coupled(history: History) -> Iterator[Finding]:
         "holds in the company of the other groups, and another group would change it."
     )
     yield _whole("coupled", "notes", sentence)
-    companies: dict[frozenset[str], int] = {}
-    for block in history.blocks:
-        runs = [history.runs[spec.ref.name] for spec in block.runs]
-        if any(run.evaluation is not None for run in runs):
-            company = frozenset(run.ref.group_id for run in runs if run.observations is not None)
-            companies[company] = companies.get(company, 0) + 1
+    blocks = ([history.runs[spec.ref.name] for spec in block.runs] for block in history.blocks)
+    companies = Counter(
+        frozenset(run.ref.group_id for run in runs if run.observations is not None)
+        for runs in blocks if any(run.evaluation is not None for run in runs)
+    )  # fmt: skip
     if len(companies) > 1:
         each = [f"{', '.join(sorted(company))} in {count}" for company, count in companies.items()]
         yield _whole("company", "notes", f"Not every seed had the same learners that share: {'; '.join(each)}.")
@@ -100,20 +99,17 @@ def _counted(runs: Sequence[str]) -> str:
 
 def _unlike(kind: str, weight: Weight, words: str, found: Sequence[Mapping[str, str]]) -> Iterator[Finding]:
     """Report the keys that have several values, or are missing somewhere."""
-    said = []
-    for key in sorted({key for mapping in found for key in mapping}):
-        values = list(dict.fromkeys(mapping.get(key, "none") for mapping in found))
-        if len(values) > 1:
-            said.append(f"{key} {', '.join(values)}")
-    if said:
+    keys = sorted({key for mapping in found for key in mapping})
+    values = {key: list(dict.fromkeys(mapping.get(key, "none") for mapping in found)) for key in keys}
+    if said := [f"{key} {', '.join(several)}" for key, several in values.items() if len(several) > 1]:
         yield _whole(kind, weight, f"{words}: {'; '.join(said)}.")
 
 
 def _torch(history: History) -> Iterator[Finding]:
-    lanes: dict[str, set[str]] = {}
+    lanes: defaultdict[str, set[str]] = defaultdict(set)
     for worker in (taken.worker for run in history.runs.values() for taken in recorded_by(run)):
         if worker is not None:
-            lanes.setdefault(worker.torch_version, set()).add(worker.device)
+            lanes[worker.torch_version].add(worker.device)
     if len(lanes) > 1:
         each = [f"{version or 'none'} on {', '.join(sorted(names))}" for version, names in sorted(lanes.items())]
         yield _whole("torch", "blocks", f"Workers had different versions of torch: {'; '.join(each)}.")
@@ -152,11 +148,9 @@ def conduct_findings(history: History) -> Iterator[Finding]:
 
 
 def _inexact(history: History) -> Iterator[Finding]:
-    by_group: dict[str, set[str]] = {}
-    for entry in history.incidents:
-        if entry.category == "inexact_resume":
-            group = history.runs[entry.run_name].ref.group_id if entry.run_name in history.runs else ""
-            by_group.setdefault(group, set()).add(entry.run_name)
+    by_group: defaultdict[str, set[str]] = defaultdict(set)
+    for name in (entry.run_name for entry in history.incidents if entry.category == "inexact_resume"):
+        by_group[history.runs[name].ref.group_id if name in history.runs else ""].add(name)
     for group, names in by_group.items():
         runs = ", ".join(sorted(names - {""})) or "runs unknown"
         sentence = f"Work that was done again did not give the same record as before: {runs}."
@@ -176,18 +170,17 @@ def _faults(history: History, groups: Sequence[Conduct]) -> Iterator[Finding]:
     if any(category in FAULTS for category in outside):
         yield _note("faults", f"Outside of any run: {', '.join(_counted_faults(outside))}.")
     if outside["interrupted"]:
-        times = "once" if outside["interrupted"] == 1 else f"{outside['interrupted']} times"
-        yield _note("interrupted", f"The experiment was stopped by a signal {times}.")
+        yield _note("interrupted", f"The experiment was stopped by a signal {times(outside['interrupted'])}.")
     if pauses := history.pauses:
-        times = "once" if len(pauses) == 1 else f"{len(pauses)} times"
-        yield _note("disk", f"There was no room on the disk {times}, and nothing was lost: {'; '.join(pauses)}.")
+        lack = f"There was no room on the disk {times(len(pauses))}"
+        yield _note("disk", f"{lack}, and nothing was lost: {'; '.join(pauses)}.")
     for entry in history.incidents:
         if entry.category == "unequal_devices":
             yield _note("hardware", f"Devices were not equal: {entry.detail.rstrip('.')}.")
 
 
 def _counted_faults(faults: Mapping[str, int]) -> list[str]:
-    return [f"{faults[key]} {names[faults[key] > 1]}" for key, names in FAULTS.items() if faults.get(key)]
+    return [counted(faults[key], name) for key, name in FAULTS.items() if faults.get(key)]
 
 
 def _throughput(groups: Sequence[Conduct]) -> Iterator[Finding]:
@@ -207,13 +200,13 @@ def _throughput(groups: Sequence[Conduct]) -> Iterator[Finding]:
 
 
 def _cold(group: Conduct) -> Iterator[Finding]:
-    first, times = group.first_episode_s, group.first_over_rest
-    if first is None or times is None or times < COLD_FIRST_EPISODE or group.warm_up_s == 0.0:
+    first, ratio = group.first_episode_s, group.first_over_rest
+    if first is None or ratio is None or ratio < COLD_FIRST_EPISODE or group.warm_up_s == 0.0:
         return  # or it has no warm-up that could have been too short
     warm = "" if group.warm_up_s is None else f" after a warm-up of {significant(group.warm_up_s, 3)} s"
     sentence = (
         f"{group.group}: the first episode took {significant(first, 3)} s{warm}, "
-        f"{times:.2f} times the median of the others."
+        f"{ratio:.2f} times the median of the others."
     )
     yield _note("cold start", sentence, group.group)
 

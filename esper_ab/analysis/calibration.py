@@ -44,12 +44,13 @@ def noise_of_pairs(history: History) -> EvaluationNoise | None:
 
     None where the outcome is not of the evaluation, and where there is too little to tell.
     """
-    contrasts = history.design.comparisons
-    runs = {group: {run.ref.replicate: run for run in _evaluated(history, group)} for group in history.groups}
-    differences = []
-    for one in contrasts:
-        both = sorted(runs[one.a].keys() & runs[one.b].keys())
-        differences.append([_outcomes(runs[one.a][r]) - _outcomes(runs[one.b][r]) for r in both])
+    ends = {
+        group: {run.ref.replicate: _outcomes(run) for run in _evaluated(history, group)} for group in history.groups
+    }
+    differences = [
+        [ends[one.a][place] - ends[one.b][place] for place in sorted(ends[one.a].keys() & ends[one.b].keys())]
+        for one in history.design.comparisons
+    ]
     return _with_costs(history, _estimate(differences, len(history.design.groups) - 1))
 
 

@@ -12,16 +12,12 @@ from esper_ab.contracts.records import EnvEpisode
 from esper_ab.journal.events import Incident
 from esper_ab.journal.fold import History, RunHistory
 
-# Category of an incident -> singular and plural in a sentence. The other categories have findings of their own.
+# Category of an incident -> what it is called in a sentence. The other categories have findings of their own.
 FAULTS = {
-    "worker_death": ("worker death", "worker deaths"),
-    "hung_worker": ("hung worker", "hung workers"),
-    "restart": ("restart", "restarts"),
-    "start_delayed": ("delayed start", "delayed starts"),
-    "bad_message": ("unreadable message", "unreadable messages"),
-    "damaged_checkpoint": ("damaged checkpoint", "damaged checkpoints"),
-    "cold_start": ("cold start", "cold starts"),
-}
+    "worker_death": "worker death", "hung_worker": "hung worker", "restart": "restart",
+    "start_delayed": "delayed start", "bad_message": "unreadable message", "damaged_checkpoint": "damaged checkpoint",
+    "cold_start": "cold start",
+}  # fmt: skip
 
 
 class Conduct(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,16 +52,9 @@ def evaluated_envs(run: RunHistory) -> list[EnvEpisode]:
     return [played.outcome for played in run.evaluation.episodes] if run.evaluation else []
 
 
-def faults_of(incidents: Sequence[Incident], runs: Sequence[RunHistory]) -> dict[str, int]:
-    """Count the incidents about these runs by category."""
-    names = {run.ref.name for run in runs}
-    counted = Counter[str](
-        entry.category for entry in incidents if entry.run_name in names and entry.category in FAULTS
-    )
-    return {category: counted[category] for category in FAULTS if counted[category]}
-
-
 def _of_group(group: str, runs: Sequence[RunHistory], incidents: Sequence[Incident]) -> Conduct:
+    names = {run.ref.name for run in runs}
+    entries = Counter[str](entry.category for entry in incidents if entry.run_name in names)
     times = [run.columns.of("total_s") for run in runs if len(run.columns)]
     evaluated = [env for run in runs for env in evaluated_envs(run)]
     wall_s = sum(sum(of_run) for of_run in times)
@@ -88,7 +77,7 @@ def _of_group(group: str, runs: Sequence[RunHistory], incidents: Sequence[Incide
         first_episode_s=first_s,
         first_over_rest=first_s / episode_s if first_s is not None and episode_s else None,
         decisions_per_s=env_steps / wall_s if wall_s > 0 else None,
-        faults=faults_of(incidents, runs),
+        faults={category: entries[category] for category in FAULTS if entries[category]},
         failed=int(sum(sum(run.columns.of("failed")) for run in runs)) + sum(env.failed for env in evaluated),
     )
 

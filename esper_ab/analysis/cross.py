@@ -7,7 +7,7 @@ never with another mode's: each has its own scale. Sampled actions only, as in t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -56,7 +56,16 @@ def cross_evaluation(history: History) -> CrossEvaluation:
             )
             for group, runs in evaluated.items()
         ),
-        meanings=tuple(_meaning(mode, everything) for mode in modes),
+        meanings=tuple(
+            RewardMeaning(
+                mode=mode,
+                episodes=_correlation(
+                    (played.rewards.get(mode), played.outcome.outcome) for of_run in everything for played in of_run
+                ),
+                runs=_correlation((_reward(of_run, mode), _outcome(of_run)) for of_run in everything),
+            )
+            for mode in modes
+        ),
     )
 
 
@@ -80,16 +89,7 @@ def _reward(eval_episodes: Episodes, mode: str) -> float | None:
     return mean(played.rewards.get(mode) for played in eval_episodes)
 
 
-def _meaning(mode: str, runs: Sequence[Episodes]) -> RewardMeaning:
-    eval_episodes = [(played.rewards.get(mode), played.outcome.outcome) for of_run in runs for played in of_run]
-    return RewardMeaning(
-        mode=mode,
-        episodes=_correlation(eval_episodes),
-        runs=_correlation([(_reward(of_run, mode), _outcome(of_run)) for of_run in runs]),
-    )
-
-
-def _correlation(pairs: Sequence[tuple[float | None, float | None]]) -> Correlation:
+def _correlation(pairs: Iterable[tuple[float | None, float | None]]) -> Correlation:
     both = [(reward, outcome) for reward, outcome in pairs if reward is not None and outcome is not None]
     known = [(reward, outcome) for reward, outcome in both if math.isfinite(reward) and math.isfinite(outcome)]
     return correlation([reward for reward, _ in known], [outcome for _, outcome in known])

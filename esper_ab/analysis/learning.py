@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean, stdev
 
 import msgspec
 
@@ -169,7 +170,10 @@ class OwnReward:
 
 def own_rewards(history: History) -> tuple[OwnReward, ...]:
     """Return one per group that learns, in the order of the experiment."""
-    found = ((group, [run for run in history.of_group(group) if _learnt(run)]) for group in history.groups)
+    found = (
+        (group, [run for run in history.of_group(group) if len(run.columns) > 1 and any(run.columns.of("learns"))])
+        for group in history.groups
+    )
     return tuple(_reward_of_group(group, runs) for group, runs in found if runs)
 
 
@@ -179,10 +183,6 @@ def misled(rewards: Sequence[OwnReward], comparisons: Sequence[Comparison]) -> t
     losses = [(item.question.a, item.question.b) for item in comparisons if item.verdict in _WORSE]
     losses += [(item.question.b, item.question.a) for item in comparisons if item.verdict in _BETTER]
     return tuple((rose[worse], better) for worse, better in losses if worse in rose)
-
-
-def _learnt(run: RunHistory) -> bool:
-    return len(run.columns) > 1 and any(run.columns.of("learns"))
 
 
 def _reward_of_group(group: str, runs: Sequence[RunHistory]) -> OwnReward:
@@ -216,8 +216,8 @@ def _falling(history: History, learning: Sequence[Learning]) -> Iterator[str]:
     for one in learning:
         ends = [found for run in history.of_group(one.group) if (found := _ends(run)) is not None]
         changes = [(last - first) * design.outcome.sign for first, last in ends]
-        if len(changes) < _LEAST_RUNS or not _surely_below_zero(changes):
-            continue
+        if len(changes) < _LEAST_RUNS or fmean(changes) >= -2.0 * stdev(changes) / math.sqrt(len(changes)):
+            continue  # or the mean does not lie more than two of its standard errors below 0
         first, last = (mean(values) for values in zip(*ends, strict=True))
         yield (
             f"Training did not improve the {design.outcome.label} of {one.group}: from {design.value(first or 0.0)} in "
@@ -231,13 +231,6 @@ def _ends(run: RunHistory) -> tuple[float, float] | None:
     curve = run.columns.of("outcome")
     first, last = ends_of(curve)
     return None if len(curve) < 2 or first is None or last is None else (first, last)
-
-
-def _surely_below_zero(changes: Sequence[float]) -> bool:
-    """Whether the mean lies more than two of its standard errors below 0."""
-    middle = math.fsum(changes) / len(changes)
-    variance = math.fsum((change - middle) ** 2 for change in changes) / (len(changes) - 1)
-    return middle < -2.0 * math.sqrt(variance / len(changes))
 
 
 def _greedy(history: History, learning: Sequence[Learning]) -> Iterator[str]:

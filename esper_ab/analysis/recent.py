@@ -65,13 +65,12 @@ def differences_now(history: History) -> tuple[DifferenceNow, ...]:
     for run in history.runs.values():
         if (value := outcome_of(run, declared)) is not None:
             outcomes[run.ref.group_id, run.ref.replicate] = value
-    found = []
-    for contrast in history.design.comparisons:
-        a, b = contrast.a, contrast.b
-        both = [r for group, r in outcomes if group == a and (b, r) in outcomes]
-        difference = mean(outcomes[a, r] - outcomes[b, r] for r in both)
-        found.append(DifferenceNow(a=a, b=b, pairs=len(both), difference=difference))
-    return tuple(found)
+    differences = {
+        (a, b): [end - outcomes[b, replicate] for (group, replicate), end in outcomes.items()
+                 if group == a and (b, replicate) in outcomes]
+        for a, b in (contrast.groups for contrast in history.design.comparisons)
+    }  # fmt: skip
+    return tuple(DifferenceNow(a=a, b=b, pairs=len(d), difference=mean(d)) for (a, b), d in differences.items())
 
 
 def evaluation_work(spec: RunSpec) -> float:
@@ -102,12 +101,12 @@ class Alarms:
         if before is not None:
             for entry in before.incidents:
                 if entry.category == "ppo_pathology":
-                    self._befell(entry, before).setdefault(entry.run_name)
+                    self._runs.setdefault(_key(entry, before), {}).setdefault(entry.run_name)
 
     def line(self, entry: Incident, history: History) -> str:
         """Return the line to show; "" for a pathology that an earlier run of the group also had."""
         if entry.category == "ppo_pathology":
-            befell = self._befell(entry, history)
+            befell = self._runs.setdefault(_key(entry, history), {})
             befell.setdefault(entry.run_name)
             if len(befell) > 1:
                 self._repeated.add(_key(entry, history))
@@ -122,9 +121,6 @@ class Alarms:
             for (group, kind), runs in self._runs.items()
             if (group, kind) in self._repeated
         ]
-
-    def _befell(self, entry: Incident, history: History) -> dict[str, None]:
-        return self._runs.setdefault(_key(entry, history), {})
 
 
 def _key(entry: Incident, history: History) -> tuple[str, str]:

@@ -12,6 +12,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+def times(count: int) -> str:
+    """Write "once", "3 times"."""
+    return "once" if count == 1 else f"{count} times"
+
+
 def n_pairs(count: int) -> str:
     """Write "1 pair", "6 pairs"."""
     return counted(count, "pair")

@@ -6,7 +6,7 @@ import errno
 import os
 import resource
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import psutil
 
@@ -48,23 +48,19 @@ def check(workers: int, each: int, beside: int) -> None:
         )
 
 
-@contextmanager
-def room_for(workers: int, each: int, beside: int) -> Iterator[None]:
+def room_for(workers: int, each: int, beside: int) -> AbstractContextManager[None]:
     """While entered, the soft limit lets so many workers be started, and leaves the RESERVE of the hard one.
 
     It becomes no higher than is needed: what nobody needs, strangers' connections would take.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with _soft_limit(min(hard - RESERVE, max(soft, needed(workers, each, beside)))):
-        yield
+    return _soft_limit(min(hard - RESERVE, max(soft, needed(workers, each, beside))))
 
 
-@contextmanager
-def reserve() -> Iterator[None]:
+def reserve() -> AbstractContextManager[None]:
     """While entered, the RESERVE may be used, too. For an instant: whoever connects meanwhile may take of it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with _soft_limit(min(hard, soft + RESERVE)):
-        yield
+    return _soft_limit(min(hard, soft + RESERVE))
 
 
 def require(free: int) -> None:

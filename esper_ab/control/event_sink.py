@@ -80,8 +80,7 @@ class ObserverThread:
 
     def tell_at_once(self, text: str) -> None:
         """Tell this, and not yet what was noted."""
-        if self._observers:
-            self._put([text])
+        self._put([text])
 
     def _put(self, events: Sequence[Observed]) -> None:
         self._told += len(events)
@@ -95,16 +94,13 @@ class ObserverThread:
     def _tell_all(self) -> None:
         while (events := self._queue.get()) is not None:
             for event in events:
-                self._tell(event)
+                for observer in tuple(self._observers):
+                    try:
+                        observer.observe(event)
+                    except Exception:
+                        self._observers.remove(observer)
+                        logging.getLogger(__name__).exception("%r failed and is told no more", observer)
                 self._passed_on += 1
-
-    def _tell(self, event: Observed) -> None:
-        for observer in tuple(self._observers):
-            try:
-                observer.observe(event)
-            except Exception:
-                self._observers.remove(observer)
-                logging.getLogger(__name__).exception("%r failed and is told no more", observer)
 
 
 # --- disk ------------------------------------------------------------------------------------------------------------
@@ -144,8 +140,7 @@ class DiskSpaceWait:
 
         DiskFull after the limit, Interrupted on Ctrl-C or SIGTERM; JournalError, which no waiting mends, at once.
         """
-        began = time.monotonic()
-        waiting = False
+        began, waiting = time.monotonic(), False
         while True:
             try:
                 write()
@@ -156,12 +151,12 @@ class DiskSpaceWait:
                 self.given_up = True
                 raise
             else:
-                self._go_on = f"`{shell_command('resume', self._experiment_dir)}`"
                 break
             if not waiting:
-                waiting = True
                 self._say_that_it_waits("the journal")
+            waiting = True
             self._pause(began)
+        self._go_on = f"`{shell_command('resume', self._experiment_dir)}`"
         if not waiting:
             return None
         paused_s = time.monotonic() - began

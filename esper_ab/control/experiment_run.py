@@ -168,12 +168,10 @@ def run(
     Returns when every run is done. Raises UsageError when the directory is taken, WorkerFailed, WorkerHung,
     JournalError, DiskFull, Interrupted; by then no worker is left, and the journal says how it ended.
     """
-    started = events.ExperimentStarted(
-        schema=events.SCHEMA, plan=plan, **_here()
-    )
+    started = events.ExperimentStarted(schema=events.SCHEMA, plan=plan, **_here())
     journal = where if isinstance(where, Journal) else Journal(where)
     sink = EventSink(journal, begin(started, keeps_records=False), observers)
-    _perform(sink, started, journal.experiment_dir, launcher, limits)
+    _perform(sink, [started], journal.experiment_dir, launcher, limits)
 
 
 def extend(
@@ -184,16 +182,13 @@ def extend(
 
     `added` is asked while nobody else can write to the journal, and may raise UsageError; so may `check_code`.
     """
-    journal, history = Journal.take_up(experiment_dir, partial(_past, experiment_dir))
-    sink = EventSink(journal, history, observers)
-    try:
+
+    def extended(history: History) -> list[events.AnyEvent]:
         extension = added(history)
         check_code(experiment_dir, history, allowed=allow_changed_code)
-    except BaseException:
-        sink.close()
-        raise
-    sink.record(events.ExperimentContinued(**_here()))
-    _perform(sink, events.PlanExtended(extension=extension), experiment_dir, launcher, limits)
+        return [events.PlanExtended(extension=extension)]
+
+    _go_on(experiment_dir, extended, launcher, observers, limits)
 
 
 def resume(
@@ -204,15 +199,30 @@ def resume(
 
     UsageError when it is finished, when nothing of it was recorded, and as `check_code` says.
     """
+
+    def resumed(history: History) -> list[events.AnyEvent]:
+        check_resumable(experiment_dir, history, allow_changed_code=allow_changed_code)
+        return []
+
+    _go_on(experiment_dir, resumed, launcher, observers, limits)
+
+
+def _go_on(
+    experiment_dir: Path, checked: Callable[[History], list[events.AnyEvent]], launcher: Launcher,
+    observers: Sequence[Observer], limits: Limits | None,
+) -> None:  # fmt: skip
+    """Carry on from a journal. `checked` is asked while nobody else can write to it; it returns what is recorded next.
+
+    What it raises leaves the journal as it was.
+    """
     journal, history = Journal.take_up(experiment_dir, partial(_past, experiment_dir))
     try:
-        check_resumable(experiment_dir, history, allow_changed_code=allow_changed_code)
+        more = checked(history)
     except BaseException:
         journal.close()
         raise
     sink = EventSink(journal, history, observers)
-    continued = events.ExperimentContinued(**_here())
-    _perform(sink, continued, experiment_dir, launcher, limits)
+    _perform(sink, [events.ExperimentContinued(**_here()), *more], experiment_dir, launcher, limits)
 
 
 def _here() -> dict[str, dict[str, str]]:
@@ -261,15 +271,17 @@ def check_resumable(experiment_dir: Path, history: History, *, allow_changed_cod
 
 
 def _perform(
-    sink: EventSink, first: events.AnyEvent, experiment_dir: Path, launcher: Launcher, limits: Limits | None
+    sink: EventSink, first: Sequence[events.AnyEvent], experiment_dir: Path, launcher: Launcher, limits: Limits | None
 ) -> None:
+    """Carry out what is left of an experiment, whose `first` events are yet to be recorded."""
     limits = limits or Limits()
     plain, whole = (shell_command("resume", experiment_dir, *flags) for flags in ((), launcher.flags))
     with naming(whole, instead_of=plain), closing(sink):  # without the launcher's flags workers start elsewhere
         recorded = False
         try:
             with CaughtSignals() as signals, sink.heeding(signals, limits.disk_full_s):
-                sink.record(first)
+                for event in first:
+                    sink.record(event)
                 sink.commit()
             recorded = True
             _execute(experiment_dir, launcher, sink, limits)
@@ -288,19 +300,15 @@ def say_how_to_go_on(error: BaseException, experiment_dir: Path, history: Histor
     if isinstance(error, DiskFull) or not any(run.expected for run in history.runs.values()):
         return  # DiskFull has said so
     line = f"to go on: {shell_command('resume', experiment_dir)}"
-    if isinstance(error, WorkerFailed) and _has_copies(history):
+    trainer = history.plan.experiment.trainer
+    rewards = (code for block in history.blocks for spec in block.runs for code in spec.reward_code)
+    copied = bool(trainer and not is_command(trainer)) or any(code.folder for code in rewards)
+    if isinstance(error, WorkerFailed) and copied:
         line = f"runs use copies of your code that were made at the start: after a change of it, launch anew\n{line}"
     if isinstance(error, EsperError):
         error.args = (f"{error}\n{line}",)
     else:
         error.add_note(line)
-
-
-def _has_copies(history: History) -> bool:
-    """Whether runs use copies of the user's code."""
-    trainer = history.plan.experiment.trainer
-    specs = (spec for block in history.blocks for spec in block.runs)
-    return bool(trainer and not is_command(trainer)) or any(code.folder for spec in specs for code in spec.reward_code)
 
 
 @contextmanager

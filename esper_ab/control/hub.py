@@ -15,7 +15,7 @@ import select
 import shutil
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 import zmq
@@ -151,17 +151,14 @@ class Hub:
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._socket = self._context.socket(zmq.ROUTER)
         self._keys = self._guarded() if transport == "tcp" else None
-        self._socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
-        self._socket.setsockopt(zmq.MAXMSGSIZE, FRAME_LIMIT_BYTES)
-        self._socket.setsockopt(zmq.LINGER, 0)
-        self._socket.setsockopt(zmq.RCVHWM, 1000)
-        self._socket.setsockopt(zmq.SNDHWM, 1000)
-        self._socket.setsockopt(zmq.SNDTIMEO, 0)
-        self._socket.setsockopt(zmq.ZAP_DOMAIN, DOMAIN)  # refuses peers without a handshake, which ZMTP 1.0 allows
         patience_ms = int(_BEATS_MISSED * self.beat_s * 1000)
-        self._socket.setsockopt(zmq.HEARTBEAT_IVL, int(self.beat_s * 1000))
-        self._socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, patience_ms)
-        self._socket.setsockopt(zmq.HEARTBEAT_TTL, patience_ms)
+        self._set({
+            zmq.ROUTER_MANDATORY: 1, zmq.MAXMSGSIZE: FRAME_LIMIT_BYTES, zmq.LINGER: 0, zmq.RCVHWM: 1000,
+            zmq.SNDHWM: 1000, zmq.SNDTIMEO: 0,
+            zmq.ZAP_DOMAIN: DOMAIN,  # refuses peers without a handshake, which ZMTP 1.0 allows
+            zmq.HEARTBEAT_IVL: int(self.beat_s * 1000), zmq.HEARTBEAT_TIMEOUT: patience_ms,
+            zmq.HEARTBEAT_TTL: patience_ms,
+        })  # fmt: skip
         if transport == "ipc":
             self._socket.setsockopt(zmq.IPC_FILTER_PID, os.getpid())  # of threads
         self._socket.bind(f"ipc://{self._folder}/hub" if transport == "ipc" else f"tcp://{address}:*")
@@ -181,11 +178,15 @@ class Hub:
         """Before the socket binds: nobody without one of these keys gets as far as a message."""
         keys = Keys()
         Guard(self._context, keys)
-        self._socket.setsockopt(zmq.CURVE_SERVER, 1)
-        self._socket.setsockopt(zmq.CURVE_SECRETKEY, keys.secret)
-        self._socket.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)  # without a guard nobody gets in, instead of everybody
-        self._socket.setsockopt(zmq.HANDSHAKE_IVL, _HANDSHAKE_MS)
+        self._set({
+            zmq.CURVE_SERVER: 1, zmq.CURVE_SECRETKEY: keys.secret, zmq.HANDSHAKE_IVL: _HANDSHAKE_MS,
+            zmq.ZAP_ENFORCE_DOMAIN: 1,  # without a guard nobody gets in, instead of everybody
+        })  # fmt: skip
         return keys
+
+    def _set(self, options: Mapping[int, int | bytes]) -> None:
+        for option, value in options.items():
+            self._socket.setsockopt(option, value)
 
     def admit(self, identity: str) -> str:
         """Listen to this worker from now on. Returns the hub's public key, "" when it needs none.
@@ -295,7 +296,11 @@ class Hub:
         try:
             if claimed != identity:
                 raise ProtocolError(f"calls itself {claimed[:100]!r}")
-            message = self._message(identity, [frame.bytes for frame in frames[1:]])
+            if len(frames) != 2:
+                raise ProtocolError(f"{len(frames) - 1} parts instead of one")
+            message: WorkerMessage | Chunk | None = decode_from_worker(frames[1].bytes)
+            if isinstance(message, Chunk):
+                message = self._admitted[identity].add(message)
         except ProtocolError as error:
             return self._bad_message(identity, str(error), known=True)
         return None if message is None else Received(identity, message)
@@ -312,9 +317,3 @@ class Hub:
             return None
         cut_off = not known or self._bad[identity] > BAD_MESSAGES_TOLERATED
         return BadMessage(identity, reason, known=known, cut_off=cut_off, new=new)
-
-    def _message(self, identity: str, parts: list[bytes]) -> WorkerMessage | None:
-        if len(parts) != 1:
-            raise ProtocolError(f"{len(parts)} parts instead of one")
-        message = decode_from_worker(parts[0])
-        return self._admitted[identity].add(message) if isinstance(message, Chunk) else message

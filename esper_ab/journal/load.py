@@ -7,14 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import open_to_read
 from esper_ab.journal.events import ExperimentStarted, stamp_text
-from esper_ab.journal.fast import pool
-from esper_ab.journal.fast.pool import Stretch
 from esper_ab.journal.file import JOURNAL_NAME, Reading, check_there, read
 from esper_ab.journal.fold import History, Inconsistent, begin
+
+if TYPE_CHECKING:
+    from esper_ab.journal.fast.pool import Stretch
 
 # --- load ------------------------------------------------------------------------------------------------------------
 # Experiment directory -> verified history. The only way in which readers access a journal's events.
@@ -71,6 +73,8 @@ def located(reading: Reading) -> Iterator[None]:
 
 def _in_stretches(path: Path, first: ExperimentStarted, after: Reading, chunk_bytes: int) -> Loaded:
     """Load the lines after the first, which `after` has read, in stretches. Inconsistent when anything is doubtful."""
+    from esper_ab.journal.fast import pool  # which few journals are large enough for
+
     history = begin(first)
     lines, crc, wall_time, torn = after.lines, after.last_crc, after.wall_time, 0
     for part in pool.read_all(path, after.intact_bytes, chunk_bytes, history.design.measures.names):

@@ -215,10 +215,8 @@ def _fraction(spec: RunSpec, progress: messages.Progress) -> float:
 
 def _milestone_name(event: MilestoneReleased, history: History) -> str:
     spec = history.runs[event.runs[0]].spec
-    if event.milestone == 0:
-        what = "warm"
-    else:
-        what = "evaluated" if event.milestone > spec.episodes else f"episode {event.milestone} of {spec.episodes}"
+    what = f"episode {event.milestone} of {spec.episodes}" if event.milestone else "warm"
+    what = "evaluated" if event.milestone > spec.episodes else what
     return f"seed {spec.ref.replicate} {what}"
 
 

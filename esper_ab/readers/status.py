@@ -170,40 +170,45 @@ def status_json(experiment_dir: Path, **more: Any) -> str:
 
 def status_text(experiment_dir: Path) -> str:
     """Return the status of `experiment_dir` as text for a terminal."""
-    found = status(experiment_dir)
+    return visible("\n".join(_lines(experiment_dir, status(experiment_dir))))
+
+
+def _lines(experiment_dir: Path, found: Status) -> Iterator[str]:
     detail = f": {visible_line(found.detail)}" if found.detail else ""
     remedy = shell_command("report", experiment_dir)
-    lines = [f"{found.experiment}: {found.state}{detail} (last event {found.last_event})"]
+    yield f"{found.experiment}: {found.state}{detail} (last event {found.last_event})"
     if found.state == "stale":
-        lines.append("Nobody works on it and it has no end: its coordinator is gone.")
-        lines.append(f"It goes on from there with `{shell_command('resume', experiment_dir)}`; `{remedy}` still works.")
+        yield "Nobody works on it and it has no end: its coordinator is gone."
+        yield f"It goes on from there with `{shell_command('resume', experiment_dir)}`; `{remedy}` still works."
     width = max(len(run.name) for run in found.runs)
     for run in found.runs:
-        done = f"episode {run.episodes} of {run.of_episodes}"
-        lines.append(f"  {run.name:<{width}}  {run.state:<10}  {done}  on {run.device}")
-    outcome, digits = found.measured, digits_for(found.margin)
-    of_mean = digits - (found.margin >= 1.0)
-    for group in () if found.state == "finished" else found.groups:
-        recent = "not yet" if group.outcome is None else outcome.value(f"{group.outcome:.{of_mean}f}")
-        lines.append(f"  {group.group}: recent {outcome.label} {recent}")
-    lines += [
-        f"  {item.a} - {item.b}: {outcome.difference(signed(item.difference, digits))}, {n_pairs(item.pairs)} "
-        f"({DIFFERENCE_LABEL}{'; lower is better' if outcome.sign < 0.0 else ''})"
-        for item in found.differences
-        if item.difference is not None and found.state != "finished"  # the verdict has it, adjusted
-    ]
+        yield f"  {run.name:<{width}}  {run.state:<10}  episode {run.episodes} of {run.of_episodes}  on {run.device}"
+    if found.state != "finished":  # the verdict has it, adjusted
+        yield from _so_far(found)
     for look in found.looks:
-        lines.append(f"  look at {counted(look.replicates, 'seed')}: {look.outcome}")
+        yield f"  look at {counted(look.replicates, 'seed')}: {look.outcome}"
     if found.torn_bytes:
-        lines.append(f"  {found.torn_bytes} bytes of an unfinished last line do not count")
-    lines += [f"  note: {note}" for note in found.notes]
+        yield f"  {found.torn_bytes} bytes of an unfinished last line do not count"
+    yield from (f"  note: {note}" for note in found.notes)
     if found.incidents:
         entries = "1 entry" if found.incidents == 1 else f"{found.incidents} entries"
-        lines.append(f"  {entries} in the list of incidents: see `{remedy}`")
+        yield f"  {entries} in the list of incidents: see `{remedy}`"
     if found.state == "finished":
-        lines += [f"  {item.verdict}: {visible_line(item.headline)}" for item in found.verdicts]
-        lines.append(no_report(experiment_dir) or f"report: {experiment_dir / PAGE}")
-    return visible("\n".join(lines))
+        yield from (f"  {item.verdict}: {visible_line(item.headline)}" for item in found.verdicts)
+        yield no_report(experiment_dir) or f"report: {experiment_dir / PAGE}"
+
+
+def _so_far(found: Status) -> Iterator[str]:
+    outcome, digits = found.measured, digits_for(found.margin)
+    of_mean = digits - (found.margin >= 1.0)
+    for group in found.groups:
+        recent = "not yet" if group.outcome is None else outcome.value(f"{group.outcome:.{of_mean}f}")
+        yield f"  {group.group}: recent {outcome.label} {recent}"
+    lower = "; lower is better" if outcome.sign < 0.0 else ""
+    for item in found.differences:
+        if item.difference is not None:
+            difference = outcome.difference(signed(item.difference, digits))
+            yield f"  {item.a} - {item.b}: {difference}, {n_pairs(item.pairs)} ({DIFFERENCE_LABEL}{lower})"
 
 
 def state_of(history: History, *, held: bool) -> ExperimentState:
@@ -249,12 +254,10 @@ def _look(experiment_dir: Path) -> Listed:
     try:
         loaded = load(experiment_dir)
     except (JournalError, UsageError, OSError) as error:
-        state = "damaged" if isinstance(error, JournalError) else "empty"
-        if isinstance(error, OSError):
-            state = "unreadable"
+        empty = "unreadable" if isinstance(error, OSError) else "empty"
+        state = "damaged" if isinstance(error, JournalError) else empty
         return Listed(experiment_dir=str(experiment_dir), state=state, problem=str(error))
-    history = loaded.history
-    state = state_of(history, held=held)
+    history, state = loaded.history, state_of(loaded.history, held=held)
     counted = [run for run in history.runs.values() if not (run.left_out or run.lost)]
     units = sum(run.spec.episodes + evaluation_work(run.spec) for run in counted)
     done = sum(len(run.columns) + evaluation_work(run.spec) * (run.evaluation is not None) for run in counted)

@@ -17,7 +17,7 @@ from esper_ab.verdict.comparison import Comparison, extendable
 from esper_ab.verdict.vocabulary import DIFFERENT, Verdict
 
 _MOST_PAIRS = 1000  # more are no advice
-_LONGER = 4  # times as many episodes, where policies have not settled
+_LONGER = 4  # times as many episodes
 
 
 @dataclass(frozen=True)
@@ -112,11 +112,8 @@ def _after(content: Content) -> Iterator[Step]:
         yield Step("Where two groups are equivalent, take the one that is cheaper or simpler.")
     identical = [item for item in content.comparisons if item.verdict is Verdict.IDENTICAL]
     if any(not item.question.same_settings for item in identical):
-        longer = str(_LONGER * content.experiment.episodes)
-        yield Step(
-            "Nothing that differs in the settings has had an effect: train longer, if it should have one.",
-            _anew(content, "longer", "--episodes", longer),
-        )
+        yield _longer(content, "Nothing that differs in the settings has had an effect: train longer, if it should "
+                               "have one.")  # fmt: skip
     elif verdicts == {Verdict.IDENTICAL}:
         yield Step("Nothing is left to compare: the settings make the same computation.")
 
@@ -152,11 +149,8 @@ def _more_pairs(content: Content) -> Iterator[Step]:
     if not needed:
         return
     if early := unsettled(design, content.analysis.learning):
-        longer = str(_LONGER * content.experiment.episodes)
-        yield Step(
-            f"Train longer before more pairs: the policies of {' and '.join(early)} have not settled.",
-            _anew(content, "longer", "--episodes", longer),
-        )
+        policies = " and ".join(early)
+        yield _longer(content, f"Train longer before more pairs: the policies of {policies} have not settled.")
     extended, anew = max(needed, key=lambda pairs: pairs[1] if pairs[0] is None else pairs[0])
     least = anew if extended is None else min(extended, anew)
     said = f"would show a difference of {design.margin_words} in four of five cases"
@@ -170,6 +164,10 @@ def _more_pairs(content: Content) -> Iterator[Step]:
                    "margin (--margin) and more pairs.")  # fmt: skip
     else:
         yield from _larger(content, extended, anew, said)
+
+
+def _longer(content: Content, why: str) -> Step:
+    return Step(why, _anew(content, "longer", "--episodes", str(_LONGER * content.experiment.episodes)))
 
 
 def _more_spread(content: Content) -> Iterator[Step]:

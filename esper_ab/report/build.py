@@ -49,14 +49,13 @@ def build_report(experiment_dir: Path) -> ReportPaths:
 
         found = content(history, held=held, place=str(experiment_dir.resolve()))
         text = render_text(found)
-        paths = ReportPaths(
-            summary=experiment_dir / SUMMARY, verdict=experiment_dir / VERDICT,
-            page=experiment_dir / PAGE, text=text, content=found,
-        )
-        write_below(experiment_dir, paths.summary.name, text.encode())
-        write_below(experiment_dir, paths.verdict.name, render_verdict(found))
-        write_below(experiment_dir, paths.page.name, render_page(found).encode())
-        return paths
+        write_below(experiment_dir, SUMMARY, text.encode())
+        write_below(experiment_dir, VERDICT, render_verdict(found))
+        write_below(experiment_dir, PAGE, render_page(found).encode())
+        return ReportPaths(
+            summary=experiment_dir / SUMMARY, verdict=experiment_dir / VERDICT, page=experiment_dir / PAGE, text=text,
+            content=found,
+        )  # fmt: skip
 
 
 @contextmanager

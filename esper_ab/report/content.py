@@ -26,11 +26,20 @@ from esper_ab.verdict.comparison import Comparison
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """Progress of the experiment. `complete` is False whenever a reader must be warned."""
+    """Progress of the experiment."""
 
-    complete: bool
     word: str  # "finished", "in progress", "stale", "incomplete", "failed", "interrupted"
     sentence: str
+
+    @property
+    def complete(self) -> bool:
+        """False whenever a reader must be warned."""
+        return self.word == "finished"
+
+    @property
+    def warning(self) -> str:
+        """What a reader is warned with: "INCOMPLETE (stale)"."""
+        return "INCOMPLETE" if self.word == "incomplete" else f"INCOMPLETE ({self.word})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,22 +101,19 @@ def _state(history: History, place: str, *, held: bool) -> State:
     spared = f"; {left_out} more were not needed, because their comparisons were decided" if left_out else ""
     dropped = f"; {lost} {'was' if lost == 1 else 'were'} given up after failures" if lost else ""
     done = f"{finished} of {started} runs are evaluated{dropped}{spared}"
-    if history.ended is None and not held:
-        gone = "The journal has no end and nobody works on it, its coordinator is gone"
-        remedy = f"`{shell_command('resume', place)}` goes on"
-        return State(complete=False, word="stale", sentence=f"{gone}; {remedy}: {done}.")
+    if history.ended is None and held:
+        return State(word="in progress", sentence=f"The journal has no end yet: {done}.")
     if history.ended is None:
-        return State(complete=False, word="in progress", sentence=f"The journal has no end yet: {done}.")
+        gone = "The journal has no end and nobody works on it, its coordinator is gone"
+        return State(word="stale", sentence=f"{gone}; `{shell_command('resume', place)}` goes on: {done}.")
     status, detail = history.ended.status, history.ended.detail
     if status == "finished" and finished == started:
-        return State(complete=True, word="finished", sentence=f"Finished: all {started} runs are evaluated{spared}.")
+        return State(word="finished", sentence=f"Finished: all {started} runs are evaluated{spared}.")
     because = f" ({detail})" if detail else ""
     if status == "finished":
-        return State(complete=False, word="incomplete", sentence=f"Ended{because}, but only {done}.")
-    return State(complete=False, word=status, sentence=f"The experiment {_ENDS[status]}{because}: {done}.")
-
-
-_ENDS = {"failed": "failed", "interrupted": "was interrupted"}
+        return State(word="incomplete", sentence=f"Ended{because}, but only {done}.")
+    how = "was interrupted" if status == "interrupted" else status
+    return State(word=status, sentence=f"The experiment {how}{because}: {done}.")
 
 
 # --- verdict json ----------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from esper_ab.report.external import (
     tasks_of,
     verdicts_text,
 )
-from esper_ab.report.figures.catalogue import draw
+from esper_ab.report.figures.catalogue import external_figure
 from esper_ab.report.figures.style import Drawing
 from esper_ab.report.page import render_template
 from esper_ab.report.tables.table import Table
@@ -121,7 +121,7 @@ def _tables(result: JointResult) -> list[Table]:
         title="What the audits of the parts found", columns=("part", "weight", "finding"), words=3, wide=True,
         rows=tuple((part, finding.weight, finding.sentence) for part, finding in result.findings),
     )
-    return [parts, *filter(None, (found,))]
+    return [parts, found] if found else [parts]
 
 
 def _drawing(result: JointResult) -> Drawing | None:
@@ -131,6 +131,7 @@ def _drawing(result: JointResult) -> Drawing | None:
     below = " Below: the share of runs whose score exceeds a value." if judged.profiles else ""
     said = "; ".join(f"{heading(one.question.task)}: {one.headline}" for one in judged.comparisons)
     return Drawing(
-        name="joint", title="Differences in units of their margins", alt=said, figure=draw(judged), wide=True,
+        name="joint", title="Differences in units of their margins", alt=said, wide=True,
+        figure=external_figure(judged),
         caption=f"Every comparison with its interval, better to the right; shaded: within the margin.{below}",
     )

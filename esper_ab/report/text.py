@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from esper_ab.contracts.terminal_text import visible, visible_line
 from esper_ab.report.answer import Step, basis, next_steps, question, reproduction
@@ -76,27 +76,30 @@ def _wrapped(before: str, words: str) -> str:
 
 def render_text(content: Content) -> str:
     """Render the whole summary, ending in a newline."""
+    return visible("\n\n".join(_parts(content))) + "\n"
+
+
+def _parts(content: Content) -> Iterator[str]:
     plan = content.history.plan
     title = f"esper_ab: {content.title}"
-    parts = [f"{title}\n{'=' * min(len(title), WIDTH)}", *_incomplete(content)]
-    parts.append(f"QUESTION\n{paragraph(question(content))}")
+    yield f"{title}\n{'=' * min(len(title), WIDTH)}"
+    yield from _incomplete(content)
+    yield f"QUESTION\n{paragraph(question(content))}"
     shared = (_caveat(text, "  ") for text in shared_caveats(content))
-    parts.append("\n".join(("VERDICT", *map(_verdict, verdicts(content)), *shared)))
-    parts.append(_points("WHAT IT RESTS ON", basis(content)))
+    yield "\n".join(("VERDICT", *map(_verdict, verdicts(content)), *shared))
+    yield _points("WHAT IT RESTS ON", basis(content))
     if content.analysis.remarks:
-        parts.append(_points("WHAT A READER WOULD ASK", content.analysis.remarks))
+        yield _points("WHAT A READER WOULD ASK", content.analysis.remarks)
     if steps := next_steps(content):
-        parts.append("\n".join(("WHAT TO DO NEXT", *map(_step, steps))))
-    parts.append(f"EXACTLY\n{paragraph(plan.estimand)}\n{paragraph(rule_sentence(content))}")
-    parts += [render_table(table) for section in sections(content) for table in section.tables]
-    parts.append("Commands that make the same experiment\n" + "\n".join(
-        f"  {visible_line(line)}" for line in reproduction(content)
-    ))  # fmt: skip
+        yield "\n".join(("WHAT TO DO NEXT", *map(_step, steps)))
+    yield f"EXACTLY\n{paragraph(plan.estimand)}\n{paragraph(rule_sentence(content))}"
+    yield from (render_table(table) for section in sections(content) for table in section.tables)
+    commands = (f"  {visible_line(line)}" for line in reproduction(content))
+    yield "\n".join(("Commands that make the same experiment", *commands))
     if plan.notes:
-        parts.append(_points("Notes of the plan", plan.notes))
+        yield _points("Notes of the plan", plan.notes)
     if content.state.complete:
-        parts.append(paragraph(content.state.sentence, ""))
-    return visible("\n\n".join(parts)) + "\n"
+        yield paragraph(content.state.sentence, "")
 
 
 def render_brief(content: Content, page: str) -> str:
@@ -116,10 +119,8 @@ def _points(title: str, sentences: Sequence[str]) -> str:
 
 
 def _incomplete(content: Content) -> list[str]:
-    if content.state.complete:
-        return []
-    how = "" if content.state.word == "incomplete" else f" ({content.state.word})"
-    return [paragraph(f"INCOMPLETE{how}. {content.state.sentence}", "")]
+    state = content.state
+    return [] if state.complete else [paragraph(f"{state.warning}. {state.sentence}", "")]
 
 
 def _step(step: Step) -> str:
@@ -156,37 +157,40 @@ def escaped(text: str) -> str:
 
 def render_markdown(content: Content) -> str:
     """Render the whole report except its figures, ending in a newline."""
+    return "\n\n".join(filter(None, _markdown_parts(content))) + "\n"
+
+
+def _markdown_parts(content: Content) -> Iterator[str]:
     plan, state = content.history.plan, content.state
-    parts = [f"## {escaped(content.title)}"]
+    yield f"## {escaped(content.title)}"
+    yield escaped(question(content))
     if not state.complete:
-        how = "" if state.word == "incomplete" else f" ({state.word})"
-        parts.append(f"> **INCOMPLETE{how}.** {escaped(state.sentence)}")
-    parts += map(_markdown_verdict, verdicts(content))
-    parts += [escaped(caveat) for caveat in shared_caveats(content)]
-    parts.insert(1, escaped(question(content)))
-    parts.append("\n".join(f"- {escaped(sentence)}" for sentence in (*basis(content), *content.analysis.remarks)))
-    steps = (f"- {escaped(step.sentence)}{_code(step.command)}" for step in next_steps(content))
-    parts.append("\n".join(steps))
-    parts.append(f"**Exactly.** {escaped(plan.estimand)} {escaped(rule_sentence(content))}")
+        yield f"> **{state.warning}.** {escaped(state.sentence)}"
+    yield from map(_markdown_verdict, verdicts(content))
+    yield from map(escaped, shared_caveats(content))
+    yield _bullets((*basis(content), *content.analysis.remarks))
+    yield "\n".join(map(_markdown_step, next_steps(content)))
+    yield f"**Exactly.** {escaped(plan.estimand)} {escaped(rule_sentence(content))}"
     for section in sections(content):
-        tables = "\n\n".join(_table(table) for table in section.tables)
-        if not tables:
-            continue
-        if section.key in _OPEN:
-            parts.append(f"### {escaped(section.title)}\n\n{tables}")
-        else:
-            parts.append(f"<details><summary>{escaped(section.title)}</summary>\n\n{tables}\n\n</details>")
+        tables, title = "\n\n".join(map(_table, section.tables)), escaped(section.title)
+        if tables and section.key in _OPEN:
+            yield f"### {title}\n\n{tables}"
+        elif tables:
+            yield f"<details><summary>{title}</summary>\n\n{tables}\n\n</details>"
     commands = "\n".join(map(visible_line, reproduction(content)))
-    parts.append(f"<details><summary>Reproduce</summary>\n\n```sh\n{commands}\n```\n\n</details>")
-    if plan.notes:
-        parts.append("\n".join(f"- {escaped(note)}" for note in plan.notes))
+    yield f"<details><summary>Reproduce</summary>\n\n```sh\n{commands}\n```\n\n</details>"
+    yield _bullets(plan.notes)
     if state.complete:
-        parts.append(escaped(state.sentence))
-    return "\n\n".join(filter(None, parts)) + "\n"
+        yield escaped(state.sentence)
 
 
-def _code(command: str) -> str:
-    return f"\n\n  ```sh\n  {visible_line(command)}\n  ```" if command else ""
+def _bullets(sentences: Iterable[str]) -> str:
+    return "\n".join(f"- {escaped(sentence)}" for sentence in sentences)
+
+
+def _markdown_step(step: Step) -> str:
+    code = f"\n\n  ```sh\n  {visible_line(step.command)}\n  ```" if step.command else ""
+    return f"- {escaped(step.sentence)}{code}"
 
 
 def _markdown_verdict(said: Said) -> str:
@@ -198,20 +202,15 @@ def _markdown_verdict(said: Said) -> str:
 
 
 def _table(table: Table) -> str:
-    lines = [f"**{escaped(table.title)}**"]
-    if table.rows:
-        lines.append("\n".join(_rows(table)))
+    below = ["---" if place < table.words else "---:" for place in range(len(table.columns))]
+    head, *rows = (_row(map(escaped, cells)) for cells in (table.columns, *table.rows))
+    parts = [f"**{escaped(table.title)}**"]
+    if rows:
+        parts.append("\n".join([head, _row(below), *rows]))
     if table.note:
-        lines.append(f"<sub>{escaped(table.note)}</sub>")
-    return "\n\n".join(lines)
+        parts.append(f"<sub>{escaped(table.note)}</sub>")
+    return "\n\n".join(parts)
 
 
-def _rows(table: Table) -> Iterator[str]:
-    yield _row(tuple(escaped(column) for column in table.columns))
-    yield _row(tuple("---" if place < table.words else "---:" for place in range(len(table.columns))))
-    for row in table.rows:
-        yield _row(tuple(escaped(cell) for cell in row))
-
-
-def _row(cells: tuple[str, ...]) -> str:
+def _row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"

@@ -46,7 +46,7 @@ def parse(request: Request) -> AskedExperiment:
     values = defaults | {key: one.value for key, one in request.common.items()}
     values = {key: value for key, value in values.items() if not of_group(key)}
     layers = (request.common, *(layer for group in asked for layer in (group.table, group.own)))
-    asked_for = msgspec.convert({**_nest(values), "groups": groups}, type=AskedExperiment)
+    asked_for = msgspec.convert({**nest(values), "groups": groups}, type=AskedExperiment)
     experiment = kind.read(asked_for, [one for layer in layers for one in layer.values()])
     if len(groups) < 2:
         only = groups[0].name
@@ -56,7 +56,8 @@ def parse(request: Request) -> AskedExperiment:
     return experiment
 
 
-def _nest(values: dict[str, Any]) -> dict[str, Any]:
+def nest(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values by dotted key as a tree."""
     tree: dict[str, Any] = {}
     for key, value in values.items():
         *sections, name = key.split(".")
@@ -76,7 +77,7 @@ def _make_group(asked: _Asked, request: Request, defaults: Mapping[str, object])
         )
     layers = {**request.weak, **asked.table, **request.strong, **asked.own}
     values = {**defaults, **{key: one.value for key, one in layers.items()}}
-    own = _nest({key: value for key, value in values.items() if of_group(key)})
+    own = nest({key: value for key, value in values.items() if of_group(key)})
     return Group(name=asked.name, settings=msgspec.convert(own, type=GroupSettings))
 
 

@@ -18,12 +18,13 @@ import msgspec
 from esper_ab.contracts.errors import EsperError
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import EpisodeRecord, PPOUpdate
+from esper_ab.design.design import rule
 from esper_ab.journal.events import AnyEvent, EpisodeRecorded, ExperimentStarted, Incident, RunEvaluated, RunStarted
 from esper_ab.journal.file import JOURNAL_NAME, Reading
 from esper_ab.journal.fold import History, begin
 from esper_ab.journal.load import follow
 from esper_ab.journal.lock import holder
-from esper_ab.journal.outcomes import episode_mean, mean_outcome, measured, outcomes
+from esper_ab.journal.outcomes import episode_mean, mean, mean_outcome, measured, outcomes
 from esper_ab.trackers.settings import Tracking
 from esper_ab.trackers.subject import COMPARISON, Conclusion, Scalar, Subject, Tracker
 
@@ -190,17 +191,33 @@ class Fold:
         self._tracker.conclude(subject, conclusion)
 
     def _verdicts(self) -> Conclusion:
+        """Return the results by `a-b/name`, each group's mean outcome, rule, measure, result hash and final state."""
         # Here, because scipy would take memory and a second of each tracker's process as long as the run lasts.
         from esper_ab.analysis.analyse import analyse
-        from esper_ab.trackers.verdicts import verdict_numbers, verdict_words
 
-        ended = self.history.ended
+        history, analysis = self.history, analyse(self.history)
+        ended, outcome = history.ended, history.outcome
         assert ended is not None
-        comparisons = analyse(self.history).comparisons
+        words: dict[str, str] = {}
+        numbers: dict[str, float | None] = {}
+        compared = {f"{one.question.a}-{one.question.b}": one for one in analysis.comparisons}
+        for pair, one in compared.items():
+            said = {"verdict": one.verdict.value, "headline": one.headline, "sentence": one.sentence}
+            found = {"estimate": one.estimate, "low": one.low, "high": one.high, "used": one.used}
+            words |= {f"{pair}/{name}": text for name, text in said.items()}
+            numbers |= {f"{pair}/{name}": value for name, value in found.items()}
+        words |= {
+            "rule": rule(history.design), "result": analysis.result_hash,
+            "measured": f"{outcome.title}; {outcome.better} is better",
+            "state": " ".join(filter(None, (ended.status, ended.detail))),
+        }  # fmt: skip
+        numbers |= {f"{pair}/hedges_g": one.descriptive["hedges_g"] for pair, one in compared.items()}
+        for group in history.groups:
+            runs = (analysis.outcomes[run.ref.name] for run in history.of_group(group))
+            numbers[f"outcome/{group}"] = mean(run.outcome for run in runs)
         return Conclusion(
-            step=self.history.replicates, numbers=verdict_numbers(self.history, comparisons),
-            words=verdict_words(self.history, comparisons), state=ended.status, at_ms=self._at_ms,
-        )  # fmt: skip
+            step=history.replicates, numbers=_there(numbers), words=words, state=ended.status, at_ms=self._at_ms
+        )
 
 
 # --- following -------------------------------------------------------------------------------------------------------

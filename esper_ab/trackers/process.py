@@ -34,17 +34,6 @@ _SAY_S = 2.0  # between two updates of the progress file
 _QUIET = {"WANDB_ERROR_REPORTING": "false", "WANDB_SILENT": "true", "DO_NOT_TRACK": "true"}
 
 
-def _make(experiment_dir: Path, tracker: Name, name: str, date: str) -> Tracker:
-    """Return the tracker for an experiment of this name that began on this date."""
-    if tracker == "wandb":
-        from esper_ab.trackers.wandb_runs import WandbRuns  # with its library, which no other tracker loads
-
-        return WandbRuns(experiment_dir, name, date, read_settings(experiment_dir))
-    from esper_ab.trackers.tensorboard_files import TensorBoardFiles  # likewise
-
-    return TensorBoardFiles(experiment_dir)
-
-
 class _Work:
     """Execution of one tracker, with its progress file."""
 
@@ -91,7 +80,16 @@ class _Work:
                 os._exit(self.fail(f"nothing moved for {_END_S:.0f} s after the run had ended"))
 
     def _made(self, name: str, date: str) -> Tracker:
-        tracker = _make(self._experiment_dir, self._name, name, date)
+        """Return the tracker for an experiment of this name that began on this date."""
+        tracker: Tracker
+        if self._name == "wandb":
+            from esper_ab.trackers.wandb_runs import WandbRuns  # with its library, which no other tracker loads
+
+            tracker = WandbRuns(self._experiment_dir, name, date, read_settings(self._experiment_dir))
+        else:
+            from esper_ab.trackers.tensorboard_files import TensorBoardFiles  # likewise
+
+            tracker = TensorBoardFiles(self._experiment_dir)
         self._say(where=tracker.where)
         return tracker
 

@@ -16,6 +16,7 @@ import msgspec
 import wandb
 
 from esper_ab.contracts.files import UNREADABLE, folder_below, read_regular, write_below
+from esper_ab.settings.parse import nest
 from esper_ab.trackers.fold import identity
 from esper_ab.trackers.settings import NOT_IN_A_PROJECT, PROJECT_CHARS, Tracking
 from esper_ab.trackers.state import FOLDER as STATE_FOLDER
@@ -27,26 +28,21 @@ _NOT_IN_A_PROJECT = re.compile(f"[{re.escape(NOT_IN_A_PROJECT)}]")
 _decode_done = msgspec.json.Decoder(dict[str, dict[str, str]]).decode
 
 
-def _default_project(name: str, date: str) -> str:
-    """Return ``ab_test_{name}_{date}``; a very long name is cut."""
-    return f"{_NOT_IN_A_PROJECT.sub('_', f'ab_test_{name}')[: PROJECT_CHARS - len(date) - 1]}_{date}"
-
-
 class WandbRuns:
     """Tracker for Weights & Biases, as defined in subject.py."""
 
     def __init__(self, experiment_dir: Path, name: str, date: str, tracking: Tracking) -> None:
         self._experiment_dir, self._name, self._tracking = experiment_dir, name, tracking
-        self._project = tracking.wandb_project or _default_project(name, date)
+        named = _NOT_IN_A_PROJECT.sub("_", f"ab_test_{name}")[: PROJECT_CHARS - len(date) - 1]
+        self._project = tracking.wandb_project or f"{named}_{date}"
         self._to = "/".join((tracking.wandb, tracking.wandb_entity, self._project))
         self.where = str(experiment_dir / "wandb") if tracking.wandb == "offline" else self._project
         self._done = self._read_done()
         self._open: dict[str, Any] = {}  # W&B runs in progress; a new one has stored no step
 
     def begin(self, subject: Subject) -> None:
-        if subject.key == COMPARISON or self._is_done(subject):
-            return  # the comparison has no data before its conclusion
-        self._start(subject)
+        if subject.key != COMPARISON and not self._is_done(subject):  # that one has no data before its conclusion
+            self._start(subject)
 
     def log(self, subject: Subject, step: int, numbers: dict[str, float], at_ms: int) -> None:
         run = self._open.get(subject.key)
@@ -78,7 +74,7 @@ class WandbRuns:
         self._open[subject.key] = wandb.init(
             mode="offline" if offline else "online", project=self._project, entity=self._tracking.wandb_entity or None,
             group=self._name, job_type=subject.group or COMPARISON, id=subject.id, name=subject.key,
-            tags=list(subject.tags), notes=self._tracking.description or None, config=_nested(subject),
+            tags=list(subject.tags), notes=self._tracking.description or None, config=nest(subject.settings),
             dir=str(self._experiment_dir), reinit="create_new", settings=_settings(),
             resume=None if offline else "allow",
         )  # fmt: skip
@@ -110,15 +106,3 @@ def _settings() -> wandb.Settings:
         silent=True, console="off", disable_git=True, disable_code=True, save_code=False, x_disable_stats=True,
         x_disable_meta=True, x_save_requirements=False,
     )  # fmt: skip
-
-
-def _nested(subject: Subject) -> dict[str, Any]:
-    """Return the settings as a nested dict, since W&B folds and unfolds its config by itself."""
-    tree: dict[str, Any] = {}
-    for name, value in subject.settings.items():
-        *above, last = name.split(".")
-        place = tree
-        for part in above:
-            place = place.setdefault(part, {})
-        place[last] = value
-    return tree

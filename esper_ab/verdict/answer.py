@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from esper_ab.contracts.wording import counted
 from esper_ab.design.design import Design
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.comparison import Comparison
@@ -99,7 +100,7 @@ def _foreign(plan: AnalysisPlan, observations: Observations) -> Iterator[str]:
             rows = sum(name in others for name in column)
             yield (
                 f"Not in the plan, and left out: {what} {listed_short([name or '(none)' for name in others])} "
-                f"({rows} {'row' if rows == 1 else 'rows'})."
+                f"({counted(rows, 'row')})."
             )
 
 

@@ -55,17 +55,14 @@ def caveats(evidence: Evidence) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _on_progress(evidence: Evidence) -> list[str]:
-    course, planned, done = evidence.course, evidence.question.planned, len(evidence.pairs)
-    if course.finished or done >= planned:
-        return []
-    said = f"{done} of {planned} planned pairs are complete."
-    if not looks_to_come(evidence):  # the anytime-valid rule may be looked at after every pair
-        return [said]
-    return [
-        f"{said} A verdict is given at the planned looks only: looking at other times and stopping at a good moment "
-        "raises the false alarms."
-    ]
+def _on_progress(evidence: Evidence) -> Iterator[str]:
+    planned, done = evidence.question.planned, len(evidence.pairs)
+    if evidence.course.finished or done >= planned:
+        return
+    only = " A verdict is given at the planned looks only: looking at other times and stopping at a good moment raises "
+    # The anytime-valid rule may be looked at after every pair.
+    how = f"{only}the false alarms." if looks_to_come(evidence) else ""
+    yield f"{done} of {planned} planned pairs are complete.{how}"
 
 
 def _on_data(evidence: Evidence) -> Iterator[str]:
@@ -83,27 +80,26 @@ def _on_data(evidence: Evidence) -> Iterator[str]:
             )
 
 
-def _on_design(evidence: Evidence) -> list[str]:
+def _on_design(evidence: Evidence) -> Iterator[str]:
     question, course = evidence.question, evidence.course
-    design, found = question.design, []
+    design = question.design
     if not question.paired:
-        found.append("Unpaired: the runs of a seed share no randomness; which runs form a pair means nothing.")
+        yield "Unpaired: the runs of a seed share no randomness; which runs form a pair means nothing."
     if not design.early_stop:
-        found.append("No early stop: pairs after the deciding look are in the numbers, not in the decision.")
+        yield "No early stop: pairs after the deciding look are in the numbers, not in the decision."
     if not design.positions_matter:
-        found.append("Not adjusted for device and start order: no record can depend on them here.")
+        yield "Not adjusted for device and start order: no record can depend on them here."
     elif design.positions > 1 and not design.adjusted and evidence.used > 1:
         why = "too few pairs at the first look" if design.too_few_to_adjust else "not estimable in this order"
-        found.append(f"Not adjusted for device and start order: {why}.")
+        yield f"Not adjusted for device and start order: {why}."
     if course.standing == "futile":
-        found.append("Stopped for futility: what further pairs would have shown, EQUIVALENT included, is unknown.")
+        yield "Stopped for futility: what further pairs would have shown, EQUIVALENT included, is unknown."
     if course.decision == "crossed" and course.decided_at is not None and design.early_stop:
         overestimated = "differences that stop early are overestimated on average."
         if course.looks[-1].bound_e is not None:
-            found.append(f"It stopped as soon as the evidence sufficed: {overestimated}")
+            yield f"It stopped as soon as the evidence sufficed: {overestimated}"
         elif course.decided_at < question.planned:
-            found.append(f"It was decided before the planned end: {overestimated}")
-    return found
+            yield f"It was decided before the planned end: {overestimated}"
 
 
 def beside(evidence: Evidence) -> Beside:
@@ -119,13 +115,14 @@ def beside(evidence: Evidence) -> Beside:
     )  # fmt: skip
 
 
-def _on_numbers(evidence: Evidence) -> list[str]:
-    constant = evidence.plain is not None and evidence.plain.sd == 0.0
-    found, there = [_coarse(evidence)] if constant and not evidence.same_records else [], beside(evidence)
+def _on_numbers(evidence: Evidence) -> Iterator[str]:
+    if evidence.plain is not None and evidence.plain.sd == 0.0 and not evidence.same_records:
+        yield _coarse(evidence)
+    there = beside(evidence)
     for name, statistic in statistics().items():
         if (result := evidence.descriptive[name]) is not None:
-            found += [*filter(None, [statistic.contradicts(result, there)]), *statistic.caveats(result, there)]
-    return found
+            yield from filter(None, [statistic.contradicts(result, there)])
+            yield from statistic.caveats(result, there)
 
 
 def _coarse(evidence: Evidence) -> str:

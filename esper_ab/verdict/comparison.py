@@ -21,7 +21,7 @@ from esper_ab.stats.signed_rank import signed_rank
 from esper_ab.stats.t_tests import PairedDifference, equivalence, paired_difference
 from esper_ab.verdict import caveats, headline, sentences
 from esper_ab.verdict.caveats import describe
-from esper_ab.verdict.evidence import Assessment, DifferenceInterval, Evidence, Kind, Level, Numbers
+from esper_ab.verdict.evidence import DifferenceInterval, Evidence, Kind, Level, Numbers
 from esper_ab.verdict.follow import Course, LookDecision
 from esper_ab.verdict.look import Effect, effect_of
 from esper_ab.verdict.pairing import Lost, Question
@@ -180,7 +180,7 @@ def compare(
     """
     numbers = _numbers(question, before(data, sys.maxsize), course)
     touching = tuple(finding for finding in findings if finding.touches(question.a, question.b))
-    return Comparison(**vars(numbers), **vars(_judge(numbers, same_records, lost, touching)))
+    return _judge(numbers, same_records, lost, touching)
 
 
 def _numbers(question: Question, data: tuple[Pair, ...] | Samples, course: Course) -> Numbers:
@@ -208,7 +208,7 @@ def _numbers(question: Question, data: tuple[Pair, ...] | Samples, course: Cours
     )  # fmt: skip
 
 
-def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Finding, ...]) -> Assessment:
+def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Finding, ...]) -> Comparison:
     """Weigh losses and audit against the numbers."""
     question, course, pairs = numbers.question, numbers.course, numbers.pairs
     again = imputed(question.design, numbers.data, course, lost)
@@ -234,9 +234,9 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
     found = spread(numbers.effect)
     smallest = smallest_difference(question, course, found, most) if found and most is not None else None
     undecided = verdict is Verdict.INCONCLUSIVE and not caps and course.finished
-    return Assessment(
-        same_records=same_records, low=low, high=high, level=level, most_pairs=most, smallest_resolvable=smallest,
-        lost=lost, imputed=again, findings=findings, capped_by=tuple(caps),
+    return Comparison(
+        **vars(numbers), same_records=same_records, low=low, high=high, level=level, most_pairs=most,
+        smallest_resolvable=smallest, lost=lost, imputed=again, findings=findings, capped_by=tuple(caps),
         limits_with_losses=limits_with_losses(question.design, numbers.data, course, lost),
         unseen=None if verdict not in CLAIMS or numbers.proportions else unseen(question.design, numbers.data, course),
         inconclusive=_kind(numbers, low, high, smallest) if undecided else None, unaudited=unaudited,

@@ -139,8 +139,11 @@ class Numbers:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Assessment:
-    """What losses and audit make of the numbers: the verdict."""
+class Evidence(Numbers):
+    """All that is known of one comparison, what losses and audit make of its numbers among it.
+
+    Every sentence about it is made from this.
+    """
 
     same_records: bool  # the records of both runs agree in every pair
     low: float | None  # interval that the verdict rests on: that of the last look, of EQUIVALENT that of its test
@@ -162,8 +165,3 @@ class Assessment:
     def near_baseline(self) -> bool:
         """Whether the audit lets nothing be called smaller than the margin."""
         return any(finding.weight == "caps equivalence" for finding in self.findings)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Evidence(Numbers, Assessment):
-    """All that is known of one comparison: what every sentence about it is made from."""

@@ -131,14 +131,13 @@ def _open(evidence: Evidence) -> str:
 
 def _would_decide(evidence: Evidence, why: Why) -> str:
     """Write how many pairs would show a difference of the margin, where more pairs are what is lacking."""
-    found = [one.pairs for one in (evidence.pairs_needed, evidence.pairs_anew) if one is not None]
-    if why not in (Why.ZERO, Why.BOUND) or not evidence.course.finished or not found:
-        return ""
-    if min(found) > MOST_NAMED or min(found) <= evidence.used:
-        return ""
     anew, here = evidence.pairs_anew, evidence.pairs_needed
+    pairs = min((one.pairs for one in (here, anew) if one is not None), default=0)
+    lacking = why in (Why.ZERO, Why.BOUND) and evidence.course.finished
+    if not lacking or not evidence.used < pairs <= MOST_NAMED:
+        return ""
     where = " in a new plan" if anew is not None and here is not None and anew.pairs < here.pairs else ""
-    return f"; about {min(found)} pairs{where} would show a difference of {evidence.design.margin_words}"
+    return f"; about {pairs} pairs{where} would show a difference of {evidence.design.margin_words}"
 
 
 def _why(evidence: Evidence) -> Why:
@@ -162,10 +161,8 @@ def _why_open(evidence: Evidence) -> Why:
     low, high = evidence.low, evidence.high
     if low is None or high is None:
         return Why.NO_SPREAD if evidence.degenerate else Why.NO_INTERVAL
-    if evidence.small_from and low <= 0.0 <= high:
-        return Why.EARLY
     if low <= 0.0 <= high:
-        return Why.ZERO
+        return Why.EARLY if evidence.small_from else Why.ZERO
     return Why.NO_LOOK if evidence.last_look is None else Why.BOUND
 
 

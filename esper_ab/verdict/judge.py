@@ -50,8 +50,9 @@ def judge(plan: AnalysisPlan, observations: Observations, *, rng_seed: int | Non
     wait = "" if tuned.choices else "Nothing can be judged: every run on the seeds that choose a cell was lost."
     if tuned.missing:
         wait = f"Before anything is judged, cells are chosen: {listed_runs(tuned.missing)}."
+    unused = f"Not used, because other cells were chosen: {listed_runs(tuned.unused)}."
     return replace(
-        answer, departures=(*answer.departures, *_unused(tuned)),
+        answer, departures=(*answer.departures, *((unused,) if tuned.unused else ())),
         notes=(*_choices(plan, tuned), *answer.notes),
         next_step=wait or (f"{answer.next_step.removesuffix('.')}; {at}." if answer.next_step else ""),
     )  # fmt: skip
@@ -221,13 +222,7 @@ def _notes(observations: Observations, followed: Courses) -> Iterator[str]:
 
 def _choices(plan: AnalysisPlan, tuned: Tuned) -> Iterator[str]:
     """Say what was chosen, and by which means."""
-    value = plan.design.value
+    seeds = listed_short(plan.choosing)
     for one in tuned.choices:
-        means = ", ".join(f"{cell} {value(mean)}" for cell, mean in one.means.items())
-        seeds = listed_short(plan.choosing)
+        means = ", ".join(f"{cell} {plan.design.value(mean)}" for cell, mean in one.means.items())
         yield f"{one.group} is judged at {one.cell}, chosen on the seeds {seeds} (means: {means})."
-
-
-def _unused(tuned: Tuned) -> Iterator[str]:
-    if tuned.unused:
-        yield f"Not used, because other cells were chosen: {listed_runs(tuned.unused)}."

@@ -114,16 +114,10 @@ def take_look(design: Design, replicates: int, data: LookData, n_open: int) -> L
         bound, first = (design.boundary(n).nominal_p[at] for n in (n_open, len(design.comparisons)))
         # Two one-sided tests at `first`; of proportions the whole interval, for Newcombe's at `twice` errs too often.
         twice = first if isinstance(data.effect, Proportions) else 2.0 * first
-    interval, simultaneous, equal = (_interval(data, p) for p in (bound, first, twice))
     reached = data.p is not None and bound is not None and bound > 0.0 and data.p <= bound
-    crossed = reached and _crosses(data, interval)
-    least = design.least_small(replicates)
-    equivalent = not reached and _small(data, equal, design.margin, least)
-    look = Look(
-        replicates=replicates, pairs=data.pairs, alpha=design.alpha / n_open, bound_p=bound, bound_e=None,
-        p=data.p, e=None, mean=data.mean, **_limits(interval, simultaneous, equal), equivalence_p=first,
-        crossed=crossed, small=_small(data, simultaneous, design.margin, least), equivalent=equivalent, futile=False,
-    )  # fmt: skip
+    intervals = tuple(_interval(data, p) for p in (bound, first, twice))
+    look = _look(design, replicates, data, n_open, reached=reached, intervals=intervals)
+    look = msgspec.structs.replace(look, bound_p=bound, p=data.p, equivalence_p=first)
     stop = design.futility.nominal_p[design.looks.index(replicates)] if design.futility is not None else 0.0
     return _with_futility(look, data, stop, design) if stop else look
 
@@ -137,10 +131,22 @@ def _with_futility(look: Look, data: LookData, stop: float, design: Design) -> L
     return msgspec.structs.replace(look, futility_p=stop, futility_low=low, futility_high=high, futile=futile)
 
 
-def _limits(interval: Interval, simultaneous: Interval, equal: Interval) -> dict[str, float | None]:
-    """Return the fields of a Look that its three intervals make."""
-    limits = [limit for found in (interval, simultaneous, equal) for limit in found or (None, None)]
-    return dict(zip(_LIMITS, limits, strict=True))
+def _look(
+    design: Design, replicates: int, data: LookData, n_open: int, *, reached: bool, intervals: tuple[Interval, ...]
+) -> Look:
+    """Return the look, without the bound that was `reached` or not.
+
+    `intervals`: the repeated one, the simultaneous one, and that of an equivalence.
+    """
+    interval, simultaneous, equal = intervals
+    limits = [limit for found in intervals for limit in found or (None, None)]
+    margin, least = design.margin, design.least_small(replicates)
+    return Look(
+        replicates=replicates, pairs=data.pairs, alpha=design.alpha / n_open, bound_p=None, bound_e=None, p=None,
+        e=None, mean=data.mean, **dict(zip(_LIMITS, limits, strict=True)), equivalence_p=None,
+        crossed=reached and _crosses(data, interval), small=_small(data, simultaneous, margin, least),
+        equivalent=not reached and _small(data, equal, margin, least), futile=False,
+    )  # fmt: skip
 
 
 def _interval(data: LookData, p: float | None) -> Interval:
@@ -152,17 +158,11 @@ def _anytime_look(design: Design, replicates: int, data: LookData, n_open: int) 
     bound, first = design.evidence * n_open, design.evidence * len(design.comparisons)
     effect = data.effect
     log_e = effect.log_evidence() if effect is not None else None
-    interval, simultaneous, equal = (
-        effect.anytime_interval(e) if effect is not None else None for e in (bound, first, first / 2.0)
-    )
-    reached, least = log_e is not None and log_e >= math.log(bound), design.least_small(replicates)
-    return Look(
-        replicates=replicates, pairs=data.pairs, alpha=design.alpha / n_open, bound_p=None, bound_e=bound, p=None,
-        e=None if log_e is None else math.exp(min(log_e, _LARGEST_LOG)), mean=data.mean,
-        **_limits(interval, simultaneous, equal), equivalence_p=None,
-        crossed=reached and _crosses(data, interval), small=_small(data, simultaneous, design.margin, least),
-        equivalent=not reached and _small(data, equal, design.margin, least), futile=False,
-    )  # fmt: skip
+    intervals = tuple(effect.anytime_interval(e) if effect is not None else None for e in (bound, first, first / 2.0))
+    reached = log_e is not None and log_e >= math.log(bound)
+    look = _look(design, replicates, data, n_open, reached=reached, intervals=intervals)
+    e = None if log_e is None else math.exp(min(log_e, _LARGEST_LOG))
+    return msgspec.structs.replace(look, bound_e=bound, e=e)
 
 
 def _crosses(data: LookData, interval: Interval) -> bool:

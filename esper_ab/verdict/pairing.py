@@ -152,11 +152,12 @@ def pair_up(
 def sampled(cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str]) -> Pairing:
     """Take the runs of `contrast` as two groups that share nothing."""
     a, b = (
-        [_value(runs, contrast.task, scales) for runs in all_runs if runs]
-        for all_runs in (
-            [runs_of(cells, group, contrast.task, scales, name) for name in order] for group in contrast.groups
-        )
-    )
+        [
+            _value(runs, contrast.task, scales)
+            for name in order if (runs := runs_of(cells, group, contrast.task, scales, name))
+        ]
+        for group in contrast.groups
+    )  # fmt: skip
     lost = [(True, False)] * a.count(None) + [(False, True)] * b.count(None)
     return Pairing(
         pairs=Samples(a=tuple(x for x in a if x is not None), b=tuple(x for x in b if x is not None)),

@@ -72,9 +72,9 @@ def _profile(group: str, by_task: Sequence[Floats], thresholds: Floats, rng: Gen
     low, high = np.quantile(_above(drawn, thresholds), _TAILS, axis=0)
     return Profile(
         group=group, runs=min(one.size for one in by_task),
-        interquartile_mean=_aggregate(interquartile_means(np.concatenate(by_task)), [
-            float(value) for value in interquartile_means(np.concatenate(drawn, axis=1))
-        ]),
+        interquartile_mean=_aggregate(
+            interquartile_means(np.concatenate(by_task)), interquartile_means(np.concatenate(drawn, axis=1))
+        ),
         optimality_gap=_aggregate(
             np.mean([optimality_gap(one) for one in by_task]), np.mean([optimality_gap(one) for one in drawn], axis=0)
         ),
@@ -93,7 +93,7 @@ def _above(by_task: Sequence[Floats], thresholds: Floats) -> Floats:
     return np.asarray(np.mean(shares, axis=0))
 
 
-def _aggregate(value: float | np.floating | Floats, resampled: Sequence[float] | Floats) -> Aggregate:
+def _aggregate(value: float | np.floating | Floats, resampled: Floats) -> Aggregate:
     low, high = np.quantile(resampled, _TAILS)
     return Aggregate(value=float(value), low=float(low), high=float(high))
 

@@ -26,12 +26,15 @@ def interval(evidence: Evidence) -> str:
 
 
 def limits_text(limits: DifferenceInterval, design: Design) -> str:
-    """Write limits with their level, in the decimals that keep them on their side of 0 and of the margin."""
-    (low, high, level), margin = limits, design.margin
-    if low is None or high is None:
-        return "no interval"
-    digits = digits_apart((low, high), (-margin, 0.0, margin), design.digits)
-    return f"{level} {signed(low, digits)} to {signed(high, digits)}"
+    """Write limits with their level, "95 % repeated interval -0.40 to +3.20", or "no interval"."""
+    low, high, level = limits
+    return "no interval" if low is None or high is None else f"{level} {span(low, high, design)}"
+
+
+def span(low: float, high: float, design: Design) -> str:
+    """Write limits, "-0.40 to +3.20", in the decimals that keep them on their side of 0 and of the margin."""
+    digits = digits_apart((low, high), (-design.margin, 0.0, design.margin), design.digits)
+    return f"{signed(low, digits)} to {signed(high, digits)}"
 
 
 def rule_sentence(design: Design) -> str:

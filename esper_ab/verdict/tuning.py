@@ -7,7 +7,7 @@ settings differ by luck alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import fsum
 
 import msgspec
@@ -52,7 +52,8 @@ def tune(
         nothing = msgspec.structs.replace(observations, rows=())
         return Tuned(choices=(), observations=nothing, missing=missing, unused=())
     worst = scale.outcome.worst(known)
-    choices = tuple(_choice(group, cells, choosing, values, worst, scale) for group in groups)
+    ends = {key: worst if value is None else value for key, value in values.items()}
+    choices = tuple(_choice(group, cells, choosing, ends, scale) for group in groups)
     chosen = {one.group: one.cell for one in choices}
     judged = [row for row in observations.rows if row.replicate not in choosing]
     kept = tuple(
@@ -65,14 +66,8 @@ def tune(
 
 
 def _choice(
-    group: str, cells: Sequence[str], choosing: Sequence[str],
-    values: Mapping[tuple[str, str, str], float | None], worst: float, scale: Scale,
-) -> Choice:  # fmt: skip
-    def ends(cell: str) -> Iterator[float]:
-        for seed in choosing:
-            value = values[group, cell, seed]
-            yield worst if value is None else value
-
-    means = {cell: fsum(ends(cell)) / len(choosing) for cell in cells}
+    group: str, cells: Sequence[str], choosing: Sequence[str], ends: Mapping[tuple[str, str, str], float], scale: Scale
+) -> Choice:
+    means = {cell: fsum(ends[group, cell, seed] for seed in choosing) / len(choosing) for cell in cells}
     best = max(cells, key=lambda cell: scale.outcome.sign * means[cell])
     return Choice(group=group, cell=best, means=means)

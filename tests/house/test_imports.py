@@ -134,7 +134,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 # Own modules that a call may load, and libraries that it may not: what everybody waits for, many times a day.
-OWN = {("status", "EXPERIMENT"): 69, ("launch", "--help"): 26}
+OWN = {("status", "EXPERIMENT"): 58, ("launch", "--help"): 13}
 NEVER_LIGHTLY = HEAVY | {"asyncio", "ssl"}
 
 

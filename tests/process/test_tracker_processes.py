@@ -213,7 +213,7 @@ def test_what_takes_long_without_a_word_is_said_to(tmp_path, monkeypatch, capfd)
 HANGS = (
     "import os, sys, time; from pathlib import Path; from esper_ab.trackers import process\n"
     "process._END_S, process._WATCH_S = 0.2, 0.05\n"
-    "process._make = lambda *_: time.sleep(1000)\n"
+    "process._Work._made = lambda *_: time.sleep(1000)\n"
     "os._exit(process.main(Path(sys.argv[1]), 'tensorboard', live=True))\n"
 )
 

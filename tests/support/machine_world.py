@@ -182,7 +182,7 @@ class World:
                 self.hear(worker, choices.one(worker.said))
             case "die" if not worker.hung:
                 worker.hung = True
-                self.perform(self.machine.exited(worker.order.lane.name, self.now))
+                self.machine.exited(worker.order.lane.name, self.now)
             case "fail" if not worker.hung:
                 self.hear(worker, worker.failed())
             case "hang":
@@ -256,7 +256,7 @@ class World:
         for worker in list(self.workers.values()):
             if worker.assign or worker.hung:
                 self.act("die", worker, Choices(b""))
-                self.perform(self.machine.exited(worker.order.lane.name, self.now))
+                self.machine.exited(worker.order.lane.name, self.now)
         self.round()
 
     def to_the_end(self):

@@ -1,4 +1,4 @@
-"""The barrier of one block: events in, releases out.
+"""The barrier of one block: what happens to its runs in, releases out.
 
 A run passes the milestones 0 (warm), 1 … E (episodes recorded) and E+1 (evaluated). It *arrives* at one when what it
 did is recorded, and is *released* from it when it may work towards the next. Who waits for whom is the mode:
@@ -22,36 +22,11 @@ Mode = Literal["lockstep", "independent", "alternate", "sequence"]
 BEFORE_START = -1  # arrived nowhere, released from nowhere
 
 
-class Arrived(msgspec.Struct, frozen=True):
-    """The run's work up to `milestone` is recorded."""
-
-    run_name: str
-    milestone: int
-
-
-class Died(msgspec.Struct, frozen=True):
-    """The run's worker is gone: the run stands where its records end, and the others go on until they need it."""
-
-    run_name: str
-    recorded: int  # the last milestone that is recorded of the run
-    released: int  # the last milestone that any worker of the run was released from, as far as that is recorded
-
-
-class Rejoined(msgspec.Struct, frozen=True):
-    """A worker stands at `milestone` for the run again: a checkpoint of something it arrived at before."""
-
-    run_name: str
-    milestone: int
-
-
 class ReleaseRuns(msgspec.Struct, frozen=True):
     """These runs may go on from `milestone`; at the last milestone: they are done."""
 
     milestone: int
     runs: tuple[str, ...]
-
-
-BarrierEvent = Arrived | Died | Rejoined
 
 
 class Position(msgspec.Struct, frozen=True):
@@ -80,40 +55,48 @@ class BarrierState(msgspec.Struct, frozen=True):
         return all(at.released == self.last for at in self.positions.values())
 
 
+Advanced = tuple[BarrierState, tuple[ReleaseRuns, ...]]  # with the releases that follow
+
+
 def begin(mode: Mode, runs: tuple[str, ...], last: int, turns: tuple[tuple[str, ...], ...] = ()) -> BarrierState:
-    """A block before its first arrival; ValueError unless `turns` orders all runs at every milestone but the last."""
-    if mode == "alternate" and [sorted(turn) for turn in turns] != [sorted(runs)] * last:
-        raise ValueError(f"alternate needs {last} orders of {', '.join(runs)}")
+    """A block before its first arrival."""
     return BarrierState(mode, last, dict.fromkeys(runs, Position()), turns)
 
 
-def advance(state: BarrierState, event: BarrierEvent) -> tuple[BarrierState, tuple[ReleaseRuns, ...]]:
-    """Return the state after `event`, and the releases that follow from it.
+def arrived(state: BarrierState, run: str, milestone: int) -> Advanced:
+    """The run's work up to `milestone` is recorded; ValueError for an arrival ahead of its release."""
+    at = state.positions[run]
+    if milestone <= at.arrived:
+        return state, ()
+    if milestone > min(at.released + 1, state.last):
+        raise ValueError(f"{run} arrived at milestone {milestone} but was released from {at.released}")
+    return _moved(state, run, msgspec.structs.replace(at, arrived=milestone))
 
-    ValueError for an arrival ahead of its release and for a return to a milestone never reached: no worker of ours does
-    either, so nothing sensible follows from them.
+
+def died(state: BarrierState, run: str, recorded: int, released: int) -> Advanced:
+    """The run's worker is gone: the run stands where its records end, and the others go on until they need it.
+
+    `recorded`: the last milestone that is recorded of the run; `released`: the last one that any worker of it was
+    released from, as far as that is recorded.
     """
-    at = state.positions[event.run_name]
-    match event:
-        case Arrived(run, milestone):
-            if milestone <= at.arrived:
-                return state, ()
-            if milestone > min(at.released + 1, state.last):
-                raise ValueError(f"{run} arrived at milestone {milestone} but was released from {at.released}")
-            return _release_due(_moved(state, run, Position(arrived=milestone, released=at.released, dead=at.dead)))
-        case Died(run, recorded, released):
-            if at.dead:
-                return state, ()
-            before = max(at.released, min(released, recorded))
-            return _release_due(_moved(state, run, Position(arrived=recorded, released=before, dead=True)))
-        case Rejoined(run, milestone):
-            if milestone > at.arrived:
-                raise ValueError(f"{run} cannot return to milestone {milestone}: it got to {at.arrived}")
-            before = max(BEFORE_START, min(at.released, milestone - 1))
-            return _release_due(_moved(state, run, Position(arrived=milestone, released=before)))
+    at = state.positions[run]
+    if at.dead:
+        return state, ()
+    return _moved(state, run, Position(recorded, max(at.released, min(released, recorded)), dead=True))
 
 
-def restore(state: BarrierState, stood: Mapping[str, tuple[int, int]]) -> tuple[BarrierState, tuple[ReleaseRuns, ...]]:
+def rejoined(state: BarrierState, run: str, milestone: int) -> Advanced:
+    """A worker stands at `milestone` for the run again: a checkpoint of something it arrived at before.
+
+    ValueError for a milestone never reached.
+    """
+    at = state.positions[run]
+    if milestone > at.arrived:
+        raise ValueError(f"{run} cannot return to milestone {milestone}: it got to {at.arrived}")
+    return _moved(state, run, Position(milestone, max(BEFORE_START, min(at.released, milestone - 1))))
+
+
+def restore(state: BarrierState, stood: Mapping[str, tuple[int, int]]) -> Advanced:
     """`state` before its first arrival, put where `stood` says: by run, the milestones arrived at and released from.
 
     Whoever has work left is gone until it has rejoined; whoever has arrived at the end needs no worker any more.
@@ -137,11 +120,11 @@ def working(state: BarrierState) -> tuple[str, ...]:
     return tuple(run for run, at in state.positions.items() if _works(state, at) and not at.dead)
 
 
-def _moved(state: BarrierState, run: str, at: Position) -> BarrierState:
-    return msgspec.structs.replace(state, positions=state.positions | {run: at})
+def _moved(state: BarrierState, run: str, at: Position) -> Advanced:
+    return _release_due(msgspec.structs.replace(state, positions=state.positions | {run: at}))
 
 
-def _release_due(state: BarrierState) -> tuple[BarrierState, tuple[ReleaseRuns, ...]]:
+def _release_due(state: BarrierState) -> Advanced:
     """Everything that is due now; in sequence the end of one run is the start of the next."""
     commands: list[ReleaseRuns] = []
     while due := _due(state):

@@ -11,7 +11,7 @@ import msgspec
 from esper_ab.contracts.messages import EpisodeFinished
 from esper_ab.contracts.records import Moments
 from esper_ab.control.rules import barrier, looks, runs
-from esper_ab.control.rules.runs import NOWHERE, arrival, barrier_again, barrier_of
+from esper_ab.control.rules.runs import NOWHERE, arrival, barrier_of
 from esper_ab.control.rules.validation import Rejected, Report
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.plan.plan import Block, Plan
@@ -92,8 +92,8 @@ class BlocksInProgress:
 
     def restore(self, block: Block, kept: Sequence[RunHistory], plan: Plan) -> None:
         """Add a block whose runs are recorded so far and have no workers."""
-        self._barriers[block.replicate], due = barrier_again(block, kept, plan)
-        self._due.extend((block.replicate, release) for release in due)
+        stood = {run.ref.name: (run.recorded, run.released) for run in kept}
+        self._take(block.replicate, barrier.restore(barrier_of(block, plan), stood))
 
     def remove(self, block: int) -> None:
         """Forget a block that is done or given up, and what was decided about it."""
@@ -110,18 +110,19 @@ class BlocksInProgress:
 
     def arrived(self, run: RunHistory, milestone: int) -> None:
         """The run's worker stands at a milestone; one that was gone has another worker from here on."""
-        position = self._barriers[run.ref.replicate].positions[run.ref.name]
+        block, name = run.ref.replicate, run.ref.name
+        position = self._barriers[block].positions[name]
         if position.dead:
-            self._advance(run, barrier.Rejoined(run.ref.name, min(position.arrived, milestone)))
-        self._advance(run, barrier.Arrived(run.ref.name, milestone))
+            self._take(block, barrier.rejoined(self._barriers[block], name, min(position.arrived, milestone)))
+        self._take(block, barrier.arrived(self._barriers[block], name, milestone))
 
     def died(self, run: RunHistory) -> None:
         """The run's worker is gone."""
-        self._advance(run, barrier.Died(run.ref.name, run.recorded, run.released))
-
-    def _advance(self, run: RunHistory, event: barrier.BarrierEvent) -> None:
         block = run.ref.replicate
-        self._barriers[block], due = barrier.advance(self._barriers[block], event)
+        self._take(block, barrier.died(self._barriers[block], run.ref.name, run.recorded, run.released))
+
+    def _take(self, block: int, advanced: barrier.Advanced) -> None:
+        self._barriers[block], due = advanced
         self._due.extend((block, release) for release in due)
 
     def stands(self, run: RunHistory) -> int:

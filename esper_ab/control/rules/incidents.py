@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import Literal
 
 import msgspec
 
@@ -11,6 +10,7 @@ from esper_ab.analysis.pathologies import pathologies
 from esper_ab.contracts.errors import Interrupted
 from esper_ab.contracts.messages import Hello, Ready, RunSpec, WorkerOrder
 from esper_ab.contracts.records import EnvEpisode, EpisodeRecord, EvaluationRecord
+from esper_ab.contracts.wording import times
 from esper_ab.control.rules.runs import NOWHERE, episode_at, event_of
 from esper_ab.control.rules.validation import Report
 from esper_ab.control.rules.workers import Laggard, Sign, WorkerState
@@ -47,9 +47,8 @@ def confounders(record: EpisodeRecord | EvaluationRecord, known: Collection[str]
 def _failed(run: str, episode: int | None, envs: list[EnvEpisode]) -> Iterator[Incident]:
     broken = sorted({env.env for env in envs if env.failed})
     if broken:
-        where = "evaluation episodes" if episode is None else "environments"
-        count = sum(env.failed for env in envs)
-        detail = f"{count} of {len(envs)} {where} failed (environments {', '.join(map(str, broken))})"
+        what = f"{len(envs)} {'evaluation episodes' if episode is None else 'environments'}"
+        detail = f"{sum(env.failed for env in envs)} of {what} failed (environments {', '.join(map(str, broken))})"
         confounder = msgspec.UNSET if episode is None else FAILED
         yield Incident(category="non_finite", run_name=run, episode=episode, detail=detail, confounder=confounder)
 
@@ -138,17 +137,17 @@ def ended_together(by: str, worker: WorkerState, where: str) -> Interrupted:
 
 def died(run: RunHistory, deaths: int) -> str:
     """Say how often a run died, and since which milestone."""
-    times = "once" if deaths == 1 else f"{deaths} times"
     where = f"after milestone {run.recorded}" if run.recorded > NOWHERE else "before milestone 0"
-    return f"{run.ref.name} died {times} {where}"
+    return f"{run.ref.name} died {times(deaths)} {where}"
 
 
 def death(worker: WorkerState, run: RunHistory | None, line: str, log: str, *, hung: bool) -> Incident:
     """`line`: which worker ended, how and where; `log`: the end of what it wrote."""
     name, episode = (run.ref.name, episode_at(run.spec, run.recorded + 1)) if run else ("", None)
-    category: Literal["hung_worker", "worker_death"] = "hung_worker" if hung else "worker_death"
-    last_words = tuple(text[:_LINE_CHARS] for text in log.splitlines()[-LAST_WORDS_LINES:])
-    return Incident(category=category, run_name=name, episode=episode, detail=line, last_words=last_words)
+    return Incident(
+        category="hung_worker" if hung else "worker_death", run_name=name, episode=episode, detail=line,
+        last_words=tuple(text[:_LINE_CHARS] for text in log.splitlines()[-LAST_WORDS_LINES:]),
+    )  # fmt: skip
 
 
 def restart(worker: WorkerState, run: RunHistory | None) -> Incident:
@@ -166,8 +165,7 @@ def start_delayed(worker: WorkerState, lack: str, limit_s: float) -> Incident:
 
 def run_given_up(spec: RunSpec, reason: str, *, failed: bool) -> Incident:
     """The run gets no outcome. `failed`: it is this run of its replicate that could not be completed."""
-    category: Literal["dropped_pair", "cancelled"] = "dropped_pair" if failed else "cancelled"
-    return Incident(category=category, run_name=spec.ref.name, detail=reason)
+    return Incident(category="dropped_pair" if failed else "cancelled", run_name=spec.ref.name, detail=reason)
 
 
 def whereabouts(worker: WorkerState, run: RunHistory | None, stands: int, sign: Sign | None) -> str:

@@ -134,10 +134,9 @@ class ExperimentMachine:
             worker.fault = f"keeps sending what is no message ({reason})"
         return self._out.taken()
 
-    def exited(self, lane: str, now: float) -> tuple[Command, ...]:
+    def exited(self, lane: str, now: float) -> None:
         """The worker of a lane has ended by itself; its last message may still be on its way."""
         self._workers.on_lane(lane).exited_at = now
-        return ()
 
     def stop_requested(self, by: str, now: float) -> tuple[Command, ...]:
         """A signal arrived. Any stops in order; Ctrl-C after that stops at once. SIGTERM may arrive twice for one."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -12,7 +11,7 @@ import msgspec
 from esper_ab.contracts.messages import Assign, EpisodeFinished, Evaluated, Ready, RunSpec
 from esper_ab.contracts.rng import run_path
 from esper_ab.control.rules import barrier
-from esper_ab.control.rules.validation import Rejected, Report, digest_of
+from esper_ab.control.rules.validation import Rejected, Report
 from esper_ab.design.counterbalance import shuffled
 from esper_ab.journal.events import EpisodeRecorded, RunEvaluated, RunReady
 from esper_ab.journal.fold import History, RunHistory
@@ -27,13 +26,11 @@ def barrier_of(block: Block, plan: Plan) -> barrier.BarrierState:
 
     Runs in sequence go in the block's start order, which the plan has chosen.
     """
-    runs = tuple(spec.ref.name for spec in block.runs)
-    last = plan.experiment.episodes + 1
-    if plan.experiment.placement == "alternate":
-        return barrier.begin("alternate", runs, last, turns(plan.experiment.rng_seed, block.replicate, runs, last))
-    if plan.experiment.placement == "sequence":
-        return barrier.begin("sequence", runs, last)
-    return barrier.begin(plan.experiment.sync, runs, last)
+    experiment, runs = plan.experiment, tuple(spec.ref.name for spec in block.runs)
+    last = experiment.episodes + 1
+    if experiment.placement == "alternate":
+        return barrier.begin("alternate", runs, last, turns(experiment.rng_seed, block.replicate, runs, last))
+    return barrier.begin("sequence" if experiment.placement == "sequence" else experiment.sync, runs, last)
 
 
 def turns(rng_seed: int, replicate: int, runs: tuple[str, ...], last: int) -> tuple[tuple[str, ...], ...]:
@@ -77,8 +74,8 @@ def same_record(run: RunHistory, milestone: int, report: Report) -> bool:
     if isinstance(report, Ready):
         return True
     if milestone > run.spec.episodes:
-        return run.evaluation is not None and run.evaluation.digest == digest_of(report)
-    return run.columns.digests[milestone - 1] == digest_of(report)
+        return run.evaluation is not None and run.evaluation.digest == report.record.digest
+    return run.columns.digests[milestone - 1] == report.record.digest
 
 
 def episode_at(spec: RunSpec, milestone: int) -> int | None:
@@ -114,14 +111,6 @@ def in_progress(history: History, block: Block) -> tuple[RunHistory, ...]:
     if not begun(history, block) or given_up(history, block):
         return ()
     return runs if any(run.released <= run.spec.episodes for run in runs) else ()
-
-
-def barrier_again(
-    block: Block, kept: Sequence[RunHistory], plan: Plan
-) -> tuple[barrier.BarrierState, tuple[barrier.ReleaseRuns, ...]]:
-    """Return the barrier of a block in progress whose workers are all gone, and the releases that are due at once."""
-    fresh = barrier_of(block, plan)
-    return barrier.restore(fresh, {run.ref.name: (run.recorded, run.released) for run in kept})
 
 
 # --- recovery --------------------------------------------------------------------------------------------------------

@@ -66,11 +66,6 @@ def milestone_of(report: Report, spec: RunSpec, declared: TaskMeasures) -> int:
     return report.record.episode + 1
 
 
-def digest_of(report: Report) -> str:
-    """What two reports of the same milestone must agree in."""
-    return "" if isinstance(report, Ready) else report.record.digest
-
-
 def _check_envs(found: list[int], n_envs: int) -> None:
     if sorted(found) != list(range(n_envs)):
         raise Rejected(f"sent a record of environments {sorted(found)} instead of 0 to {n_envs - 1}, each once")

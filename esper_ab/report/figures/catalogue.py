@@ -1,13 +1,11 @@
-"""The figures of a report by name: in the page's colours, or alone on a white ground."""
+"""The figures of a report by name, for the page or alone."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
 
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from esper_ab.report.content import Content
@@ -38,7 +36,6 @@ _BY_SECTION: FiguresOfKind = {
     },
     "trust": {"layout": figures_plan.layout},
 }
-_COLOURS = ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor")  # properties of artists
 
 
 def _of_section(section: str, content: Content) -> Mapping[str, Draw]:
@@ -65,29 +62,8 @@ def figure(name: str, content: Content) -> Figure | None:
         if drawing is None:
             return None
         style.arrange(drawing.figure)
-        drawing.figure.draw_without_rendering()  # matplotlib creates ticks on drawing
-    return on_white(drawing.figure)
-
-
-def on_white(figure: Figure) -> Figure:
-    """Give a figure that was drawn the page's light colours in the place of marker colours, for use outside of it."""
-    figure.set_facecolor(style.CARD)
-    for artist in figure.findobj():
-        for colour in _COLOURS:
-            _recolour(artist, colour)
-    return figure
-
-
-def _recolour(artist: Artist, name: str) -> None:
-    """Replace the marker colours of one property of an artist by the page's light colours; keep other colours."""
-    read, write = getattr(artist, f"get_{name}", None), getattr(artist, f"set_{name}", None)
-    if read is None or write is None:
-        return
-    found = read()
-    several = getattr(found, "ndim", 1) == 2  # a collection has colours [n, 4]
-    meant = [style.LIGHT.get(to_hex(one)) for one in (found if several else [found])]
-    if meant and all(meant):
-        write(meant if several else meant[0])
+        drawing.figure.draw_without_rendering()  # matplotlib creates ticks on drawing, in the style of that moment
+    return drawing.figure
 
 
 # --- external --------------------------------------------------------------------------------------------------------
@@ -98,11 +74,6 @@ FORMATS = ("svg", "png", "pdf")
 
 
 def external_figure(result: Answer) -> Figure:
-    """Draw the figure on a white ground."""
-    return on_white(draw(result))
-
-
-def draw(result: Answer) -> Figure:
     """Draw one row per comparison that has an estimate, better to the right, and one curve per group with a profile."""
     shown = [one for one in result.comparisons if one.estimate is not None]
     with style.look():

@@ -182,51 +182,44 @@ def binned(points: Floats, most: int) -> Floats:
 
 def heads(content: Content) -> Drawing | None:
     """Plot the normalised entropy of every head of the policy, one panel per head. None where no record has heads."""
-    names = content.history.heads
     words = Words(
         name="heads", title="How decided each head is", label="entropy / its maximum",
         caption="Entropy of each head over its valid choices, as a share of the largest possible, where it had a "
         "choice; mean over runs. 1: undecided. 0: always the same. A head that is never used has no line.",
     )
-    return panels(content, words, names, lambda place, columns: _head_entropy(columns, names[place]), unit=True)
+    heads = {head.replace("_", " "): partial(_head_entropy, head) for head in content.history.heads}
+    return panels(content, words, heads, unit=True)
 
 
-def _head_entropy(columns: Columns, head: str) -> Sequence[float]:
+def _head_entropy(head: str, columns: Columns) -> Sequence[float]:
     return columns.head(head)[0] if head in columns.heads else [math.nan] * len(columns)
 
 
-def panels(
-    content: Content, words: Words, names: Sequence[str], value: Callable[[int, Columns], Sequence[float]],
-    unit: bool = False,
-) -> Drawing | None:
-    """Plot one panel per name with one line per group, the mean over its runs."""
+def panels(content: Content, words: Words, values: Mapping[str, Value], *, unit: bool = False) -> Drawing | None:
+    """Plot one panel per name of `values` with one line per group, the mean over its runs."""
     found = {
-        (place, index): mean_curve([curve(run, partial(value, place)) for run in content.history.of_group(group)])
-        for place in range(len(names)) for index, group in enumerate(content.groups)
+        (name, index): mean_curve([curve(run, value) for run in content.history.of_group(group)])
+        for name, value in values.items() for index, group in enumerate(content.groups)
     }  # fmt: skip
-    places = [place for place in range(len(names)) if any(len(found[place, i]) for i in range(len(content.groups)))]
-    shown = [(i, group) for i, group in enumerate(content.groups) if any(len(found[place, i]) for place in places)]
+    names = list(dict.fromkeys(name for (name, _), points in found.items() if len(points)))
+    shown = [(i, group) for i, group in enumerate(content.groups) if any(len(found[name, i]) for name in names)]
     if not shown:
         return None
-    most = max(12, _POINTS_PER_FIGURE // (len(places) * len(shown)))
-    figure, axes_of = grid(len(places), columns=4 if len(places) > 6 else 3, sharey=unit)
-    for axes, place in zip(axes_of, places, strict=False):
-        axes.set_title(_spoken(names[place]))
+    most = max(12, _POINTS_PER_FIGURE // (len(names) * len(shown)))
+    figure, axes_of = grid(len(names), columns=4 if len(names) > 6 else 3, sharey=unit)
+    for axes, name in zip(axes_of, names, strict=True):
+        axes.set_title(name)
         for index, _ in shown:
-            _middle(axes, index, binned(found[place, index], most), 1.8)
+            _middle(axes, index, binned(found[name, index], most), 1.8)
         axes.set_ylim(*((-0.03, 1.03) if unit else (0, max(1.12 * axes.dataLim.ymax, 0.1))))
         axes.xaxis.set_major_locator(MaxNLocator(nbins=4, integer=True))
     label_axes(figure, "training episode", words.label)
     group_legend(figure, shown, markers=False)
     ends = []
     for index, group in shown:
-        last = (f"{_spoken(names[at])} {found[at, index][-1, 1]:.2f}" for at in places if len(found[at, index]))
+        last = (f"{name} {found[name, index][-1, 1]:.2f}" for name in names if len(found[name, index]))
         ends.append(f"{group}: " + ", ".join(last))
     return Drawing(
         name=words.name, title=words.title, caption=words.caption,
         alt=f"{words.label}, last episode, mean over runs: " + "; ".join(ends) + ".", figure=figure, wide=True,
     )
-
-
-def _spoken(name: str) -> str:
-    return name.replace("_", " ")

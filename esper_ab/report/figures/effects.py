@@ -22,7 +22,7 @@ from esper_ab.report.figures.style import (
     tips_of_pairs,
     write_beside,
 )
-from esper_ab.stats.text import signed
+from esper_ab.report.tables.table import NONE, span
 from esper_ab.verdict.comparison import Comparison
 
 # --- intervals -------------------------------------------------------------------------------------------------------
@@ -145,9 +145,7 @@ def _row(axes: Axes, row: int, item: Comparison, limits: tuple[float, float]) ->
 
 
 def _words(item: Comparison) -> str:
-    design = item.design
-    mean = design.difference(item.estimate) if item.estimate is not None else "none"
-    interval = "no interval"
-    if item.low is not None and item.high is not None:
-        interval = f"{item.level} {signed(item.low, design.digits)} to {signed(item.high, design.digits)}"
+    mean = item.design.difference(item.estimate) if item.estimate is not None else "none"
+    limits = span(item.low, item.high, item.design.digits)
+    interval = "no interval" if limits == NONE else f"{item.level} {limits}"
     return f"{item.question.a} minus {item.question.b}: {mean}, {interval}, {item.verdict}"

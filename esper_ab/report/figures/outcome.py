@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,6 @@ from matplotlib.figure import Figure
 
 from esper_ab.contracts.wording import counted
 from esper_ab.design.design import of_training
-from esper_ab.journal.fold import RunHistory
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
 from esper_ab.report.figures.style import (
@@ -193,17 +193,14 @@ def layout(content: Content) -> Drawing | None:
     axes.spines[["left", "bottom"]].set_visible(False)
     axes.set_xlabel("seed (block)")
     group_legend(figure, list(enumerate(content.groups)), markers=True)
+    counts = Counter((run.ref.group_id, run.ref.device) for run in runs)
+    on_lanes = (f"{group}: " + ", ".join(f"{lane} {counts[group, lane]}" for lane in lanes) for group in content.groups)
     return Drawing(
         name="layout", title="Who ran where",
         caption="Devices from top to bottom in start order, blocks from left to right. Filled: the run has its "
                 "outcome. "
         "Hollow: not yet, not needed, or lost." + _ORDERS[history.plan.experiment.order]
         + (f" The first {_MOST_BLOCKS} blocks." if len(history.plan.blocks) > _MOST_BLOCKS else ""),
-        alt="Runs per device: " + "; ".join(_on_lanes(group, lanes, runs) for group in content.groups) + ".",
+        alt=f"Runs per device: {'; '.join(on_lanes)}.",
         figure=figure, wide=True,
     )
-
-
-def _on_lanes(group: str, lanes: list[str], runs: list[RunHistory]) -> str:
-    counts = (sum(run.ref.group_id == group and run.ref.device == lane for run in runs) for lane in lanes)
-    return f"{group}: " + ", ".join(f"{lane} {count}" for lane, count in zip(lanes, counts, strict=True))

@@ -29,7 +29,7 @@ def of_experiment(draw: Callable[[RewardAuditFindings], Drawing]) -> Callable[[C
 
 
 def _names(found: RewardAuditFindings) -> list[tuple[int, str]]:
-    return [(index, reward.name) for index, reward in enumerate(found.rewards)]
+    return list(enumerate(reward.name for reward in found.rewards))
 
 
 def best_of_n(found: RewardAuditFindings) -> Drawing:

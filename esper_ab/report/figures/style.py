@@ -25,23 +25,21 @@ from esper_ab.report.content import Content
 # --- style -----------------------------------------------------------------------------------------------------------
 # Common style of all figures.
 #
-# Figures are drawn in marker colours, which become CSS variables of the page, so that one SVG serves light and dark
-# mode. Groups differ in colour, line and marker, so that every figure is readable without colour.
+# Figures are drawn in the page's colours for light mode. In the page each of them becomes a CSS variable, so that one
+# SVG serves light and dark mode. Groups differ in colour, line and marker: every figure is readable without colour.
 
 
-MOST_COLOURS = 6  # more groups repeat colours with the next line style and marker
-N_STAGES = 6  # shades of a seed's life, from faint to strong; they differ in lightness alone
-INK, MUTED, GRID, BAND, CARD = "#b00001", "#b00002", "#b00003", "#b00004", "#b00005"
-_VARIABLES = (
-    {INK: "--ink", MUTED: "--muted", GRID: "--grid", BAND: "--band", CARD: "--card"}
-    | {f"#a0000{i}": f"--group-{i}" for i in range(MOST_COLOURS)}
-    | {f"#c0000{i}": f"--stage-{i}" for i in range(N_STAGES)}
-)
-LIGHT = {  # marker colour -> its light-mode colour in report.css, for figures outside of the page
-    **dict(zip((INK, MUTED, GRID, BAND, CARD), ("#1c1d20", "#5d6068", "#dcdcd6", "#efeee6", "#ffffff"), strict=True)),
-    **{f"#a0000{i}": c for i, c in enumerate(("#0072b2", "#d55e00", "#009e73", "#b0548a", "#b07d00", "#3b8fc2"))},
-    **{f"#c0000{i}": c for i, c in enumerate(("#e8ebee", "#c9d6e0", "#9db9cd", "#6a95b3", "#3a6c90", "#173d5c"))},
-}
+INK, MUTED, GRID, BAND, CARD = "#1c1d20", "#5d6068", "#dcdcd6", "#efeee6", "#ffffff"
+# Of groups; more groups repeat colours with the next line style and marker.
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b0548a", "#b07d00", "#3b8fc2")
+MOST_COLOURS = len(_COLOURS)
+# Shades of a seed's life, from faint to strong; they differ in lightness alone.
+_STAGES = ("#e8ebee", "#c9d6e0", "#9db9cd", "#6a95b3", "#3a6c90", "#173d5c")
+VARIABLES = {  # colour -> its name in report.css
+    INK: "--ink", MUTED: "--muted", GRID: "--grid", BAND: "--band", CARD: "--card",
+    **{colour: f"--group-{i}" for i, colour in enumerate(_COLOURS)},
+    **{colour: f"--stage-{i}" for i, colour in enumerate(_STAGES)},
+}  # fmt: skip
 _PAD, _LINE = 6.0, 14.0  # points: an edge; a line of labels with its distance
 _TENTHS = re.compile(r"(\d\.\d)\d+")  # coordinates in points (1/72 inch), rounded to tenths
 ARROW_LEFT, ARROW_RIGHT = 4, 5  # matplotlib's markers whose tip is the point
@@ -64,13 +62,13 @@ _RC: Any = {  # matplotlib types its keys one by one
 
 
 def colour(index: int) -> str:
-    """Return the marker colour of group `index`."""
-    return f"#a0000{index % MOST_COLOURS}"
+    """Return the colour of group `index`."""
+    return _COLOURS[index % MOST_COLOURS]
 
 
 def stage(index: int) -> str:
-    """Return the marker colour of shade `index` of a seed's life."""
-    return f"#c0000{index}"
+    """Return the colour of shade `index` of a seed's life."""
+    return _STAGES[index]
 
 
 def line(index: int) -> Any:
@@ -149,12 +147,8 @@ def svg(figure: Figure, name: str, tips: Mapping[str, str]) -> str:
     text = re.sub(r"\s*\n\s*", " ", text)
     for _ in range(2):
         text = re.sub(r"<g> (<(?:path|use) [^>]*/>) </g>", r"\1", text)  # unwrap groups of one element
-    return _MARKED.sub(lambda found: _tipped(found[1], tips), text).strip()
-
-
-def _tipped(token: str, tips: Mapping[str, str]) -> str:
-    title = f"<title>{escape(visible_line(tips[token]))}</title>" if token in tips else ""
-    return f'<g data-mark="{token}">{title}'
+    titles = {token: f"<title>{escape(visible_line(tip))}</title>" for token, tip in tips.items()}
+    return _MARKED.sub(lambda found: f'<g data-mark="{found[1]}">{titles.get(found[1], "")}', text).strip()
 
 
 def _tidy(tag: str) -> str:
@@ -163,8 +157,8 @@ def _tidy(tag: str) -> str:
     tag = re.sub(r"(\d\.\d\d)\d+", r"\1", tag)
     tag = re.sub(r' (?:d|x|y|transform)="[^"]*"', lambda place: _TENTHS.sub(r"\1", place.group()), tag)
     tag = re.sub(r"font-family: [^;\"]*", "font-family: var(--font)", tag)
-    for marker_colour, variable in _VARIABLES.items():
-        tag = tag.replace(marker_colour, f"var({variable})")
+    for colour, variable in VARIABLES.items():
+        tag = tag.replace(colour, f"var({variable})")
     return tag
 
 
@@ -189,7 +183,7 @@ class Picture(Figure):
 
 @dataclass(frozen=True, kw_only=True)
 class Drawing:
-    """A figure in the marker colours of `style`, with its texts, which the page escapes."""
+    """A figure in the colours of `style`, with its texts, which the page escapes."""
 
     name: str
     title: str

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from esper_ab.analysis.growth import Screening, gains_per_kparam, kept_share
+from esper_ab.analysis.kinds.growth import Screening, gains_per_kparam, kept_share
 from esper_ab.analysis.learning import Learning
-from esper_ab.journal.outcomes import RunOutcome
 from esper_ab.report.content import Content
 from esper_ab.report.kinds import LearningRow, Row, TableKind
-from esper_ab.report.tables.table import NONE, Table, number, yes
+from esper_ab.report.tables.table import NONE, Table, number, percent, yes
 
 
 def _rows(content: Content) -> tuple[Row, ...]:
@@ -17,13 +16,8 @@ def _rows(content: Content) -> tuple[Row, ...]:
         ("points per 1,000 parameters", lambda run: gains[run.run.name], 2),
         ("seed modules fossilised", lambda run: run.measures["fossilized"], 2),
         ("seed modules pruned", lambda run: run.measures["pruned"], 2),
-        ("fossilised of fossilised and pruned %", _kept_percent, 1),
+        ("fossilised of fossilised and pruned %", lambda run: percent(kept_share(run)), 1),
     )
-
-
-def _kept_percent(run: RunOutcome) -> float | None:
-    share = kept_share(run)
-    return None if share is None else 100 * share
 
 
 def _over_training(label: str, name: str) -> LearningRow:
@@ -35,17 +29,15 @@ def _over_training(label: str, name: str) -> LearningRow:
 
 def _judgement(content: Content) -> tuple[Table, ...]:
     screening = content.analysis.screening
-    return () if screening is None else (_screening_decisions(screening), _screening_criteria(screening))
-
-
-def _screening_decisions(screening: Screening) -> Table:
-    """Build the screening's decisions (continue, revise or stop) with reasons."""
-    return Table(
+    if screening is None:
+        return ()
+    decisions = Table(  # continue, revise or stop
         title=f"Screening: is the reward worth going on with? Against {screening.control}",
         columns=("group", "decision", "reason"),
         rows=tuple((item.group, item.decision.upper(), item.reason) for item in screening.judgements), words=3,
         wide=True,
     )
+    return decisions, _screening_criteria(screening)
 
 
 def _screening_criteria(screening: Screening) -> Table:

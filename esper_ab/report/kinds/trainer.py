@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from esper_ab.contracts.wording import counted
 from esper_ab.report.kinds import TableKind
 from esper_ab.settings.experiment import ResolvedExperiment
 
@@ -9,7 +10,7 @@ from esper_ab.settings.experiment import ResolvedExperiment
 def _conditions(experiment: ResolvedExperiment) -> dict[str, str]:
     return {
         "trainer": experiment.trainer, "points": str(experiment.episodes),
-        "evaluation": f"{experiment.eval_episodes} outcome{'' if experiment.eval_episodes == 1 else 's'} per run",
+        "evaluation": f"{counted(experiment.eval_episodes, 'outcome')} per run",
     }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from esper_ab.contracts.wording import n_pairs
 from esper_ab.design.design import Design
@@ -12,7 +11,8 @@ from esper_ab.report.content import Content
 from esper_ab.report.tables.table import NONE, Table, number, signed, span
 from esper_ab.stats.adjusted_difference import AdjustedDifference
 from esper_ab.stats.proportions import Proportions
-from esper_ab.stats.text import digits_apart, p_beside, p_text, percent
+from esper_ab.stats.text import p_beside, p_text, percent
+from esper_ab.verdict import sentences
 from esper_ab.verdict.caveats import beside, statistics
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.look import Look
@@ -29,7 +29,7 @@ def overview_table(design: Design, comparisons: Sequence[Comparison]) -> Table:
     digits, unit = design.digits, f", {design.outcome.apart}" if design.outcome.apart else ""
     rows = tuple(
         (
-            f"{item.question.a} - {item.question.b}", str(item.verdict), signed(item.estimate, digits),
+            _difference(item), str(item.verdict), signed(item.estimate, digits),
             _span(design, item.low, item.high), NONE if item.low is None else percent(item.level.confidence),
             _span(design, *item.simultaneous[:2]),
             item.counted(0) if item.samples else f"{item.used} of {n_pairs(len(item.pairs))}",
@@ -55,21 +55,14 @@ def beside_tables(comparisons: Sequence[Comparison]) -> Iterator[Table]:
     """Build a table per comparison of the statistics that decide nothing, with what is to be known of them, once."""
     said: set[str] = set()
     for item in comparisons:
-        table, caveats = _beside_table(item), caveats_beside(item)
-        if table.rows:
-            yield replace(table, note=" ".join(text for text in caveats if text not in said))
+        rows = (*_plain(item), *_descriptive(item, "test"), *_ranks(item), *_descriptive(item, "effect"))
+        if rows:
+            caveats = caveats_beside(item)
+            yield Table(
+                title=f"{_difference(item)}: beside the verdict", columns=("decides nothing", "value"), rows=rows,
+                words=2, folded=True, note=" ".join(text for text in caveats if text not in said),
+            )
             said.update(caveats)
-
-
-def _beside_table(comparison: Comparison) -> Table:
-    rows = (
-        *_plain(comparison), *_descriptive(comparison, "test"), *_ranks(comparison),
-        *_descriptive(comparison, "effect"),
-    )
-    return Table(
-        title=f"{_difference(comparison)}: beside the verdict", columns=("decides nothing", "value"), rows=rows,
-        words=2, folded=True,
-    )
 
 
 def _difference(comparison: Comparison) -> str:
@@ -119,9 +112,7 @@ def _within(design: Design, low: float, high: float) -> str:
 
 
 def _span(design: Design, low: float | None, high: float | None) -> str:
-    """Write an interval in the decimals that keep its limits on their side of 0 and of the margin."""
-    limits = () if low is None or high is None else (low, high)
-    return span(low, high, digits_apart(limits, (-design.margin, 0.0, design.margin), design.digits))
+    return NONE if low is None or high is None else sentences.span(low, high, design)
 
 
 def _plain(comparison: Comparison) -> Iterator[Row]:
@@ -190,7 +181,7 @@ def looks_table(comparisons: Sequence[Comparison]) -> Table:
     """Build the table of the interim looks taken so far, with the bound of each."""
     rows = tuple(
         (
-            f"{item.question.a} - {item.question.b}", str(look.replicates), str(look.pairs), f"{look.alpha:.3g}",
+            _difference(item), str(look.replicates), str(look.pairs), f"{look.alpha:.3g}",
             *_test(look), signed(look.mean, item.design.digits),
             _span(item.design, look.low, look.high), _decided(look),
         )

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from esper_ab.analysis.cross import CrossEvaluation
 from esper_ab.design.design import of_training
 from esper_ab.journal.columns import Columns
-from esper_ab.journal.fold import RunHistory
 from esper_ab.journal.outcomes import mean_known
 from esper_ab.report.content import Content
-from esper_ab.report.kinds import Row, kind_of
-from esper_ab.report.tables.table import NONE, NOT_COMPARABLE, Table, mean_and_sd, number
-from esper_ab.stats.floats import Floats
+from esper_ab.report.kinds import LearningRow, Row, kind_of
+from esper_ab.report.tables.table import NONE, NOT_COMPARABLE, Table, mean_and_sd, number, percent
 from esper_ab.stats.text import digits_for
-
-
-def _percent(share: float | None) -> float | None:
-    return None if share is None else 100 * share
 
 
 def _rows(content: Content) -> Iterator[Row]:
@@ -34,7 +27,7 @@ def _rows(content: Content) -> Iterator[Row]:
     yield f"{outcome.label}{unit}, greedy", lambda run: run.greedy, design.digits
     yield f"{outcome.label}{unit}, mean of training", lambda run: run.training_area, design.digits
     yield from kind_of(content).rows(content)
-    yield "environments failed %", lambda run: _percent(run.failed), 1
+    yield "environments failed %", lambda run: percent(run.failed), 1
     yield "change of entropy, nats", lambda run: run.entropy_change, 2
 
 
@@ -116,40 +109,33 @@ _PPO: tuple[tuple[str, str, int], ...] = (
 )
 
 
-Last = list[tuple[Columns, NDArray[np.intp]]]  # per run, indices of the last tenth of its updates
-
-
-def _updates(content: Content) -> dict[str, Last]:
-    """Return the last updates of every learning group."""
+def _updates(content: Content) -> dict[str, list[Columns]]:
+    """Return the columns of every learning group's runs that have updates."""
     found = {
-        group: [(run.columns, at) for run in content.history.of_group(group) if len(at := _last_updates(run))]
+        group: [run.columns for run in content.history.of_group(group) if any(run.columns.of("learns"))]
         for group in content.groups
     }
-    return {group: updates for group, updates in found.items() if updates}
+    return {group: runs for group, runs in found.items() if runs}
 
 
-def _last_updates(run: RunHistory) -> NDArray[np.intp]:
-    at = np.flatnonzero(run.columns.of("learns"))
-    return at[len(at) - math.ceil(len(at) / 10) :]
-
-
-def _numbers(last: Last, name: str) -> list[float]:
-    """Return a column at the last updates of all runs; NaN where it is absent."""
-    return _joined([np.asarray(columns.of(name))[at] for columns, at in last])
-
-
-def _joined(parts: list[Floats]) -> list[float]:
-    return [number for part in parts for number in part.tolist()]
+def _last(runs: Iterable[tuple[Columns, Sequence[float]]]) -> list[float]:
+    """Return a column of every run at the last tenth of its updates; NaN where it is absent."""
+    found: list[float] = []
+    for columns, column in runs:
+        updates = np.flatnonzero(columns.of("learns"))
+        found += np.asarray(column)[updates[-math.ceil(len(updates) / 10) :]].tolist()
+    return found
 
 
 def ppo_table(content: Content) -> Table:
     """Build the diagnostics of the policy updates, one column per learning group."""
     updates = _updates(content)
-    rows = []
-    for key, label, digits in _PPO:
-        rows.append((label, *(number(mean_known(_numbers(one, key)), digits) for one in updates.values())))
-    stopped = [_numbers(found, "stopped_by_kl") for found in updates.values()]
-    rows.append(("updates stopped by KL %", *(number(100 * (sum(one) / len(one)), 0) for one in stopped)))
+
+    def means(name: str) -> list[float | None]:
+        return [mean_known(_last((one, one.of(name)) for one in runs)) for runs in updates.values()]
+
+    rows = [(label, *(number(mean, digits) for mean in means(name))) for name, label, digits in _PPO]
+    rows.append(("updates stopped by KL %", *(number(percent(mean), 0) for mean in means("stopped_by_kl"))))
     many = "Over the last tenth of the recorded updates of every run."
     note = f"{many} Losses depend on the reward's scale: they are {NOT_COMPARABLE}." if updates else ""
     return Table(
@@ -160,23 +146,23 @@ def ppo_table(content: Content) -> Table:
 
 def heads_table(content: Content) -> Table:
     """Build entropy and learnable share of each head, one column per learning group."""
-    updates, names = _updates(content), content.history.heads
-    rows = []
-    for name in names:
-        cells = []
-        for found in updates.values():
-            uses = [(columns.head(name), at) for columns, at in found if name in columns.heads]
-            entropies, shares = (_joined([np.asarray(use[part])[at] for use, at in uses]) for part in (0, 1))
-            cells.append(f"{number(mean_known(entropies))} ({number(_percent(mean_known(shares)), 0)} %)")
-        rows.append((name.replace("_", " "), *cells))
+    updates = _updates(content)
+    names = content.history.heads if updates else ()
+    rows = tuple((name.replace("_", " "), *(_head(runs, name) for runs in updates.values())) for name in names)
     note = (
         "Over the last tenth of the updates. Entropy: 1 undecided, 0 always the same choice. Learnable: share of the "
         "decisions in which the head was used and had more than one valid choice."
     )
     return Table(
-        title="Heads of the policy", columns=("normalised entropy (learnable)", *updates),
-        rows=tuple(rows) if updates else (), note=note if rows and updates else "", wide=len(updates) > 3,
+        title="Heads of the policy", columns=("normalised entropy (learnable)", *updates), rows=rows,
+        note=note if rows else "", wide=len(updates) > 3,
     )
+
+
+def _head(runs: Sequence[Columns], name: str) -> str:
+    having = [columns for columns in runs if name in columns.heads]
+    entropy, learnable = (mean_known(_last((one, one.head(name)[part]) for one in having)) for part in (0, 1))
+    return f"{number(entropy)} ({number(percent(learnable), 0)} %)"
 
 
 def differences_table(content: Content) -> Table:
@@ -200,36 +186,25 @@ def differences_table(content: Content) -> Table:
 def learning_table(content: Content) -> Table:
     """Build one column per learning group, with a sentence each."""
     groups, design = content.analysis.learning, content.design
-    head = groups[0].head if groups else ""
-    entropy = (
-        f"entropy of the {head} head, % of a random choice",
-        *(_percent_or_dash(one.head_entropy) for one in groups),
-    )
-    rows = (
-        ("updates", *(number(one.updates, 0) for one in groups)),
-        ("training episodes of single environments", *(number(one.episodes, 0) for one in groups)),
-        ("trust region used by an update %", *(_percent_or_dash(one.trust_region) for one in groups)),
-        *((entropy,) if head else ()),
-        *((label, *(show(one) for one in groups)) for label, show in kind_of(content).learning),
-        (f"{design.outcome.title}, sampled", *(number(one.sampled, design.digits) for one in groups)),
-        (f"{design.outcome.title}, greedy", *(number(one.greedy, design.digits) for one in groups)),
-    )
+    if not groups:
+        return Table(title="What limits the learning", columns=(), rows=())
+    head, title = groups[0].head, design.outcome.title
+    entropy: LearningRow = (
+        f"entropy of the {head} head, % of a random choice", lambda one: number(percent(one.head_entropy), 0),
+    )  # fmt: skip
+    rows: list[LearningRow] = [
+        ("updates", lambda one: number(one.updates, 0)),
+        ("training episodes of single environments", lambda one: number(one.episodes, 0)),
+        ("trust region used by an update %", lambda one: number(percent(one.trust_region), 0)),
+        *([entropy] if head else []),
+        *kind_of(content).learning,
+        (f"{title}, sampled", lambda one: number(one.sampled, design.digits)),
+        (f"{title}, greedy", lambda one: number(one.greedy, design.digits)),
+    ]
+    limits = " ".join(one.limit for one in groups)
     return Table(
-        title="What limits the learning",
-        columns=("mean over runs", *(one.group for one in groups)),
-        rows=rows if groups else (),
-        note=" ".join(
-            [
-                *(one.limit for one in groups),
-                "Trust region: KL of an update as a share of ppo.target_kl. Untrained: the first episode. Last: the "
-                "last tenth of the training episodes.",
-            ]
-        )
-        if groups
-        else "",
-        wide=True,
+        title="What limits the learning", columns=("mean over runs", *(one.group for one in groups)), wide=True,
+        rows=tuple((label, *map(show, groups)) for label, show in rows),
+        note=f"{limits} Trust region: KL of an update as a share of ppo.target_kl. Untrained: the first episode. Last: "
+        "the last tenth of the training episodes.",
     )
-
-
-def _percent_or_dash(share: float | None) -> str:
-    return NONE if share is None else number(100 * share, 0)

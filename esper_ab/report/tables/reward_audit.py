@@ -7,7 +7,6 @@ import numpy as np
 from esper_ab.analysis.reward_audit import RewardAuditFindings, RewardFindings, Sensitivity
 from esper_ab.contracts.children import Played
 from esper_ab.report.tables.table import NONE, Table, number, signed
-from esper_ab.stats.selection import Misranked
 
 _CONSTANTS = 5  # rows of each reward
 _LEAST_POINTS, _SAME_ORDER = 0.05, 0.995  # what two decimals would not show
@@ -99,21 +98,22 @@ def _search_table(found: RewardAuditFindings) -> Table:
 
 
 def _pairs_table(found: RewardAuditFindings) -> Table:
-    rows = tuple(_pair_row(reward, pair, found) for reward in found.rewards for pair in reward.pairs)
+    def told(reward: RewardFindings, place: int) -> str:
+        name, pays = described(found.behaviours[place]), f"{reward.returns[place]:.4g}"
+        return f"{name}: pays {pays}, {found.outcomes[place]:.1f} %"
+
+    rows = tuple(
+        (
+            reward.name, number(pair.loss, 1),
+            f"{told(reward, pair.preferred)}; rather than {told(reward, pair.better)}",
+        )
+        for reward in found.rewards for pair in reward.pairs
+    )  # fmt: skip
     note = "Points of held-out accuracy that each preference costs. No behaviour is in two pairs of a reward."
     return Table(
         title="The worst pairs that a reward puts in the wrong order", rows=rows, words=3, wide=True,
         columns=("reward", "points", "what it pays more for, and what that is preferred to"), note=note if rows else "",
     )  # fmt: skip
-
-
-def _pair_row(reward: RewardFindings, pair: Misranked, found: RewardAuditFindings) -> tuple[str, ...]:
-    def told(place: int) -> str:
-        return (
-            f"{described(found.behaviours[place])}: pays {reward.returns[place]:.4g}, {found.outcomes[place]:.1f} %"
-        )
-
-    return reward.name, number(pair.loss, 1), f"{told(pair.preferred)}; rather than {told(pair.better)}"
 
 
 def described(played: Played) -> str:

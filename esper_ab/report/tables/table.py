@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import stdev
 
 from esper_ab.journal.outcomes import mean
 from esper_ab.stats import text
@@ -45,6 +45,11 @@ def span(low: float | None, high: float | None, digits: int = 2) -> str:
     return NONE if low is None or high is None else f"{text.signed(low, digits)} to {text.signed(high, digits)}"
 
 
+def percent(share: float | None) -> float | None:
+    """Return a share in percent; None for None."""
+    return None if share is None else 100 * share
+
+
 def yes(value: bool | None) -> str:
     """Return "yes", "no", or "open" for None."""
     return "open" if value is None else "yes" if value else "no"
@@ -56,10 +61,8 @@ def mean_and_sd(values: Iterable[float | None], digits: int = 2) -> str:
     middle = mean(present)
     if middle is None:
         return NONE
-    if len(present) < 2:
-        return number(middle, digits)
-    sd = math.sqrt(math.fsum((value - middle) ** 2 for value in present) / (len(present) - 1))
-    return f"{number(middle, digits)} ({number(sd, digits)})"
+    sd = f" ({number(stdev(present), digits)})" if len(present) > 1 else ""
+    return f"{number(middle, digits)}{sd}"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from esper_ab.analysis.conduct import FAULTS, Conduct
 from esper_ab.design.power_text import next_text, share_text
@@ -36,28 +36,27 @@ def audit_table(findings: Sequence[Finding]) -> Table:
 
 def conduct_table(found: Sequence[Conduct], words: Mapping[str, str]) -> Table:
     """Build each group's amounts, times and faults; `words`: other labels, "" for a row that has no meaning."""
-    rows = [
-        (words.get(label, label), *cells)
-        for label, cells in (
-            ("runs finished, of planned", [f"{item.finished} of {item.runs}" for item in found]),
-            ("runs left out after a decision", [_count(item.left_out) for item in found]),
-            ("runs lost", [_count(item.lost) for item in found]),
-            ("runs cancelled with them", [_count(item.cancelled) for item in found]),
-            ("training episodes", [str(item.episodes) for item in found]),
-            ("environment steps in training", [f"{item.env_steps:,}" for item in found]),
-            ("evaluation episodes", [str(item.evaluation_episodes) for item in found]),
-            ("wall time of training, s", [number(item.wall_s, 1) for item in found]),
-            ("s / episode, median", [number(item.episode_s) for item in found]),
-            ("decisions / s of one run", [number(item.decisions_per_s, 1) for item in found]),
-            ("warm-up s, median", [number(item.warm_up_s) for item in found]),
-            ("first episode / others", [number(item.first_over_rest) for item in found]),
-            ("environments failed", [_count(item.failed) for item in found]),
-            *((said[1], [_count(item.faults.get(name, 0)) for item in found]) for name, said in FAULTS.items()),
-        )
-        if any(cell not in (NONE, "-") for cell in cells) and words.get(label, label)
+    measured: list[tuple[str, Callable[[Conduct], str]]] = [
+        ("runs finished, of planned", lambda one: f"{one.finished} of {one.runs}"),
+        ("runs left out after a decision", lambda one: _count(one.left_out)),
+        ("runs lost", lambda one: _count(one.lost)),
+        ("runs cancelled with them", lambda one: _count(one.cancelled)),
+        ("training episodes", lambda one: str(one.episodes)),
+        ("environment steps in training", lambda one: f"{one.env_steps:,}"),
+        ("evaluation episodes", lambda one: str(one.evaluation_episodes)),
+        ("wall time of training, s", lambda one: number(one.wall_s, 1)),
+        ("s / episode, median", lambda one: number(one.episode_s)),
+        ("decisions / s of one run", lambda one: number(one.decisions_per_s, 1)),
+        ("warm-up s, median", lambda one: number(one.warm_up_s)),
+        ("first episode / others", lambda one: number(one.first_over_rest)),
+        ("environments failed", lambda one: _count(one.failed)),
     ]
+    rows = [(words.get(label, label), *map(show, found)) for label, show in measured]
+    for category, name in FAULTS.items():
+        rows.append((f"{name}s", *(_count(one.faults.get(category, 0)) for one in found)))
     return Table(
-        title="How the runs went", columns=("", *(item.group for item in found)), rows=tuple(rows),
+        title="How the runs went", columns=("", *(item.group for item in found)),
+        rows=tuple((label, *cells) for label, *cells in rows if label and {*cells} - {NONE, "-"}),
         note="Groups are compared at equal episodes, never at equal seconds. Times are of the recorded training "
         "episodes; an environment that failed keeps its outcome.",
         wide=True,

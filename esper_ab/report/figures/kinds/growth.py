@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from operator import methodcaller
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -11,7 +12,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from esper_ab.contracts.records import EpisodeRecord
-from esper_ab.journal.fold import History, RunHistory
+from esper_ab.journal.fold import RunHistory
 from esper_ab.journal.outcomes import mean
 from esper_ab.report.content import Content
 from esper_ab.report.figures import style
@@ -41,8 +42,10 @@ _BANDS: tuple[tuple[str, int, str, tuple[str, ...]], ...] = (
 _BAND_OF = {stage: row for row, band in enumerate(_BANDS) for stage in band[3]}
 _MOST_EPISODES = 5000  # sampled per group, because their records are read one by one
 _MOST_STEPS = 200  # columns of a panel; longer episodes are sampled
-OPS = ("wait", "germinate", "set alpha target", "prune", "fossilise", "advance")
-_MEASURES = ("op_wait", "op_germinate", "op_set_alpha_target", "op_prune", "op_fossilize", "op_advance")  # of these
+OPS = {  # operation -> its measure
+    "wait": "op_wait", "germinate": "op_germinate", "set alpha target": "op_set_alpha_target", "prune": "op_prune",
+    "fossilise": "op_fossilize", "advance": "op_advance",
+}  # fmt: skip
 Shares = list[list[float]]  # [band][step], percent of slots
 
 
@@ -71,21 +74,16 @@ def lifecycle(content: Content) -> Drawing | None:
         columnspacing=1.1,
     )  # fmt: skip
     silent = [group for group in content.groups if group not in shown]
+    sampled = any(_stride(history.of_group(group)) > 1 for group in history.groups)
     return Drawing(
         name="lifecycle", title="Life of the seed modules",
         caption="Share of all slots in each stage after each step, mean over hosts of the second half of every run's "
         "training episodes. Blank: empty. The stronger the shade, the further in its life; fossilised ones stay."
-        + _sampled(history)
+        + (f" Of evenly spaced episodes, at most {_MOST_EPISODES:,} of a group." if sampled else "")
         + (f" None in: {', '.join(silent)}." if silent else ""),
         alt="After the last step: " + "; ".join(_last(group, bands) for group, bands in shown.items()) + ".",
         figure=figure, wide=True,
     )
-
-
-def _sampled(history: History) -> str:
-    if all(_stride(history.of_group(group)) == 1 for group in history.groups):
-        return ""
-    return f" Of evenly spaced episodes, at most {_MOST_EPISODES:,} of a group."
 
 
 def _last(group: str, bands: Shares) -> str:
@@ -151,7 +149,7 @@ def actions(content: Content) -> Drawing | None:
         name="actions", title="What the controllers do", label="per host and episode",
         caption="Executed operations per host in each training episode, mean over runs. Each panel has its own scale.",
     )
-    return panels(content, words, OPS, lambda place, columns: columns.measure(_MEASURES[place]))
+    return panels(content, words, {name: methodcaller("measure", measure) for name, measure in OPS.items()})
 
 
 def cost(content: Content) -> Drawing | None:

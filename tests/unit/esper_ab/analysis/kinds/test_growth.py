@@ -12,7 +12,7 @@ from support.audited import findings, planned, replace
 from support.journals import Shape, Synthetic, planted_effect, three_groups, without_evaluations
 
 from esper_ab.analysis.analyse import Analysis, analyse
-from esper_ab.analysis.growth import gains_per_kparam, kept_share
+from esper_ab.analysis.kinds.growth import gains_per_kparam, kept_share
 from esper_ab.contracts.settings import PPOSettings
 from esper_ab.journal.events import ExperimentStarted, RunEvaluated
 from esper_ab.journal.fold import fold
@@ -127,7 +127,7 @@ def test_the_kept_share_needs_seeds() -> None:
 # The reward screening: every outcome with its reason.
 
 
-EXAMPLES = Path(__file__).resolve().parents[4] / "docs" / "examples"
+EXAMPLES = Path(__file__).resolve().parents[5] / "docs" / "examples"
 
 
 def judged(**groups: Shape):
