@@ -256,6 +256,11 @@ def expected_instead(value: object) -> str:
     return ""
 
 
+def as_text(value: object) -> str:
+    """Return a value of a setting as text: JSON, but a text without quotation marks."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
 def whole_number(text: str) -> int | None:
     """Return the number that digits write; None where they are none, or more than a message carries."""
     if not (text.isascii() and text.isdigit() and len(text) <= len(str(LARGEST))):

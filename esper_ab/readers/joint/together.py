@@ -16,12 +16,11 @@ import msgspec
 from esper_ab.analysis.analyse import facts_of
 from esper_ab.analysis.observe import digests_of, rows_of, scale_of
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.settings import GroupSettings
+from esper_ab.contracts.settings import GroupSettings, as_text
 from esper_ab.contracts.terminal_text import shell_command
 from esper_ab.design.calibration_file import circumstances_of
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
-from esper_ab.settings.differences import as_text
 from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.exploration import explore
