@@ -246,7 +246,19 @@ def expected_instead(value: object) -> str:
         return "a finite number"
     if isinstance(value, int) and not -LARGEST - 1 <= value <= LARGEST:
         return "a whole number from -2^63 to 2^63 - 1"
-    return _text_instead(value) if isinstance(value, str) else ""
+    if isinstance(value, str):
+        if "\0" in value:
+            return "text without NUL"
+        try:
+            value.encode()
+        except UnicodeEncodeError:  # of bytes that a shell or a file system gave
+            return "text in UTF-8"
+    return ""
+
+
+def as_text(value: object) -> str:
+    """Return a value of a setting as text: JSON, but a text without quotation marks."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def whole_number(text: str) -> int | None:
@@ -269,13 +281,3 @@ def shown(value: object) -> str:
     if isinstance(value, int) and value.bit_length() > _SHOWN_BITS:
         return f"one of {value.bit_length()} bits"
     return repr(value)
-
-
-def _text_instead(text: str) -> str:
-    if "\0" in text:
-        return "text without NUL"
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # of bytes that a shell or a file system gave
-        return "text in UTF-8"
-    return ""

@@ -16,9 +16,14 @@ from esper_ab.contracts.own_packages import folder
 
 def source_sha256(root: Path, files: Iterable[str]) -> str:
     """Return the sha256 over names and contents of `files`, relative to `root`. OSError when one cannot be read."""
+    return _sha256((file, read_regular(root / file)) for file in sorted(files))
+
+
+def _sha256(files: Iterable[tuple[str, bytes]]) -> str:
+    """Return the sha256 over names and contents."""
     whole = hashlib.sha256()
-    for file in sorted(files):
-        whole.update(f"{file} {hashlib.sha256(read_regular(root / file)).hexdigest()}\n".encode())
+    for name, content in files:
+        whole.update(f"{name} {hashlib.sha256(content).hexdigest()}\n".encode())
     return whole.hexdigest()
 
 
@@ -45,12 +50,11 @@ def sources() -> str:
 def hash_sources(packages: Iterable[Path]) -> str:
     """Return a shortened sha256 over names and contents of all modules in these folders, the kernel's sources
     and libraries, and the data shipped there."""
-    whole = hashlib.sha256()
-    for root in packages:
-        for path in sorted(path for path in root.rglob("*") if path.suffix in _SOURCES):
-            content = hashlib.sha256(path.read_bytes()).hexdigest()
-            whole.update(f"{root.name}/{path.relative_to(root).as_posix()} {content}\n".encode())
-    return whole.hexdigest()[:_SHOWN]
+    return _sha256(
+        (f"{root.name}/{path.relative_to(root).as_posix()}", path.read_bytes())
+        for root in packages
+        for path in sorted(path for path in root.rglob("*") if path.suffix in _SOURCES)
+    )[:_SHOWN]
 
 
 @functools.cache

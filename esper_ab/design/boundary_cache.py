@@ -9,12 +9,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
 from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts.files import UNREADABLE, read_regular
+from esper_ab.contracts.files import UNREADABLE, read_regular, write_below
 from esper_ab.design.counterbalance import Sides
 
 _METHOD = 1  # part of the seed and of the file's name; increment when the computation changes
@@ -50,12 +49,15 @@ def find_bounds(
         method=_METHOD, sides=used, positions=positions, looks=looks, alphas=alphas, beta=beta
     )
     digest = hashlib.sha256(msgspec.json.encode(arguments)).hexdigest()
-    folder = _folder()
-    found = _read(folder / f"{digest}.json", arguments) if folder else None
+    folder, name = _folder(), f"{digest}.json"
+    found = _read(folder / name, arguments) if folder else None
     if found is None:
         found = _compute(arguments, int(digest, 16))
-        if folder:
-            _write(folder / f"{digest}.json", _File(arguments=arguments, nominal_p=found, sha256=_checksum(found)))
+        file = _File(arguments=arguments, nominal_p=found, sha256=_checksum(found))
+        with contextlib.suppress(OSError):
+            if folder:
+                folder.mkdir(parents=True, exist_ok=True)
+                write_below(folder, name, msgspec.json.encode(file))
     return found
 
 
@@ -90,16 +92,3 @@ def _read(path: Path, arguments: _Arguments) -> tuple[tuple[float, ...], ...] | 
         return None
     intact = file.arguments == arguments and file.sha256 == _checksum(file.nominal_p)
     return file.nominal_p if intact else None
-
-
-def _write(path: Path, file: _File) -> None:
-    """Write the file atomically, because another process may read it at the same time."""
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.stem[:16])
-        try:
-            with os.fdopen(handle, "wb") as out:
-                out.write(msgspec.json.encode(file))
-            Path(name).replace(path)
-        except OSError:
-            Path(name).unlink(missing_ok=True)

@@ -82,13 +82,6 @@ class ReplicatesNeeded(msgspec.Struct, frozen=True, kw_only=True):
     high: int | None
 
 
-class RunSpread(msgspec.Struct, frozen=True, kw_only=True):
-    """Standard deviation of the outcome between runs of one group; its df, or None when it is assumed."""
-
-    sd: float
-    df: int | None = None
-
-
 class PairSpread(msgspec.Struct, frozen=True, kw_only=True):
     """What a plan is computed from: SD of a pair's difference with its 80 % limits, SD of runs, pair correlation."""
 
@@ -117,15 +110,18 @@ def sd_of_differences(sd_run: float, rho: float) -> float:
     return sd_run * math.sqrt(2.0 * (1.0 - rho))
 
 
-def assumed(spread: RunSpread, rho: float) -> PairSpread:
-    """At a pair correlation in [-1, 1) that is supposed. ValueError for another, or a spread that is not positive."""
-    if not (spread.sd > 0.0 and -1.0 <= rho < 1.0):
-        raise ValueError(f"power needs sd > 0 and -1 <= rho < 1, not {spread.sd} and {rho}")
-    low, high = sd_limits(spread.sd, spread.df, SD_LIMITS) if spread.df else (None, None)
+def assumed(sd_run: float, rho: float, df: int | None = None) -> PairSpread:
+    """At a pair correlation in [-1, 1) that is supposed. ValueError for another, or a spread that is not positive.
+
+    `df`: of `sd_run`; None when it is assumed.
+    """
+    if not (sd_run > 0.0 and -1.0 <= rho < 1.0):
+        raise ValueError(f"power needs sd > 0 and -1 <= rho < 1, not {sd_run} and {rho}")
+    low, high = sd_limits(sd_run, df, SD_LIMITS) if df else (None, None)
     return PairSpread(
-        sd_run=spread.sd,
+        sd_run=sd_run,
         rho=rho,
-        sd=sd_of_differences(spread.sd, rho),
+        sd=sd_of_differences(sd_run, rho),
         sd_low=None if low is None else sd_of_differences(low, rho),
         sd_high=None if high is None else sd_of_differences(high, rho),
     )
@@ -170,8 +166,10 @@ class Simulation:
         """P(crossed in the right direction); `effect` > 0 in SDs of a pair. 0.0 where the plan decides nothing."""
         if not self.scheme.nominal_p:
             return 0.0
-        if self._draws is None:
-            return _single_look(self.scheme, effect)
+        if self._draws is None:  # noncentral t; the tail of the wrong direction is no power
+            (df,), (information,) = self.scheme.process.df, self.scheme.process.information
+            bound = float(t_isf(self.scheme.nominal_p[0] / 2.0, df))
+            return float(nct_sf(bound, df, effect * math.sqrt(information)))
         crossed, stop, t = self._beyond(effect, self._draws)
         return float(np.mean(crossed.any(axis=0) & (np.take_along_axis(t, stop[None], axis=0)[0] > 0.0)))
 
@@ -238,17 +236,13 @@ def power_tables_of(
     for count in replicates:
         asked = question.looks if question.looks and question.looks[-1] == count else default_looks(count)
         simulations.append(Simulation(scheme(count, asked, question, find_bounds), rng))
-    return tuple(_table(spread, simulations, question, find_bounds, copy.deepcopy(rng)) for spread in spreads)
-
-
-def _table(
-    spread: PairSpread, simulations: Sequence[Simulation], question: PowerQuestion, find_bounds: FindBounds,
-    rng: Generator,
-) -> PowerTable:  # fmt: skip
-    return PowerTable(
-        **msgspec.structs.asdict(spread), question=question,
-        rows=tuple(_row(simulation, spread, question.margin) for simulation in simulations),
-        needed=replicates_needed(spread.sd, spread.limits, question, find_bounds, rng),
+    return tuple(
+        PowerTable(
+            **msgspec.structs.asdict(spread), question=question,
+            rows=tuple(_row(simulation, spread, question.margin) for simulation in simulations),
+            needed=replicates_needed(spread.sd, spread.limits, question, find_bounds, copy.deepcopy(rng)),
+        )
+        for spread in spreads
     )  # fmt: skip
 
 
@@ -321,10 +315,3 @@ def _first(holds: Callable[[int], bool], start: int, most: int) -> int | None:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
-
-
-def _single_look(scheme: Scheme, effect: float) -> float:
-    """Noncentral t; the tail of the wrong direction is no power."""
-    process = scheme.process
-    bound = float(t_isf(scheme.nominal_p[0] / 2.0, process.df[0]))
-    return float(nct_sf(bound, process.df[0], effect * math.sqrt(process.information[0])))

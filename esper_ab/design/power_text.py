@@ -20,7 +20,6 @@ from esper_ab.design.power import (
     PowerRow,
     PowerTable,
     ReplicatesNeeded,
-    RunSpread,
     assumed,
     observed,
     power_tables_of,
@@ -150,7 +149,7 @@ def _generator(question: PowerQuestion, replicates: Sequence[int] = ()) -> Gener
 
 def spreads(known: Known, rhos: Sequence[float]) -> tuple[PairSpread, ...]:
     """Spread of pairs: one for each pair correlation, and before them that of the pairs seen, where there were any."""
-    supposed = tuple(assumed(RunSpread(sd=known.sd, df=known.df), rho) for rho in rhos)
+    supposed = tuple(assumed(known.sd, rho, known.df) for rho in rhos)
     if known.sd_pairs is None or known.df_pairs is None:
         return supposed
     return (observed(known.sd, known.sd_pairs, known.df_pairs), *supposed)
@@ -204,8 +203,8 @@ def _on_episodes(found: PowerAnswer, margin: str) -> list[str]:
         *lines,
         f"  With --eval-episodes {eval_episodes.best} the SD of differences is {sd} in the place of {seen}, and "
         f"a run costs {eval_episodes.cost_times:.2f} times as much:",
-        f"  {_needs(eval_episodes.needed, margin).removesuffix('.')} in the place of "
-        f"{'more than 10,000' if before is None else before}{compute}.",
+        f"  {_needs(eval_episodes.needed, margin).removesuffix('.')} in the place of {_count(before)}"
+        f"{compute}.",
     ]
 
 
@@ -242,15 +241,16 @@ def _stops(row: PowerRow) -> str:
     )
 
 
-def _needs(needed: ReplicatesNeeded, margin: str) -> str:
-    def count(number: int | None) -> str:
-        return "more than 10,000" if number is None else str(number)
+def _count(number: int | None) -> str:
+    return "more than 10,000" if number is None else str(number)
 
+
+def _needs(needed: ReplicatesNeeded, margin: str) -> str:
     if needed.low == needed.high == needed.replicates:
-        return f"{margin} need {count(needed.replicates)} seeds."
+        return f"{margin} need {_count(needed.replicates)} seeds."
     return (
-        f"{margin} need about {count(needed.replicates)} seeds (80 % range {count(needed.low)} to "
-        f"{count(needed.high)})."
+        f"{margin} need about {_count(needed.replicates)} seeds (80 % range {_count(needed.low)} to "
+        f"{_count(needed.high)})."
     )
 
 

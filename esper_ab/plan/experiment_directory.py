@@ -23,7 +23,6 @@ from esper_ab.contracts.files import PRIVATE, make_folder, removed_on_failure, w
 from esper_ab.contracts.kinds import ENV_REWARD, GROWTH, kind_of_task
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.terminal_text import shell_command
-from esper_ab.contracts.trainer import TrainerFacts
 from esper_ab.plan import users_code
 from esper_ab.plan.plan import Plan
 from esper_ab.plan.users_code import keep_rewards
@@ -61,9 +60,14 @@ def experiment_toml(plan: Plan, machine: Machine, about: dict[str, Any] | None =
                     if device.name in used},
         "kernel_build": plan.experiment.arithmetic.kernel_build,
         "user_rewards": {reward.reference: reward.sha256 for reward in machine.user_rewards},
-        **({"trainer": _rehearsed(machine.trainer)} if machine.trainer else {}),
-        **({"about": about} if about else {}),
     }
+    if (facts := machine.trainer) is not None:
+        tree["record"]["trainer"] = {
+            "sha256": facts.sha256, "repeats": facts.repeats, "resumption": facts.resumption,
+            "files": list(facts.files),
+        }  # fmt: skip
+    if about:
+        tree["record"]["about"] = about
     return "\n".join(_toml(tree)) + "\n"
 
 
@@ -125,12 +129,6 @@ def _leave_out_unread(table: dict[str, Any], fields: Mapping[str, Field], kind: 
                 del table[key]
         elif kind not in field.kinds:
             del table[key]
-
-
-def _rehearsed(facts: TrainerFacts) -> dict[str, Any]:
-    """What was found of a trainer when it was rehearsed."""
-    found = {"sha256": facts.sha256, "repeats": facts.repeats, "resumption": facts.resumption}
-    return {**found, "files": list(facts.files)}
 
 
 def _sha256(tree: dict[str, Any]) -> str:

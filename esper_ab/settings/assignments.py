@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -123,6 +123,12 @@ class Assignment:
     origin: str  # for messages: "--set ppo.lr=3", "run.toml [ppo] lr"
     folder: Path  # where relative paths in the value begin
     is_text: bool
+
+
+def refuse_unknown(what: str, name: str, known: Collection[str], where: str = "") -> None:
+    """UsageError unless `name` is one of those that are `known`."""
+    if name not in known:
+        raise UsageError(f"{where}no {what} {name!r}; {did_you_mean(name, known)}")
 
 
 def of_group(key: str) -> bool:

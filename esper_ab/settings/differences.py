@@ -7,7 +7,7 @@ from itertools import combinations
 
 import msgspec
 
-from esper_ab.contracts.settings import PolicySettings, Settings
+from esper_ab.contracts.settings import PolicySettings, Settings, as_text
 from esper_ab.settings.experiment import Group
 
 # --- differences -----------------------------------------------------------------------------------------------------
@@ -27,11 +27,7 @@ class Difference(Settings, frozen=True, kw_only=True):
 def flat(group: Group) -> dict[str, str]:
     """Every setting of a group as text, by dotted key."""
     sections = msgspec.to_builtins(group.settings)
-    return {f"{section}.{key}": _text(value) for section, keys in sections.items() for key, value in keys.items()}
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return {f"{section}.{key}": as_text(value) for section, keys in sections.items() for key, value in keys.items()}
 
 
 def differences(groups: Sequence[Group]) -> tuple[Difference, ...]:

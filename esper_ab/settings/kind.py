@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from esper_ab.contracts import catalog
 from esper_ab.contracts.children import ControllerQuestion, Machine, Questions, TaskFacts
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.settings import GroupSettings, KindName
-from esper_ab.contracts.wording import did_you_mean
-from esper_ab.settings.assignments import FIELDS, Assignment
+from esper_ab.settings.assignments import FIELDS, Assignment, refuse_unknown
 from esper_ab.settings.devices import resolve_devices
 from esper_ab.settings.eval_episodes import EvaluationNoise, choose_eval_episodes
 from esper_ab.settings.experiment import AskedExperiment, Group, ResolvedExperiment
@@ -125,12 +124,6 @@ def kind_words(name: str) -> str:
     """Return what tasks of a kind are: "growing networks"."""
     kind: SettingsKind = catalog.entry("esper_ab.settings.kinds", name, "KIND")
     return kind.words
-
-
-def refuse_unknown(what: str, name: str, known: Collection[str], where: str = "") -> None:
-    """UsageError unless `name` is one of those that are `known`."""
-    if name not in known:
-        raise UsageError(f"{where}no {what} {name!r}; {did_you_mean(name, known)}")
 
 
 def _refuse_reward_as_outcome(outcome: str, group: Group) -> None:

@@ -23,11 +23,11 @@ def resolve_kernel(
     asked: AskedArithmetic, groups: Sequence[Group], devices: Sequence[str], machine: Machine
 ) -> Arithmetic:
     """Name the kernel and its build; `groups` have their precision. UsageError for a kernel that cannot be had."""
-    if asked.kernel == "torch" or (asked.kernel == "auto" and _obstacle(groups, devices, machine)):
-        return torch_alone(asked)
     kernel = _find(asked.kernel, machine)
-    if kernel is None or kernel.problem or _without_kernel(groups, devices, machine):
-        obstacle = _without_kernel(groups, devices, machine) or _why_unusable(kernel, machine)
+    obstacle = _without_kernel(groups, devices, machine) or _why_unusable(kernel, machine)
+    if asked.kernel == "torch" or (asked.kernel == "auto" and obstacle):
+        return torch_alone(asked)
+    if kernel is None or obstacle:
         raise UsageError(f"arithmetic.kernel={asked.kernel}: {obstacle}; torch can be had, auto takes what there is")
     return Arithmetic(**msgspec.structs.asdict(asked) | {"kernel": kernel.name, "kernel_build": kernel.build})
 
@@ -43,7 +43,8 @@ def kernel_notes(asked: AskedExperiment, resolved: ResolvedExperiment, machine: 
         return ()
     arithmetic = resolved.arithmetic
     built = arithmetic.kernel_build.partition(";")[0]
-    why = f"built by {built}" if built else _obstacle(resolved.groups, resolved.devices, machine)
+    without = _without_kernel(resolved.groups, resolved.devices, machine)
+    why = f"built by {built}" if built else without or "; ".join(filter(None, lacking_kernel(machine)))
     return (f"--kernel {asked.arithmetic.kernel}: {arithmetic.kernel} ({why}).",)
 
 
@@ -66,11 +67,6 @@ def lacking_kernel(machine: Machine) -> tuple[str, str]:
     if any(not kernel.problem for kernel in machine.kernels):
         return "", ""
     return next(((kernel.problem, kernel.remedy) for kernel in machine.kernels), ("there is no kernel", ""))
-
-
-def _obstacle(groups: Sequence[Group], devices: Sequence[str], machine: Machine) -> str:
-    """Return why `auto` means torch; "" when it means a kernel."""
-    return _without_kernel(groups, devices, machine) or "; ".join(filter(None, lacking_kernel(machine)))
 
 
 def _without_kernel(groups: Sequence[Group], devices: Sequence[str], machine: Machine) -> str:
@@ -100,9 +96,9 @@ def _find(asked: str, machine: Machine) -> Kernel | None:
 
 
 def _why_unusable(kernel: Kernel | None, machine: Machine) -> str:
-    """Return what is wrong with the kernel that was asked for, or that there is none."""
+    """Return what is wrong with the kernel that was asked for, or that there is none; "" for nothing."""
     if kernel is not None:
-        return f"{kernel.problem}; {kernel.remedy}"
+        return kernel.problem and f"{kernel.problem}; {kernel.remedy}"
     there = ", ".join(kernel.name for kernel in machine.kernels)
     return f"the workers' processor cannot run it; kernels for it: {there or 'none'}"
 

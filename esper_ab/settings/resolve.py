@@ -9,9 +9,9 @@ import msgspec
 
 from esper_ab.contracts.children import Machine, TaskFacts
 from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.settings.assignments import refuse_unknown
 from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.settings.experiment import AskedExperiment, ResolvedExperiment
-from esper_ab.settings.kind import refuse_unknown
 from esper_ab.settings.kinds import kind_of
 
 

@@ -12,8 +12,8 @@ from esper_ab.contracts import catalog
 from esper_ab.contracts.children import AuditedReward, RewardAuditQuestion
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import Arithmetic, GroupSettings
-from esper_ab.contracts.wording import did_you_mean, which_setting
-from esper_ab.settings.assignments import GROUP_FIELDS, Assignment, convert_value
+from esper_ab.contracts.wording import which_setting
+from esper_ab.settings.assignments import GROUP_FIELDS, Assignment, convert_value, refuse_unknown
 
 KERNELS = ("auto", "torch")  # auto: the native kernel where it can be had
 _SECTIONS = ("growth", "reward")
@@ -34,16 +34,14 @@ def make_question(
         AuditedReward(name=mode, settings=msgspec.structs.replace(settings.reward, mode=mode))
         for mode in rewards or catalog.names("workers.rewards")
     )
-    if kernel not in KERNELS:
-        raise UsageError(f"no kernel {kernel!r}; {did_you_mean(kernel, KERNELS)}")
+    refuse_unknown("kernel", kernel, KERNELS)
     arithmetic = Arithmetic() if kernel == "torch" else None
     question = RewardAuditQuestion(rewards=asked, growth=settings.growth, arithmetic=arithmetic, **options)
     try:
         question = msgspec.convert(msgspec.to_builtins(question), RewardAuditQuestion)  # checks types and ranges
     except msgspec.ValidationError as error:
         raise UsageError(f"reward audit: {error}") from None
-    if question.task not in (known := catalog.names("workers.tasks")):
-        raise UsageError(f"no task {question.task!r}; {did_you_mean(question.task, known)}")
+    refuse_unknown("task", question.task, catalog.names("workers.tasks"))
     return question
 
 

@@ -16,7 +16,7 @@ import msgspec
 from esper_ab.analysis.analyse import facts_of
 from esper_ab.analysis.observe import digests_of, rows_of, scale_of
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.settings import GroupSettings
+from esper_ab.contracts.settings import GroupSettings, as_text
 from esper_ab.contracts.terminal_text import shell_command
 from esper_ab.design.calibration_file import circumstances_of
 from esper_ab.journal.fold import History
@@ -158,17 +158,13 @@ def _facts(source: Source) -> dict[str, str]:
     for key, text in circumstances_of(experiment).items():
         value = msgspec.json.decode(text)
         if isinstance(value, dict):
-            found |= {f"{key}.{below}": _text(one) for below, one in value.items()}
+            found |= {f"{key}.{below}": as_text(one) for below, one in value.items()}
         else:
-            found[key] = _text(value)
+            found[key] = as_text(value)
     # Two commits may have equal sources; a journal without their hash has the commit only.
     state = "sources" if "sources" in started.code else "commit"
     found["code"] = f"{state} {started.code.get(state, 'unknown')}"
     return found | {f"version of {package}": version for package, version in started.versions.items()}
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _rewards(source: Source) -> dict[str, str]:

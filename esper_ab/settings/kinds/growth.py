@@ -9,10 +9,11 @@ import msgspec
 from esper_ab.contracts import catalog
 from esper_ab.contracts.children import Machine, Questions, TaskFacts
 from esper_ab.contracts.errors import Setting, UsageError
+from esper_ab.settings.assignments import refuse_unknown
 from esper_ab.settings.devices import asked_gpus
 from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.settings.experiment import AskedExperiment, ResolvedExperiment
-from esper_ab.settings.kind import SettingsKind, refuse_unknown
+from esper_ab.settings.kind import SettingsKind
 from esper_ab.settings.machine import kernel_notes, precision_notes, resolve_kernel, resolve_precision
 
 

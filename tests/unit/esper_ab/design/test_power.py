@@ -18,7 +18,6 @@ from esper_ab.design.design import Contrast, default_looks, make_design
 from esper_ab.design.pairs_needed import pairs_needed
 from esper_ab.design.power import (
     PowerQuestion,
-    RunSpread,
     Simulation,
     assumed,
     observed,
@@ -40,8 +39,8 @@ def rng():
     return np.random.default_rng(11)
 
 
-def table(spread, rho, replicates, question=TWO):
-    return power_tables_of([assumed(spread, rho)], replicates, question, find_bounds, rng())[0]
+def table(sd_run, rho, replicates, question=TWO, df=None):
+    return power_tables_of([assumed(sd_run, rho, df)], replicates, question, find_bounds, rng())[0]
 
 
 def test_spread_of_differences():
@@ -59,10 +58,10 @@ def test_pairs_that_were_seen_give_their_own_spread_and_its_limits():
     assert found.rho == pytest.approx(1.0 - 9.34**2 / (9.49**2 + 17.31**2))
     assert found.rho == pytest.approx(0.776, abs=1e-3)
     assert (found.sd, (found.sd_low, found.sd_high)) == (9.34, sd_limits(9.34, 5, 0.8))
-    supposed = assumed(RunSpread(sd=sd_run), found.rho)
+    supposed = assumed(sd_run, found.rho)
     assert supposed.sd == pytest.approx(found.sd)
     there = power_tables_of([found], (6,), PowerQuestion(margin=10.0), find_bounds, rng())[0]
-    assert there.rows[0].smallest == pytest.approx(table(RunSpread(sd=sd_run), found.rho, (6,)).rows[0].smallest)
+    assert there.rows[0].smallest == pytest.approx(table(sd_run, found.rho, (6,)).rows[0].smallest)
 
 
 @pytest.mark.parametrize("replicates", [6, 7, 8])
@@ -101,7 +100,7 @@ def plain(replicates):
 )
 def test_published_power_of_the_procedure(rho, replicates, power, used):
     """Runs with SD 3.5 points, difference 3.5 points."""
-    (row,) = table(RunSpread(sd=3.5), rho, (replicates,)).rows
+    (row,) = table(3.5, rho, (replicates,)).rows
     assert row.looks == default_looks(replicates)
     assert row.power == pytest.approx(power, abs=0.012)
     if used:
@@ -131,7 +130,7 @@ def test_power_is_what_experiments_find():
 
 @pytest.mark.parametrize("replicates", [6, 8, 10, 20, 26])
 def test_the_smallest_difference_has_the_power_it_promises(replicates):
-    spread = RunSpread(sd=3.5)
+    spread = 3.5
     (row,) = table(spread, 0.3, (replicates,)).rows
     (again,) = table(spread, 0.3, (replicates,), PowerQuestion(margin=row.smallest)).rows
     assert again.power == pytest.approx(0.8, abs=0.001)
@@ -140,7 +139,7 @@ def test_the_smallest_difference_has_the_power_it_promises(replicates):
 
 
 def test_more_replicates_resolve_less_and_cost_no_more_than_planned():
-    rows = table(RunSpread(sd=3.5), 0.0, (6, 8, 10, 12, 16, 20, 30)).rows
+    rows = table(3.5, 0.0, (6, 8, 10, 12, 16, 20, 30)).rows
     assert [row.smallest for row in rows] == sorted((row.smallest for row in rows), reverse=True)
     assert [row.power for row in rows] == sorted(row.power for row in rows)
     assert all(row.expected <= row.replicates for row in rows)
@@ -154,20 +153,20 @@ def test_looks_cost_little_power():
 
 
 def test_below_six_replicates_nothing_is_decided():
-    (row,) = table(RunSpread(sd=3.5, df=9), 0.0, (4,)).rows
+    (row,) = table(3.5, 0.0, (4,), df=9).rows
     assert (row.power, row.smallest, row.smallest_low, row.expected, row.nominal_p) == (0.0, None, None, None, ())
 
 
 def test_alpha_shared_by_comparisons_resolves_less():
     questions = (PowerQuestion(margin=3.5, groups=3, comparisons=m) for m in (1, 3))
-    one, three = (table(RunSpread(sd=3.5), 0.0, (10,), question) for question in questions)
+    one, three = (table(3.5, 0.0, (10,), question) for question in questions)
     assert three.rows[0].smallest > 1.1 * one.rows[0].smallest
     assert three.needed.replicates > one.needed.replicates
 
 
 def test_looks_that_the_user_names():
     asked = PowerQuestion(margin=3.5, looks=(8, 12))
-    rows = table(RunSpread(sd=3.5), 0.0, (10, 12), asked).rows
+    rows = table(3.5, 0.0, (10, 12), asked).rows
     assert [row.looks for row in rows] == [(10,), (8, 12)]
 
 
@@ -189,7 +188,7 @@ def test_replicates_needed_is_the_least_even_number(sd, margin):
 
 
 def test_range_of_replicates_from_the_limits_of_the_sd():
-    found = table(RunSpread(sd=3.15 / math.sqrt(2.0), df=4), 0.0, (10,), PowerQuestion(margin=2.0))
+    found = table(3.15 / math.sqrt(2.0), 0.0, (10,), PowerQuestion(margin=2.0), df=4)
     assert found.sd == pytest.approx(3.15)
     assert (found.sd_low, found.sd_high) == pytest.approx(sd_limits(3.15, 4, 0.8))
     assert found.needed.low < found.needed.replicates < found.needed.high
@@ -210,7 +209,7 @@ def test_easily_seen_needs_six():
 
 def test_the_generator_is_the_only_source_of_chance():
     """Numbers of one seed, so that those of a plan can be had again on another day."""
-    found = table(RunSpread(sd=3.0, df=5), 0.2, (6, 20))
+    found = table(3.0, 0.2, (6, 20), df=5)
     (_, row) = found.rows
     assert row.nominal_p == pytest.approx((0.0030506455159778224, 0.013115333199411092, 0.04350252128461109), rel=1e-9)
     assert (row.smallest, row.power) == pytest.approx((2.564384199495988, 0.97027), rel=1e-9)
@@ -220,21 +219,21 @@ def test_the_generator_is_the_only_source_of_chance():
 @given(st.floats(0.5, 10.0), st.floats(0.0, 0.9), st.sampled_from([6, 8]))
 @settings(max_examples=30)
 def test_smallest_difference_scales_with_the_spread(sd, rho, replicates):
-    (row,) = table(RunSpread(sd=sd), rho, (replicates,), PowerQuestion(margin=2.0 * sd)).rows
-    (unit,) = table(RunSpread(sd=1.0), 0.0, (replicates,), PowerQuestion(margin=2.0)).rows
+    (row,) = table(sd, rho, (replicates,), PowerQuestion(margin=2.0 * sd)).rows
+    (unit,) = table(1.0, 0.0, (replicates,), PowerQuestion(margin=2.0)).rows
     assert row.smallest == pytest.approx(unit.smallest * sd * math.sqrt(1.0 - rho), rel=1e-6)
 
 
 @pytest.mark.parametrize(("sd", "rho", "margin"), [(0.0, 0.0, 2.0), (1.0, 1.0, 2.0), (1.0, 0.0, 0.0), (-1.0, 0.0, 1.0)])
 def test_what_makes_no_sense_is_refused(sd, rho, margin):
     with pytest.raises(ValueError, match="power needs"):
-        table(RunSpread(sd=sd), rho, (6,), PowerQuestion(margin=margin))
+        table(sd, rho, (6,), PowerQuestion(margin=margin))
 
 
 def test_stops_for_futility_cost_what_is_declared_at_most_and_save_replicates():
     question = PowerQuestion(margin=2.0, looks=(6, 10, 14, 20), futility=0.8)
     with_stops, plain = (
-        power_tables_of([assumed(RunSpread(sd=2.0), 0.0)], (20,), one, find_bounds, rng())[0].rows[0]
+        power_tables_of([assumed(2.0, 0.0)], (20,), one, find_bounds, rng())[0].rows[0]
         for one in (question, PowerQuestion(margin=2.0, looks=(6, 10, 14, 20)))
     )
     assert plain.stops is None
@@ -248,7 +247,7 @@ def test_stops_for_futility_cost_what_is_declared_at_most_and_save_replicates():
 
 
 def test_one_look_has_no_stops():
-    question, spread = PowerQuestion(margin=2.0, futility=0.8), assumed(RunSpread(sd=2.0), 0.0)
+    question, spread = PowerQuestion(margin=2.0, futility=0.8), assumed(2.0, 0.0)
     assert power_tables_of([spread], (6,), question, find_bounds, rng())[0].rows[0].stops is None
 
 

@@ -10,7 +10,6 @@ from esper_ab.design.power import (
     PowerRow,
     PowerTable,
     ReplicatesNeeded,
-    RunSpread,
     Stops,
     assumed,
     observed,
@@ -235,7 +234,7 @@ def test_fewer_episodes_cost_what_is_estimated() -> None:
 # Which spreads of pairs an answer is given for.
 
 
-SUPPOSED = tuple(assumed(RunSpread(sd=3.5, df=9), rho) for rho in RHO)
+SUPPOSED = tuple(assumed(3.5, rho, df=9) for rho in RHO)
 
 
 @pytest.mark.parametrize(
