@@ -61,9 +61,8 @@ def check_whole(policies: Sequence[str]) -> None:
     Nothing is said of one that lies elsewhere, or whose journal cannot be read.
     """
     for _, history, asked in _by_experiment(policies):
-        runs = history.runs
         for name, path in asked.items():
-            evaluation = runs[name].evaluation if name in runs else None
+            evaluation = history.runs[name].evaluation if name in history.runs else None
             if evaluation is None or not path.is_file():
                 continue
             found = hashlib.sha256(read_regular(path, FILE_LIMIT_BYTES)).hexdigest()

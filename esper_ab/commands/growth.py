@@ -125,7 +125,7 @@ def make_question(*, slots: str | None, **options: Any) -> SoloQuestion:
     known = catalog.names("workers.tasks")
     if options["task"] not in known:
         raise UsageError(f"no task {options['task']!r}; {did_you_mean(options['task'], known)}")
-    named = tuple(slot for slot in (slots or "").split(",") if slot)
+    named = tuple(filter(None, (slots or "").split(",")))
     if slots is not None and not named:
         raise UsageError("--slots: names are missing, as in --slots early late; leave it out for all there are")
     return SoloQuestion(slots=named, **options)
@@ -134,13 +134,13 @@ def make_question(*, slots: str | None, **options: Any) -> SoloQuestion:
 def count_by_slot(answer: SoloAnswer) -> dict[str, dict[str, int]]:
     """Counts of operations by slot, over all hosts."""
     seeds = [seed for host in answer.hosts for seed in host.seeds]
-    done = {slot: _done([seed for seed in seeds if seed.slot == slot]) for slot in answer.slots}
-    return {slot: dict(zip(_OPS, counts, strict=True)) for slot, counts in done.items()}
+    return {slot: _done([seed for seed in seeds if seed.slot == slot]) for slot in answer.slots}
 
 
-def _done(seeds: list[Seed]) -> tuple[int, ...]:
+def _done(seeds: list[Seed]) -> dict[str, int]:
     ends = [seed.end for seed in seeds]
-    return len(seeds), sum(seed.advanced for seed in seeds), ends.count("fossilized"), ends.count("pruned")
+    counts = len(seeds), sum(seed.advanced for seed in seeds), ends.count("fossilized"), ends.count("pruned")
+    return dict(zip(_OPS, counts, strict=True))
 
 
 def count_several_slots(answer: SoloAnswer) -> int:
