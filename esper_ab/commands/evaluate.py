@@ -24,6 +24,8 @@ from esper_ab.execution.child import answer_of
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 
+_DECODER = msgspec.json.Decoder(PoliciesAnswer)
+
 
 @command_with(
     "esper-ab evaluate experiments/EXPERIMENT/policies/shaped/*.pt",
@@ -45,7 +47,7 @@ def command(policies: tuple[str, ...], json: bool, **asked: Any) -> None:
     """
     check_whole(policies)
     _warn(describe_other_code(policies))
-    answer = answer_of("workers.commands.evaluate", PoliciesQuestion(policies=policies, **asked), PoliciesAnswer)
+    answer = answer_of("workers.commands.evaluate", PoliciesQuestion(policies=policies, **asked), _DECODER)
     _warn(answer.warnings)
     click.echo(msgspec.json.encode(answer.rows).decode() if json else "\n".join(answer.lines))
 

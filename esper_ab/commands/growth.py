@@ -23,6 +23,7 @@ from esper_ab.settings.reward_audit import make_question as make_audit_question
 
 _OPS = ("germinated", "advanced", "fossilised", "pruned")
 _AUDIT = RewardAuditQuestion(rewards=())
+_DECODER, _TEXT = msgspec.json.Decoder(SoloAnswer), msgspec.json.Decoder(str)
 
 
 @click.group(epilog=epilog("esper-ab growth rewards shaped sparse", "esper-ab growth fetch cifar10"))
@@ -99,7 +100,7 @@ def heuristic(json: bool, **options: Any) -> None:
     directory is written; `launch --groups heuristic,…` compares.
     """
     asked = make_question(**options)
-    answer = answer_of("workers.commands.heuristic", asked, SoloAnswer)
+    answer = answer_of("workers.commands.heuristic", asked, _DECODER)
     counts = {"by_slot": count_by_slot(answer), "several_slots": count_several_slots(answer)}
     tree = msgspec.to_builtins({"question": asked, "kernel": answer.kernel, **counts, "hosts": answer.hosts})
     click.echo(json_module.dumps(tree) if json else describe_answer(asked, answer))
@@ -116,7 +117,7 @@ def fetch(task: str, data_dir: str, json: bool) -> None:
 
     Its size and checksum are verified.
     """
-    said = answer_of("workers.commands.fetch", (task, data_dir), str)
+    said = answer_of("workers.commands.fetch", (task, data_dir), _TEXT)
     click.echo(json_module.dumps({"task": task, "detail": said}) if json else said)
 
 

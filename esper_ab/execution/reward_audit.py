@@ -84,13 +84,13 @@ def _is(scored: Scored, reward: RewardSettings, codes: Mapping[str, str]) -> boo
 FILE_NAME, PAGE_NAME = "reward_audit.json", "reward_audit.html"
 _MODULE = "workers.commands.rewards"
 _SHOWN = 12  # digits of the digest in a folder's name
-_DECODER = msgspec.json.Decoder(RewardAudit)
+_DECODER, _ANSWER = msgspec.json.Decoder(RewardAudit), msgspec.json.Decoder(RewardAuditAnswer)
 
 
 def audit(question: RewardAuditQuestion) -> RewardAudit:
     """Play and score in a child process; UsageError, in one line, when it refuses."""
     own = ", ".join(one.settings.mode for one in question.rewards if ":" in one.settings.mode)
-    answer = answer_of(_MODULE, question, RewardAuditAnswer, code=own)
+    answer = answer_of(_MODULE, question, _ANSWER, code=own)
     code = sources()
     made_from = (
         SCHEMA, question, answer.arithmetic, answer.torch_version, code, [scored.sha256 for scored in answer.scored]
