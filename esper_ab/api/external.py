@@ -28,6 +28,8 @@ from esper_ab.verdict.vocabulary import Scale
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Asked = Mapping[str, Any]  # arguments of a function below, by name
+
 
 @dataclass(frozen=True, kw_only=True)
 class OutcomeVerdicts(Answer):
@@ -98,7 +100,7 @@ def compare_outcomes(
         return explored(_observations(data, columns), asked)
 
 
-def explored(observations: Observations, asked: Mapping[str, Any]) -> OutcomeVerdicts:
+def explored(observations: Observations, asked: Asked) -> OutcomeVerdicts:
     """Compare all groups; `asked`: arguments as of `compare_outcomes`, which a command has as flags."""
     scales, rule = _scales(observations.tasks, asked), _rule(asked)
     found = explore(observations, scales, rule, paired=asked.get("paired"), rows=asked.get("rows"))
@@ -122,7 +124,7 @@ def design_comparison(
     return plan
 
 
-def designed(groups: Sequence[str], seeds: Sequence[str], asked: Mapping[str, Any]) -> AnalysisPlan:
+def designed(groups: Sequence[str], seeds: Sequence[str], asked: Asked) -> AnalysisPlan:
     """Make a plan; `asked`: arguments as of `design_comparison`, which a command has as flags."""
     return make_external_plan(
         groups, seeds, _scales(asked.get("tasks") or ("",), asked), _rule(asked),
@@ -180,12 +182,12 @@ def _observations(data: Any, columns: Mapping[str, str] | None) -> Observations:
     return read_csv(Path(data), columns) if isinstance(data, (str, Path)) else read_data(data, columns)
 
 
-def _scales(tasks: Sequence[str], asked: Mapping[str, Any]) -> tuple[Scale, ...]:
+def _scales(tasks: Sequence[str], asked: Asked) -> tuple[Scale, ...]:
     told = {key: asked[key] for key in ("margin", "better", "unit", "label", "worst") if key in asked}
     return scales_of(tasks, **told)
 
 
-def _rule(asked: Mapping[str, Any]) -> Rule:
+def _rule(asked: Asked) -> Rule:
     told = {key: value for key, value in asked.items() if key in Rule.__struct_fields__}
     return Rule(**told | {"looks": tuple(asked.get("looks", ()))})
 

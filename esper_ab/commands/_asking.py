@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from esper_ab.api.declared import DeclaredExperiment
+from esper_ab.commands._options import Flags
 from esper_ab.contracts.errors import UsageError
 from esper_ab.execution.detach import FOR_SEVERAL
 from esper_ab.execution.experiment import Beforehand
@@ -37,7 +37,7 @@ def read_file(path: Path) -> DeclaredExperiment:
     return load_declaration(path)
 
 
-def read_job(options: dict[str, Any]) -> AskedJob:
+def read_job(options: Flags) -> AskedJob:
     """Read FILE and flags, as click has them; UsageError for anything that the machine need not be asked for."""
     if not options["parallel"]:
         if (options["max_parallel"] or 1) > 1:
@@ -69,7 +69,7 @@ def read_job(options: dict[str, Any]) -> AskedJob:
     )
 
 
-def tracking_of(options: dict[str, Any], declared: Tracking) -> Tracking:
+def tracking_of(options: Flags, declared: Tracking) -> Tracking:
     """The trackers that flags ask for, or else FILE; UsageError, before anything starts, for what cannot be used."""
     names = split_commas(options["track"], "--track") if options["track"] is not None else []
     unknown = [name for name in names if name not in NAMES]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from esper_ab.commands._options import PATH, Decorator, in_order, valued
+from esper_ab.commands._options import PATH, Decorator, Flags, in_order, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import write_below
 
@@ -60,7 +60,7 @@ def columns_of(text: str) -> dict[str, str]:
     return found
 
 
-def as_in_python(flags: dict[str, Any]) -> dict[str, Any]:
+def as_in_python(flags: Flags) -> dict[str, Any]:
     """The flags of a command as options of the Python function for it, what differs between tasks by task."""
     from esper_ab.readers.external.plan import told_by_task  # with scipy
 

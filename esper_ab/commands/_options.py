@@ -10,7 +10,9 @@ import click
 
 from esper_ab.contracts import catalog
 
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+Function = Callable[..., Any]
+Decorator = Callable[[Function], Function]
+Flags = dict[str, Any]  # values by name, as click has them
 
 ARGUMENTS = "esper_ab.arguments"
 PATH = click.Path(path_type=Path)
@@ -213,7 +215,7 @@ LAUNCHER_FLAGS = ("launcher", "transport", "ray_address", "ray_label", "ray_wait
 def in_order(decorators: Sequence[Decorator]) -> Decorator:
     """Decorator of a click command: all of them, in the order of its help."""
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(function: Function) -> Function:
         for one in reversed(decorators):
             function = one(function)
         return function

@@ -47,8 +47,10 @@ def removable(experiment_dir: Path, history: History) -> Removable:
         files.append(experiment_dir / CONSOLE_NAME)
     if folder.is_symlink():
         kept += f"; {folder} is a symbolic link: clear {folder.readlink()} yourself, or remove the link"
-    names = tuple(sorted(path.relative_to(experiment_dir) for path in files))
-    return Removable(files=names, size_bytes=sum(path.lstat().st_size for path in files), kept=kept)
+    return Removable(
+        files=tuple(sorted(path.relative_to(experiment_dir) for path in files)),
+        size_bytes=sum(path.lstat().st_size for path in files), kept=kept,
+    )  # fmt: skip
 
 
 def remove(experiment_dir: Path, found: Removable) -> None:

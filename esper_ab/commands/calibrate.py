@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from esper_ab.commands._exit_status import command_with
-from esper_ab.commands._options import ARGUMENTS, MOST_SEEDS, ExperimentCommand, experiment_options, valued
+from esper_ab.commands._options import ARGUMENTS, MOST_SEEDS, ExperimentCommand, Flags, experiment_options, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import read_regular
 from esper_ab.contracts.kinds import ENV_REWARD, GYMNASIUM, kind_of_task
@@ -67,14 +67,15 @@ def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
     (planned,), typed = job.parts, click.get_current_context().meta[ARGUMENTS]
     again = shell_command("calibrate", *typed, *(("--name", job.directory.name) if planned.generated else ()))
     named = planned.plan.design.measures.margin is not None or request.said("margin") is not None
-    watched = not (options["quiet"] or options["json"])
-    found = calibrate(planned, job.launcher, seeds, named=named, watched=watched, again=again)
+    found = calibrate(
+        planned, job.launcher, seeds, named=named, watched=not (options["quiet"] or options["json"]), again=again
+    )
     path = job.directory / FILE_NAME
     written = read_regular(path).decode().strip()
     click.echo(written if options["json"] else f"{calibration_text(found)}\ncalibration: {path}")
 
 
-def _plan(mode: str | None, runs: int, options: dict[str, Any], request: Request) -> Job:
+def _plan(mode: str | None, runs: int, options: Flags, request: Request) -> Job:
     """Plan two groups with the same settings and unpaired randomness: independent runs that change lanes as usual."""
     if runs % 2:
         raise UsageError(f"--runs {runs}: an even number is needed, as in --runs 20")

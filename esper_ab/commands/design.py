@@ -48,8 +48,8 @@ def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
     from esper_ab.report.external import render_plan
 
     named = {name: _names(asked[name]) for name in ("tasks", "cells") if asked[name]}
-    more = {"looks": _looks(asked["looks"]), "early_stop": not asked["no_early_stop"]}
-    told = as_in_python(asked | {"tasks": (), "cells": ()} | named | more)
+    asked |= {"looks": _looks(asked["looks"]), "early_stop": not asked["no_early_stop"]}
+    told = as_in_python(asked | {"tasks": (), "cells": ()} | named)
     plan = designed(_names(asked["groups"]), _seeds(asked["seeds"], asked["choose"]), told)
     if not dry_run:
         save_plan(plan, out)

@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from esper_ab.commands._exit_status import command_with
-from esper_ab.commands._options import LAUNCHER_FLAGS, PATH, shared_options, valued
+from esper_ab.commands._options import LAUNCHER_FLAGS, PATH, Flags, shared_options, valued
 from esper_ab.contracts.children import Machine, Questions
 from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.terminal_text import visible_line
@@ -62,7 +62,7 @@ def diagnose_machine(out: Path) -> Iterator[Diagnosis]:
     yield from examination.system_diagnoses()
 
 
-def _examine_nodes(out: Path, options: dict[str, Any]) -> Iterator[Diagnosis]:
+def _examine_nodes(out: Path, options: Flags) -> Iterator[Diagnosis]:
     """Findings about each node of the launcher that is asked for, and in what they differ; none for this machine."""
     # Here, because only launchers for several nodes need it: it imports what plans an experiment.
     from esper_ab.execution.launching import make_launcher, read_launcher_flags
@@ -81,8 +81,8 @@ def _examine_nodes(out: Path, options: dict[str, Any]) -> Iterator[Diagnosis]:
             yield problem(topic, why, "mend it there, or leave the node out")
         else:
             alike[name] = there
-            cores = counted(len(there.names("cpu")), "core")
-            yield ok(topic, f"{cores}, {kinds(there.devices)}, torch {there.torch_version}")
+            cores = len(there.names("cpu"))
+            yield ok(topic, f"{counted(cores, 'core')}, {kinds(there.devices)}, torch {there.torch_version}")
     for difference in differences(alike):
         yield problem("nodes", difference, "install the same on all nodes, or choose nodes of one kind")
 

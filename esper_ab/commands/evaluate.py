@@ -24,6 +24,8 @@ from esper_ab.execution.child import answer_of
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 
+_DECODER = msgspec.json.Decoder(PoliciesAnswer)
+
 
 @command_with(
     "esper-ab evaluate experiments/EXPERIMENT/policies/shaped/*.pt",
@@ -45,7 +47,7 @@ def command(policies: tuple[str, ...], json: bool, **asked: Any) -> None:
     """
     check_whole(policies)
     _warn(describe_other_code(policies))
-    answer = answer_of("workers.commands.evaluate", PoliciesQuestion(policies=policies, **asked), PoliciesAnswer)
+    answer = answer_of("workers.commands.evaluate", PoliciesQuestion(policies=policies, **asked), _DECODER)
     _warn(answer.warnings)
     click.echo(msgspec.json.encode(answer.rows).decode() if json else "\n".join(answer.lines))
 
@@ -61,9 +63,8 @@ def check_whole(policies: Sequence[str]) -> None:
     Nothing is said of one that lies elsewhere, or whose journal cannot be read.
     """
     for _, history, asked in _by_experiment(policies):
-        runs = history.runs
         for name, path in asked.items():
-            evaluation = runs[name].evaluation if name in runs else None
+            evaluation = history.runs[name].evaluation if name in history.runs else None
             if evaluation is None or not path.is_file():
                 continue
             found = hashlib.sha256(read_regular(path, FILE_LIMIT_BYTES)).hexdigest()

@@ -51,8 +51,8 @@ def command(
     There is one file per table: the views of `query`, the comparisons and their pairs. The command works while
     EXPERIMENT is in progress: what is recorded so far is written.
     """
-    folder = experiment_dir / _FOLDER if out is None else out
-    written = export(experiment_dir, folder, form, tuple(dict.fromkeys(tables)) or TABLES, force=force)
+    chosen = tuple(dict.fromkeys(tables)) or TABLES
+    written = export(experiment_dir, out or experiment_dir / _FOLDER, form, chosen, force=force)
     if json:
         click.echo(json_module.dumps({"run": str(experiment_dir), "format": form, "files": written}, indent=2))
         return

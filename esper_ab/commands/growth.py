@@ -23,6 +23,7 @@ from esper_ab.settings.reward_audit import make_question as make_audit_question
 
 _OPS = ("germinated", "advanced", "fossilised", "pruned")
 _AUDIT = RewardAuditQuestion(rewards=())
+_DECODER, _TEXT = msgspec.json.Decoder(SoloAnswer), msgspec.json.Decoder(str)
 
 
 @click.group(epilog=epilog("esper-ab growth rewards shaped sparse", "esper-ab growth fetch cifar10"))
@@ -99,7 +100,7 @@ def heuristic(json: bool, **options: Any) -> None:
     directory is written; `launch --groups heuristic,…` compares.
     """
     asked = make_question(**options)
-    answer = answer_of("workers.commands.heuristic", asked, SoloAnswer)
+    answer = answer_of("workers.commands.heuristic", asked, _DECODER)
     counts = {"by_slot": count_by_slot(answer), "several_slots": count_several_slots(answer)}
     tree = msgspec.to_builtins({"question": asked, "kernel": answer.kernel, **counts, "hosts": answer.hosts})
     click.echo(json_module.dumps(tree) if json else describe_answer(asked, answer))
@@ -116,7 +117,7 @@ def fetch(task: str, data_dir: str, json: bool) -> None:
 
     Its size and checksum are verified.
     """
-    said = answer_of("workers.commands.fetch", (task, data_dir), str)
+    said = answer_of("workers.commands.fetch", (task, data_dir), _TEXT)
     click.echo(json_module.dumps({"task": task, "detail": said}) if json else said)
 
 
@@ -125,7 +126,7 @@ def make_question(*, slots: str | None, **options: Any) -> SoloQuestion:
     known = catalog.names("workers.tasks")
     if options["task"] not in known:
         raise UsageError(f"no task {options['task']!r}; {did_you_mean(options['task'], known)}")
-    named = tuple(slot for slot in (slots or "").split(",") if slot)
+    named = tuple(filter(None, (slots or "").split(",")))
     if slots is not None and not named:
         raise UsageError("--slots: names are missing, as in --slots early late; leave it out for all there are")
     return SoloQuestion(slots=named, **options)
@@ -134,13 +135,13 @@ def make_question(*, slots: str | None, **options: Any) -> SoloQuestion:
 def count_by_slot(answer: SoloAnswer) -> dict[str, dict[str, int]]:
     """Counts of operations by slot, over all hosts."""
     seeds = [seed for host in answer.hosts for seed in host.seeds]
-    done = {slot: _done([seed for seed in seeds if seed.slot == slot]) for slot in answer.slots}
-    return {slot: dict(zip(_OPS, counts, strict=True)) for slot, counts in done.items()}
+    return {slot: _done([seed for seed in seeds if seed.slot == slot]) for slot in answer.slots}
 
 
-def _done(seeds: list[Seed]) -> tuple[int, ...]:
+def _done(seeds: list[Seed]) -> dict[str, int]:
     ends = [seed.end for seed in seeds]
-    return len(seeds), sum(seed.advanced for seed in seeds), ends.count("fossilized"), ends.count("pruned")
+    counts = len(seeds), sum(seed.advanced for seed in seeds), ends.count("fossilized"), ends.count("pruned")
+    return dict(zip(_OPS, counts, strict=True))
 
 
 def count_several_slots(answer: SoloAnswer) -> int:

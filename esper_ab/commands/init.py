@@ -130,7 +130,7 @@ def _allowed(field: Field) -> str:
     """The allowed values of a setting: choices of a Literal, bounds of a number, "" when the default says enough."""
     if get_origin(field.type) is Literal:
         choices = get_args(field.type)
-        return " | ".join(str(choice) for choice in choices) if len(choices) > 1 else "the only value"
+        return " | ".join(map(str, choices)) if len(choices) > 1 else "the only value"
     if get_origin(field.type) is tuple:
         return ""
     bounds = [

@@ -10,7 +10,7 @@ import click
 
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._external import RULE, as_in_python, columns_of, external_options, printed
-from esper_ab.commands._options import json_flag, valued
+from esper_ab.commands._options import Flags, json_flag, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.terminal_text import shell_command
 from esper_ab.readers.joint.directory import refuse_joint
@@ -38,7 +38,8 @@ _RULE = (*RULE, "rows", "paired")  # what a plan says itself
 @external_options(*_RULE)
 @click.pass_context
 def command(
-    context: click.Context, /, words: tuple[str, ...], requirements: tuple[str, ...], columns: str, **options: Any
+    context: click.Context, /, words: tuple[str, ...], requirements: tuple[str, ...], columns: str, figure: Path | None,
+    json: bool, **options: Any
 ) -> None:
     """Judge outcomes of runs made elsewhere: by PLAN, saying what was not followed, or exploratory.
 
@@ -56,7 +57,6 @@ def command(
     from esper_ab.verdict.judge import judge
     from esper_ab.verdict.requirement import parse_requirement, require
 
-    figure, json = options.pop("figure"), options.pop("json")
     if len(words) == 1:
         if requirements:
             raise UsageError("--fail-unless goes with a plan; what is found without one is exploratory")
@@ -73,7 +73,7 @@ def command(
     require(asked, [one for one in found.comparisons if one.question.task == last])
 
 
-def _explore(file: Path, columns: str, rule: dict[str, Any]) -> OutcomeVerdicts:
+def _explore(file: Path, columns: str, rule: Flags) -> OutcomeVerdicts:
     # Here, so that --help waits for no scipy.
     from esper_ab.api.external import explored
     from esper_ab.readers.external.table import read_csv

@@ -11,7 +11,7 @@ import msgspec
 
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import ExperimentDirectory
-from esper_ab.commands._options import MOST_SEEDS, PATH, json_flag, valued
+from esper_ab.commands._options import MOST_SEEDS, PATH, Flags, json_flag, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import LARGEST
 from esper_ab.design.design import LEAST_KEPT
@@ -55,15 +55,18 @@ def command(**options: Any) -> None:
     from esper_ab.design.power_text import answer, power_text
 
     known, margin = _known(options)
+    positions = options["positions"]  # as told; else as in the plan of the experiment; else they can matter
+    if positions is None and options["experiment"] is not None:
+        positions = load(options["experiment"]).history.design.positions_matter
     question = PowerQuestion(
         margin=options["margin"] or margin, alpha=options["alpha"], comparisons=options["comparisons"],
-        positions_matter=_positions_matter(options), futility=options["futility"],
+        positions_matter=positions is not False, futility=options["futility"],
     )  # fmt: skip
     found = answer(known, options["seeds"], question)
     click.echo(msgspec.json.encode(found) if options["json"] else power_text(found))
 
 
-def _check(options: dict[str, Any]) -> None:
+def _check(options: Flags) -> None:
     """UsageError without exactly one source of the spread, and for numbers out of bounds."""
     sources = [name for name in ("sd_run", "calibration", "experiment") if options[name] is not None]
     if len(sources) != 1:
@@ -82,14 +85,7 @@ def _check(options: dict[str, Any]) -> None:
         raise UsageError("--sd-run goes with --margin, the smallest difference worth acting on, in the same unit")
 
 
-def _positions_matter(options: dict[str, Any]) -> bool:
-    """As told; else as in the plan of the experiment; else they can."""
-    if options["positions"] is not None or options["experiment"] is None:
-        return options["positions"] is not False
-    return load(options["experiment"]).history.design.positions_matter
-
-
-def _known(options: dict[str, Any]) -> tuple[Known, float]:
+def _known(options: Flags) -> tuple[Known, float]:
     """The spread to plan with, from the one source that is named, and the margin that holds there."""
     # Here, so that --help waits for no scipy.
     from esper_ab.analysis.calibration import known_from_pairs

@@ -60,8 +60,8 @@ def command(experiment_dir: Path, seeds: int | None, requirements: tuple[str, ..
         return
     workers = read_launcher_flags(options)
     if options["detach"]:
-        more = ["--allow-changed-code"] if allowed else []
-        words = [*(["--seeds", str(seeds)] if seeds is not None else []), *workers.words, *more]
+        words = [*(["--seeds", str(seeds)] if seeds is not None else []), *workers.words]
+        words += ["--allow-changed-code"] if allowed else []
         detached = detach("esper_ab.commands.cli", ["resume", str(experiment_dir), *words], experiment_dir)
         click.echo(detached.shown(as_json=json))
         return

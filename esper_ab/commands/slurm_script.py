@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from esper_ab.commands._exit_status import command_with
-from esper_ab.commands._options import AT_LEAST_1, LAUNCHER_FLAGS, PATH, valued
+from esper_ab.commands._options import AT_LEAST_1, LAUNCHER_FLAGS, PATH, Flags, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.experiment_files import check_name
 from esper_ab.contracts.own_packages import child_command
@@ -24,6 +24,7 @@ _OWN = (
 _PROGRAM = "esper_ab.commands.cli"
 _LAUNCHER = "slurm"
 _BOTH = ("--launcher", _LAUNCHER, "--quiet")  # what the script adds to launch and to resume
+Words = tuple[str, ...]  # of a command line
 _WARNING_S = 120  # before the time limit: to finish the barrier in progress
 
 
@@ -44,7 +45,7 @@ _WARNING_S = 120  # before the time limit: to finish the barrier in progress
 @valued("--setup", "COMMAND", "A command before ours, as in --setup 'module load cuda'. Repeatable.", multiple=True)
 @click.argument("launch_flags", nargs=-1, type=click.UNPROCESSED, metavar="[FILE] FLAGS OF LAUNCH…")
 def command(
-    name: str, output_dir: Path, launch_flags: tuple[str, ...], setup: tuple[str, ...], **asked: Any
+    name: str, output_dir: Path, launch_flags: Words, setup: Words, **asked: Any
 ) -> None:
     """Print a script for sbatch that launches an experiment, and resumes it wherever it was interrupted.
 
@@ -62,7 +63,7 @@ def command(
     click.echo(batch_script(output_dir / name, launch_flags, _of_resume(context), options, setup), nl=False)
 
 
-def _check_flags(options: dict[str, Any]) -> None:
+def _check_flags(options: Flags) -> None:
     """UsageError for what `launch` would refuse without a look at a node, which would show only when the job begins."""
     # Here, so that help needs no settings.
     from esper_ab.commands._asking import read_job
@@ -77,7 +78,7 @@ def _check_flags(options: dict[str, Any]) -> None:
     parse_requirements(options["fail_unless"], [group.name for group in asked.groups], comparisons(asked))
 
 
-def _of_resume(launched: click.Context) -> tuple[str, ...]:
+def _of_resume(launched: click.Context) -> Words:
     """The flags of `launch` that were given and that `resume` has in the same sense: no journal holds them."""
     words: list[str] = []
     for param in launched.command.params:
@@ -91,8 +92,8 @@ def _of_resume(launched: click.Context) -> tuple[str, ...]:
 
 
 def _options(
-    name: str, *, nodes: int, cores: int, gpus: int, time: str | None, sbatch: tuple[str, ...]
-) -> tuple[str, ...]:
+    name: str, *, nodes: int, cores: int, gpus: int, time: str | None, sbatch: Words
+) -> Words:
     """Of sbatch: one allocation that outlives the loss of a node, ends in order and may be requeued.
 
     What the script prints goes where it is submitted from, a folder that is there: Slurm makes none.
@@ -107,8 +108,8 @@ def _options(
 
 
 def batch_script(
-    experiment_dir: Path, flags: tuple[str, ...], again: tuple[str, ...], options: tuple[str, ...],
-    setup: tuple[str, ...],
+    experiment_dir: Path, flags: Words, again: Words, options: Words,
+    setup: Words,
 ) -> str:  # fmt: skip
     """The script's text. `flags`: of `launch`; `again`: those of them that `resume` takes, too.
 

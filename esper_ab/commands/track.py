@@ -11,7 +11,7 @@ import msgspec
 
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import experiment_argument
-from esper_ab.commands._options import json_flag, switch, valued
+from esper_ab.commands._options import Flags, json_flag, switch, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.terminal_text import shell_command, visible_line
 from esper_ab.contracts.wording import counted
@@ -64,7 +64,7 @@ def command(experiment_dir: Path, follow: bool, json: bool, **options: Any) -> i
     return 1 if any(one.state == "failed" for one in told.values()) else 0
 
 
-def _change(before: Tracking, options: dict[str, Any]) -> Tracking:
+def _change(before: Tracking, options: Flags) -> Tracking:
     """`before`, which followed it so far, as the flags change it; UsageError for flags without their tracker."""
     told = ("wandb_entity", "wandb_project")
     changed: dict[str, Any] = {name: options[name] for name in told if options[name] is not None}

@@ -66,8 +66,9 @@ def _try_determinism(planned: PlannedExperiment, launcher: Launcher, again: str)
         episodes=min(planned.asked.episodes, _DETERMINISM_EPISODES), eval_episodes=planned.asked.n_envs,
     )
     experiment_dir, machine = planned.experiment_dir / small.name, planned.machine
-    plan = plan_on(machine, small, small.name)
-    trial = PlannedExperiment(asked=small, machine=machine, plan=plan, experiment_dir=experiment_dir)
+    trial = PlannedExperiment(
+        asked=small, machine=machine, plan=plan_on(machine, small, small.name), experiment_dir=experiment_dir
+    )
     _carry_on(trial, launcher, watched=False, again=again)
     history = load(experiment_dir).history
     contrast = history.design.comparisons[0]

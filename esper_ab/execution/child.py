@@ -15,8 +15,8 @@ from esper_ab.contracts.terminal_text import end_told, visible_line
 Answer = TypeVar("Answer")
 
 
-def answer_of(module: str, question: object, kind: type[Answer], code: str = "") -> Answer:
-    """Run `module` as a program with `question` as its input, and return its output, which is of type `kind`.
+def answer_of(module: str, question: object, decoder: msgspec.json.Decoder[Answer], code: str = "") -> Answer:
+    """Run `module` as a program with `question` as its input, and return its output, decoded.
 
     UsageError with its last line on stderr when it refuses (status 2), and, naming `code` of the user's that it runs,
     when it fails; else EsperError.
@@ -26,7 +26,7 @@ def answer_of(module: str, question: object, kind: type[Answer], code: str = "")
         env=child_environment(os.environ), check=False,
     )  # fmt: skip
     if child.returncode == 0 and (child.stdout or not code):
-        return msgspec.json.decode(child.stdout.decode(errors="replace"), type=kind)
+        return decoder.decode(child.stdout.decode(errors="replace"))
     said = child.stderr.decode(errors="replace").strip().splitlines()
     if child.returncode == UsageError.exit_code and said:
         raise UsageError(visible_line(said[-1].removeprefix("error: ")))

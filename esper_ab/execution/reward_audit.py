@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from esper_ab.contracts.children import SCHEMA, Machine, RewardAudit, RewardAuditAnswer, RewardAuditQuestion, Scored
 from esper_ab.contracts.errors import UsageError, refused
@@ -47,9 +48,9 @@ def belonging(
         raise UsageError(f"--reward-audit: no group learns from a reward in it, with these constants; it has {there}")
     lacking = ", ".join(name for name, several in found.items() if not several)
     notes = (f"The reward audit has none for {lacking}.",) if lacking else ()
-    own = msgspec.structs.replace(
-        reward_audit, question=msgspec.structs.replace(reward_audit.question,
-        rewards=tuple(one.reward for one in kept)), answer=msgspec.structs.replace(reward_audit.answer, scored=kept),
+    own = replace(
+        reward_audit, question=replace(reward_audit.question,
+        rewards=tuple(one.reward for one in kept)), answer=replace(reward_audit.answer, scored=kept),
     )  # fmt: skip
     return own, notes
 
@@ -73,7 +74,7 @@ def _apart(reward_audit: RewardAudit, experiment: ResolvedExperiment, learning: 
 def _is(scored: Scored, reward: RewardSettings, codes: Mapping[str, str]) -> bool:
     """Return whether a reward is the one that was scored: its constants, and its mode or the code of its function."""
     mine, own = reward.mode, scored.reward.settings
-    if msgspec.structs.replace(own, mode=mine) != reward:
+    if replace(own, mode=mine) != reward:
         return False
     sha256 = codes.get(mine, "")
     same_code = scored.sha256 == sha256 and own.mode.rpartition(":")[2] == mine.rpartition(":")[2]
@@ -83,13 +84,13 @@ def _is(scored: Scored, reward: RewardSettings, codes: Mapping[str, str]) -> boo
 FILE_NAME, PAGE_NAME = "reward_audit.json", "reward_audit.html"
 _MODULE = "workers.commands.rewards"
 _SHOWN = 12  # digits of the digest in a folder's name
-_DECODER = msgspec.json.Decoder(RewardAudit)
+_DECODER, _ANSWER = msgspec.json.Decoder(RewardAudit), msgspec.json.Decoder(RewardAuditAnswer)
 
 
 def audit(question: RewardAuditQuestion) -> RewardAudit:
     """Play and score in a child process; UsageError, in one line, when it refuses."""
     own = ", ".join(one.settings.mode for one in question.rewards if ":" in one.settings.mode)
-    answer = answer_of(_MODULE, question, RewardAuditAnswer, code=own)
+    answer = answer_of(_MODULE, question, _ANSWER, code=own)
     code = sources()
     made_from = (
         SCHEMA, question, answer.arithmetic, answer.torch_version, code, [scored.sha256 for scored in answer.scored]
