@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import pickle
 import subprocess
 import sys
-from array import array
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from support.journals import Synthetic, failed_run, one_replicate, three_groups, write
+from support.column_numbers import numbers
+from support.journals import failed_run, one_replicate, three_groups, write
 
-from esper_ab.analysis.pathologies import count_pathologies, pathologies
 from esper_ab.contracts.errors import JournalError
-from esper_ab.contracts.records import Checkpoint, EpisodeRecord, HeadUse, Moments
-from esper_ab.journal.columns import NAMES, Columns
+from esper_ab.contracts.records import Checkpoint, Moments
 from esper_ab.journal.events import (
     AnyEvent,
     EpisodeRecorded,
@@ -36,16 +31,8 @@ from esper_ab.plan.blocks import extend
 from esper_ab.report.content import content, render_verdict
 from esper_ab.report.page import render_page
 from esper_ab.report.text import render_text
-from workers.growth.measures import MEASURES
 
 NEVER = 1 << 60
-
-
-def numbers(columns: Columns) -> tuple:
-    """Everything, so that NaN is equal to NaN."""
-    arrays = [columns.episodes, *map(columns.of, NAMES), *map(columns.measure, columns.measures)]
-    heads = {name: tuple(one.tobytes() for one in columns.head(name)) for name in columns.heads}
-    return [one.tobytes() for one in arrays], columns.digests, columns.measures, heads, columns.heads
 
 
 def troubled() -> list[AnyEvent]:
@@ -256,97 +243,3 @@ def test_a_line_that_is_gone_is_noticed(tmp_path, load_in_stretches):
     path.write_bytes(b"".join(lines[:10] + lines[11:]))
     with pytest.raises(JournalError, match="line 11"):
         load_in_stretches(experiment_dir)
-
-
-def test_episodes_that_come_out_of_order_are_sorted_and_the_last_word_counts():
-    records = [event.record for event in Synthetic().events() if isinstance(event, EpisodeRecorded)]
-    mine = [record for record in records if record.run == records[0].run]
-
-    def filled(order: list[EpisodeRecord]) -> Columns:
-        columns = Columns(MEASURED)
-        for record in order:
-            columns.add(record)
-        return columns
-
-    assert numbers(filled([mine[5], mine[2], *mine, mine[1]])) == numbers(filled(mine))
-
-
-MEASURED = MEASURES.names
-BASE = next(event.record for event in one_replicate() if isinstance(event, EpisodeRecorded))
-SOME = st.none() | st.floats(-1e6, 1e6)
-EPISODES = st.builds(
-    lambda **change: msgspec.structs.replace(BASE.envs[0], **change),
-    outcome=SOME, reward_sum=SOME, steps=st.integers(0, 25), failed=st.booleans(),
-    measures=st.tuples(*[SOME for _ in MEASURED]).map(lambda values: dict(zip(MEASURED, values, strict=True))),
-)  # fmt: skip
-HEADS = st.dictionaries(
-    st.sampled_from("xyz"), st.builds(HeadUse, entropy=SOME, learnable=st.floats(0, 1)), max_size=3
-)
-UPDATES = st.none() | st.builds(
-    lambda **change: msgspec.structs.replace(BASE.ppo, **change), entropy=SOME, stopped_by_kl=st.booleans(), heads=HEADS
-)
-
-
-@given(st.lists(st.tuples(st.lists(EPISODES, max_size=3), UPDATES), max_size=40))
-def test_columns_hold_what_the_records_say(given):
-    records, columns = [], Columns(MEASURED)
-    for episode, (eval_episodes, update) in enumerate(given):
-        record = msgspec.structs.replace(BASE, episode=episode, envs=tuple(eval_episodes), ppo=update,
-            digest=str(episode))
-        records.append(record)
-        columns.add(record)
-        assert len(columns) == columns.newest + 1 == len(records)
-    told = [by_hand(record) for record in records]
-    for name in NAMES:
-        assert columns.of(name).tobytes() == array("d", [one[name] for one in told]).tobytes()
-    assert columns.digests == [record.digest for record in records]
-    for name in MEASURED:
-        found = [mean_known([env.measures[name] for env in record.envs]) for record in records]
-        assert columns.measure(name).tobytes() == array("d", found).tobytes()
-    for head in columns.heads:
-        uses = [(record.ppo.heads if record.ppo else {}).get(head) for record in records]
-        for key, found in zip(("entropy", "learnable"), columns.head(head), strict=True):
-            wanted = [math.nan if use is None or (x := getattr(use, key)) is None else x for use in uses]
-            assert found.tobytes() == array("d", wanted).tobytes()
-    assert {*columns.heads} == {head for record in records if record.ppo for head in record.ppo.heads}
-
-
-def mean_known(values: list[float | None]) -> float:
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known else math.nan
-
-
-def by_hand(record: EpisodeRecord) -> dict[str, float]:
-    """One record's numbers; NaN for those that are not there."""
-    eval_episodes = record.envs
-    found = dict.fromkeys(NAMES, math.nan) | {"envs": len(eval_episodes), "learns": record.ppo is not None}
-    found |= {"total_s": record.timing.total_s, "steps": sum(played.steps for played in eval_episodes)}
-    found["failed_steps"] = sum(played.steps for played in eval_episodes if played.failed)
-    found["failed"] = sum(played.failed for played in eval_episodes)
-    if eval_episodes:
-        found["outcome"] = mean_known([played.outcome for played in eval_episodes])
-        found["reward"] = mean_known([played.reward_sum for played in eval_episodes])
-    for name, value in msgspec.structs.asdict(record.ppo).items() if record.ppo else ():
-        if name in NAMES:
-            found[name] = math.nan if value is None else value
-    return found
-
-
-def test_pathologies_are_counted_as_they_are_told():
-    events = Synthetic(episodes=12).events()
-    records = [event.record for event in events if isinstance(event, EpisodeRecorded)]
-    assert records
-    changes = [
-        {"ratio_max": 6.0}, {"entropy": 0.0}, {"grad_norm": None}, {"clip_fraction": 0.5}, {"policy_loss": None},
-        {"first_ratio_error": 0.1, "entropy": None}, {"entropy": -1.0, "heads": {}},
-        {"explained_variance": 0.0, "value_loss": 0.5}, {},
-    ]  # fmt: skip
-    columns, counts = Columns(MEASURED), {}
-    for index, record in enumerate(records[: 2 * len(changes)]):
-        ppo = msgspec.structs.replace(record.ppo, **changes[index % len(changes)])
-        changed = msgspec.structs.replace(record, episode=index, ppo=ppo)
-        columns.add(changed)
-        for kind in pathologies(changed):
-            counts[kind] = counts.get(kind, 0) + 1
-    assert count_pathologies(columns) == counts
-    assert len(counts) == 6
