@@ -8,6 +8,8 @@ import sys
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.column_numbers import numbers
 from support.journals import failed_run, one_replicate, three_groups, write
 
@@ -243,3 +245,56 @@ def test_a_line_that_is_gone_is_noticed(tmp_path, load_in_stretches):
     path.write_bytes(b"".join(lines[:10] + lines[11:]))
     with pytest.raises(JournalError, match="line 11"):
         load_in_stretches(experiment_dir)
+
+
+def test_the_newest_checkpoints_and_moments_of_a_stretch_are_kept(tmp_path):
+    experiment_dir = write(tmp_path / "run", troubled())
+    path, whole = experiment_dir / JOURNAL_NAME, load(experiment_dir, NEVER).history
+    ((start, end),) = pool.stretches(path, 0, 1 << 30)
+    stretch = pool.read_stretch(str(path), start, end, whole.design.measures.names)
+    assert (stretch.lines, stretch.doubtful, stretch.torn_bytes) == (load(experiment_dir, NEVER).lines, False, 0)
+    for name, part in stretch.runs.items():
+        assert len(part.checkpoints) == pool.CHECKPOINTS_KEPT
+        assert part.checkpoints == whole.runs[name].checkpoints[-pool.CHECKPOINTS_KEPT :]
+        assert part.observations == whole.runs[name].observations
+        assert part.observations is not None
+    assert {*stretch.runs} == {name for name, run in whole.runs.items() if run.checkpoints}
+
+
+def test_what_stretches_say_of_a_troubled_experiment_is_what_its_lines_say(tmp_path, load_in_stretches):
+    experiment_dir = write(tmp_path / "run", troubled())
+    simple, fast = load(experiment_dir, NEVER).history, load_in_stretches(experiment_dir).history
+    for name, run in simple.runs.items():
+        read = fast.runs[name]
+        assert numbers(read.columns) == numbers(run.columns)
+        assert read.checkpoints[-pool.CHECKPOINTS_KEPT :] == run.checkpoints[-pool.CHECKPOINTS_KEPT :]
+        assert (read.observations, read.released, read.state) == (run.observations, run.released, run.state)
+    assert (fast.shared, fast.incidents, fast.present) == (simple.shared, simple.incidents, simple.present)
+
+
+@given(st.lists(st.integers(0, 40), max_size=12), st.integers(1, 60), st.integers(0, 80), st.booleans())
+def test_stretches_end_where_lines_end_and_are_the_file(tmp_path_factory, lengths, chunk_bytes, skipped, is_torn):
+    data = b"".join(b"x" * length + b"\n" for length in lengths) + b"torn" * is_torn
+    starts = [0, *(at + 1 for at, byte in enumerate(data) if byte == ord("\n"))]
+    start = max(at for at in starts if at <= skipped)
+    path = tmp_path_factory.mktemp("stretches") / JOURNAL_NAME
+    path.write_bytes(data)
+    found = pool.stretches(path, start, chunk_bytes)
+    assert b"".join(data[begin:end] for begin, end in found) == data[start:]
+    assert [begin for begin, _ in found] == [start, *(end for _, end in found)][: len(found)]
+    for begin, end in found:
+        assert end in starts or end == len(data)
+        assert end - begin >= min(chunk_bytes, len(data) - begin)
+        assert not any(begin + chunk_bytes < at < end for at in starts), "no later than the first line end after it"
+
+
+@pytest.mark.parametrize("cores", [1, 2, 8, 9])
+def test_no_more_processes_than_cores_and_than_stretches_fit(tmp_path, monkeypatch, cores):
+    experiment_dir = write(tmp_path / "run", one_replicate())
+    monkeypatch.setattr(pool, "usable_cores", lambda: cores)
+    monkeypatch.setattr(pool, "_LEAST_BYTES", 1)
+    asked, simple = [], load(experiment_dir, NEVER)
+    monkeypatch.setattr(pool, "_by_process", lambda *told: asked.append(told))
+    assert load(experiment_dir, 0).history == simple.history
+    assert len(asked) <= min(cores, 8)
+    assert (len(asked) > cores // 2) == (cores > 1)
