@@ -16,6 +16,7 @@ from esper_ab.contracts.errors import DiskFull, JournalError, UsageError
 from esper_ab.journal import file as file_module
 from esper_ab.journal.file import JOURNAL_NAME, Journal, OtherVersion, Reading, cut_off, read
 from esper_ab.journal.lock import LOCK_NAME, Lock
+from esper_ab.stats.text import counted
 
 
 def failing(number: int, times: int = 1_000):
@@ -152,6 +153,25 @@ def test_lines_in_doubt_are_written_anew_although_the_disk_is_full_meanwhile(tmp
     journal.append(EVENTS[2])
     journal.close()
     assert list(read(path)) == EVENTS
+
+
+@pytest.mark.parametrize("whole", [1, 2, 20, 39])
+@pytest.mark.parametrize("beyond", [-1, 0, 1])
+def test_lines_that_fit_before_the_disk_is_full_stay(tmp_path, whole, beyond):
+    """To the byte: whoever follows the journal may have read the last of them."""
+    journal, path = Journal(tmp_path, fixed_clock), tmp_path / JOURNAL_NAME
+    other = tmp_path / "other"
+    other.mkdir()
+    lines = write(other, EVENTS * 14).read_bytes().splitlines(keepends=True)
+    for event in EVENTS * 14:
+        journal.append(event)
+    size, there = sum(map(len, lines[:whole])), whole - (beyond < 0)
+    with largest(size + beyond), pytest.raises(JournalError) as told:
+        journal.write()
+    assert f"its {counted(there, 'line')} {'is' if there == 1 else 'are'} intact" in str(told.value)
+    assert path.read_bytes() == b"".join(lines[:there])
+    journal.close()
+    assert path.read_bytes() == b"".join(lines)
 
 
 def test_a_part_of_a_line_that_cannot_be_taken_back_is_cut_off_before_the_next(tmp_path, monkeypatch):

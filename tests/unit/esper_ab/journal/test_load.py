@@ -137,13 +137,25 @@ def test_a_journal_of_one_line_is_loaded(tmp_path, load_in_stretches):
         assert loaded.history == begin(one_replicate()[0])
 
 
-def test_an_episode_that_comes_again_in_a_later_stretch_is_read_line_by_line(tmp_path, load_in_stretches):
+@pytest.mark.parametrize("again", [(0, -2, -1), (-1,), (-2,), (-1, -1), (3, 3)])
+def test_an_episode_that_comes_again_is_read_line_by_line(tmp_path, load_in_stretches, again):
+    """Whether others came between, in the same stretch or in another."""
     events = one_replicate()
     episodes = [event for event in events if isinstance(event, EpisodeRecorded)]
-    experiment_dir = write(tmp_path / "run", [*events, episodes[0], *episodes[-2:]])
+    again = [_taking_longer(event) for event in (episodes[place] for place in again)]
+    experiment_dir = write(tmp_path / "run", [*events, *again])
     simple, fast = load(experiment_dir, NEVER), load_in_stretches(experiment_dir)
     assert fast == simple
-    assert {len(run.columns) for run in fast.history.runs.values()} == {len(episodes) // 2}
+    for name, run in fast.history.runs.items():
+        assert len(run.columns) == len(episodes) // 2
+        assert [record.timing.total_s for record in run.curve()] == list(run.columns.of("total_s"))
+        assert (77.0 in run.columns.of("total_s")) == any(event.record.run.name == name for event in again)
+
+
+def _taking_longer(event: EpisodeRecorded) -> EpisodeRecorded:
+    """The same episode, of which another worker has sent another record."""
+    timing = msgspec.structs.replace(event.record.timing, total_s=77.0)
+    return EpisodeRecorded(record=msgspec.structs.replace(event.record, timing=timing))
 
 
 @pytest.mark.parametrize("chunk_bytes", [1, 7, 100, 1 << 20])

@@ -149,6 +149,21 @@ def test_damage_is_told_as_by_the_reading_line_by_line(tmp_path, load_in_stretch
     assert str(fast.value) == str(simple.value)
 
 
+def test_damage_is_told_although_the_journal_is_torn_after_it(tmp_path, load_in_stretches):
+    """A torn tail is no damage, and excuses none before it."""
+    experiment_dir = write(tmp_path / "run", one_replicate())
+    path = experiment_dir / JOURNAL_NAME
+    data = path.read_bytes()
+    at = data.rindex(b'"kind":"episode"', 0, data.rindex(b'"kind":"episode"'))
+    path.write_bytes(data[:at] + b'"kind":"Episode"' + data[at + 16 : -50])
+    with pytest.raises(JournalError) as simple:
+        load(experiment_dir, NEVER)
+    with pytest.raises(JournalError) as fast:
+        load_in_stretches(experiment_dir)
+    assert str(fast.value) == str(simple.value)
+    assert "its CRC does not match its contents" in str(fast.value)
+
+
 def test_damage_in_the_last_line_is_found(tmp_path, load_in_stretches):
     """No line comes after it that would miss its CRC."""
     experiment_dir = write(tmp_path / "run", ends_in_a_release())
