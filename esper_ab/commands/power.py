@@ -40,7 +40,7 @@ if TYPE_CHECKING:
               "experiment.")
 @click.option("--comparisons", type=click.IntRange(1, LARGEST), default=1, show_default=True, metavar="M",
               help="Comparisons that share it.")
-@click.option("--positions/--no-positions", default=None, help="Whether device and start order can matter, as a plan "
+@click.option("--orders/--no-orders", default=None, help="Whether device and start order can matter, as a plan "
               "says (--dry-run). [default: as in EXPERIMENT; else they can]")
 @click.option("--futility", type=float, default=0.0, metavar="POWER", help="What stops for futility that keep POWER "
               "(0.8) at the margin would cost and save. [default: off]")
@@ -87,8 +87,8 @@ def _check(options: dict[str, Any]) -> None:
 
 def _positions_matter(options: dict[str, Any]) -> bool:
     """As told; else as in the plan of the experiment; else they can."""
-    if options["positions"] is not None or options["experiment"] is None:
-        return options["positions"] is not False
+    if options["orders"] is not None or options["experiment"] is None:
+        return options["orders"] is not False
     return load(options["experiment"]).history.design.positions_matter
 
 
