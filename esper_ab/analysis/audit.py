@@ -158,10 +158,11 @@ def _position_balance(history: History, contrast: Contrast, places: Sequence[Pla
     if unbalanced:
         counts = ", ".join(f"{count:+d} at {order + 1}" for order, count in unbalanced)
         sentence = (
-            f"{contrast.a} and {contrast.b} were not equally often in every start position (runs of {contrast.a} "
-            f"minus runs of {contrast.b}: {counts}), and the analysis does not adjust for device and order."
+            f"{contrast.a} and {contrast.b} were not equally often at every place in the start order "
+            f"(runs of {contrast.a} minus runs of {contrast.b}: {counts}), and the analysis does not adjust for device "
+            "and order."
         )
-        yield Finding("positions", "notes", contrast.groups, sentence)
+        yield Finding("order", "notes", contrast.groups, sentence)
 
 
 def _excess(signed: Iterable[tuple[Key, int]]) -> list[tuple[Key, int]]:

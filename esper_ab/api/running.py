@@ -64,8 +64,8 @@ def run_ab_test(
     experiment's. `max_parallel_runs`: runs that train at the same time, at most; None: as many as the devices carry.
     The runs of a replicate train together, one per variant, unless fewer than that are allowed: then one after the
     other, as with `parallel_runs=False`, which trains one run at a time. A run whose worker dies is taken up again from
-    its last checkpoint, on the same random draws, at most `max_retries` times at one milestone; then its replicate is
-    given up for every variant. `retry_failed_runs=False`: at the first death. `verbose=True`: the plan, and a live
+    its last checkpoint, on the same random draws, at most `max_retries` times without a new record; then its replicate
+    is given up for every variant. `retry_failed_runs=False`: at the first death. `verbose=True`: the plan, and a live
     view. `launcher="inline"`: threads of this process, for debuggers; `launcher="ray"`: a cluster, with `ray_address`,
     `ray_label` and `ray_wait` as the flags have them.
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     type=float)
 @valued("--alpha", "P", "Error rate of the whole experiment.", type=float, default=0.05)
 @valued("--comparisons", "M", "Comparisons that share it.", type=click.IntRange(1, LARGEST), default=1)
-@valued("--positions/--no-positions", None,
+@valued("--orders/--no-orders", None,
     "Whether device and start order can matter, as a plan says (--dry-run). [default: as in EXPERIMENT; else they can]",
     default=None)
 @valued("--futility", "POWER",
@@ -55,7 +55,7 @@ def command(**options: Any) -> None:
     from esper_ab.design.power_text import answer, power_text
 
     known, margin = _known(options)
-    positions = options["positions"]  # as told; else as in the plan of the experiment; else they can matter
+    positions = options["orders"]  # as told; else as in the plan of the experiment; else they can matter
     if positions is None and options["experiment"] is not None:
         positions = load(options["experiment"]).history.design.positions_matter
     question = PowerQuestion(

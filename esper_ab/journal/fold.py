@@ -20,7 +20,6 @@ from esper_ab.journal import events
 from esper_ab.journal.columns import Columns
 from esper_ab.journal.episodes import Episodes
 from esper_ab.plan.plan import Block, Plan
-from esper_ab.settings.experiment import ResolvedExperiment
 
 
 class Inconsistent(JournalError):
@@ -115,7 +114,7 @@ class History:
     incidents: list[events.Incident] = field(default_factory=list)
     shared: dict[tuple[int, int], Moments] = field(default_factory=dict)  # observation moments, by block and milestone
     ended: events.ExperimentEnded | None = None
-    keeps_records: bool = field(default=True, compare=False)  # False: of new training episodes keep only the columns
+    keeps_records: bool = field(compare=False)  # False: of new training episodes keep only the columns
 
     @property
     def plan(self) -> Plan:
@@ -231,7 +230,7 @@ class History:
 
     def _extend(self, event: events.PlanExtended) -> None:
         """Add the blocks of an extension; groups that left before stay out of them."""
-        _check(self.plan.experiment, event.extension.design, event.extension.blocks)
+        _check(self.plan, event.extension.design, event.extension.blocks)
         gone = {group for look in self.looks for group in look.leaving}
         self.design = event.extension.design
         self.blocks.extend(event.extension.blocks)
@@ -241,16 +240,20 @@ class History:
                 self.runs[spec.ref.name] = RunHistory(spec=spec, columns=columns, left_out=left_out)
 
 
-def _check(experiment: ResolvedExperiment, design: Design, blocks: Sequence[Block]) -> None:
-    """Inconsistent when there is nothing to train, or a group is compared or trained that the experiment has not."""
-    groups = {group.name for group in experiment.groups}
+def _check(plan: Plan, design: Design, blocks: Sequence[Block]) -> None:
+    """Inconsistent when there is nothing to train, or the blocks name a group or device that the plan has not."""
+    groups = {group.name for group in plan.experiment.groups}
     compared = {name for contrast in design.comparisons for name in (contrast.a, contrast.b)}
-    trained = {spec.ref.group_id for block in blocks for spec in block.runs}
-    if not trained:
+    runs = [spec.ref for block in blocks for spec in block.runs]
+    if not runs:
         raise Inconsistent("its plan trains no group")
-    for what, names in (("compares", compared), ("trains", trained)):
-        if names - groups:
-            raise Inconsistent(f"its plan {what} {min(names - groups)!r}, which is none of its groups")
+    for what, named, known, kind in (
+        ("compares", compared, groups, "groups"),
+        ("trains", {run.group_id for run in runs}, groups, "groups"),
+        ("trains on", {run.device for run in runs}, {lane.name for lane in plan.lanes}, "devices"),
+    ):
+        if named - known:
+            raise Inconsistent(f"its plan {what} {min(named - known)!r}, which is none of its {kind}")
 
 
 def begin(started: events.ExperimentStarted, *, keeps_records: bool = True) -> History:
@@ -259,7 +262,7 @@ def begin(started: events.ExperimentStarted, *, keeps_records: bool = True) -> H
     `keeps_records`: False in processes that live as long as the experiment, to bound their memory.
     """
     plan = started.plan
-    _check(plan.experiment, plan.design, plan.blocks)
+    _check(plan, plan.design, plan.blocks)
     names = plan.design.measures.names
     runs = {
         spec.ref.name: RunHistory(spec=spec, columns=Columns(names)) for block in plan.blocks for spec in block.runs

@@ -55,7 +55,7 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
 def ray_job(told: str) -> str:
     """The number of the job in what Ray tells a job's command in its environment; "" where it has told nothing."""
     try:
-        return _decode_job(told).metadata.get("job_submission_id", "") if told else ""
+        return _decode_job(os.fsencode(told)).metadata.get("job_submission_id", "") if told else ""
     except UNREADABLE:
         return ""
 

@@ -49,7 +49,9 @@ def told(event: events.AnyEvent) -> str | None:
         case events.RunStarted():
             return f"{event.run.name} started on {event.run.device}"
         case events.RunReady():
-            return f"{event.run.name} ready at milestone {event.milestone} after {event.warm_up_s:.1f} s"
+            return f"{event.run.name} ready after {event.warm_up_s:.1f} s" + (
+                f", to go on after episode {event.milestone - 1}" if event.milestone else ""
+            )
         case events.EpisodeRecorded(record=record):
             outcome = _number(mean_outcome(record))
             return f"{record.run.name} episode {record.episode}: outcome {outcome}, {record.timing.total_s:.1f} s"

@@ -144,8 +144,8 @@ def _on_order(experiment: ResolvedExperiment, n_lanes: int) -> Iterator[str]:
         )
     elif experiment.order == "balanced" and replicates > 1 and replicates % full:
         yield (
-            f"{replicates} seeds are not a multiple of {full}: groups are not equally often in every position; "
-            "a difference between positions would not cancel out."
+            f"{replicates} seeds are not a multiple of {full}: groups do not take every device and order equally "
+            "often; a difference between these would not cancel out."
         )
     if experiment.order == "fixed":
         yield (

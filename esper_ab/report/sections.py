@@ -29,7 +29,7 @@ TERMS = {
     "look": "A number of seeds, planned beforehand, after which is tested; each look costs part of the error rate.",
     "repeated interval": "An interval that stays valid although the data were looked at several times.",
     "seed": "One repetition: every group is trained once, on the same random numbers.",
-    "position": "The device of a run and its place in the start order of its seed.",
+    "device and order": "The device of a run and its place in the start order of its seed.",
     "pair": "The two runs of one seed, one of each group.",
     "outcome": "The one number of a run that the verdict rests on, declared before the first run.",
     "margin": "The smallest difference that would matter, named before the first run.",

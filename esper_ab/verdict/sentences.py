@@ -241,9 +241,9 @@ def _shown(evidence: Evidence) -> str:
         return f". {same} of {n} differ by the same amount and {few}: there is {lacking}."
     last = evidence.last_look
     if (last.mean is None) if last is not None else evidence.effect is None:
-        return ", not adjusted: group and position cannot be told apart in these pairs, so the look decides nothing."
+        return ", not adjusted: group and order cannot be told apart in these pairs, so the look decides nothing."
     if evidence.effect is not None and evidence.effect.degenerate:
-        little = "beside the positions nothing varies between pairs" if evidence.pairs else "too little varies"
+        little = "beside device and order nothing varies between pairs" if evidence.pairs else "too little varies"
         return f": {little}, so there is {lacking}."
     if evidence.low is None:
         return f", {_test(evidence)}; at this bound {n} give no interval."

@@ -187,7 +187,7 @@ def stops(found: Sequence[Row]) -> str:
         f"{100 * (1 - rules.KEPT):.0f} for each comparison that differs; here: any); pairs used on average, without → "
         "with stops, of the comparison that takes most.",
         _grid(head, body),
-        f"**Plans in which positions cannot matter**, which adjust for nothing, beside those that adjust: false claims "
+        f"**Plans in which the order cannot matter**, which adjust for nothing, beside those that adjust: false claims "
         f"where nothing differs (worst law without lanes and correlation), and power at d = 1, normal law, by "
         f"correlation within pairs; {experiments:,} experiments per law and correlation.",
         _grid(["rule", "false, adjusted", *powers, "false, not adjusted", *powers], free),

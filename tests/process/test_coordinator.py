@@ -161,7 +161,7 @@ def test_a_record_in_several_chunks_arrives(tmp_path, monkeypatch):
     [
         ("raise:b/0:2", "worker w01/3 on cpu:1 reported an error: RuntimeError: the planted error"),
         ("leave:b/0:2", r"worker w01/3 on cpu:1 ended with exit status .*in episode 1 of run b/0 \(last sign: train"),
-        ("skip:b/0:1", "reports milestone 3 of b/0, but its next one is 1|sent episode 2 of 2"),
+        ("skip:b/0:1", "reports evaluation of b/0, but episode 0 is next|sent episode 2 of 2"),
         ("nan:b/0:2", r"not finite: record\.envs\[0\]\.outcome"),
         ("garbage:b/0:1", "keeps sending what is no message"),
         ("protocol:w01:0", "speaks protocol 99, but this is"),

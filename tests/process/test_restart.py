@@ -68,7 +68,7 @@ def test_a_worker_that_fails_once_costs_nothing(tmp_path, monkeypatch, undisturb
     assert said in death.detail
     assert "worker w01/1 on cpu:1" in death.detail
     (restart,) = incidents(events, "restart")
-    how = f"take up b/0 from milestone {milestone}" if milestone else "begin b/0 anew"
+    how = f"take up b/0 after episode {milestone - 1}" if milestone else "begin b/0 anew"
     assert (restart.run_name, restart.detail) == ("b/0", f"worker w01/2 on cpu:1 was started to {how}")
     assert taken_up(events)["b/0"] == ([0] if episode is None and milestone == 0 else [0, milestone])
     assert taken_up(events)["a/0"] == [0]
@@ -164,7 +164,7 @@ def test_three_deaths_at_one_point_give_the_replicate_up_in_every_group(tmp_path
     assert {entry.run_name for entry in given_up} == lost
     assert (given_up[0].category, given_up[0].run_name) == ("dropped_pair", "b/1")
     assert {entry.category for entry in given_up[1:]} <= {"cancelled"}
-    why = "seed 1 was given up: b/1 died 3 times after milestone 1: reported an error: RuntimeError: the planted error"
+    why = "seed 1 was given up: b/1 died 3 times after episode 0: reported an error: RuntimeError: the planted error"
     assert {entry.detail for entry in given_up} == {why}
     assert counts(events)["worker_death"] == counts(events)["restart"] == 3
     kept = {key: event for key, event in records(before).items() if not key[0].endswith("/1")}
@@ -220,4 +220,4 @@ def test_deaths_are_told_on_stderr_with_the_end_of_the_log(tmp_path, monkeypatch
     told = capsys.readouterr().err
     assert "warning: worker w01/1 on cpu:1 reported an error: RuntimeError: the planted error" in told
     assert f"the end of {tmp_path / 'logs' / 'w01.log'}:" in told
-    assert "warning: b/0: worker w01/2 on cpu:1 was started to take up b/0 from milestone 1" in told
+    assert "warning: b/0: worker w01/2 on cpu:1 was started to take up b/0 after episode 0" in told

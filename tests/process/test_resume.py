@@ -143,7 +143,7 @@ def test_what_is_done_again_with_another_result_is_an_alarm_and_the_first_stays(
     events = resume(experiment_dir)
     (alarm,) = incidents(events, "inexact_resume")
     assert (alarm.run_name, alarm.episode) == ("b/0", milestone - 1)
-    assert alarm.detail == f"milestone {milestone} was done again after a restart and had another result"
+    assert alarm.detail == f"episode {milestone - 1} was done again after a restart and had another result"
     assert records(events) == records(whole)
 
 

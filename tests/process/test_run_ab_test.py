@@ -75,7 +75,7 @@ def test_without_retries_the_replicate_is_given_up_and_said_to_be(tmp_path: Path
     failed = results["fragile"][0]
     assert "SIGKILL" in failed.error
     assert "in warm-up of run fragile/0" in failed.error
-    assert "fragile/0 died once before milestone 0" in results["steady"][0].error
+    assert "fragile/0 died once before the end of its warm-up" in results["steady"][0].error
     assert results.failure_lines[0] == "steady: 1 of 2 runs failed"
     cancelled = "With them 1 of steady was cancelled or left without a partner."
     assert f"! No run of steady and 1 run of fragile was lost. {cancelled}" in results.verdict.splitlines()

@@ -136,7 +136,7 @@ def _take_up(folder: Path, session: AnySession, assigned: messages.Assign) -> tu
     for sentence in damaged:
         _say(sentence)
     if assigned.milestone > 0:
-        _say(f"{assigned.spec.ref.name}: taken up at milestone {milestone}")
+        _say(f"{assigned.spec.ref.name}: {f'taken up after episode {milestone - 1}' if milestone else 'begun anew'}")
     return milestone, damaged
 
 

@@ -95,7 +95,7 @@ class Session:
         expected = self.spec.share_observation_norm and 1 <= milestone <= self.spec.episodes
         if (observations is not None) != expected:
             how = "without" if expected else "with"
-            raise ValueError(f"milestone {milestone} was released {how} moments of observations")
+            raise ValueError(f"release {milestone} of the run came {how} moments of observations")
         if observations is not None and self.agent is not None:
             self.agent.observations.apply(observations)
 

@@ -68,7 +68,7 @@ def take_up(
         file = checkpoint.file if is_file_of(run, checkpoint) else file_of(run, checkpoint.milestone)
         try:
             if file != checkpoint.file:
-                where = f"is where run {run.name} keeps milestone {checkpoint.milestone}"
+                where = f"is where run {run.name} keeps its state after episode {checkpoint.milestone - 1}"
                 raise Damaged(f"{where}, not {checkpoint.file[:200]!r}")
             resume(read(experiment_dir / file, checkpoint.sha256, checkpoint.size_bytes))
         except Damaged as error:

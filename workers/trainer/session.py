@@ -88,7 +88,7 @@ class TrainerSession(ABC):
     def released(self, milestone: int, observations: Moments | None) -> None:
         """Continue from `milestone`; ValueError for moments of observations, which no trainer shares."""
         if observations is not None:
-            raise ValueError(f"milestone {milestone} was released with moments of observations")
+            raise ValueError(f"release {milestone} of the run came with moments of observations")
 
     def state(self) -> dict[str, Any] | None:
         """Return the state for a checkpoint; None in the middle of a run that would begin anew."""

@@ -11,7 +11,7 @@ import msgspec
 from esper_ab.contracts.messages import EpisodeFinished
 from esper_ab.contracts.records import Moments
 from esper_ab.control.rules import barrier, looks, runs
-from esper_ab.control.rules.runs import NOWHERE, arrival, barrier_of
+from esper_ab.control.rules.runs import NOWHERE, arrival, barrier_of, stage
 from esper_ab.control.rules.validation import Rejected, Report
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.plan.plan import Block, Plan
@@ -105,7 +105,10 @@ class BlocksInProgress:
         stands = self.stands(run)
         heard = arrival(run, stands, milestone, report)
         if heard != "repeat" and stands != NOWHERE and not self.may_pass(run, stands):
-            raise Rejected(f"reports milestone {milestone} of {run.ref.name}, but was not released from {stands}")
+            raise Rejected(
+                f"reports {stage(run.spec, milestone)} of {run.ref.name}, but was not released after "
+                f"{stage(run.spec, stands)}"
+            )
         return heard
 
     def arrived(self, run: RunHistory, milestone: int) -> None:

@@ -11,7 +11,7 @@ from esper_ab.contracts.errors import Interrupted
 from esper_ab.contracts.messages import Hello, Ready, RunSpec, WorkerOrder
 from esper_ab.contracts.records import EnvEpisode, EpisodeRecord, EvaluationRecord
 from esper_ab.contracts.wording import times
-from esper_ab.control.rules.runs import NOWHERE, episode_at, event_of
+from esper_ab.control.rules.runs import NOWHERE, episode_at, event_of, stage
 from esper_ab.control.rules.validation import Report
 from esper_ab.control.rules.workers import Laggard, Sign, WorkerState
 from esper_ab.journal.events import AnyEvent, Incident, RunStarted, WorkerStarted
@@ -107,7 +107,7 @@ def reported(report: Report, run: RunHistory) -> Iterator[AnyEvent]:
 
 def inexact(run: RunHistory, milestone: int, how: str) -> Incident:
     """What was recorded of a milestone stays; the entry says that it cannot be had again."""
-    episode, detail = episode_at(run.spec, milestone), f"milestone {milestone} was {how} another result"
+    episode, detail = episode_at(run.spec, milestone), f"{stage(run.spec, milestone)} was {how} another result"
     return Incident(category="inexact_resume", run_name=run.ref.name, episode=episode, detail=detail)
 
 
@@ -136,8 +136,8 @@ def ended_together(by: str, worker: WorkerState, where: str) -> Interrupted:
 
 
 def died(run: RunHistory, deaths: int) -> str:
-    """Say how often a run died, and since which milestone."""
-    where = f"after milestone {run.recorded}" if run.recorded > NOWHERE else "before milestone 0"
+    """Say how often a run died, and since which of its records."""
+    where = f"after {stage(run.spec, run.recorded)}" if run.recorded > NOWHERE else "before the end of its warm-up"
     return f"{run.ref.name} died {times(deaths)} {where}"
 
 
@@ -152,7 +152,7 @@ def death(worker: WorkerState, run: RunHistory | None, line: str, log: str, *, h
 
 def restart(worker: WorkerState, run: RunHistory | None) -> Incident:
     name, recorded = (run.ref.name, run.recorded) if run else ("", 0)
-    begins = f"take up {name} from milestone {recorded}" if recorded > 0 else f"begin {name} anew"
+    begins = f"take up {name} after {stage(run.spec, recorded)}" if run and recorded > 0 else f"begin {name} anew"
     goes_on = f" to {begins}" if run else ""
     return Incident(category="restart", run_name=name, detail=f"{worker.title} was started{goes_on}")
 
@@ -173,8 +173,5 @@ def whereabouts(worker: WorkerState, run: RunHistory | None, stands: int, sign: 
     if run is None or not worker.greeted:
         return "between runs" if worker.greeted else "before it was ready for a run"
     if sign is None:
-        return f"while run {run.ref.name} waited at the barrier of milestone {stands}"
-    milestone = stands + 1
-    episode = episode_at(run.spec, milestone)
-    stage = f"episode {episode}" if episode is not None else "evaluation" if milestone else "warm-up"
-    return f"in {stage} of run {run.ref.name} (last sign: {sign.phase}, step {sign.step})"
+        return f"while run {run.ref.name} waited at the barrier after {stage(run.spec, stands)}"
+    return f"in {stage(run.spec, stands + 1)} of run {run.ref.name} (last sign: {sign.phase}, step {sign.step})"

@@ -10,6 +10,7 @@ import msgspec
 
 from esper_ab.contracts.messages import Assign, EpisodeFinished, Evaluated, Ready, RunSpec
 from esper_ab.contracts.rng import run_path
+from esper_ab.contracts.wording import counted
 from esper_ab.control.rules import barrier
 from esper_ab.control.rules.validation import Rejected, Report
 from esper_ab.design.counterbalance import shuffled
@@ -61,11 +62,12 @@ def arrival(run: RunHistory, stands: int, milestone: int, report: Report) -> Lit
     name, ready = run.ref.name, isinstance(report, Ready)
     if ready and stands == NOWHERE:
         if milestone > max(0, run.recorded):
-            raise Rejected(f"is ready at milestone {milestone} of {name}, but milestone {run.recorded} is the last one")
+            ends = f"its records end after {max(0, run.recorded)}"
+            raise Rejected(f"is ready after {counted(milestone, 'episode')} of {name}, but {ends}")
     elif milestone <= stands:
         return "repeat"
     elif ready or stands == NOWHERE or milestone != stands + 1:
-        raise Rejected(f"reports milestone {milestone} of {name}, but its next one is {stands + 1}")
+        raise Rejected(f"reports {stage(run.spec, milestone)} of {name}, but {stage(run.spec, stands + 1)} is next")
     return "again" if milestone <= run.recorded else "new"
 
 
@@ -81,6 +83,11 @@ def same_record(run: RunHistory, milestone: int, report: Report) -> bool:
 def episode_at(spec: RunSpec, milestone: int) -> int | None:
     """Return the training episode whose record is the arrival at `milestone`, if one is."""
     return milestone - 1 if 1 <= milestone <= spec.episodes else None
+
+
+def stage(spec: RunSpec, milestone: int) -> str:
+    """Name the work that the arrival at `milestone` ends, in the words of incidents and errors."""
+    return f"episode {milestone - 1}" if 1 <= milestone <= spec.episodes else "evaluation" if milestone else "warm-up"
 
 
 def event_of(report: Report) -> RunReady | EpisodeRecorded | RunEvaluated:

@@ -45,7 +45,7 @@ def milestone_of(report: Report, spec: RunSpec, declared: TaskMeasures) -> int:
         if not math.isfinite(report.warm_up_s):
             raise Rejected("sent a number that is not finite: warm_up_s")
         if not 0 <= report.milestone <= spec.episodes:
-            raise Rejected(f"is ready at milestone {report.milestone} of a run of {spec.episodes} episodes")
+            raise Rejected(f"is ready after {report.milestone} of {spec.episodes} episodes")
         return report.milestone
     if report.record.run != spec.ref:
         raise Rejected(f"sent a record of {report.record.run} for {spec.ref}")
@@ -105,8 +105,8 @@ def _check_checkpoint(checkpoint: records.Checkpoint | None, run: records.RunRef
     if checkpoint is None:
         return
     if checkpoint.milestone != milestone or not is_file_of(run, checkpoint):
-        what = f"a checkpoint of milestone {checkpoint.milestone} as {checkpoint.file}"
-        raise Rejected(f"has {what}, at milestone {milestone} of {run.name}")
+        what = f"a checkpoint after episode {checkpoint.milestone - 1} as {checkpoint.file}"
+        raise Rejected(f"has {what}, with episode {milestone - 1} of {run.name}")
 
 
 def _check_observations(moments: records.Moments | None, spec: RunSpec) -> None:

@@ -104,7 +104,7 @@ def _deciding(comparison: Comparison) -> Iterator[Row]:
         yield "SD of the differences", design.size(effect.sd)
     for position in effect.positions:
         interval = f"95 % interval {span(position.low, position.high, design.digits)}"
-        yield f"position {position.position} against 0", f"{design.difference(position.mean)}, {interval}"
+        yield f"order {position.position} against 0", f"{design.difference(position.mean)}, {interval}"
 
 
 def _within(design: Design, low: float, high: float) -> str:

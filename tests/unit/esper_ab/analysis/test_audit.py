@@ -31,7 +31,7 @@ def test_a_clean_experiment_has_no_finding(events):
 def test_a_clean_experiment_of_three_groups_has_at_most_unbalanced_positions_on_its_way():
     events = three_groups()
     for cut in range(1, len(events), 17):
-        assert all(kind == "positions" for kind, _, _ in found(events[:cut]))  # balanced at the end of a cycle only
+        assert all(kind == "order" for kind, _, _ in found(events[:cut]))  # balanced at the end of a cycle only
 
 
 def test_a_clean_experiment_of_two_groups_has_none_at_any_time():
@@ -108,7 +108,7 @@ def test_without_adjustment_unbalanced_positions_are_noted():
 
     assert found(planned(planted_effect(), unadjusted)) == {}
     lost = Incident(category="dropped_pair", run_name="shaped/0", episode=None, detail="given up")
-    sentence = found([*planned(planted_effect(), unadjusted), lost])["positions", "notes", ("shaped", "simplified")]
+    sentence = found([*planned(planted_effect(), unadjusted), lost])["order", "notes", ("shaped", "simplified")]
     assert "-1 at 1, +1 at 2" in sentence
 
 
@@ -217,7 +217,7 @@ def test_where_positions_cannot_matter_an_aliased_one_confounds_nothing_and_that
     assert key == ("aliased", "notes", ("shaped", "simplified"))
     assert "as no record can depend on them, nothing is confounded" in sentence
     lost = Incident(category="dropped_pair", run_name="shaped/0", episode=None, detail="given up")
-    assert not any(kind == "positions" for kind, _, _ in found([*planned(planted_effect(), free), lost]))
+    assert not any(kind == "order" for kind, _, _ in found([*planned(planted_effect(), free), lost]))
 
 
 def one_sided(replicates, *, until):

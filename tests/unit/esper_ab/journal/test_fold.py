@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import math
-
-import msgspec
 import pytest
+from msgspec import UNSET
+from msgspec.structs import replace
 from support.journals import (
     Synthetic,
     failed_run,
-    given_up,
     one_replicate,
     planted_effect,
     three_groups,
-    without_evaluations,
 )
 
+from esper_ab.contracts.records import Checkpoint, Moments
 from esper_ab.journal.events import (
     EpisodeRecorded,
+    ExperimentContinued,
     ExperimentEnded,
     Incident,
     LookTaken,
     MilestoneReleased,
     PlanExtended,
-    RunEvaluated,
+    RunReady,
     RunStarted,
+    WorkerStarted,
 )
-from esper_ab.journal.fold import Inconsistent, begin, fold
-from esper_ab.journal.outcomes import mean, mean_outcome, outcome_of, outcomes
+from esper_ab.journal.fold import Taken, begin, fold
+from esper_ab.journal.outcomes import outcomes
 from esper_ab.plan.blocks import extend
 
 
@@ -86,85 +86,6 @@ def test_what_follows_an_end_means_that_it_goes_on():
     assert history.ended is None
 
 
-def test_a_journal_begins_with_its_plan():
-    with pytest.raises(Inconsistent, match="experiment_started"):
-        fold(one_replicate()[1:])
-    with pytest.raises(Inconsistent, match="experiment_started"):
-        fold([])
-    with pytest.raises(Inconsistent, match="starts once"):
-        fold(one_replicate()[:1] * 2)
-
-
-def test_an_evaluation_has_an_outcome_of_every_environment():
-    events = planted_effect()
-    place = next(n for n, event in enumerate(events) if isinstance(event, RunEvaluated))
-    first, *others = events[place].record.episodes
-    without = msgspec.structs.replace(first, outcome=msgspec.structs.replace(first.outcome, outcome=None))
-    record = msgspec.structs.replace(events[place].record, episodes=(without, *others))
-    with pytest.raises(Inconsistent, match="has an environment without an outcome"):
-        fold([*events[:place], RunEvaluated(record=record)])
-
-
-def test_outcome_is_the_mean_over_sampled_evaluation_episodes():
-    record = next(event.record for event in planted_effect() if isinstance(event, RunEvaluated))
-    sampled = [played.outcome.outcome for played in record.episodes if played.actions == "sampled"]
-    assert len(sampled) == 8
-    assert mean_outcome(record) == math.fsum(sampled) / 8
-    greedy = tuple(played for played in record.episodes if played.actions == "greedy")
-    assert mean_outcome(msgspec.structs.replace(record, episodes=greedy)) is None
-    assert mean_outcome(None) is None
-
-
-def test_entropy_changes_where_a_policy_learns():
-    found = outcomes(fold(three_groups()))
-    assert found["wait/2"].entropy_change is None
-    assert found["shaped/2"].entropy_change < 0
-
-
-def test_training_area_is_the_mean_of_the_curve():
-    history = fold(planted_effect())
-    curve = [mean_outcome(record) for record in history.runs["shaped/1"].curve()]
-    assert outcomes(history)["shaped/1"].training_area == pytest.approx(sum(curve) / len(curve))
-
-
-def test_empty_evaluations_leave_everything_open():
-    found = outcomes(fold(without_evaluations(planted_effect())))["shaped/0"]
-    assert (found.outcome, found.greedy, {*found.measures.values()}, found.rewards) == (None, None, {None}, {})
-    assert found.training_area is not None
-
-
-def test_mean_skips_what_is_not_there():
-    assert mean([1.0, None, 2.0]) == 1.5
-    assert mean([None]) is None
-    assert mean([]) is None
-
-
-def test_declared_outcomes_are_means_of_the_curve_or_of_its_end():
-    run = fold(planted_effect()).runs["shaped/0"]
-    curve = [mean_outcome(record) for record in run.curve()]
-    assert outcome_of(run, "curve-mean") == pytest.approx(math.fsum(curve) / 8)
-    assert outcome_of(run, "last-tenth") == curve[-1]
-    assert outcome_of(run, "evaluation") == mean_outcome(run.evaluation)
-    last = next(i for i, e in enumerate(planted_effect()) if isinstance(e, EpisodeRecorded) and e.record.episode == 7)
-    run = fold(planted_effect()[:last]).runs["shaped/0"]
-    assert outcome_of(run, "curve-mean") is None
-    assert outcome_of(run, "last-tenth") is None
-
-
-@pytest.mark.parametrize("outcome", ["curve-mean", "last-tenth"])
-@pytest.mark.parametrize("category", ["dropped_pair", "cancelled"])
-def test_a_run_that_was_given_up_has_no_outcome_although_its_curve_is_whole(outcome, category):
-    whole = Synthetic(outcome_over=outcome).events()
-    history = fold(given_up(whole, category))
-    (lost,) = (run for run in history.runs.values() if run.lost)
-    found = outcomes(history)
-    assert found[lost.ref.name].outcome is None
-    assert outcomes(fold(whole))[lost.ref.name].outcome is not None
-    assert {name: one.outcome for name, one in found.items()} == {
-        name: outcome_of(run, outcome) for name, run in history.runs.items()
-    }
-
-
 def test_a_look_leaves_out_what_its_groups_have_not_started():
     history = begin(three_groups()[0])
     history.add(RunStarted(run=history.runs["shaped/1"].ref, worker="w0", incarnation=1))
@@ -190,3 +111,113 @@ def test_a_dropped_pair_is_lost_and_no_longer_expected():
         Incident(category="dropped_pair", run_name="shaped/2", episode=None, detail="three deaths at episode 1")
     )
     assert (history.runs["shaped/2"].state, history.runs["shaped/2"].expected) == ("lost", False)
+
+
+def test_what_is_recorded_of_a_run_grows_with_its_journal():
+    """-1, then 0 once it is warm, then an episode at a time, then one more for the evaluation."""
+    events = one_replicate()
+    history = begin(events[0])
+    run, recorded = history.runs["shaped/0"], 0
+    for event in events[1:]:
+        history.add(event)
+        about = getattr(event, "run", None) or getattr(getattr(event, "record", None), "run", None)
+        recorded += about == run.ref and not isinstance(event, RunStarted)
+        assert run.recorded == recorded - 1
+        assert run.expected == (run.evaluation is None)
+    assert run.recorded == run.spec.episodes + 1
+
+
+def test_a_run_is_taken_by_the_worker_that_is_on_its_device():
+    """The time of its first warm-up is kept: a later worker only takes the run up again."""
+    history = begin(one_replicate()[0])
+    run, other = history.runs["shaped/0"], history.runs["simplified/0"]
+    assert (run.ref.device, other.ref.device) == ("cpu:0", "cpu:1")
+    first, second, elsewhere = (
+        WorkerStarted(worker=name, incarnation=0, device=device, pid=1, uuids=("",), torch_version="2.13")
+        for name, device in (("w0", "cpu:0"), ("w2", "cpu:0"), ("w1", "cpu:1"))
+    )
+    continued = ExperimentContinued(versions={"esper_ab": "2"}, machine={}, code={})
+    for event in (
+        first, RunStarted(run=run.ref, worker="w0", incarnation=0), RunReady(run=run.ref, warm_up_s=0.5),
+        RunReady(run=other.ref, warm_up_s=0.1), continued, elsewhere, second,
+        RunReady(run=run.ref, warm_up_s=0.7, milestone=3),
+    ):  # fmt: skip
+        history.add(event)
+    assert run.taken == [Taken(milestone=0, sitting=0, worker=first), Taken(milestone=3, sitting=1, worker=second)]
+    assert other.taken == [Taken(milestone=0, sitting=0, worker=None)]
+    assert run.warm_up_s == 0.5
+    assert (history.workers, history.continued) == ([first, elsewhere, second], [continued])
+    assert history.present == {"cpu:0": second, "cpu:1": elsewhere}
+
+
+def test_checkpoints_and_moments_are_kept_as_they_come():
+    events = one_replicate()
+    history = fold(events)
+    run, other = history.runs["shaped/0"], history.runs["simplified/0"]
+    (*_, record) = run.curve()
+    checkpoints = [Checkpoint(milestone=n, file=f"c/{n}.pt", sha256="0" * 64, size_bytes=9) for n in (2, 1)]
+    moments = [Moments(count=n, mean=(0.5,), squares=(0.25,)) for n in (1, 2, 3)]
+    history.add(EpisodeRecorded(record=record, checkpoint=checkpoints[0], observations=moments[0]))
+    history.add(EpisodeRecorded(record=record, checkpoint=checkpoints[1], observations=moments[1]))
+    history.add(EpisodeRecorded(record=record))
+    assert (run.checkpoints, run.observations) == (checkpoints, moments[1])
+    assert (other.checkpoints, other.observations) == ([], None)
+    for replicate, milestone, observed in ((0, 1, moments[0]), (0, 2, moments[1]), (1, 1, moments[2])):
+        runs = (run.ref.name,)
+        history.add(
+            MilestoneReleased(replicate=replicate, milestone=milestone, runs=runs, observations=observed)
+        )
+    history.add(MilestoneReleased(replicate=0, milestone=1, runs=(run.ref.name,)))
+    assert history.shared == {(0, 1): moments[0], (0, 2): moments[1], (1, 1): moments[2]}
+
+
+@pytest.mark.parametrize(("status", "finished"), [("finished", True), ("failed", False), ("interrupted", False)])
+def test_an_experiment_is_finished_when_its_end_says_so(status, finished):
+    history = fold(one_replicate()[:-1])
+    assert not history.finished
+    history.add(ExperimentEnded(status=status, detail=""))
+    assert history.finished == finished
+
+
+@pytest.mark.parametrize(("category", "lost", "failed"), [
+    ("dropped_pair", True, True), ("cancelled", True, False), ("ppo_pathology", False, False),
+    ("worker_death", False, False),
+])  # fmt: skip
+def test_what_an_incident_does_to_its_run(category, lost, failed):
+    history = begin(planted_effect()[0])
+    entry = Incident(category=category, run_name="shaped/2", detail="", confounder="collapsed entropy")
+    for event in (entry, entry, replace(entry, confounder=UNSET)):
+        history.add(event)
+    run = history.runs["shaped/2"]
+    assert (run.lost, run.failed, run.expected) == (lost, failed, not lost)
+    assert run.confounders == {"collapsed entropy"}
+    assert len(history.incidents) == 3
+    assert not any(other.confounders or other.lost for other in history.runs.values() if other is not run)
+
+
+def test_waits_for_room_on_the_disk_are_told_apart():
+    history = begin(planted_effect()[0])
+    for category, run_name, detail in (
+        ("disk_full", "", "the journal waited 3 s"), ("restart", "shaped/1", "it died"),
+        ("disk_full", "shaped/1", "waited 4 s"),
+    ):  # fmt: skip
+        history.add(Incident(category=category, run_name=run_name, detail=detail))
+    assert history.pauses == ("the journal waited 3 s", "shaped/1: waited 4 s")
+
+
+def test_what_a_history_says_of_its_experiment():
+    history = fold(three_groups())
+    assert history.groups == ("shaped", "simplified", "wait")
+    assert history.plan is history.started.plan
+    assert history.outcome is history.design.measures.outcome
+    assert history.heads == ("op", "slot", "blueprint")
+    assert begin(three_groups()[0]).heads == ()
+    assert history.replicates == 6
+    assert [run.ref.name for run in history.of_group("wait")] == [f"wait/{replicate}" for replicate in range(6)]
+
+
+def test_runs_of_a_group_are_in_the_order_of_replicates_wherever_their_blocks_stand():
+    start = planted_effect()[0]
+    blocks = tuple(reversed(start.plan.blocks))
+    history = begin(replace(start, plan=replace(start.plan, blocks=blocks)))
+    assert [run.ref.replicate for run in history.of_group("shaped")] == list(range(6))

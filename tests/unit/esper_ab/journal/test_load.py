@@ -1,4 +1,4 @@
-"""A journal of another version of esper_ab, read in stretches: what is unknown is told of as line by line."""
+"""Loading and following a journal; one of another version is told of in stretches as it is line by line."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from pathlib import Path
 import msgspec
 import pytest
 from support.journals import one_replicate, write
+from support.short_journal import EVENTS
 
+from esper_ab.contracts.errors import UsageError
+from esper_ab.journal import load as load_module
 from esper_ab.journal.events import SCHEMA, AnyEvent, EpisodeRecorded, ExperimentContinued, MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, OtherVersion
-from esper_ab.journal.load import load
+from esper_ab.journal.fold import begin
+from esper_ab.journal.load import follow, load
 
 NEVER = 1 << 60
 NEW = b'"GERMINATED",', b'"GERMINATED","new",'  # a seed event with one number more
@@ -106,3 +110,84 @@ def test_a_journal_of_another_schema_is_answered_by_one_line_that_names_its_vers
         with pytest.raises(OtherVersion, match=r"was written by esper_ab 0\.1\.0: read it with that version") as told:
             reader(experiment_dir)
         assert "\n" not in str(told.value)
+
+
+def test_a_journal_without_a_whole_line_is_not_there_yet(tmp_path, load_in_stretches, journal_bytes):
+    path = tmp_path / JOURNAL_NAME
+    for data in (b"", journal_bytes[:20]):
+        path.write_bytes(data)
+        for reader in (load, load_in_stretches):
+            with pytest.raises(UsageError) as told:
+                reader(tmp_path)
+            assert str(told.value) == f"{path} holds no event yet; try again when the experiment has started"
+
+
+def test_a_journal_that_begins_with_something_else_is_none_of_this_tool(tmp_path, load_in_stretches, journal_bytes):
+    (tmp_path / JOURNAL_NAME).write_bytes(journal_bytes)
+    for reader in (load, load_in_stretches):
+        with pytest.raises(UsageError, match="does not begin with experiment_started: no journal of this tool"):
+            reader(tmp_path)
+
+
+def test_a_journal_of_one_line_is_loaded(tmp_path, load_in_stretches):
+    """The machine stopped right after it."""
+    experiment_dir = write(tmp_path / "run", one_replicate()[:1])
+    for loaded in (load(experiment_dir), load_in_stretches(experiment_dir)):
+        assert (loaded.lines, loaded.torn_bytes, loaded.wall_time) == (1, 0, "2026-01-01T00:00:00.000+00:00")
+        assert loaded.history == begin(one_replicate()[0])
+
+
+@pytest.mark.parametrize("again", [(0, -2, -1), (-1,), (-2,), (-1, -1), (3, 3)])
+def test_an_episode_that_comes_again_is_read_line_by_line(tmp_path, load_in_stretches, again):
+    """Whether others came between, in the same stretch or in another."""
+    events = one_replicate()
+    episodes = [event for event in events if isinstance(event, EpisodeRecorded)]
+    again = [_taking_longer(event) for event in (episodes[place] for place in again)]
+    experiment_dir = write(tmp_path / "run", [*events, *again])
+    simple, fast = load(experiment_dir, NEVER), load_in_stretches(experiment_dir)
+    assert fast == simple
+    for name, run in fast.history.runs.items():
+        assert len(run.columns) == len(episodes) // 2
+        assert [record.timing.total_s for record in run.curve()] == list(run.columns.of("total_s"))
+        assert (77.0 in run.columns.of("total_s")) == any(event.record.run.name == name for event in again)
+
+
+def _taking_longer(event: EpisodeRecorded) -> EpisodeRecorded:
+    """The same episode, of which another worker has sent another record."""
+    timing = msgspec.structs.replace(event.record.timing, total_s=77.0)
+    return EpisodeRecorded(record=msgspec.structs.replace(event.record, timing=timing))
+
+
+@pytest.mark.parametrize("chunk_bytes", [1, 7, 100, 1 << 20])
+def test_a_growing_journal_is_followed_line_by_line(tmp_path, monkeypatch, chunk_bytes):
+    """Whatever part of a line is there, and however little is read at once."""
+    monkeypatch.setattr(load_module, "_CHUNK_BYTES", chunk_bytes)
+    data = write(tmp_path / "run", one_replicate()[:6]).joinpath(JOURNAL_NAME).read_bytes()
+    path = tmp_path / JOURNAL_NAME
+    path.write_bytes(b"")
+    following, seen = follow(path), []
+    with path.open("ab", buffering=0) as file:
+        for start in range(0, len(data), 999):
+            file.write(data[start : start + 999])
+            seen.extend(following)
+            whole = data[: start + 999].count(b"\n")
+            assert (len(seen), following.lines) == (whole, whole)
+            assert following.intact_bytes == data.rfind(b"\n", 0, start + 999) + 1
+    assert seen == one_replicate()[:6]
+    assert list(following) == []
+
+
+def test_what_is_cut_off_and_written_anew_is_followed(tmp_path, journal_bytes):
+    """As a coordinator does that takes up a journal with an unfinished line."""
+    path = tmp_path / JOURNAL_NAME
+    path.write_bytes(journal_bytes[:-9])
+    following = follow(path)
+    assert list(following) == EVENTS[:2]
+    assert list(following) == []
+    path.write_bytes(journal_bytes)
+    assert list(following) == EVENTS[2:]
+
+
+def test_only_a_journal_that_is_there_is_followed(tmp_path):
+    with pytest.raises(UsageError, match="no journal at"):
+        follow(tmp_path / JOURNAL_NAME)

@@ -115,7 +115,7 @@ def test_a_constant_difference_is_reported_and_not_divided_by():
     sides = np.arange(6) % 2
     beside = compared(design(6, adjusted=True), pairs_of(71.0 + 2.0 * sides, 70.0 + 2.0 * (1 - sides)))
     assert beside.verdict is Verdict.INCONCLUSIVE
-    assert "beside the positions nothing varies" in beside.sentence
+    assert "beside device and order nothing varies" in beside.sentence
 
 
 def test_between_looks_there_is_no_verdict_and_the_next_look_is_named():
@@ -175,7 +175,7 @@ def test_several_comparisons_share_the_error():
 def test_pairs_that_cannot_be_told_from_their_positions_decide_nothing():
     aliased = [Pair(replicate=r, a=70.0 + r, b=70.5 + 7 * r % 5, position_a=0, position_b=1) for r in range(10)]
     apart = compared(design(10), aliased)
-    assert "group and position cannot be told apart in these pairs, so the look decides nothing." in apart.sentence
+    assert "group and order cannot be told apart in these pairs, so the look decides nothing." in apart.sentence
     assert (apart.verdict, apart.low) == (Verdict.INCONCLUSIVE, None)
 
 
@@ -341,4 +341,4 @@ def test_where_positions_cannot_be_told_apart_there_is_no_adjusted_test(constant
     assert result.effect is None
     assert result.degenerate == constant
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert constant or "group and position cannot be told apart" in result.sentence
+    assert constant or "group and order cannot be told apart" in result.sentence

@@ -314,7 +314,7 @@ def test_a_release_that_does_not_fit_the_orders_is_an_error() -> None:
     shared, plain = make_session(**SHARED), make_session()
     some = moments_of(np.ones((2, 3)))
     for session, milestone, observations in ((shared, 1, None), (shared, 0, some), (plain, 1, some), (shared, 4, some)):
-        with pytest.raises(ValueError, match=f"milestone {milestone} was released with"):
+        with pytest.raises(ValueError, match=f"release {milestone} of the run came with"):
             session.released(milestone, observations)
     with pytest.raises(ValueError, match="moments of 3 columns"):
         shared.released(1, some)

@@ -209,7 +209,7 @@ def test_only_the_runs_own_files_are_opened(file: str, tmp_path: Path) -> None:
     (offered,) = generations(tmp_path, b"one")
     milestone, found, (sentence,) = taken(tmp_path, (msgspec.structs.replace(offered, file=file),))
     assert (milestone, found) == (0, [])
-    assert sentence == f"checkpoints/a/0/1.pt is where run a/0 keeps milestone 1, not {file!r}"
+    assert sentence == f"checkpoints/a/0/1.pt is where run a/0 keeps its state after episode 0, not {file!r}"
 
 
 # --- writing ---

@@ -190,6 +190,24 @@ def test_the_work_after_a_milestone_begins_once_for_runs_that_go_together(mode, 
         assert begun == before_the_end
 
 
+STANDS = st.integers(-1, LAST)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@given(CHOICES, st.lists(st.tuples(st.sampled_from(RUNS), STANDS, STANDS, st.booleans()), max_size=6), st.data())
+def test_a_report_of_something_that_is_recorded_changes_nothing(mode, choices, deaths, data):
+    """Whatever the records say that a worker got to which is gone, and wherever another one has taken it up."""
+    state = begin(mode, choices)
+    for run, recorded, released, rejoins in deaths:
+        state, _ = barrier.died(state, run, recorded, released)
+        if rejoins:
+            milestone = data.draw(st.integers(-1, state.positions[run].arrived))
+            state, _ = barrier.rejoined(state, run, milestone)
+    for run, at in state.positions.items():
+        for milestone in range(-1, at.arrived + 1):
+            assert barrier.arrived(state, run, milestone) == (state, ())
+
+
 def test_lockstep_opens_a_point_for_all_at_once():
     state = barrier.begin("lockstep", ("a/0", "b/0"), LAST)
     state, commands = barrier.arrived(state, "a/0", 0)

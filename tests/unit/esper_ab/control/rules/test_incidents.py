@@ -65,7 +65,7 @@ def test_a_worker_that_runs_other_code_than_its_coordinator_is_a_warning(began, 
         (False, False, NOWHERE, None, "before it was ready for a run"),
         (False, True, NOWHERE, None, "before it was ready for a run"),
         (True, False, NOWHERE, None, "between runs"),
-        (True, True, 1, None, "while run a/0 waited at the barrier of milestone 1"),
+        (True, True, 1, None, "while run a/0 waited at the barrier after episode 0"),
         (True, True, NOWHERE, TRAINS, "in warm-up of run a/0 (last sign: train, step 7)"),
         (True, True, 0, TRAINS, "in episode 0 of run a/0 (last sign: train, step 7)"),
         (True, True, 1, TRAINS, "in episode 1 of run a/0 (last sign: train, step 7)"),
@@ -80,7 +80,7 @@ def test_where_a_worker_was(greeted, has_run, stands, sign, where):
 @pytest.mark.parametrize(
     ("silence", "said"),
     [
-        (None, "waited at the barrier of milestone 1: Ctrl-C ends it at once"),
+        (None, "waited at the barrier after episode 0: Ctrl-C ends it at once"),
         (
             Laggard(worker="w00/1", last=TRAINS, silent_s=41.0, limit_s=60.0),
             "(last sign: train, step 7): silent for 41 s, ended after 60 s; Ctrl-C ends it at once",
@@ -108,11 +108,13 @@ def test_a_sound_report_is_one_event():
         assert list(incidents.reported(report, run())) == [event_of(report)]
 
 
-@pytest.mark.parametrize(("milestone", "episode"), [(0, None), (1, 0), (2, 1), (3, None)])
-def test_an_entry_names_the_training_episode_whose_result_could_not_be_had_again(milestone, episode):
+@pytest.mark.parametrize(("milestone", "episode", "what"), [
+    (0, None, "warm-up"), (1, 0, "episode 0"), (2, 1, "episode 1"), (3, None, "evaluation"),
+])  # fmt: skip
+def test_an_entry_names_the_training_episode_whose_result_could_not_be_had_again(milestone, episode, what):
     entry = incidents.inexact(run(), milestone, "reported again with")
     assert (entry.category, entry.run_name, entry.episode) == ("inexact_resume", "a/0", episode)
-    assert entry.detail == f"milestone {milestone} was reported again with another result"
+    assert entry.detail == f"{what} was reported again with another result"
 
 
 @pytest.mark.parametrize(

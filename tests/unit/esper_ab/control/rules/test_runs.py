@@ -95,9 +95,9 @@ def test_points_done_again_are_told_from_new_ones(recorded, back):
 
 
 @pytest.mark.parametrize(("recorded", "stands", "milestone", "why"), [
-    (1, NOWHERE, 2, "its next one is 0"),  # a record before it is ready
-    (1, 0, 2, "its next one is 1"),
-    (2, 1, 3, "its next one is 2"),
+    (1, NOWHERE, 2, "reports episode 1 of a/0, but warm-up is next"),  # a record before it is ready
+    (1, 0, 2, "reports episode 1 of a/0, but episode 0 is next"),
+    (2, 1, 3, "reports evaluation of a/0, but episode 1 is next"),
 ])  # fmt: skip
 def test_nobody_reports_a_point_out_of_turn(recorded, stands, milestone, why):
     with pytest.raises(Rejected, match=why):
@@ -106,9 +106,9 @@ def test_nobody_reports_a_point_out_of_turn(recorded, stands, milestone, why):
 
 def test_nobody_is_ready_beyond_what_is_recorded_or_twice():
     ready = report_of(SPEC, 0)
-    with pytest.raises(Rejected, match="is ready at milestone 2 of a/0, but milestone 1 is the last one"):
+    with pytest.raises(Rejected, match="is ready after 2 episodes of a/0, but its records end after 1"):
         arrival(recorded_up_to(1), NOWHERE, 2, ready)
-    with pytest.raises(Rejected, match="reports milestone 2"):
+    with pytest.raises(Rejected, match="reports episode 1 of a/0, but episode 1 is next"):
         arrival(recorded_up_to(2), 1, 2, ready)
     assert arrival(recorded_up_to(2), 1, 0, ready) == "repeat"
 

@@ -53,9 +53,9 @@ def test_a_checkpoint_lies_where_its_run_keeps_its_milestone(file):
     folder = file.rpartition("/")[0]
     wrong = (file_of(OTHER.ref, 2), file_of(SPEC.ref, 1), f"{folder}/deep/2.pt", f"{folder}/2.txt", f"{folder}/2.x.pt")
     for other in wrong:
-        with pytest.raises(Rejected, match="has a checkpoint of milestone 2 as "):
+        with pytest.raises(Rejected, match="has a checkpoint after episode 1 as "):
             milestone_of(with_checkpoint(other), SPEC, fake_plans.OPEN)
-    with pytest.raises(Rejected, match="has a checkpoint of milestone 1 as "):
+    with pytest.raises(Rejected, match="has a checkpoint after episode 0 as "):
         milestone_of(with_checkpoint(file, milestone=1), SPEC, fake_plans.OPEN)
 
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import pickle
 import subprocess
 import sys
-from array import array
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.journals import Synthetic, failed_run, one_replicate, three_groups, write
+from support.column_numbers import numbers
+from support.journals import failed_run, one_replicate, three_groups, write
 
-from esper_ab.analysis.pathologies import count_pathologies, pathologies
 from esper_ab.contracts.errors import JournalError
-from esper_ab.contracts.records import Checkpoint, EpisodeRecord, HeadUse, Moments
-from esper_ab.journal.columns import NAMES, Columns
+from esper_ab.contracts.records import Checkpoint, Moments
 from esper_ab.journal.events import (
     AnyEvent,
     EpisodeRecorded,
@@ -36,16 +33,8 @@ from esper_ab.plan.blocks import extend
 from esper_ab.report.content import content, render_verdict
 from esper_ab.report.page import render_page
 from esper_ab.report.text import render_text
-from workers.growth.measures import MEASURES
 
 NEVER = 1 << 60
-
-
-def numbers(columns: Columns) -> tuple:
-    """Everything, so that NaN is equal to NaN."""
-    arrays = [columns.episodes, *map(columns.of, NAMES), *map(columns.measure, columns.measures)]
-    heads = {name: tuple(one.tobytes() for one in columns.head(name)) for name in columns.heads}
-    return [one.tobytes() for one in arrays], columns.digests, columns.measures, heads, columns.heads
 
 
 def troubled() -> list[AnyEvent]:
@@ -160,6 +149,21 @@ def test_damage_is_told_as_by_the_reading_line_by_line(tmp_path, load_in_stretch
     assert str(fast.value) == str(simple.value)
 
 
+def test_damage_is_told_although_the_journal_is_torn_after_it(tmp_path, load_in_stretches):
+    """A torn tail is no damage, and excuses none before it."""
+    experiment_dir = write(tmp_path / "run", one_replicate())
+    path = experiment_dir / JOURNAL_NAME
+    data = path.read_bytes()
+    at = data.rindex(b'"kind":"episode"', 0, data.rindex(b'"kind":"episode"'))
+    path.write_bytes(data[:at] + b'"kind":"Episode"' + data[at + 16 : -50])
+    with pytest.raises(JournalError) as simple:
+        load(experiment_dir, NEVER)
+    with pytest.raises(JournalError) as fast:
+        load_in_stretches(experiment_dir)
+    assert str(fast.value) == str(simple.value)
+    assert "its CRC does not match its contents" in str(fast.value)
+
+
 def test_damage_in_the_last_line_is_found(tmp_path, load_in_stretches):
     """No line comes after it that would miss its CRC."""
     experiment_dir = write(tmp_path / "run", ends_in_a_release())
@@ -258,95 +262,54 @@ def test_a_line_that_is_gone_is_noticed(tmp_path, load_in_stretches):
         load_in_stretches(experiment_dir)
 
 
-def test_episodes_that_come_out_of_order_are_sorted_and_the_last_word_counts():
-    records = [event.record for event in Synthetic().events() if isinstance(event, EpisodeRecorded)]
-    mine = [record for record in records if record.run == records[0].run]
-
-    def filled(order: list[EpisodeRecord]) -> Columns:
-        columns = Columns(MEASURED)
-        for record in order:
-            columns.add(record)
-        return columns
-
-    assert numbers(filled([mine[5], mine[2], *mine, mine[1]])) == numbers(filled(mine))
-
-
-MEASURED = MEASURES.names
-BASE = next(event.record for event in one_replicate() if isinstance(event, EpisodeRecorded))
-SOME = st.none() | st.floats(-1e6, 1e6)
-EPISODES = st.builds(
-    lambda **change: msgspec.structs.replace(BASE.envs[0], **change),
-    outcome=SOME, reward_sum=SOME, steps=st.integers(0, 25), failed=st.booleans(),
-    measures=st.tuples(*[SOME for _ in MEASURED]).map(lambda values: dict(zip(MEASURED, values, strict=True))),
-)  # fmt: skip
-HEADS = st.dictionaries(
-    st.sampled_from("xyz"), st.builds(HeadUse, entropy=SOME, learnable=st.floats(0, 1)), max_size=3
-)
-UPDATES = st.none() | st.builds(
-    lambda **change: msgspec.structs.replace(BASE.ppo, **change), entropy=SOME, stopped_by_kl=st.booleans(), heads=HEADS
-)
+def test_the_newest_checkpoints_and_moments_of_a_stretch_are_kept(tmp_path):
+    experiment_dir = write(tmp_path / "run", troubled())
+    path, whole = experiment_dir / JOURNAL_NAME, load(experiment_dir, NEVER).history
+    ((start, end),) = pool.stretches(path, 0, 1 << 30)
+    stretch = pool.read_stretch(str(path), start, end, whole.design.measures.names)
+    assert (stretch.lines, stretch.doubtful, stretch.torn_bytes) == (load(experiment_dir, NEVER).lines, False, 0)
+    for name, part in stretch.runs.items():
+        assert len(part.checkpoints) == pool.CHECKPOINTS_KEPT
+        assert part.checkpoints == whole.runs[name].checkpoints[-pool.CHECKPOINTS_KEPT :]
+        assert part.observations == whole.runs[name].observations
+        assert part.observations is not None
+    assert {*stretch.runs} == {name for name, run in whole.runs.items() if run.checkpoints}
 
 
-@given(st.lists(st.tuples(st.lists(EPISODES, max_size=3), UPDATES), max_size=40))
-def test_columns_hold_what_the_records_say(given):
-    records, columns = [], Columns(MEASURED)
-    for episode, (eval_episodes, update) in enumerate(given):
-        record = msgspec.structs.replace(BASE, episode=episode, envs=tuple(eval_episodes), ppo=update,
-            digest=str(episode))
-        records.append(record)
-        columns.add(record)
-        assert len(columns) == columns.newest + 1 == len(records)
-    told = [by_hand(record) for record in records]
-    for name in NAMES:
-        assert columns.of(name).tobytes() == array("d", [one[name] for one in told]).tobytes()
-    assert columns.digests == [record.digest for record in records]
-    for name in MEASURED:
-        found = [mean_known([env.measures[name] for env in record.envs]) for record in records]
-        assert columns.measure(name).tobytes() == array("d", found).tobytes()
-    for head in columns.heads:
-        uses = [(record.ppo.heads if record.ppo else {}).get(head) for record in records]
-        for key, found in zip(("entropy", "learnable"), columns.head(head), strict=True):
-            wanted = [math.nan if use is None or (x := getattr(use, key)) is None else x for use in uses]
-            assert found.tobytes() == array("d", wanted).tobytes()
-    assert {*columns.heads} == {head for record in records if record.ppo for head in record.ppo.heads}
+def test_what_stretches_say_of_a_troubled_experiment_is_what_its_lines_say(tmp_path, load_in_stretches):
+    experiment_dir = write(tmp_path / "run", troubled())
+    simple, fast = load(experiment_dir, NEVER).history, load_in_stretches(experiment_dir).history
+    for name, run in simple.runs.items():
+        read = fast.runs[name]
+        assert numbers(read.columns) == numbers(run.columns)
+        assert read.checkpoints[-pool.CHECKPOINTS_KEPT :] == run.checkpoints[-pool.CHECKPOINTS_KEPT :]
+        assert (read.observations, read.released, read.state) == (run.observations, run.released, run.state)
+    assert (fast.shared, fast.incidents, fast.present) == (simple.shared, simple.incidents, simple.present)
 
 
-def mean_known(values: list[float | None]) -> float:
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known else math.nan
+@given(st.lists(st.integers(0, 40), max_size=12), st.integers(1, 60), st.integers(0, 80), st.booleans())
+def test_stretches_end_where_lines_end_and_are_the_file(tmp_path_factory, lengths, chunk_bytes, skipped, is_torn):
+    data = b"".join(b"x" * length + b"\n" for length in lengths) + b"torn" * is_torn
+    starts = [0, *(at + 1 for at, byte in enumerate(data) if byte == ord("\n"))]
+    start = max(at for at in starts if at <= skipped)
+    path = tmp_path_factory.mktemp("stretches") / JOURNAL_NAME
+    path.write_bytes(data)
+    found = pool.stretches(path, start, chunk_bytes)
+    assert b"".join(data[begin:end] for begin, end in found) == data[start:]
+    assert [begin for begin, _ in found] == [start, *(end for _, end in found)][: len(found)]
+    for begin, end in found:
+        assert end in starts or end == len(data)
+        assert end - begin >= min(chunk_bytes, len(data) - begin)
+        assert not any(begin + chunk_bytes < at < end for at in starts), "no later than the first line end after it"
 
 
-def by_hand(record: EpisodeRecord) -> dict[str, float]:
-    """One record's numbers; NaN for those that are not there."""
-    eval_episodes = record.envs
-    found = dict.fromkeys(NAMES, math.nan) | {"envs": len(eval_episodes), "learns": record.ppo is not None}
-    found |= {"total_s": record.timing.total_s, "steps": sum(played.steps for played in eval_episodes)}
-    found["failed_steps"] = sum(played.steps for played in eval_episodes if played.failed)
-    found["failed"] = sum(played.failed for played in eval_episodes)
-    if eval_episodes:
-        found["outcome"] = mean_known([played.outcome for played in eval_episodes])
-        found["reward"] = mean_known([played.reward_sum for played in eval_episodes])
-    for name, value in msgspec.structs.asdict(record.ppo).items() if record.ppo else ():
-        if name in NAMES:
-            found[name] = math.nan if value is None else value
-    return found
-
-
-def test_pathologies_are_counted_as_they_are_told():
-    events = Synthetic(episodes=12).events()
-    records = [event.record for event in events if isinstance(event, EpisodeRecorded)]
-    assert records
-    changes = [
-        {"ratio_max": 6.0}, {"entropy": 0.0}, {"grad_norm": None}, {"clip_fraction": 0.5}, {"policy_loss": None},
-        {"first_ratio_error": 0.1, "entropy": None}, {"entropy": -1.0, "heads": {}},
-        {"explained_variance": 0.0, "value_loss": 0.5}, {},
-    ]  # fmt: skip
-    columns, counts = Columns(MEASURED), {}
-    for index, record in enumerate(records[: 2 * len(changes)]):
-        ppo = msgspec.structs.replace(record.ppo, **changes[index % len(changes)])
-        changed = msgspec.structs.replace(record, episode=index, ppo=ppo)
-        columns.add(changed)
-        for kind in pathologies(changed):
-            counts[kind] = counts.get(kind, 0) + 1
-    assert count_pathologies(columns) == counts
-    assert len(counts) == 6
+@pytest.mark.parametrize("cores", [1, 2, 8, 9])
+def test_no_more_processes_than_cores_and_than_stretches_fit(tmp_path, monkeypatch, cores):
+    experiment_dir = write(tmp_path / "run", one_replicate())
+    monkeypatch.setattr(pool, "usable_cores", lambda: cores)
+    monkeypatch.setattr(pool, "_LEAST_BYTES", 1)
+    asked, simple = [], load(experiment_dir, NEVER)
+    monkeypatch.setattr(pool, "_by_process", lambda *told: asked.append(told))
+    assert load(experiment_dir, 0).history == simple.history
+    assert len(asked) <= min(cores, 8)
+    assert (len(asked) > cores // 2) == (cores > 1)

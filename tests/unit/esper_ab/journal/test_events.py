@@ -1,0 +1,138 @@
+"""Lines of a journal: their bytes are fixed, and whatever is changed in one is noticed."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from support.journals import one_replicate
+from support.short_journal import EVENTS, fixed_clock, write
+
+from esper_ab.design.design import Contrast
+from esper_ab.journal.events import (
+    FIRST_PREV,
+    SCHEMA,
+    EpisodeRecorded,
+    Line,
+    LookTaken,
+    begun,
+    decode,
+    event_of,
+    is_episode,
+    line_of,
+    lost_newline,
+    other_writer,
+    stamp_text,
+    written,
+    wrong_tail,
+)
+from esper_ab.journal.file import JOURNAL_NAME
+
+# What is on disk already must be read by every later version that has the same schema.
+FIXED = (
+    b'{"n":7,"prev":"00000000","t":"2026-01-31T10:15:00.123+00:00","event":{"kind":"released","replicate":0,'
+    b'"milestone":0,"runs":["a/0","b/0"]},"crc":"1536c111"}\n'
+)
+STAMPS = st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=-3, minutes=-30))]))
+LINES = st.builds(
+    written, st.integers(0, 1 << 40), st.text("0123456789abcdef", min_size=8, max_size=8), STAMPS,
+    st.sampled_from([*EVENTS, *one_replicate()]),
+)  # fmt: skip
+
+
+def test_a_line_is_written_as_journals_on_disk_have_it():
+    assert written(7, FIRST_PREV, fixed_clock(), EVENTS[0]) == (FIXED, "1536c111")
+    assert decode(FIXED) == Line(7, FIRST_PREV, fixed_clock(), EVENTS[0], "1536c111")
+
+
+@given(LINES)
+def test_a_line_is_read_as_it_was_written(made):
+    data, crc = made
+    assert wrong_tail(data) == ""
+    assert not lost_newline(data)
+    line = line_of(data)
+    assert line is not None
+    assert line.crc == crc
+    assert written(line.n, line.prev, line.t, line.event) == made
+    assert event_of(data) == line.event
+    assert is_episode(data) == isinstance(line.event, EpisodeRecorded)
+
+
+@given(LINES, st.data())
+def test_a_changed_byte_is_noticed(made, data):
+    line = bytearray(made[0])
+    at = data.draw(st.integers(0, len(line) - 1))
+    line[at] ^= data.draw(st.integers(1, 255))
+    in_tail = len(line) - at <= len(',"crc":"00000000"}\n')
+    in_digits = 3 < len(line) - at <= 11
+    wanted = "it does not end in its CRC" if in_tail and not in_digits else "its CRC does not match its contents"
+    if not in_digits or line[at] < 128:
+        assert wrong_tail(bytes(line)) == wanted
+    assert wrong_tail(bytes(line)) != ""
+    assert event_of(bytes(line)) is None
+    assert lost_newline(bytes(line)) == (at == len(line) - 1)
+
+
+@given(LINES, st.data())
+def test_a_line_cut_anywhere_is_no_line(made, data):
+    line = made[0][: data.draw(st.integers(0, len(made[0]) - 1))]
+    assert wrong_tail(line) != ""
+    assert event_of(line) is None
+    assert not lost_newline(line)
+
+
+def test_stamps_have_milliseconds():
+    assert stamp_text(datetime(2026, 1, 31, 10, 15, tzinfo=UTC)) == "2026-01-31T10:15:00.000+00:00"
+    assert stamp_text(datetime(2026, 1, 31, 10, 15, 0, 999_999, tzinfo=UTC)) == "2026-01-31T10:15:00.999+00:00"
+
+
+def of_schema(schema: int, **versions: str) -> bytes:
+    return written(0, FIRST_PREV, fixed_clock(), replace(one_replicate()[0], schema=schema, versions=versions))[0]
+
+
+@pytest.mark.parametrize("schema", [0, SCHEMA - 1, SCHEMA + 1])
+def test_another_schema_is_refused_and_its_writer_named(schema):
+    with pytest.raises(msgspec.ValidationError, match=f"its schema is {schema}, not {SCHEMA}"):
+        decode(of_schema(schema))
+    assert line_of(of_schema(schema)) is None
+    assert other_writer(of_schema(schema, esper_ab="9.1")) == "esper_ab 9.1"
+    assert other_writer(of_schema(schema)) == "esper_ab of another version"
+
+
+def test_only_a_first_line_of_another_schema_names_its_writer():
+    assert other_writer(of_schema(SCHEMA, esper_ab="9.1")) == ""
+    assert other_writer(FIXED) == ""
+    assert other_writer(b"no line") == ""
+    assert other_writer(b"\xff") == ""
+
+
+def test_a_look_is_told_in_words():
+    first, second, third = Contrast(a="a", b="b"), Contrast(a="a", b="c"), Contrast(a="b", b="c")
+    look = LookTaken(replicates=6, decided=(first, second), leaving=(), futile=(third,))
+    assert look.outcome == "decided a - b, a - c; stopped for futility: b - c"
+    assert replace(look, futile=()).outcome == "decided a - b, a - c"
+    assert replace(look, decided=(), futile=(first, third)).outcome == (
+        "decided nothing; stopped for futility: a - b, b - c"
+    )
+    assert replace(look, decided=(), futile=()).outcome == "decided nothing"
+
+
+def test_an_experiment_has_begun_once_a_whole_line_is_there(tmp_path, journal_bytes):
+    assert not begun(tmp_path)
+    path = tmp_path / JOURNAL_NAME
+    first = journal_bytes.index(b"\n")
+    for size, has_begun in ((0, False), (1, False), (first, False), (first + 1, True), (first + 9, True)):
+        path.write_bytes(journal_bytes[:size])
+        assert begun(tmp_path) == has_begun
+    assert not begun(path), "a file where a folder is expected"
+
+
+def test_episodes_are_told_from_other_lines_without_decoding(tmp_path):
+    lines = write(tmp_path, one_replicate()).read_bytes().splitlines()
+    kinds = [isinstance(line_of(line).event, EpisodeRecorded) for line in lines]
+    assert [is_episode(line) for line in lines] == kinds
+    assert 0 < sum(kinds) < len(kinds)

@@ -1,0 +1,265 @@
+"""A journal in trouble: what cannot be written, synced or kept is told, and what was written stays as it is."""
+
+from __future__ import annotations
+
+import errno
+import os
+import zlib
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from support.file_size import largest
+from support.short_journal import EVENTS, fixed_clock, write
+
+from esper_ab.contracts.errors import DiskFull, JournalError, UsageError
+from esper_ab.journal import file as file_module
+from esper_ab.journal.file import JOURNAL_NAME, Journal, OtherVersion, Reading, cut_off, read
+from esper_ab.journal.lock import LOCK_NAME, Lock
+from esper_ab.stats.text import counted
+
+
+def failing(number: int, times: int = 1_000):
+    """A function that fails `times` times, and does nothing afterwards."""
+    left = [OSError(number, os.strerror(number)) for _ in range(times)]
+
+    def fails(*_):
+        if left:
+            raise left.pop()
+
+    return fails
+
+
+def test_lines_are_stamped_by_the_clock_of_the_machine(tmp_path):
+    before = datetime.now(UTC)
+    journal = Journal(tmp_path)
+    journal.append(EVENTS[0])
+    journal.close()
+    reading = read(tmp_path / JOURNAL_NAME)
+    assert reading.wall_time == ""
+    assert list(reading) == EVENTS[:1]
+    stamp = datetime.fromisoformat(reading.wall_time)
+    assert before - timedelta(milliseconds=1) <= stamp <= datetime.now(UTC)
+
+
+def test_a_reading_tells_how_far_it_is(tmp_path, journal_bytes):
+    (tmp_path / JOURNAL_NAME).write_bytes(journal_bytes + b"torn")
+    reading, lines = read(tmp_path / JOURNAL_NAME), journal_bytes.splitlines(keepends=True)
+    for number in range(len(EVENTS) + 1):
+        whole = b"".join(lines[:number])
+        assert (reading.lines, reading.intact_bytes, reading.torn_bytes) == (number, len(whole), 0)
+        assert reading.last_crc.encode() == (whole[-11:-3] or b"00000000")
+        next(reading, None)
+    assert reading.torn_bytes == len("torn")
+    assert str(reading.misfit("it is odd")) == (
+        f"{tmp_path / JOURNAL_NAME}, line 3: intact, but it is odd: no journal of this tool"
+    )
+
+
+@pytest.mark.parametrize("damaged", [0, 1, 2])
+def test_damage_is_told_with_the_lines_that_are_intact(tmp_path, journal_bytes, damaged):
+    lines = journal_bytes.splitlines(keepends=True)
+    lines[damaged] = lines[damaged].replace(b'"event":', b'"event" :')
+    path = tmp_path / JOURNAL_NAME
+    path.write_bytes(b"".join(lines))
+    with pytest.raises(JournalError) as told:
+        list(read(path))
+    assert str(told.value) == (
+        f"{path}, line {damaged + 1}: its CRC does not match its contents; the {damaged} before it are intact; "
+        f"`esper-ab tidy {tmp_path} --check` shows what can be kept"
+    )
+
+
+def test_a_line_that_no_reader_knows_is_told_with_its_number(tmp_path):
+    body = b'{"n":0,"prev":"00000000","t":"2026-01-31T10:15:00.123+00:00","event":{"kind":"mood"}'
+    reading = Reading(tmp_path / JOURNAL_NAME, iter([b'%b,"crc":"%08x"}\n' % (body, zlib.crc32(body))]))
+    with pytest.raises(OtherVersion, match=r"line 1: intact, but no event of this version of esper_ab .*the one that"):
+        next(reading)
+
+
+@pytest.mark.parametrize(("number", "kind", "words"), [
+    (errno.ENOSPC, DiskFull, "no room on the disk for {path}; its 0 lines are intact: make room, then give the "
+                             "command again"),
+    (errno.EIO, JournalError, "cannot write {path}: Input/output error; its 0 lines are intact"),
+])  # fmt: skip
+def test_a_journal_that_cannot_be_created_holds_nothing(tmp_path, monkeypatch, number, kind, words):
+    monkeypatch.setattr(file_module, "sync_folder", failing(number, times=1))
+    with pytest.raises(kind) as told:
+        Journal(tmp_path)
+    assert str(told.value) == words.format(path=tmp_path / JOURNAL_NAME)
+    Lock(tmp_path).close()
+
+
+@pytest.mark.parametrize(("number", "kind", "words"), [
+    (errno.ENOSPC, DiskFull, "no room on the disk for {path}; its journal is intact: give the command again"),
+    (errno.EROFS, UsageError, "{path} cannot be written: Read-only file system; its journal is intact"),
+])  # fmt: skip
+def test_an_experiment_directory_that_cannot_be_locked_keeps_its_journal(
+    tmp_path, monkeypatch, journal_bytes, number, kind, words
+):
+    (tmp_path / JOURNAL_NAME).write_bytes(journal_bytes)
+    monkeypatch.setattr(os, "pwrite", failing(number))
+    with pytest.raises(kind) as told:
+        Journal.take_up(tmp_path, list)
+    assert str(told.value) == words.format(path=tmp_path / LOCK_NAME)
+    assert (tmp_path / JOURNAL_NAME).read_bytes() == journal_bytes
+
+
+def test_every_commit_is_forced_to_the_disk_once(tmp_path, monkeypatch):
+    journal, synced, sync = Journal(tmp_path), [], os.fdatasync
+    monkeypatch.setattr(os, "fdatasync", lambda file: (sync(file), synced.append(os.fstat(file).st_size)))
+    sizes = []
+    for event in EVENTS:
+        journal.append(event)
+        journal.write()
+        journal.commit()
+        sizes.append((tmp_path / JOURNAL_NAME).stat().st_size)
+    assert synced == sizes
+    journal.close()
+
+
+@pytest.mark.parametrize("call", ["fdatasync", "fsync"])
+def test_whichever_sync_the_system_has_is_told_of_when_it_fails(tmp_path, monkeypatch, call):
+    journal = Journal(tmp_path)
+    if call == "fsync":
+        monkeypatch.delattr(os, "fdatasync")
+    monkeypatch.setattr(os, call, failing(errno.EIO, times=1))
+    journal.append(EVENTS[0])
+    with pytest.raises(JournalError, match=r"cannot write .*: Input/output error; its 1 line is intact"):
+        journal.commit()
+    journal.append(EVENTS[1])
+    journal.close()
+    assert list(read(tmp_path / JOURNAL_NAME)) == EVENTS[:2]
+
+
+def test_lines_in_doubt_are_written_anew_although_the_disk_is_full_meanwhile(tmp_path, monkeypatch):
+    """A sync failed, so nothing is known of what it was to write; then there is no room to write it again."""
+    journal, path = Journal(tmp_path, fixed_clock), tmp_path / JOURNAL_NAME
+    journal.append(EVENTS[0])
+    journal.commit()
+    committed = path.stat().st_size
+    journal.append(EVENTS[1])
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fdatasync", failing(errno.ENOSPC))
+        with pytest.raises(DiskFull):
+            journal.commit()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "ftruncate", failing(errno.EIO))
+        for _ in range(2):
+            with pytest.raises(JournalError, match="cannot write"):
+                journal.write()
+    with largest(committed + 30), pytest.raises(JournalError, match="its 1 line is intact"):
+        journal.commit()
+    journal.append(EVENTS[2])
+    journal.close()
+    assert list(read(path)) == EVENTS
+
+
+@pytest.mark.parametrize("whole", [1, 2, 20, 39])
+@pytest.mark.parametrize("beyond", [-1, 0, 1])
+def test_lines_that_fit_before_the_disk_is_full_stay(tmp_path, whole, beyond):
+    """To the byte: whoever follows the journal may have read the last of them."""
+    journal, path = Journal(tmp_path, fixed_clock), tmp_path / JOURNAL_NAME
+    other = tmp_path / "other"
+    other.mkdir()
+    lines = write(other, EVENTS * 14).read_bytes().splitlines(keepends=True)
+    for event in EVENTS * 14:
+        journal.append(event)
+    size, there = sum(map(len, lines[:whole])), whole - (beyond < 0)
+    with largest(size + beyond), pytest.raises(JournalError) as told:
+        journal.write()
+    assert f"its {counted(there, 'line')} {'is' if there == 1 else 'are'} intact" in str(told.value)
+    assert path.read_bytes() == b"".join(lines[:there])
+    journal.close()
+    assert path.read_bytes() == b"".join(lines)
+
+
+def test_a_part_of_a_line_that_cannot_be_taken_back_is_cut_off_before_the_next(tmp_path, monkeypatch):
+    journal, path = Journal(tmp_path, fixed_clock), tmp_path / JOURNAL_NAME
+    journal.append(EVENTS[0])
+    with monkeypatch.context() as patch, largest(20):
+        patch.setattr(os, "ftruncate", failing(errno.EIO))
+        with pytest.raises(JournalError):
+            journal.write()
+    assert path.stat().st_size == 20
+    for event in EVENTS[1:]:
+        journal.append(event)
+    journal.close()
+    assert list(read(path)) == EVENTS
+
+
+def test_a_journal_that_somebody_else_has_changed_is_not_written_to(tmp_path):
+    journal, path = Journal(tmp_path, fixed_clock), tmp_path / JOURNAL_NAME
+    journal.append(EVENTS[0])
+    journal.write()
+    whole = path.read_bytes()
+    path.write_bytes(whole + b"more")
+    journal.append(EVENTS[1])
+    who = f"somebody else, a reward function perhaps, has changed {path}: it"
+    check = f"`esper-ab tidy {tmp_path} --check` shows what can be kept"
+    with pytest.raises(JournalError) as told:
+        journal.write()
+    assert str(told.value) == f"{who} has {len(whole) + 4} bytes where {len(whole)} were written; {check}"
+    assert path.read_bytes() == whole + b"more"
+    path.unlink()
+    with pytest.raises(JournalError) as told:
+        journal.close()
+    assert str(told.value) == f"{who} was removed; {check}"
+    Lock(tmp_path).close()
+
+
+def test_what_is_cut_off_is_on_disk_before_the_journal_is_shortened(tmp_path, monkeypatch, journal_bytes):
+    path, sync, synced = tmp_path / JOURNAL_NAME, os.fsync, []
+    path.write_bytes(journal_bytes)
+
+    def note(descriptor: int) -> None:
+        sync(descriptor)
+        synced.append((Path(f"/proc/self/fd/{descriptor}").resolve(), path.stat().st_size))
+
+    monkeypatch.setattr(os, "fsync", note)
+    monkeypatch.setattr(file_module, "sync_folder", lambda folder: synced.append((folder, path.stat().st_size)))
+    kept = cut_off(tmp_path, 100, 0)
+    whole = len(journal_bytes)
+    assert synced == [(kept, whole), (tmp_path, whole), (path, 100)]
+    assert (path.read_bytes(), kept.read_bytes()) == (journal_bytes[:100], journal_bytes[100:])
+
+
+def test_every_tail_that_is_cut_off_has_a_file_of_its_own(tmp_path, monkeypatch, journal_bytes):
+    monkeypatch.setattr(file_module, "_COPY_BYTES", 7)
+    path = tmp_path / JOURNAL_NAME
+    path.write_bytes(journal_bytes)
+    kept = [cut_off(tmp_path, at, lines) for at, lines in ((300, 1), (200, 0), (100, 0), (50, 0))]
+    assert [one.name.removeprefix(JOURNAL_NAME) for one in kept] == [".torn-1", ".torn-0", ".torn-0.1", ".torn-0.2"]
+    assert [one.read_bytes() for one in kept] == [
+        journal_bytes[300:], journal_bytes[200:300], journal_bytes[100:200], journal_bytes[50:100]
+    ]
+    assert {one.stat().st_mode & 0o777 for one in kept} == {0o644 & ~umask()}
+
+
+def umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def test_a_tail_that_cannot_be_kept_leaves_no_file(tmp_path, monkeypatch, journal_bytes):
+    path = tmp_path / JOURNAL_NAME
+    path.write_bytes(journal_bytes)
+    monkeypatch.setattr(file_module, "sync_folder", failing(errno.EIO))
+    before = len([*Path("/proc/self/fd").iterdir()])
+    with pytest.raises(OSError, match="Input/output error"):
+        cut_off(tmp_path, 100, 0)
+    assert [one.name for one in tmp_path.iterdir()] == [JOURNAL_NAME]
+    assert path.read_bytes() == journal_bytes
+    assert len([*Path("/proc/self/fd").iterdir()]) == before
+
+
+def test_the_nearest_name_is_proposed_for_a_journal_that_is_not_there(tmp_path):
+    for name in ("night", "nights", "day"):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name)
+    hints = {"nigth": f"did you mean {tmp_path / 'night'}?", "x": f"an experiment directory holds {JOURNAL_NAME}"}
+    for asked, hint in hints.items():
+        with pytest.raises(UsageError) as told:
+            read(tmp_path / asked / JOURNAL_NAME)
+        assert str(told.value) == f"no journal at {tmp_path / asked / JOURNAL_NAME}; {hint}"

@@ -1,0 +1,185 @@
+"""Journals whose lines are intact and which no version of esper_ab writes: the fold refuses each of them by a text."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import traceback
+from collections.abc import Callable
+
+import pytest
+from msgspec.structs import replace
+from support.journals import one_replicate, write
+
+from esper_ab.contracts.errors import JournalError
+from esper_ab.contracts.records import RunRef
+from esper_ab.design.design import Contrast
+from esper_ab.journal import fold as fold_module
+from esper_ab.journal.events import (
+    AnyEvent,
+    EpisodeRecorded,
+    ExperimentStarted,
+    Incident,
+    MilestoneReleased,
+    PlanExtended,
+    RunEvaluated,
+    RunReady,
+    RunStarted,
+)
+from esper_ab.journal.fold import Inconsistent, begin, fold
+from esper_ab.journal.load import load
+from esper_ab.plan.blocks import extend
+from esper_ab.plan.plan import Block, Extension, Plan
+
+EVENTS = one_replicate()
+PLAN: Plan = EVENTS[0].plan
+EXTENSION = extend(PLAN, PLAN.design, 1, 1)
+UNPLANNED = "run 'shaped/99' is not in the plan"
+Part = Plan | Extension
+
+
+def first(kind: type[AnyEvent]) -> AnyEvent:
+    return next(event for event in EVENTS if isinstance(event, kind))
+
+
+def with_ref(part: Part, **change: object) -> Part:
+    """The plan or extension, where the reference of its first run is another."""
+    block, *blocks = part.blocks
+    spec, *specs = block.runs
+    changed = replace(block, runs=(replace(spec, ref=replace(spec.ref, **change)), *specs))
+    return replace(part, blocks=(changed, *blocks))
+
+
+def comparing(part: Part, a: str, b: str) -> Part:
+    return replace(part, design=replace(part.design, comparisons=(Contrast(a=a, b=b),)))
+
+
+# What makes a plan, and just so an extension of it, one that cannot be.
+WRONG_PLANS: dict[str, tuple[Callable[[Part], Part], str]] = {
+    "no blocks": (lambda part: replace(part, blocks=()), "its plan trains no group"),
+    "no runs": (lambda part: replace(part, blocks=(Block(replicate=1, runs=()),)), "its plan trains no group"),
+    "compares a": (
+        lambda part: comparing(part, "sparse", "shaped"), "its plan compares 'sparse', which is none of its groups",
+    ),
+    "compares b": (
+        lambda part: comparing(part, "shaped", "sparse"), "its plan compares 'sparse', which is none of its groups",
+    ),
+    "trains": (
+        lambda part: with_ref(part, group_id="sparse"), "its plan trains 'sparse', which is none of its groups",
+    ),
+    "trains on": (
+        lambda part: with_ref(part, device="cpu:9"), "its plan trains on 'cpu:9', which is none of its devices",
+    ),
+}  # fmt: skip
+
+
+def of_unplanned_run() -> dict[str, AnyEvent]:
+    """An event of every kind that is about a run, of one that the plan has not."""
+    ref: RunRef = replace(first(RunStarted).run, name="shaped/99")
+    record, evaluation = first(EpisodeRecorded).record, first(RunEvaluated).record
+    return {
+        "starts": RunStarted(run=ref, worker="w0", incarnation=0),
+        "is ready": RunReady(run=ref, warm_up_s=0.1),
+        "records": EpisodeRecorded(record=replace(record, run=ref)),
+        "is evaluated": RunEvaluated(record=replace(evaluation, run=ref)),
+        "is released": MilestoneReleased(replicate=0, milestone=0, runs=("shaped/0", "shaped/99")),
+        "has an incident": Incident(category="restart", run_name="shaped/99", detail=""),
+    }
+
+
+def of_no_run(category: str) -> Incident:
+    return Incident(category=category, run_name="", detail="")
+
+
+def evaluated(**change: object) -> RunEvaluated:
+    """An evaluation whose last environment is another."""
+    record = first(RunEvaluated).record
+    *others, last = record.episodes
+    changed = replace(last, outcome=replace(last.outcome, **change))
+    return RunEvaluated(record=replace(record, episodes=(*others, changed)))
+
+
+def recorded(**change: object) -> EpisodeRecorded:
+    record = first(EpisodeRecorded).record
+    *others, last = record.envs
+    return EpisodeRecorded(record=replace(record, envs=(*others, replace(last, **change))))
+
+
+REVERSED = dict(reversed(first(RunEvaluated).record.episodes[0].outcome.measures.items()))
+AFTER_THE_START: dict[str, tuple[AnyEvent, str]] = {
+    "starts twice": (EVENTS[0], "an experiment starts once"),
+    **{name: (event, UNPLANNED) for name, event in of_unplanned_run().items()},
+    **{
+        f"{category} of no run": (of_no_run(category), "run '' is not in the plan")
+        for category in ("ppo_pathology", "dropped_pair", "cancelled")
+    },
+    "other measures": (recorded(measures={"speed": 1.0}), "episode 0 of shaped/0 has other measures than its plan"),
+    "measures in another order": (
+        recorded(measures=REVERSED), "episode 0 of shaped/0 has other measures than its plan",
+    ),
+    "evaluation of other measures": (
+        evaluated(measures=REVERSED), "the evaluation of shaped/0 has other measures than its plan",
+    ),
+    "evaluation without an outcome": (
+        evaluated(outcome=None), "the evaluation of shaped/0 has an environment without an outcome",
+    ),
+    **{
+        f"extension: {name}": (PlanExtended(extension=change(EXTENSION)), text)
+        for name, (change, text) in WRONG_PLANS.items()
+    },
+}  # fmt: skip
+STARTS: dict[str, tuple[AnyEvent, str]] = {
+    f"plan: {name}": (replace(EVENTS[0], plan=change(PLAN)), text) for name, (change, text) in WRONG_PLANS.items()
+}
+NOT_BEGUN = "it does not begin with experiment_started"
+REFUSED: dict[str, tuple[list[AnyEvent], str]] = {
+    "empty": ([], NOT_BEGUN),
+    "begins later": (EVENTS[1:], NOT_BEGUN),
+    **{name: ([start, *EVENTS[1:]], text) for name, (start, text) in STARTS.items()},
+    **{name: ([*EVENTS[:5], event, *EVENTS[5:]], text) for name, (event, text) in AFTER_THE_START.items()},
+}
+
+
+def refusal(events: list[AnyEvent]) -> Inconsistent:
+    with pytest.raises(Inconsistent) as refused:
+        fold(events)
+    return refused.value
+
+
+@pytest.mark.parametrize(("events", "text"), REFUSED.values(), ids=REFUSED)
+def test_a_journal_that_cannot_be_is_refused(events, text):
+    assert str(refusal(events)) == text
+
+
+def test_every_refusal_of_the_fold_is_tried_above():
+    """By the lines that raise them: a new one needs a journal in the list."""
+    source = inspect.getsource(fold_module)
+    there = {node.lineno for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Raise)}
+    tried = {traceback.extract_tb(refusal(events).__traceback__)[-1].lineno for events, _ in REFUSED.values()}
+    assert tried == there
+
+
+@pytest.mark.parametrize(("event", "text"), AFTER_THE_START.values(), ids=AFTER_THE_START)
+def test_the_line_that_does_not_fit_is_named(tmp_path, load_in_stretches, event, text):
+    """However the journal is read."""
+    experiment_dir = write(tmp_path / "run", [*EVENTS[:5], event, *EVENTS[5:]])
+    for reader in (load, load_in_stretches):
+        with pytest.raises(JournalError) as refused:
+            reader(experiment_dir)
+        assert str(refused.value).endswith(f"events.jsonl, line 6: intact, but {text}: no journal of this tool")
+
+
+@pytest.mark.parametrize(("start", "text"), STARTS.values(), ids=STARTS)
+def test_a_first_line_that_is_no_plan_is_named(tmp_path, start, text):
+    with pytest.raises(JournalError) as refused:
+        load(write(tmp_path / "run", [start]))
+    assert str(refused.value).endswith(f"events.jsonl, line 1: intact, but {text}: no journal of this tool")
+
+
+def test_the_plans_and_events_that_were_made_wrong_are_right_without_that():
+    """So that each journal above is refused for the one thing that is wrong in it."""
+    history = begin(EVENTS[0])
+    for event in [*EVENTS[1:], PlanExtended(extension=EXTENSION), evaluated(), recorded()]:
+        history.add(event)
+    assert [*history.runs] == ["shaped/0", "simplified/0", "simplified/1", "shaped/1"]
+    assert isinstance(history.started, ExperimentStarted)

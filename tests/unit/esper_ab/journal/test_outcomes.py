@@ -1,0 +1,201 @@
+"""Numbers of runs by which groups are compared: exactly rounded means, and None where there is no number."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from support.journals import (
+    MODES,
+    Shape,
+    Synthetic,
+    given_up,
+    one_replicate,
+    planted_effect,
+    three_groups,
+    without_evaluations,
+)
+
+from esper_ab.journal.columns import Columns
+from esper_ab.journal.events import EpisodeRecorded, RunEvaluated
+from esper_ab.journal.fold import RunHistory, begin, fold
+from esper_ab.journal.outcomes import (
+    ends_of,
+    entropy_change,
+    episode_mean,
+    mean,
+    mean_known,
+    mean_outcome,
+    outcome_of,
+    outcomes,
+)
+
+FINITE = st.floats(-1e6, 1e6)
+
+
+def test_outcome_is_the_mean_over_sampled_evaluation_episodes():
+    record = next(event.record for event in planted_effect() if isinstance(event, RunEvaluated))
+    sampled = [played.outcome.outcome for played in record.episodes if played.actions == "sampled"]
+    assert len(sampled) == 8
+    assert mean_outcome(record) == math.fsum(sampled) / 8
+    greedy = tuple(played for played in record.episodes if played.actions == "greedy")
+    assert mean_outcome(msgspec.structs.replace(record, episodes=greedy)) is None
+    assert mean_outcome(None) is None
+
+
+def test_entropy_changes_where_a_policy_learns():
+    found = outcomes(fold(three_groups()))
+    assert found["wait/2"].entropy_change is None
+    assert found["shaped/2"].entropy_change < 0
+
+
+def test_training_area_is_the_mean_of_the_curve():
+    history = fold(planted_effect())
+    curve = [mean_outcome(record) for record in history.runs["shaped/1"].curve()]
+    assert outcomes(history)["shaped/1"].training_area == pytest.approx(sum(curve) / len(curve))
+
+
+def test_empty_evaluations_leave_everything_open():
+    found = outcomes(fold(without_evaluations(planted_effect())))["shaped/0"]
+    assert (found.outcome, found.greedy, {*found.measures.values()}, found.rewards) == (None, None, {None}, {})
+    assert found.training_area is not None
+
+
+def test_declared_outcomes_are_means_of_the_curve_or_of_its_end():
+    run = fold(planted_effect()).runs["shaped/0"]
+    curve = [mean_outcome(record) for record in run.curve()]
+    assert outcome_of(run, "curve-mean") == pytest.approx(math.fsum(curve) / 8)
+    assert outcome_of(run, "last-tenth") == curve[-1]
+    assert outcome_of(run, "evaluation") == mean_outcome(run.evaluation)
+    last = next(i for i, e in enumerate(planted_effect()) if isinstance(e, EpisodeRecorded) and e.record.episode == 7)
+    run = fold(planted_effect()[:last]).runs["shaped/0"]
+    assert outcome_of(run, "curve-mean") is None
+    assert outcome_of(run, "last-tenth") is None
+
+
+@pytest.mark.parametrize("outcome", ["curve-mean", "last-tenth"])
+@pytest.mark.parametrize("category", ["dropped_pair", "cancelled"])
+def test_a_run_that_was_given_up_has_no_outcome_although_its_curve_is_whole(outcome, category):
+    whole = Synthetic(outcome_over=outcome).events()
+    history = fold(given_up(whole, category))
+    (lost,) = (run for run in history.runs.values() if run.lost)
+    found = outcomes(history)
+    assert found[lost.ref.name].outcome is None
+    assert outcomes(fold(whole))[lost.ref.name].outcome is not None
+    assert {name: one.outcome for name, one in found.items()} == {
+        name: outcome_of(run, outcome) for name, run in history.runs.items()
+    }
+
+
+@given(st.lists(st.none() | FINITE, max_size=40))
+def test_means_skip_what_is_not_there_and_are_rounded_once(values):
+    known = [value for value in values if value is not None]
+    exact = float(sum(map(Fraction, known), Fraction(0))) / len(known) if known else None
+    assert mean(values) == exact
+    assert mean_known([math.nan if value is None else value for value in values]) == exact
+
+
+@pytest.mark.parametrize("bad", [math.inf, -math.inf])
+def test_a_mean_of_something_that_is_not_finite_is_no_number(bad):
+    assert mean([1.0, bad]) is None
+    assert mean_known([1.0, math.nan, bad]) is None
+    assert mean([1.0, math.nan]) is None
+
+
+@given(st.lists(FINITE, min_size=1, max_size=64))
+def test_ends_are_tenths_rounded_up(column):
+    part = next(count for count in range(1, 8) if 10 * count >= len(column))
+    assert ends_of(column) == (mean(column[:part]), mean(column[len(column) - part :]))
+
+
+def test_ends_of_nothing_are_no_numbers():
+    assert ends_of([]) == (None, None)
+    assert ends_of([math.nan] * 3) == (None, None)
+
+
+def test_the_mean_over_an_episode_is_over_the_environments_that_have_the_value():
+    record = next(event.record for event in one_replicate() if isinstance(event, EpisodeRecorded))
+    envs = tuple(replace(env, outcome=one) for env, one in zip(record.envs, (7.0, None, 2.0, None), strict=True))
+    changed = replace(record, envs=envs)
+    assert mean_outcome(changed) == 4.5
+    assert episode_mean(changed, lambda env: float(env.steps)) == 25.0
+
+
+SPEC = begin(planted_effect()[0]).runs["shaped/0"].spec
+RECORD = next(event.record for event in planted_effect() if isinstance(event, EpisodeRecorded))
+
+
+def run_of(entropies: list[float | None]) -> RunHistory:
+    """A run by the entropy of each episode's update; None: the update had none; NaN: the policy was not updated."""
+    columns = Columns(tuple(RECORD.envs[0].measures))
+    for episode, entropy in enumerate(entropies):
+        update = None if entropy is not None and math.isnan(entropy) else replace(RECORD.ppo, entropy=entropy)
+        columns.add(replace(RECORD, episode=episode, ppo=update))
+    return RunHistory(spec=SPEC, columns=columns)
+
+
+@given(st.lists(st.none() | st.just(math.nan) | st.floats(0.0, 10.0), max_size=24))
+def test_entropy_change_is_between_the_ends_of_the_updates(entropies):
+    updates = [entropy for entropy in entropies if entropy is None or not math.isnan(entropy)]
+    part = math.ceil(len(updates) / 10)
+    first, last = mean(updates[:part]), mean(updates[len(updates) - part :])
+    wanted = last - first if len(updates) > 1 and first is not None and last is not None else None
+    assert entropy_change(run_of(entropies)) == wanted
+
+
+@pytest.mark.parametrize(("entropies", "change"), [
+    ([], None), ([2.0], None), ([2.0, 1.5], -0.5), ([math.nan, 2.0, math.nan, 1.5, math.nan], -0.5),
+    ([None, 1.5], None), ([1.5, None], None), ([None, None], None),
+])  # fmt: skip
+def test_entropy_change_takes_two_updates_that_have_an_entropy(entropies, change):
+    assert entropy_change(run_of(entropies)) == change
+
+
+def test_an_outcome_takes_an_evaluation_and_every_episode():
+    """The evaluation is what tells that the run has come to its end."""
+    history = fold(planted_effect())
+    run, spec = history.runs["shaped/0"], history.runs["shaped/0"].spec
+    for declared in ("evaluation", "last-tenth", "curve-mean"):
+        assert outcome_of(run, declared) is not None
+        assert outcome_of(RunHistory(spec=spec, columns=run.columns), declared) is None
+        longer = replace(spec, episodes=spec.episodes + 1)
+        wanted = mean_outcome(run.evaluation) if declared == "evaluation" else None
+        found = outcome_of(RunHistory(spec=longer, columns=run.columns, evaluation=run.evaluation), declared)
+        assert found == wanted
+
+
+def test_what_is_told_of_a_run_is_counted_by_hand():
+    experiment = Synthetic(groups={"a": Shape(greedy=5.0), "b": Shape()}, replicates=1)
+    events = experiment.events()
+    place = next(n for n, event in enumerate(events) if isinstance(event, RunEvaluated))
+    record = events[place].record
+    played = list(record.episodes)
+    failed = replace(played[0].outcome, failed=True, measures={**played[0].outcome.measures, "val_loss": None})
+    played[0] = replace(played[0], outcome=failed, rewards={**played[0].rewards, "shaped": None})
+    events[place] = RunEvaluated(record=replace(record, episodes=tuple(played)))
+    told = outcomes(fold(events))[record.run.name]
+
+    sampled = [one for one in played if one.actions == "sampled"]
+    greedy = [one.outcome.outcome for one in played if one.actions == "greedy"]
+    assert (told.run, told.digest) == (record.run, record.digest)
+    assert told.outcome == told.evaluated == mean(one.outcome.outcome for one in sampled)
+    assert told.greedy == mean(greedy) != told.evaluated
+    assert told.failed == 1 / len(sampled)
+    assert list(told.rewards) == sorted(MODES)
+    assert told.rewards["shaped"] == mean(one.rewards["shaped"] for one in sampled[1:])
+    assert told.rewards["sparse"] == mean(one.rewards["sparse"] for one in sampled)
+    assert told.measures["val_loss"] == mean(one.outcome.measures["val_loss"] for one in sampled[1:])
+    assert told.measures["pruned"] == mean(one.outcome.measures["pruned"] for one in sampled)
+
+
+def test_a_run_that_has_not_begun_has_no_number():
+    told = outcomes(begin(planted_effect()[0]))
+    assert list(told) == [run.ref.name for block in planted_effect()[0].plan.blocks for run in block.runs]
+    nothing = ("outcome", "evaluated", "greedy", "failed", "entropy_change", "training_area", "digest")
+    assert {getattr(one, name) for one in told.values() for name in nothing} == {None}
+    assert all(one.rewards == {} and {*one.measures.values()} == {None} for one in told.values())
