@@ -32,19 +32,21 @@ def command(**options: Any) -> None:
     # Here, so that --help waits for no plan.
     from esper_ab.commands._asking import read_job
     from esper_ab.contracts.limits import Limits
-    from esper_ab.execution.answer import parse_requirements, show_answer, write_report
+    from esper_ab.execution.answer import show_answer, write_report
     from esper_ab.execution.detach import detach, reserve
     from esper_ab.execution.job import carry_out, claim, confirm, describe, encode, make_directory, plan_job
     from esper_ab.execution.launching import make_launcher
     from esper_ab.live.console import outlive_terminal
     from esper_ab.live.on_stderr import Narration
+    from esper_ab.verdict.requirement import parse_requirement
 
     json, dry_run, detached = options["json"], options["dry_run"], options["detach"]
     if detached and options["fail_unless"]:
         raise click.UsageError("--detach and --fail-unless exclude each other; `esper-ab report` takes it at the end")
     asked = read_job(options)
     job = plan_job(asked, make_launcher(asked.launcher), only_plan=dry_run or detached)
-    parse_requirements(options["fail_unless"], job.groups, job.comparisons)
+    for text in options["fail_unless"]:
+        parse_requirement(text, job.groups, job.comparisons)
     if dry_run and json:
         click.echo(encode(job))
     elif not json:
