@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from esper_ab.commands._exit_status import command_with, invoke, leaving
 from esper_ab.commands._options import ARGUMENTS, ExperimentCommand, experiment_options, help_all
 from esper_ab.contracts.errors import WorkerFailed, WorkerHung
+
+if TYPE_CHECKING:
+    from esper_ab.execution.detach import Detached
+    from esper_ab.execution.job import Job
 
 
 @command_with(
@@ -32,9 +38,8 @@ def command(**options: Any) -> None:
     # Here, so that --help waits for no plan.
     from esper_ab.commands._asking import read_job
     from esper_ab.contracts.limits import Limits
-    from esper_ab.execution.answer import show_answer, write_report
-    from esper_ab.execution.detach import detach, reserve
-    from esper_ab.execution.job import carry_out, claim, confirm, describe, encode, make_directory, plan_job
+    from esper_ab.execution.answer import show_answer
+    from esper_ab.execution.job import carry_out, confirm, describe, encode, make_directory, plan_job
     from esper_ab.execution.launching import make_launcher
     from esper_ab.live.console import outlive_terminal
     from esper_ab.live.on_stderr import Narration
@@ -55,10 +60,7 @@ def command(**options: Any) -> None:
     if dry_run:
         return
     if detached:
-        # This command again, under the name of `job`, without this terminal.
-        folder = claim(job, reserve).directory
-        typed = [arg for arg in click.get_current_context().meta[ARGUMENTS] if arg not in ("--detach", "--yes")]
-        click.echo(detach("esper_ab.launch", [*typed, "--yes", "--name", folder.name], folder).shown(as_json=json))
+        click.echo(_detach(job).shown(as_json=json))
         return
     job = make_directory(job)
     outlive_terminal(job.directory)
@@ -70,15 +72,30 @@ def command(**options: Any) -> None:
         )  # fmt: skip
     except (WorkerFailed, WorkerHung):
         if job.joint is None and not json:
-            # What was recorded before too much failed, and why runs failed. Imported as above.
-            from esper_ab.api.results import Results
-            from esper_ab.report.build import printed
-
-            paths = write_report(job.directory)
-            failures = Results(job.directory, paths.content, "").failure_lines
-            click.echo("\n".join([printed(paths, "brief"), *failures]))
+            click.echo("\n".join(_failures(job.directory)))
         raise
     show_answer(job.directory, options["fail_unless"], "json" if json else "brief")
+
+
+def _detach(job: Job) -> Detached:
+    """This command again, under the name of `job`, without this terminal."""
+    from esper_ab.execution.detach import detach, reserve  # as above
+    from esper_ab.execution.job import claim
+
+    folder = claim(job, reserve).directory
+    typed = [arg for arg in click.get_current_context().meta[ARGUMENTS] if arg not in ("--detach", "--yes")]
+    return detach("esper_ab.launch", [*typed, "--yes", "--name", folder.name], folder)
+
+
+def _failures(directory: Path) -> Iterator[str]:
+    """What was recorded before too much failed, and why runs failed."""
+    from esper_ab.api.results import Results  # as above
+    from esper_ab.execution.answer import write_report
+    from esper_ab.report.build import printed
+
+    paths = write_report(directory)
+    yield printed(paths, "brief")
+    yield from Results(directory, paths.content, "").failure_lines
 
 
 def main() -> int:
