@@ -99,7 +99,7 @@ def calibration(part: Part, folder: Path) -> Shipped:
         groups=" - ".join(GROUPS), noise=_rounded(noise), rng_seed=part.rng_seed,
         kernel=history.plan.experiment.arithmetic.kernel,
         machine=f"{started.machine['processor']}, {started.machine['cores']} cores",
-        date=journal.wall_time[:10], version=started.versions.get("esper-ab", ""),
+        date=journal.wall_time[:10],
     )  # fmt: skip
 
 
@@ -209,7 +209,7 @@ def main() -> None:
     """Parse the command line, run what is missing, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--output-dir", type=Path, default=ROOT / "experiments" / "eval_episodes", help="experiment directories"
+        "--out", type=Path, default=ROOT / "experiments" / "eval_episodes", help="experiment directories"
     )
     parser.add_argument("--calibrations", action="store_true", help="without the comparison")
     asked = parser.parse_args()

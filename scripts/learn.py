@@ -1,7 +1,7 @@
 """Does it learn? Held-out accuracy of hosts grown by every controller and reward mode, with intervals over runs.
 
 Budgets and rng seeds were fixed before the first run of record; nothing was tuned on these rng seeds. Work is done in
-pieces, so the script can be stopped at any time and called again, with more budgets or replicates; runs that
+pieces, so the script can be stopped at any time and called again, with more budgets or seeds; runs that
 docs/benchmarks/learning.json holds are not done again.
 
     scripts/learn                                   do what is missing of all, then write docs/learning.md and its data
@@ -90,7 +90,7 @@ def main() -> None:
         asked = [one for one in BUDGETS if arguments.budgets is None or one.name in arguments.budgets]
         data = recorded_data()
         perform(
-            arguments.out, asked, arguments.replicates, known=pieces_of(recorded(data["runs"])),
+            arguments.out, asked, arguments.seeds, known=pieces_of(recorded(data["runs"])),
             schedule=data.get("schedule"), in_turn=arguments.in_turn,
         )  # fmt: skip
     write(arguments.out)

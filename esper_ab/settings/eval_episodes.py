@@ -80,7 +80,6 @@ class Shipped(Settings, frozen=True, kw_only=True):
     kernel: str
     machine: str
     date: str
-    version: str  # of esper_ab
 
 
 class EvalEpisodesChoice(Settings, frozen=True, kw_only=True):
