@@ -26,7 +26,7 @@ from esper_ab.contracts.records import (
 )
 from esper_ab.contracts.rng import run_path
 from esper_ab.contracts.settings import RewardSettings
-from workers.environments import Controller, Stopwatch, World, kind_of, paths_below
+from workers.environments import Controller, Ended, Stopwatch, World, kind_of, paths_below
 from workers.ppo.agent import AgentSpec, PPOAgent
 from workers.run import policy_file
 from workers.run.episode import play, step_through
@@ -154,7 +154,7 @@ class Session:
 
         They are scored by every mode's defaults. A policy without probabilities has no greedy actions.
         """
-        spec, steps, found = self.spec, self._world.evaluation_steps, list[EvaluatedEpisode]()
+        spec, found = self.spec, list[EvaluatedEpisode]()
         kinds: list[tuple[Literal["sampled", "greedy"], tuple[int, ...]]]
         kinds = [("sampled", episode_sizes(spec.eval_episodes, spec.n_envs))]
         if policy.agent:
@@ -162,13 +162,20 @@ class Session:
         for kind, sizes in kinds:
             decider = policy.decider(greedy=kind == "greedy")
             for episode, size in enumerate(sizes):
-                env = self._world.environments(RewardSettings(), steps, size, self._stopwatch, whole=True)
-                paths = paths_below(self._path / "evaluate" / episode, size)
-                result = play(env, paths, decider, self._eval_rewards, self._stopwatch, on_step)
+                result = self.evaluation_episode(episode, size, decider, on_step)
                 for i, end in enumerate(result.envs):
                     rewards = {mode: finite(float(values[i])) for mode, values in result.rewards.items()}
                     found.append(EvaluatedEpisode(episode=episode, actions=kind, outcome=end, rewards=rewards))
         return tuple(found)
+
+    def evaluation_episode(
+        self, episode: int, eval_episodes: int, decider: Controller[Any], on_step: OnStep
+    ) -> Ended:
+        """Play the first `eval_episodes` environments of an evaluation episode, scored by every mode's defaults."""
+        steps = self._world.evaluation_steps
+        env = self._world.environments(RewardSettings(), steps, eval_episodes, self._stopwatch, whole=True)
+        paths = paths_below(self._path / "evaluate" / episode, eval_episodes)
+        return play(env, paths, decider, self._eval_rewards, self._stopwatch, on_step)
 
     def _fresh_agent(self) -> PPOAgent:
         """Create the agent; policy and update run on the CPU on every lane: tiny, and no device decides their bits."""

@@ -13,10 +13,10 @@ from support.file_size import largest
 from support.short_journal import EVENTS, fixed_clock, write
 
 from esper_ab.contracts.errors import DiskFull, JournalError, UsageError
+from esper_ab.contracts.wording import counted
 from esper_ab.journal import file as file_module
 from esper_ab.journal.file import JOURNAL_NAME, Journal, OtherVersion, Reading, cut_off, read
 from esper_ab.journal.lock import LOCK_NAME, Lock
-from esper_ab.stats.text import counted
 
 
 def failing(number: int, times: int = 1_000):
