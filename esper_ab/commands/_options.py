@@ -22,7 +22,7 @@ _LIST_FLAGS = ("slots", "devices")  # their values may be several words
 
 
 def _takes(metavar: str | None, words: str, **how: Any) -> dict[str, Any]:
-    """What click.option is told of a flag with a value. N is a whole number; a default is shown, if there is one."""
+    """Arguments of `click.option` for a flag with a value. Metavar N means a whole number; a default is shown."""
     kind = int if metavar == "N" else None
     return {"metavar": metavar, "help": words, "type": kind, "show_default": bool(how.get("default")), **how}
 

@@ -97,7 +97,7 @@ def bound(delta: Tensor, h: Tensor) -> Tensor:
 
 
 def _mean_square(x: Tensor) -> Tensor:
-    """Of every sample and network: [B,H,W,n,C] -> [B,1,1,n,1]."""
+    """Return the mean square of each sample in each network: [B,H,W,n,C] -> [B,1,1,n,1]."""
     return x.square().mean((1, 2, 4), keepdim=True)
 
 

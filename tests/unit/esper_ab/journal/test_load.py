@@ -1,4 +1,4 @@
-"""Loading and following a journal; one of another version is told of in stretches as it is line by line."""
+"""Loading and following a journal. Reading in stretches reports one of another version as line by line does."""
 
 from __future__ import annotations
 
