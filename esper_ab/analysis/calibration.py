@@ -25,7 +25,7 @@ from esper_ab.design.design import LEAST_RUNS, Contrast, Design, default_looks
 from esper_ab.design.power import PowerQuestion
 from esper_ab.design.power_text import RHO, ROWS, Known, check_varied, power_tables
 from esper_ab.journal.fold import History, RunHistory
-from esper_ab.journal.outcomes import mean_outcome, outcome_of
+from esper_ab.journal.outcomes import outcome_of
 from esper_ab.settings.differences import flat
 from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.stats.adjusted_difference import adjusted_difference
@@ -177,7 +177,7 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool, na
     if len(runs) < LEAST_RUNS:
         raise UsageError(f"only {len(runs)} runs have an outcome; a calibration needs {LEAST_RUNS} at least")
     outcomes = np.array([outcome_of(run, experiment.outcome_over) for run in runs], dtype=np.float64)
-    trained = np.array([[mean_outcome(record) for record in run.curve()] for run in runs], dtype=np.float64)
+    trained = np.array([run.columns.of("outcome") for run in runs], dtype=np.float64)
     curves = trained[:, np.isfinite(trained).all(axis=0)]  # a rollout in which no episode ended has no outcome
     per_group = min(replicates, len(runs) // 2)
     looks = default_looks(per_group)

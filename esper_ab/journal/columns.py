@@ -93,15 +93,6 @@ class Columns:
             value = numbers.get(key)
             column.insert(place, math.nan if value is None else value)
 
-    def extend(self, other: Columns) -> None:
-        """Append all episodes of `other`, which must come after these."""
-        self._name(other.heads)
-        other._name(self.heads)
-        self.episodes.extend(other.episodes)
-        self.digests.extend(other.digests)
-        for key, column in self._numbers.items():
-            column.extend(other._numbers[key])
-
     def _name(self, heads: Iterable[str]) -> None:
         """Create columns for heads not seen before, NaN for all earlier episodes."""
         new = tuple(name for name in heads if name not in self.heads)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -22,22 +20,18 @@ class Episodes(Mapping[int, EpisodeRecord]):
     """
 
     def __init__(self) -> None:
-        self._here: dict[int, EpisodeRecord] = {}
+        self._at: dict[int, EpisodeRecord | int] = {}  # a record, or the byte offset of its line in the journal
         self._path = Path()
-        self._there = array("q")  # episodes, ascending
-        self._offsets = array("q")  # byte offsets of their lines in the journal
 
     def __setitem__(self, episode: int, record: EpisodeRecord) -> None:
-        self._here[episode] = record
+        self._at[episode] = record
 
     def __getitem__(self, episode: int) -> EpisodeRecord:
-        if episode in self._here:
-            return self._here[episode]
-        place = bisect_left(self._there, episode)
-        if place == len(self._there) or self._there[place] != episode:
-            raise KeyError(episode)
+        found = self._at[episode]
+        if isinstance(found, EpisodeRecord):
+            return found
         with open_to_read(self._path) as file:
-            file.seek(self._offsets[place])
+            file.seek(found)
             event = event_of(file.readline())
         if not isinstance(event, EpisodeRecorded):
             deque(read(self._path), maxlen=0)  # raises with the line and the reason
@@ -45,14 +39,12 @@ class Episodes(Mapping[int, EpisodeRecord]):
         return event.record
 
     def __iter__(self) -> Iterator[int]:
-        yield from (episode for episode in self._there if episode not in self._here)
-        yield from self._here
+        return iter(self._at)
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
+        return len(self._at)
 
-    def leave_in(self, path: Path, episodes: array[int], offsets: array[int]) -> None:
-        """Add later episodes without reading them; `offsets`: where their lines begin in the file at `path`, bytes."""
+    def leave_in(self, path: Path, episode: int, offset: int) -> None:
+        """Add an episode whose line begins `offset` bytes into the journal at `path`."""
         self._path = path
-        self._there.extend(episodes)
-        self._offsets.extend(offsets)
+        self._at[episode] = offset

@@ -63,8 +63,6 @@ class LiveView:
 
         `history`: the past of a continued experiment; the view takes it over and adds to it.
         """
-        if history:
-            history.keeps_records = False  # records would fill the memory and are not shown
         self._console = console
         self._clock = clock
         self._planned = [spec for block in plan.blocks for spec in block.runs]

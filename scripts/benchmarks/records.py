@@ -44,7 +44,7 @@ _COMMANDS = {
     "query": ("query", "SELECT group_id, count(*) FROM episodes GROUP BY 1"),
     "floor": (),
 }
-# What reading alone costs: every line's CRC, and the whole of it decoded, by one process that keeps nothing.
+# What reading alone costs: every line's CRC, and the whole of it decoded, with nothing kept.
 _FLOOR = """
 import sys, zlib, msgspec
 from esper_ab.journal.events import Line
@@ -196,12 +196,11 @@ def render(record: dict[str, Any]) -> list[str]:
         for cell in record["cells"]
     ]  # fmt: skip
     header = ["records", "seed events", "journal, GB", *(f"`esper-ab {name}`" for name in list(_COMMANDS)[:-1])]
-    lines = [[*header, "CRC and decoding of every line, one process"], ["---"] * (len(header) + 1), *rows]
+    lines = [[*header, "CRC and decoding of every line"], ["---"] * (len(header) + 1), *rows]
     return [
         "Time on the wall and of all processes together, and the largest resident set of a process. Episodes of four "
-        "environments in runs of 1,000, two groups; generated, every line with its own CRC. A journal of more than "
-        "16 MiB is read by as many processes as there are cores. The last column is what one process needs to check "
-        "and decode every line and keep nothing. Of 10^6 records one measurement, of fewer the median of three.",
+        "environments in runs of 1,000, two groups; generated, every line with its own CRC. The last column is what "
+        "it takes to check and decode every line and keep nothing. Of 10^6 records one measurement, of fewer the median of three.",
         "",
         *("| " + " | ".join(line) + " |" for line in lines),
         "",

@@ -286,7 +286,7 @@ IMPORTS_BY_NAME = {
     "api/files.py": "the file that `run` is called with",
     "workers/user_rewards/user_code.py": "what the user names, and its annotations; `resume`: the copies",
     "workers/gymnasium_task/world.py": "likewise; `evaluate`: only what --import names",
-    "workers/trainer/standin/wandb.py": "written out", "journal/fast/pool.py": "what a child of ours answers",
+    "workers/trainer/standin/wandb.py": "written out",
 }
 _IMPORTS = re.compile(
     r"(importlib\.)?import_module|__import__|exec|eval|.*\.exec_module|.*\.load_module|runpy\.\w+|gymnasium\.make(_vec)?"

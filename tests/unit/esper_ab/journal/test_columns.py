@@ -109,14 +109,6 @@ def test_the_last_record_of_an_episode_counts_whatever_the_order(data):
         assert columns.of(name).tobytes() == in_order.of(name).tobytes()
 
 
-@given(st.lists(PLAYED, max_size=12), st.integers(0, 12))
-def test_columns_of_parts_joined_are_the_columns_of_the_whole(played, at):
-    records = records_of(played)
-    joined = filled(records[:at])
-    joined.extend(filled(records[at:]))
-    assert numbers(joined) == numbers(filled(records))
-
-
 @given(st.lists(PLAYED, max_size=12), st.sampled_from(NAMES))
 def test_numbers_that_are_known_are_those_that_are_not_nan(played, name):
     columns = filled(records_of(played))
