@@ -199,8 +199,9 @@ def render(record: dict[str, Any]) -> list[str]:
     lines = [[*header, "CRC and decoding of every line"], ["---"] * (len(header) + 1), *rows]
     return [
         "Time on the wall and of all processes together, and the largest resident set of a process. Episodes of four "
-        "environments in runs of 1,000, two groups; generated, every line with its own CRC. The last column is what "
-        "it takes to check and decode every line and keep nothing. Of 10^6 records one measurement, of fewer the median of three.",
+        "environments in runs of 1,000, two groups; generated, every line with its own CRC. The last column is what it "
+        "takes to check and decode every line and keep nothing. Of 10^6 records one measurement, of fewer the median of "
+        "three.",
         "",
         *("| " + " | ".join(line) + " |" for line in lines),
         "",

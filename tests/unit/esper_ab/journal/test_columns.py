@@ -10,7 +10,6 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.column_numbers import numbers
 from support.journals import one_replicate
 
 from esper_ab.contracts.records import EpisodeRecord, HeadUse, PPOUpdate
