@@ -200,8 +200,8 @@ def render(record: dict[str, Any]) -> list[str]:
     return [
         "Time on the wall and of all processes together, and the largest resident set of a process. Episodes of four "
         "environments in runs of 1,000, two groups; generated, every line with its own CRC. The last column is what it "
-        "takes to check and decode every line and keep nothing. Of 10^6 records one measurement, of fewer the median of "
-        "three.",
+        "takes to check and decode every line and keep nothing. Of 10^6 records one measurement, of fewer the median "
+        "of three.",
         "",
         *("| " + " | ".join(line) + " |" for line in lines),
         "",
