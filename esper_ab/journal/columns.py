@@ -9,6 +9,7 @@ import math
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from operator import attrgetter
 
 from esper_ab.contracts.records import EpisodeRecord
@@ -32,11 +33,12 @@ NAMES = (
 )
 _OF_HEADS = ("entropy", "learnable")
 _update_of = attrgetter(*UPDATE)
+_NO_UPDATE = (None,) * len(UPDATE)
 _Key = str | tuple[str, str]  # a name in NAMES; "measure", "entropy" or "learnable" with the name of what it is of
 
 
 class Columns:
-    """Numbers by name and episode, episodes ascending. Getters return internal arrays: do not modify them.
+    """Numbers by name and episode, episodes ascending.
 
     `measures`: names that the plan declares; each is a column of means over the environments where it is known.
     """
@@ -46,8 +48,8 @@ class Columns:
         self.episodes = array("q")
         self.digests: list[str] = []
         self.heads: tuple[str, ...] = ()  # names of the action heads, in the order of the first record that has any
-        self._numbers: dict[_Key, array[float]] = {key: array("d") for key in NAMES}
-        self._numbers |= {("measure", name): array("d") for name in measures}
+        self._keys: list[_Key] = [*NAMES, *(("measure", name) for name in measures)]
+        self._rows = array("d")  # episode by episode, a number for each of _keys
 
     def __len__(self) -> int:
         return len(self.episodes)
@@ -59,11 +61,11 @@ class Columns:
 
     def of(self, name: str) -> array[float]:
         """Return one number of every episode, by its name in NAMES; NaN where it is absent."""
-        return self._numbers[name]
+        return self._column(name)
 
     def measure(self, name: str) -> array[float]:
         """Return the mean of a declared measure of every episode; NaN where it is absent."""
-        return self._numbers["measure", name]
+        return self._column(("measure", name))
 
     def known(self, name: str) -> list[float]:
         """Return the values of column `name` that are present, without NaN."""
@@ -71,7 +73,10 @@ class Columns:
 
     def head(self, name: str) -> tuple[array[float], array[float]]:
         """Return entropy and learnable share of a head for every episode; NaN where the record has none."""
-        return self._numbers["entropy", name], self._numbers["learnable", name]
+        return self._column(("entropy", name)), self._column(("learnable", name))
+
+    def _column(self, key: _Key) -> array[float]:
+        return self._rows[self._keys.index(key) :: len(self._keys)]
 
     def fits(self, record: EpisodeRecord) -> bool:
         """Whether every environment of `record` has the declared measures, in their order."""
@@ -79,43 +84,40 @@ class Columns:
 
     def add(self, record: EpisodeRecord) -> None:
         """Add one episode that `fits`; it replaces an earlier record of the same episode."""
-        if record.ppo is not None:
+        if record.ppo is not None and not set(record.ppo.heads) <= set(self.heads):
             self._name(record.ppo.heads)
-        numbers = _numbers_of(record, [("measure", name) for name in self.measures])
         place = len(self) if record.episode > self.newest else bisect_left(self.episodes, record.episode)
-        if record.episode in self.episodes[place : place + 1]:
-            del self.episodes[place], self.digests[place]
-            for column in self._numbers.values():
-                del column[place]
-        self.episodes.insert(place, record.episode)
-        self.digests.insert(place, record.digest)
-        for key, column in self._numbers.items():
-            value = numbers.get(key)
-            column.insert(place, math.nan if value is None else value)
+        end = place + (record.episode in self.episodes[place : place + 1])  # later than `place` where it replaces one
+        self.episodes[place:end] = array("q", [record.episode])
+        self.digests[place:end] = [record.digest]
+        width = len(self._keys)
+        row = [math.nan if value is None else value for value in self._numbers_of(record)]
+        self._rows[place * width : end * width] = array("d", row)
 
     def _name(self, heads: Iterable[str]) -> None:
         """Create columns for heads not seen before, NaN for all earlier episodes."""
         new = tuple(name for name in heads if name not in self.heads)
+        width = len(self._keys)
+        rows = [self._rows[at : at + width] for at in range(0, len(self._rows), width)]
         self.heads += new
-        self._numbers |= {(of, name): array("d", [math.nan]) * len(self) for name in new for of in _OF_HEADS}
+        self._keys += [(of, name) for name in new for of in _OF_HEADS]
+        absent = array("d", [math.nan]) * (len(self._keys) - width)
+        self._rows = array("d", chain.from_iterable(row + absent for row in rows))
 
-
-def _numbers_of(record: EpisodeRecord, measures: list[_Key]) -> dict[_Key, float | None]:
-    """Return the numbers of one episode by the columns that they belong to."""
-    envs, ppo = record.envs, record.ppo
-    numbers: dict[_Key, float | None] = {
-        "envs": len(envs), "outcome": _mean([env.outcome for env in envs]),
-        "reward": _mean([env.reward_sum for env in envs]), "steps": sum([env.steps for env in envs]),
-        "failed_steps": sum([env.steps for env in envs if env.failed]), "failed": sum([env.failed for env in envs]),
-        "total_s": record.timing.total_s, "learns": ppo is not None,
-    }
-    measured = zip(*[env.measures.values() for env in envs], strict=True)  # in the order of `measures`
-    numbers.update(zip(measures, map(_mean, measured), strict=False))
-    if ppo is not None:
-        numbers.update(zip(UPDATE, _update_of(ppo), strict=True))
-        for name, use in ppo.heads.items():
-            numbers["entropy", name], numbers["learnable", name] = use.entropy, use.learnable
-    return numbers
+    def _numbers_of(self, record: EpisodeRecord) -> list[float | None]:
+        """Return the numbers of one episode in the order of _keys."""
+        envs, ppo = record.envs, record.ppo
+        numbers: list[float | None] = [
+            len(envs), _mean([env.outcome for env in envs]), _mean([env.reward_sum for env in envs]),
+            sum([env.steps for env in envs]), sum([env.steps for env in envs if env.failed]),
+            sum([env.failed for env in envs]), record.timing.total_s, ppo is not None,
+            *(_NO_UPDATE if ppo is None else _update_of(ppo)),
+            *[_mean([env.measures[name] for env in envs]) for name in self.measures],
+        ]  # fmt: skip
+        for name in self.heads:
+            use = None if ppo is None else ppo.heads.get(name)
+            numbers += (None, None) if use is None else (use.entropy, use.learnable)
+        return numbers
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
