@@ -12,6 +12,7 @@
     scripts/bench scaling                      two runs on two cores against one on one
     scripts/bench startup                      --help, status, launch to first episode
     scripts/bench records                      report, status, query over 10^5 and 10^6 records; 3 GB of disk
+    scripts/bench tables                       measures nothing: docs/scaling.md from the records, and fitted rates
     scripts/bench all                          every part, each in a process of its own
 """
 
@@ -37,7 +38,7 @@ PARTS = (
 
 def _arguments(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("part", choices=[*PARTS, "all"])
+    parser.add_argument("part", choices=[*PARTS, "tables", "all"])
     parser.add_argument("--tasks", nargs="+", default=["digits", "cifar10"], choices=["digits", "cifar10"])
     parser.add_argument("--envs", nargs="+", type=int, default=[1, 4, 16, 64])
     parser.add_argument("--live-seeds", nargs="+", type=int, default=[0, 1, 3], choices=[0, 1, 2, 3])
@@ -49,7 +50,7 @@ def _arguments(words: list[str]) -> argparse.Namespace:
 
 
 def small(part: str, about: dict[str, Any], options: argparse.Namespace, words: list[str]) -> None:
-    """A part that is a module: its record, and its page where it has one (scripts/scaling makes docs/scaling.md)."""
+    """A part that is a module: its record, and its page where it has one."""
     module = importlib.import_module(f"benchmarks.{part}")
     found = module.measure(3 if options.quick else options.repeats)
     record = {"machine": about, "command": " ".join(["scripts/bench", *words]), **found}
@@ -87,6 +88,11 @@ def main(words: list[str]) -> None:
     options = _arguments(words)
     if options.part == "all":
         every_part(words)
+        return
+    if options.part == "tables":
+        from benchmarks import pages  # with the packages whose rates it fits
+
+        pages.write()
         return
     import torch
     from benchmarks import hosts, machine, table

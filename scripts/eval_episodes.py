@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from marks import between
+from benchmarks.marks import between
 from scipy import stats
 
 from esper_ab.analysis.calibration import known_from_pairs, noise_of_pairs, residual_sd

@@ -1,7 +1,7 @@
 """Make the pictures, examples and numbers of docs anew, and say which are older than the code they measure.
 
-    scripts/refresh_docs                  the example of the demo, the pictures of it and of two pages, and every
-                                          table from its numbers: minutes; then what is older than its code
+    scripts/refresh_docs                  the example of the demo, the pictures of it and of two pages, and the
+                                          tables of benchmarks: minutes; then what is older than its code
     scripts/refresh_docs --check          only say what is older; exit status 1 when anything is
     scripts/refresh_docs --only NAME…     measure these anew, hours for some; see --list
     scripts/refresh_docs --list           every product: its files, the code it measures, its command
@@ -15,6 +15,7 @@ import argparse
 import io
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -39,17 +40,11 @@ class Product:
     files: tuple[str, ...]
     code: tuple[str, ...]
     command: tuple[str, ...]  # that measures anew
-    table: tuple[str, ...] = ()  # that writes pages from the numbers that are there; () where there is none
 
 
 def _bench(part: str, *code: str, pages: bool = True) -> Product:
     files = (f"docs/benchmarks/{part}.json", *((f"docs/benchmarks/{part}.md",) if pages else ()))
     return Product(files=files, code=code, command=("scripts/bench", part))
-
-
-def _numbers(name: str, script: str, *code: str, table: bool = False) -> Product:
-    written = (f"scripts/{script}.py", "--table") if table else ()
-    return Product(files=(f"docs/benchmarks/{name}.json",), code=code, command=(f"scripts/{script}",), table=written)
 
 
 PRODUCTS = {
@@ -67,7 +62,6 @@ PRODUCTS = {
         code=("esper_ab/report", "esper_ab/analysis", *_TRAINING), command=("scripts/refresh_docs", "--only",
         "screening"),
     ),
-    "demo": _numbers("demo", "demo_verdicts", *_TRAINING, *_STATISTICS, table=True),
     "hosts": _bench("hosts", "workers/native", "workers/growth/bank"),
     "profile": _bench("profile", "workers/native", "workers/growth"),
     "deterministic": _bench("deterministic", "workers/growth", pages=False),
@@ -78,11 +72,8 @@ PRODUCTS = {
     "two runs": _bench("scaling", "workers/growth", *_CONTROL),
     "startup": _bench("startup", "esper_ab/commands", "esper_ab/execution"),
     "records": _bench("records", "esper_ab/journal", "esper_ab/readers", "esper_ab/report"),
-    "statistics": Product(
-        files=tuple(
-            f"docs/benchmarks/{name}.json" for name in ("statistics", "stops", "families")
-        ),
-        code=_STATISTICS, command=("scripts/validate_statistics",),
+    "evaluation": Product(
+        files=("docs/benchmarks/eval-episodes.json",), code=_TRAINING, command=("scripts/eval_episodes",),
     ),
     "other numbers": Product(
         files=("docs/other-numbers.png",), code=("esper_ab/readers/external", "esper_ab/report/figures", *_STATISTICS),
@@ -93,27 +84,6 @@ PRODUCTS = {
         code=("esper_ab/readers/joint", "esper_ab/readers/external", "esper_ab/report/figures"),
         command=("scripts/refresh_docs",),
     ),
-    "training": _numbers("training", "validate_training", *_STATISTICS, *_TRAINING),
-    "evaluation": _numbers("eval-episodes", "eval_episodes", *_TRAINING),
-    "precision": _numbers("precision", "precision", *_TRAINING),
-    "order": _numbers("order", "order_table", "esper_ab/design", "esper_ab/control"),
-    "faults": _numbers("faults", "faults", *_CONTROL),
-    "flips": _numbers("flips", "flips", "esper_ab/journal", "esper_ab/commands"),
-    "recovery": _numbers("recovery", "recovery", *_CONTROL),
-    "learning": _numbers("learning", "learn", *_TRAINING),
-    "looking": Product(
-        files=("docs/benchmarks/looking.json", "docs/looking.png", "docs/examples/looking/report.html"),
-        code=("esper_ab/report", *_TRAINING), command=("scripts/looking",), table=("scripts/looking.py", "--table"),
-    ),
-    "field": Product(
-        files=("docs/benchmarks/field.json",), code=("scripts/peers", "workers/gymnasium_task", "workers/ppo"),
-        command=("scripts/field",),
-    ),
-    "speeds of the field": Product(
-        files=("docs/benchmarks/field_speed.json",), code=("scripts/peers", "workers/gymnasium_task", "workers/ppo"),
-        command=("scripts/field", "--speed"),
-    ),
-    "open questions": _numbers("open-questions", "open_questions", *_TRAINING, *_CONTROL),
 }
 
 
@@ -146,10 +116,11 @@ def older() -> list[str]:
 
 def example() -> None:
     """Run the demo, keep its report as an example, and draw the picture of its first screen."""
-    from demo_verdicts import demo_arguments
-
+    line = (ROOT / "scripts" / "demo").read_text(encoding="utf-8").splitlines()[-1]
+    words = shlex.split(line.removesuffix('"$@"'))
+    asked = words[words.index("esper_ab.launch") + 1 :]
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "esper_ab.launch", *demo_arguments(), "--name", "demo", "--output-dir", folder]
+        command = [sys.executable, "-m", "esper_ab.launch", *asked, "--name", "demo", "--output-dir", folder]
         subprocess.run([*command, "--quiet", "--json"], check=True, stdout=subprocess.DEVNULL, cwd=ROOT,
                        env=os.environ | {"PYTHONPATH": str(ROOT)})  # fmt: skip
         kept = ROOT / EXAMPLE
@@ -295,9 +266,8 @@ def main() -> int:
                 MADE[name]()
             else:
                 subprocess.run(PRODUCTS[name].command, check=True, cwd=ROOT)
-        for product in () if asked.only else PRODUCTS.values():
-            if product.table and (ROOT / product.files[0]).exists():
-                subprocess.run([sys.executable, *product.table], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+        if not asked.only:
+            subprocess.run(["scripts/bench", "tables"], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
     lines = older()
     print("\n".join(lines) or "Nothing is older than the code that it measures.")
     return 1 if asked.check and lines else 0

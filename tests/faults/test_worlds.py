@@ -1,7 +1,4 @@
-"""Deaths at seeded places of workers and coordinators, in their own calls and from outside: nothing lost, nothing left.
-
-`scripts/faults` runs many more of these worlds.
-"""
+"""Deaths at seeded places of workers and coordinators, in their own calls and from outside: nothing is lost."""
 
 from __future__ import annotations
 
@@ -43,6 +40,13 @@ def test_a_world_of_faults_ends_as_one_without(rng_seed, undisturbed, tmp_path):
     assert not outcome.problem, described(outcome)
     assert outcome.faults >= 2, described(outcome)
     assert outcome.lives <= LIVES + len(outcome.blows)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rng_seed", range(100, 160))
+def test_many_more_worlds_end_as_one_without(rng_seed, undisturbed, tmp_path):
+    outcome = live(make_world(rng_seed, CREW), CREW, tmp_path / "run", undisturbed)
+    assert not outcome.problem, described(outcome)
 
 
 @given(st.integers(0, 10_000))

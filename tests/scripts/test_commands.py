@@ -60,5 +60,5 @@ def _names(param: click.Parameter) -> list[str]:
 
 def test_scripts_that_launch_are_found() -> None:
     assert {"demo", "screening"} <= {path.name for path in SHELL if _commands(path)}
-    assert {"pieces", "validate_training", "eval_episodes"} <= {path.stem for path in LAUNCHING}
-    assert "--episodes" in set(_written(SCRIPTS / "learning" / "pieces.py"))
+    assert {"eval_episodes", "refresh_docs"} <= {path.stem for path in LAUNCHING}
+    assert "--episodes" in set(_written(SCRIPTS / "eval_episodes.py"))

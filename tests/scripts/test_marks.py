@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from marks import between
+from benchmarks.marks import between
 
 PAGE = "a\n<!-- table -->\nold\n<!-- /table -->\nb\n"
 

@@ -1,4 +1,4 @@
-"""The rules as tests/simulated repeats them, against the product's: the same words and intervals."""
+"""The rules as tests/simulation repeats them, against the product's: the same words and intervals."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections import Counter
 import msgspec
 import numpy as np
 import pytest
-from simulated import counts
-from simulated.cells import welch
-from simulated.procedure import (
+from simulation import counts
+from simulation.cells import welch
+from simulation.procedure import (
     OPEN_ENDED_SMALL,
     Losses,
     Rule,

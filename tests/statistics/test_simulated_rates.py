@@ -1,4 +1,4 @@
-"""What `python -m tests.simulated` last found, held to what the pages promise. Rates in percent."""
+"""What `python -m tests.simulation` last found, held to what the pages promise. Rates in percent."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-RATES = json.loads((ROOT / "tests" / "simulated" / "rates.json").read_text())
+RATES = json.loads((ROOT / "tests" / "simulation" / "rates.json").read_text())
 
 
 def rows(section):

@@ -44,7 +44,7 @@ def title(one: dict) -> str:
 
 @pytest.mark.parametrize("measured", HOSTS["episode"], ids=title)
 def test_an_episode_of_this_length_was_measured(measured: dict) -> None:
-    """Within a factor of two: what is not, is to be fitted again (scripts/scaling)."""
+    """Within a factor of two: what is not, is to be fitted again (`scripts/bench tables`)."""
     name = measured["case"]["task"]
     task = facts(name, measured["train_samples"], measured["validation_samples"])
     rates = TORCH if measured["kernel"] == "torch" else NATIVE

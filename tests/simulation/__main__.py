@@ -1,13 +1,12 @@
-"""PYTHONPATH=tests python -m simulated: all sections, or the named ones, into rates.json; then into docs/statistics.md.
-"""
+"""PYTHONPATH=tests python -m simulation: all sections, or those named, into rates.json and docs/statistics.md."""
 
 import json
 import sys
 import time
 from pathlib import Path
 
-from simulated.cells import SECTIONS
-from simulated.tables import render
+from simulation.cells import SECTIONS
+from simulation.tables import render
 
 RATES = Path(__file__).with_name("rates.json")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "statistics.md"

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from simulated.procedure import ALPHA, Floats, Rule
+from simulation.procedure import ALPHA, Floats, Rule
 
 Counts = NDArray[np.int64]
 

@@ -19,7 +19,7 @@ from esper_ab.verdict.follow import courses_of
 from esper_ab.verdict.pairing import HalfPair, Lost, Question
 from esper_ab.verdict.requirement import RELATIONS, Requirement, holds
 from esper_ab.verdict.vocabulary import Finding, Verdict
-from simulation.laws import Array
+from simulation.laws import Floats
 from workers.growth.measures import MEASURES
 
 A, B = "shaped", "simplified"
@@ -117,7 +117,7 @@ def _planned(looks: tuple[int, ...], comparisons: int) -> Design:
     )  # fmt: skip
 
 
-def _differences(rng: np.random.Generator) -> Array:
+def _differences(rng: np.random.Generator) -> Floats:
     """Of up to 26 pairs: tiny or large, at the margin, reversed after a while, with crashes, with ties, constant."""
     n = int(rng.integers(0, 27))
     d = rng.choice([0.0, 0.3, 0.5, 1.0, 1.99, 2.0, 4.0, 6.0]) + rng.choice([1e-9, 1e-3, 0.05, 0.5, 3.0]) * (

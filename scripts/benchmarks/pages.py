@@ -1,10 +1,4 @@
-"""What does an experiment cost, and how does that grow? The tables of docs/scaling.md, from what was measured.
-
-    scripts/scaling            fit the rates of plan/estimate.py to docs/benchmarks/hosts.json, show how far off
-                               they are, and write the tables of docs/scaling.md from docs/benchmarks/*.json
-
-Measures nothing itself: scripts/bench and scripts/precision do.
-"""
+"""The tables of docs/scaling.md, from what was measured; and the rates of plan/estimate.py, fitted to hosts.json."""
 
 from __future__ import annotations
 
@@ -14,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import deterministic, devices
-from marks import between
-
+from benchmarks.marks import between
 from esper_ab.contracts import catalog
 from esper_ab.contracts.children import TaskFacts
 from esper_ab.contracts.settings import GrowthSettings
@@ -23,7 +16,7 @@ from esper_ab.plan import estimate
 from esper_ab.plan.estimate import Rates
 from workers.growth.preflight import task_facts
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGE, DATA = ROOT / "docs" / "scaling.md", ROOT / "docs" / "benchmarks"
 BATCHES = {"digits": 64, "cifar10": 32}  # of scripts/bench
 TRIED = {  # of each way of training hosts
@@ -167,8 +160,8 @@ def clusters_table(record: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    """Fit, tell, write."""
+def write() -> None:
+    """Write the tables, and tell the rates that fit beside those that stand in the code."""
     hosts = json.loads((DATA / "hosts.json").read_text(encoding="utf-8"))
     speed = hosts["machine"]["multiply_adds_per_s"]
     tables = {
@@ -195,6 +188,3 @@ def main() -> None:
         print(f"{name} in esper_ab/plan/estimate.py: {getattr(estimate, name)}")
         print(f"    fitted to hosts.json: {fitted(hosts['episode'], speed, name)}")
 
-
-if __name__ == "__main__":
-    main()

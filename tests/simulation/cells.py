@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from simulated import counts
-from simulated.laws import Unequal, ar1, latent, runs
-from simulated.procedure import (
+from simulation import counts
+from simulation.laws import Unequal, ar1, latent, runs
+from simulation.procedure import (
     ALPHA,
     SMALL_LEAST,
     Floats,

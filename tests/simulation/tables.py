@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from simulated.cells import MARGIN, RARE, SYMMETRIC, UNEQUAL_PLANS, WELCH_SIZES, Rows
+from simulation.cells import MARGIN, RARE, SYMMETRIC, UNEQUAL_PLANS, WELCH_SIZES, Rows
 
 Rates = dict[str, Any]
 
@@ -57,8 +57,8 @@ def render(rates: Rates) -> str:
     lossy = [row for row in of["lost runs"] if row["claim"] == "BETTER"]
     small = [row for row in of["lost runs"] if row["claim"] != "BETTER"]
     return f"""\
-`PYTHONPATH=tests python -m simulated` repeats the rules on simulated runs, in code of its own, and writes these tables
-and `tests/simulated/rates.json` ({seconds / 60:.0f} minutes on one core). Rates are in percent. The margin is
+`PYTHONPATH=tests python -m simulation` repeats the rules on simulated runs, in code of its own, and writes these tables
+and `tests/simulation/rates.json` ({seconds / 60:.0f} minutes on one core). Rates are in percent. The margin is
 {MARGIN:g}, an open-ended plan ("anytime") is followed to 40 pairs, and looks are the default ones.
 
 **Groups of one shape**: any false claim of any comparison, that is a difference that is not there, a wrong sign, or a

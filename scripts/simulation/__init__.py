@@ -1,1 +1,0 @@
-"""Simulated experiments, many at a time, for scripts/validate_statistics."""

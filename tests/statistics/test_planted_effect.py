@@ -1,0 +1,43 @@
+"""A planted effect is found, and none where there is none: planner, coordinator, journal and looks, with fake workers.
+
+One lane gives 2 points more to whoever is there, so the engine has to counterbalance, and to adjust.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support import fake_plans, fake_worker
+
+from esper_ab.analysis.analyse import analyse
+from esper_ab.contracts.settings import Arithmetic
+from esper_ab.control import experiment_run
+from esper_ab.journal.load import load
+from esper_ab.launchers.inline import InlineLauncher
+from esper_ab.verdict.vocabulary import Verdict
+
+DEVICE = 2.0  # points that lane 1 gives
+
+
+@pytest.mark.parametrize("rng_seed", [1, 2])  # the differences of 0 happen to drift, which caps a verdict
+@pytest.mark.parametrize(
+    ("effect", "verdict"), [(7.0, Verdict.BETTER), (-7.0, Verdict.WORSE), (0.0, Verdict.INCONCLUSIVE)]
+)
+def test_what_was_planted_is_found(tmp_path, monkeypatch, effect, verdict, rng_seed):
+    rng = np.random.default_rng(rng_seed)
+    shared, own = rng.normal(69.4, 1.9, 10), rng.normal(0.0, 2.9, (2, 10))  # runs of a pair correlate by 0.3
+    outcomes = shared + own + [[effect], [0.0]]
+
+    def accuracy(spec, episode, env):
+        group = ("a", "b").index(spec.ref.group_id)
+        return float(outcomes[group, spec.ref.replicate] + DEVICE * (spec.env_devices[env] == "cpu:1"))
+
+    monkeypatch.setattr(fake_worker, "accuracy", accuracy)
+    loose = Arithmetic(deterministic=False)  # so that device and start order could matter, as they do here
+    plan = fake_plans.plan(seeds=10, episodes=1, steps=1, margin=2.0, arithmetic=loose)
+    experiment_run.run(plan, tmp_path, InlineLauncher("support.fake_worker:main_in_thread"), ())
+    (comparison,) = analyse(load(tmp_path).history).comparisons
+    assert comparison.verdict is verdict
+    assert comparison.low < effect < comparison.high
+    planted = (outcomes[0] - outcomes[1]).mean()
+    assert comparison.effect.mean == pytest.approx(planted, abs=1e-6)  # what the lane gave is taken off again

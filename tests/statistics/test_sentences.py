@@ -1,0 +1,41 @@
+"""Words, numbers and requirements of made-up comparisons of every kind contradict one another nowhere."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from simulation import sentences
+from support.comparing import compared, design, pairs_of
+
+from esper_ab.verdict.vocabulary import Verdict
+
+
+def test_made_up_comparisons_of_every_verdict_contradict_themselves_nowhere():
+    seen, broken = sentences.check(12, 0)
+    assert broken == []
+    assert {str(verdict) for verdict in Verdict} - set(seen) <= {"WORSE, BELOW MARGIN"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(1, 5))
+def test_two_thousand_contradict_themselves_nowhere(number):
+    assert sentences.check(12, number)[1] == []
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"low": -0.1}, "BETTER beside"),
+        ({"verdict": Verdict.WORSE}, "WORSE beside"),
+        ({"verdict": Verdict.EQUIVALENT}, "EQUIVALENT within"),
+        ({"verdict": Verdict.NO_INFERENCE}, "NO INFERENCE with 6 pairs"),
+        ({"estimate": 9.0}, "outside of its interval"),
+    ],
+)
+def test_a_contradiction_is_noticed(change, said):
+    found = compared(design(6), pairs_of([75.0, 76.2, 74.1, 75.7, 76.0, 74.4], [70.1, 72.0, 70.3, 70.0, 71.7, 70.4]))
+    assert list(sentences.contradictions(found)) == []
+    assert any(said in wrong for wrong in sentences.contradictions(dataclasses.replace(found, **change)))
+
+
