@@ -1,4 +1,4 @@
-"""How fast? Ratios measured side by side, interleaved; one JSON and one table per run under docs/benchmarks/.
+"""How fast? Ratios measured side by side, interleaved; one JSON and one table per run under docs/evidence/benchmarks/.
 
     scripts/bench hosts                        the native kernel beside the torch path and a loop, episodes, memory
     scripts/bench hosts --envs 16 --quick      fewer cells, fewer repeats; of every part written only with --out
@@ -28,7 +28,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "tests"))  # fake workers and their plans
-DOCS = ROOT / "docs" / "benchmarks"
+DOCS = ROOT / "docs" / "evidence" / "benchmarks"
 PARTS = (
     "hosts", "profile", "deterministic", "devices", "coordination", "fleet", "clusters", "scaling", "startup",
     "records",
@@ -44,12 +44,12 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--quick", action="store_true", help="3 repeats; written only with --out")
     parser.add_argument("--compile", action="store_true")
-    parser.add_argument("--out", type=Path, help="folder of the record and its table (default docs/benchmarks)")
+    parser.add_argument("--out", type=Path, help="folder of the records (default docs/evidence/benchmarks)")
     return parser.parse_args(words)
 
 
 def small(part: str, about: dict[str, Any], options: argparse.Namespace, words: list[str]) -> None:
-    """A part that is a module: its record, and its page where it has one (scripts/scaling makes docs/scaling.md)."""
+    """A part that is a module: its record, and its page where it has one."""
     module = importlib.import_module(f"benchmarks.{part}")
     found = module.measure(3 if options.quick else options.repeats)
     record = {"machine": about, "command": " ".join(["scripts/bench", *words]), **found}

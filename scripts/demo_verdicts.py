@@ -4,7 +4,7 @@ First the difference of the demo's groups is established on 40 pairs of one rng 
 other rng seeds. Both are fixed here, before the first run. What is there already is not run again.
 
     scripts/demo_verdicts [--out FOLDER]    run what is missing in FOLDER (experiments/demo-verdicts), then write
-                                            docs/benchmarks/demo.json and the table in docs/examples/README.md
+                                            docs/evidence/benchmarks/demo.json and the table in docs/examples/README.md
     scripts/demo_verdicts --table           write the table from the numbers that are there
 """
 
@@ -22,7 +22,7 @@ from benchmarks.machine import describe
 from marks import between
 from questions.experiments import ROOT, run
 
-PAGE, DATA = ROOT / "docs" / "examples" / "README.md", ROOT / "docs" / "benchmarks" / "demo.json"
+PAGE, DATA = ROOT / "docs" / "examples" / "README.md", ROOT / "docs/evidence/benchmarks/demo.json"
 ESTABLISHED_RNG_SEED, ESTABLISHED_PAIRS = 1000, 40
 RNG_SEEDS = tuple(range(2001, 2021))
 

@@ -6,7 +6,7 @@ Worlds from the rng seed on, until N faults came to pass in all or the time is o
 last world of these workers. `fake` workers have no torch; `forked` and `torch` are real ones, which share torch or each
 import it, and their policies and checkpoints are compared with the undisturbed ones byte by byte.
 
-The numbers go into docs/benchmarks/faults.json, world by world, and a table of them into docs/faults.md.
+The numbers go into docs/evidence/benchmarks/faults.json, world by world, their table into docs/evidence/faults.md.
 Exit status 1 when any world did not end as an undisturbed one; its rng seed is printed and makes it again.
 """
 
@@ -38,7 +38,7 @@ from support.fault_world import Outcome  # noqa: E402
 from esper_ab.analysis.trained_by import result_hash  # noqa: E402
 from esper_ab.journal.load import load  # noqa: E402
 
-PAGE, DATA = ROOT / "docs" / "faults.md", ROOT / "docs" / "benchmarks" / "faults.json"
+PAGE, DATA = ROOT / "docs/evidence/faults.md", ROOT / "docs/evidence/benchmarks/faults.json"
 FIRST_RNG_SEED = {"fake": 1000, "forked": 2000, "torch": 5000}
 Piece = dict[str, Any]  # what one call of this script came to
 

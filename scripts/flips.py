@@ -6,8 +6,8 @@ Two tiny experiments are trained, one of which is left with runs to do. A copy o
 command that reads such a file is called on it. What it comes to is one of: as with the intact file; the damage named,
 with exit status 2, 4 or 5; or wrong: a traceback, another exit status, or another result with nothing said.
 
-Commands that take seconds are called on every twentieth flip only. The table goes into docs/faults.md and the numbers
-into docs/benchmarks/flips.json. Exit status 1 when anything is wrong.
+Commands that take seconds are called on every twentieth flip only. Table in docs/evidence/faults.md, numbers
+into docs/evidence/benchmarks/flips.json. Exit status 1 when anything is wrong.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from esper_ab.journal.events import RunEvaluated  # noqa: E402
 from esper_ab.journal.file import JOURNAL_NAME, read  # noqa: E402
 from esper_ab.journal.load import load  # noqa: E402
 
-PAGE, DATA, MARK = ROOT / "docs" / "faults.md", ROOT / "docs" / "benchmarks" / "flips.json", "flipped bits"
+PAGE, DATA, MARK = ROOT / "docs/evidence/faults.md", ROOT / "docs/evidence/benchmarks/flips.json", "flipped bits"
 NAMED = {2, 4, 5}  # refused, a worker failed, damaged
 _PATIENCE_S = 120
 _TINY = (

@@ -2,9 +2,9 @@
 
 Budgets and rng seeds were fixed before the first run of record; nothing was tuned on these rng seeds. Work is done in
 pieces, so the script can be stopped at any time and called again, with more budgets or seeds; runs that
-docs/benchmarks/learning.json holds are not done again.
+docs/evidence/benchmarks/learning.json holds are not done again.
 
-    scripts/learn                                   do what is missing of all, then write docs/learning.md and its data
+    scripts/learn                                   do what is missing, write docs/evidence/learning.md and data
     scripts/learn --budgets 12x8 --seeds 6     less of it
     scripts/learn --table                           write them from the data there is and the pieces in --out
 """
@@ -32,7 +32,7 @@ from learning.table import (
 )
 from marks import between
 
-DATA = ROOT / "docs" / "benchmarks" / "learning.json"
+DATA = ROOT / "docs/evidence/benchmarks/learning.json"
 
 
 def recorded_data() -> dict[str, Any]:
@@ -41,7 +41,7 @@ def recorded_data() -> dict[str, Any]:
 
 
 def write(out: Path) -> None:
-    """docs/learning.md and its data.
+    """docs/evidence/learning.md and its data.
 
     Runs of the data file count unless there is a piece of theirs.
     """
@@ -62,10 +62,10 @@ def write(out: Path) -> None:
         "machines": machines(found),
         "schedule": "`" + "`, `".join(schedule) + "`",
     }
-    page = (ROOT / "docs" / "learning.md").read_text()
+    page = (ROOT / "docs/evidence/learning.md").read_text()
     for mark, value in facts.items():
         page = between(page, mark, value)
-    (ROOT / "docs" / "learning.md").write_text(page)
+    (ROOT / "docs/evidence/learning.md").write_text(page)
     runs = [
         {"group": group, "budget": budget, "replicate": replicate, **run}
         for (group, budget), of in found.items()

@@ -4,7 +4,7 @@ Plans are schedules. Every single seed that is germinated at once is tried, and 
 context and for all contexts together, by validation accuracy at the end on hosts of the search's rng seed. The four
 plans found, and the controller `looking`, are then judged by held-out accuracy on hosts of another rng seed.
 
-    scripts/looking                            search, judge, then write docs/looking.md and its data
+    scripts/looking                            search, judge, then write docs/evidence/looking.md and its data
     scripts/looking --experiment DIRECTORY     add what an experiment of scripts/looking.toml came to, and
                                                make it the example with its picture; needs Chromium
     scripts/looking --table                    write the page from the data there is
@@ -51,7 +51,7 @@ from workers.tasks.mixture import TASK
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = ROOT / "docs" / "examples" / "looking"
-DATA, PAGE = ROOT / "docs" / "benchmarks" / "looking.json", ROOT / "docs" / "looking.md"
+DATA, PAGE = ROOT / "docs/evidence/benchmarks/looking.json", ROOT / "docs/evidence/looking.md"
 STEPS, GROWTH = 12, GrowthSettings(batch_size=32, max_seeds=1)
 SEARCH_RNG_SEED, SEARCH_HOSTS, TRIES_CONTEXT, TRIES_ALL = 171, 8, 32, 64  # hosts of each context
 JUDGE_RNG_SEED, JUDGE_HOSTS = 172, 40
@@ -249,7 +249,7 @@ def main() -> None:
         found = learned(arguments.experiment)
         keep(arguments.experiment, EXAMPLE)
         with tempfile.TemporaryDirectory() as scratch:
-            picture(EXAMPLE / "report.html", ROOT / "docs" / "looking.png", Path(scratch))
+            picture(EXAMPLE / "report.html", ROOT / "docs" / "evidence" / "looking.png", Path(scratch))
         others = [one for one in data.get("learned", []) if one["rng_seed"] != found["rng_seed"]]
         data["learned"] = sorted([*others, found], key=lambda one: one["rng_seed"])
     elif not arguments.table:

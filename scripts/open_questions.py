@@ -5,7 +5,7 @@
 3. Cross-evaluation? What every reward mode says of every group's policies, beside the outcome.
 
     scripts/open_questions [--out FOLDER]       run what is missing in FOLDER (experiments/open-questions), then write
-                                                docs/open-questions.md and docs/benchmarks/open-questions.json
+                                                docs/evidence/open-questions.md and benchmarks/open-questions.json
     scripts/open_questions --timing-only        question 1 alone, anew: on a machine that is otherwise idle
     scripts/open_questions --table              write the page from the numbers that are there
 """
@@ -24,7 +24,7 @@ from marks import between
 from questions import crossing, lockstep, normaliser
 from questions.experiments import MODES, REPEATS, ROOT, TIMING, TRAINING
 
-PAGE, DATA = ROOT / "docs" / "open-questions.md", ROOT / "docs" / "benchmarks" / "open-questions.json"
+PAGE, DATA = ROOT / "docs/evidence/open-questions.md", ROOT / "docs/evidence/benchmarks/open-questions.json"
 QUESTIONS = {"lockstep": lockstep, "normaliser": normaliser, "cross-evaluation": crossing}
 
 

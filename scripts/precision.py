@@ -4,8 +4,8 @@ Two groups with equal settings on the same randomness, one trained in float32, o
 precision does to the outcome; the rule and the margin are those of any other comparison.
 
     scripts/precision [--out FOLDER]       run what is missing in FOLDER (a temporary one), then write the table into
-                                           docs/scaling.md and its numbers into docs/benchmarks/precision.json
-    scripts/precision --speed              measure the speed alone; the outcomes in docs/benchmarks/precision.json stay
+                                           docs/evidence/scaling.md, its numbers into benchmarks/precision.json
+    scripts/precision --speed              measure the speed alone; the outcomes in benchmarks/precision.json stay
 
 The budget was fixed before any outcome was seen: 20 pairs, about ten minutes on two cores that others use, too.
 """
@@ -38,7 +38,7 @@ from esper_ab.stats.descriptive.correlation import pair_correlation
 from workers.process.setup import keep_freed_memory
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE, DATA = ROOT / "docs" / "scaling.md", ROOT / "docs" / "benchmarks" / "precision.json"
+PAGE, DATA = ROOT / "docs/evidence/scaling.md", ROOT / "docs/evidence/benchmarks/precision.json"
 MARK = "precision table"
 REPEATS = 7
 EXPERIMENT = (

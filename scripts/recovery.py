@@ -1,6 +1,6 @@
 """How long a killed worker takes to be back, and what it costs that nothing is lost. Real training, small, on digits.
 
-    scripts/recovery [--kills N]    the table goes into docs/faults.md, the numbers into docs/benchmarks/recovery.json
+    scripts/recovery [--kills N]    table into docs/evidence/faults.md, numbers into benchmarks/recovery.json there
 
 Workers are killed with SIGKILL in the middle of episodes. The time of the kill is this script's, the others are those
 of the journal's lines, by the same clock. Costs are of the same records and states, written again to the same disk.
@@ -32,7 +32,7 @@ from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.load import load
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE, DATA, MARK = ROOT / "docs" / "faults.md", ROOT / "docs" / "benchmarks" / "recovery.json", "recovery"
+PAGE, DATA, MARK = ROOT / "docs/evidence/faults.md", ROOT / "docs/evidence/benchmarks/recovery.json", "recovery"
 EPISODES = 12
 EXPERIMENT = (
     "--groups", "a=shaped,b=simplified", "--task", "digits", "--seeds", "1", "--episodes", str(EPISODES),

@@ -43,13 +43,14 @@ class Product:
 
 
 def _bench(part: str, *code: str, pages: bool = True) -> Product:
-    files = (f"docs/benchmarks/{part}.json", *((f"docs/benchmarks/{part}.md",) if pages else ()))
+    files = (f"docs/evidence/benchmarks/{part}.json", *((f"docs/evidence/benchmarks/{part}.md",) if pages else ()))
     return Product(files=files, code=code, command=("scripts/bench", part))
 
 
 def _numbers(name: str, script: str, *code: str, table: bool = False) -> Product:
     written = (f"scripts/{script}.py", "--table") if table else ()
-    return Product(files=(f"docs/benchmarks/{name}.json",), code=code, command=(f"scripts/{script}",), table=written)
+    files = (f"docs/evidence/benchmarks/{name}.json",)
+    return Product(files=files, code=code, command=(f"scripts/{script}",), table=written)
 
 
 PRODUCTS = {
@@ -80,7 +81,7 @@ PRODUCTS = {
     "records": _bench("records", "esper_ab/journal", "esper_ab/readers", "esper_ab/report"),
     "statistics": Product(
         files=tuple(
-            f"docs/benchmarks/{name}.json" for name in ("statistics", "stops", "families")
+            f"docs/evidence/benchmarks/{name}.json" for name in ("statistics", "stops", "families")
         ),
         code=_STATISTICS, command=("scripts/validate_statistics",),
     ),
@@ -102,15 +103,18 @@ PRODUCTS = {
     "recovery": _numbers("recovery", "recovery", *_CONTROL),
     "learning": _numbers("learning", "learn", *_TRAINING),
     "looking": Product(
-        files=("docs/benchmarks/looking.json", "docs/looking.png", "docs/examples/looking/report.html"),
+        files=(
+            "docs/evidence/benchmarks/looking.json", "docs/evidence/looking.png", "docs/examples/looking/report.html"
+        ),
         code=("esper_ab/report", *_TRAINING), command=("scripts/looking",), table=("scripts/looking.py", "--table"),
     ),
     "field": Product(
-        files=("docs/benchmarks/field.json",), code=("scripts/peers", "workers/gymnasium_task", "workers/ppo"),
+        files=("docs/evidence/benchmarks/field.json",), code=("scripts/peers", "workers/gymnasium_task", "workers/ppo"),
         command=("scripts/field",),
     ),
     "speeds of the field": Product(
-        files=("docs/benchmarks/field_speed.json",), code=("scripts/peers", "workers/gymnasium_task", "workers/ppo"),
+        files=("docs/evidence/benchmarks/field_speed.json",),
+        code=("scripts/peers", "workers/gymnasium_task", "workers/ppo"),
         command=("scripts/field", "--speed"),
     ),
     "open questions": _numbers("open-questions", "open_questions", *_TRAINING, *_CONTROL),
@@ -224,7 +228,7 @@ def several_tasks() -> None:
 
 
 def shaping() -> None:
-    """Run the experiment of docs/shaping.md, minutes, and keep its report and curves. The page quotes the summary."""
+    """Run the experiment of docs/evidence/shaping.md, minutes, and keep its report and curves."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "esper_ab.launch", f"{SHAPING}/experiment.toml", "--output-dir", folder]
         subprocess.run([*command, "--name", "shaping", "--quiet", "--json"], check=True, cwd=ROOT,
@@ -233,7 +237,7 @@ def shaping() -> None:
 
 
 def keep_shaping(experiment_dir: Path) -> None:
-    """Keep the report of the experiment of docs/shaping.md, and draw rewards above outcomes.
+    """Keep the report of the experiment of docs/evidence/shaping.md, and draw rewards above outcomes.
 
     Its verdict.json would name the folder in which the rewards lie here.
     """

@@ -1,7 +1,7 @@
-"""What does an experiment cost, and how does that grow? The tables of docs/scaling.md, from what was measured.
+"""What does an experiment cost, and how does that grow? The tables of docs/evidence/scaling.md, from what was measured.
 
-    scripts/scaling            fit the rates of plan/estimate.py to docs/benchmarks/hosts.json, show how far off
-                               they are, and write the tables of docs/scaling.md from docs/benchmarks/*.json
+    scripts/scaling            fit the rates of plan/estimate.py to benchmarks/hosts.json, show how far off
+                               they are, and write the tables of docs/evidence/scaling.md from benchmarks/*.json
 
 Measures nothing itself: scripts/bench and scripts/precision do.
 """
@@ -24,7 +24,7 @@ from esper_ab.plan.estimate import Rates
 from workers.growth.preflight import task_facts
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE, DATA = ROOT / "docs" / "scaling.md", ROOT / "docs" / "benchmarks"
+PAGE, DATA = ROOT / "docs/evidence/scaling.md", ROOT / "docs" / "evidence" / "benchmarks"
 BATCHES = {"digits": 64, "cifar10": 32}  # of scripts/bench
 TRIED = {  # of each way of training hosts
     "NATIVE": [Rates(value=value, validated=validated, step_s=step_s)

@@ -1,4 +1,4 @@
-"""Finished runs -> docs/field.md and its data: means with 95 % t intervals, whether ours is not worse, and speeds."""
+"""Finished runs -> docs/evidence/field.md and its data: means with 95 % t intervals, not-worse tests, and speeds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from peers.pieces import FIRST_RNG_SEED, LEARNERS, OURS, SETTINGS, Piece, key
 from peers.tasks import TASKS, Task
 
 ROOT = Path(__file__).resolve().parents[2]
-DATA, PAGE = ROOT / "docs" / "benchmarks" / "field.json", ROOT / "docs" / "field.md"
+DATA, PAGE = ROOT / "docs/evidence/benchmarks/field.json", ROOT / "docs/evidence/field.md"
 SPEEDS = DATA.with_name("field_speed.json")
 Runs = dict[Piece, dict[str, Any]]
 

@@ -93,7 +93,7 @@ def test_of_a_few_episodes_no_fall_is_told():
 
 
 def test_the_hosts_that_plans_call_enough_are_the_fewest_with_which_few_pairs_were():
-    runs = recorded(json.loads((ROOT / "docs" / "benchmarks" / "learning.json").read_bytes())["runs"])
+    runs = recorded(json.loads((ROOT / "docs" / "evidence" / "benchmarks" / "learning.json").read_bytes())["runs"])
     pairs: dict[int, list[int]] = {}
     for line in differences(runs).splitlines()[2:]:
         budget, difference, _, _, _, pairs_for_the_margin, *_ = [cell.strip() for cell in line.strip("|").split("|")]

@@ -242,7 +242,7 @@ def test_stops_for_futility_cost_what_is_declared_at_most_and_save_replicates():
     assert 0.0 < plain.power - stops.power < 0.2
     assert stops.expected < plain.expected
     assert stops.expected_none < 14.0 < stops.expected_none_without <= 20.0
-    # docs/benchmarks/stops.json: 20 pairs, SD 2, by the simulated procedure: 79.4 %; 16.0 and 13.2 pairs
+    # docs/evidence/benchmarks/stops.json: 20 pairs, SD 2, by the simulated procedure: 79.4 %; 16.0 and 13.2 pairs
     assert (stops.power, stops.expected, stops.expected_none) == pytest.approx((0.794, 16.0, 13.2), rel=0.02)
 
 
