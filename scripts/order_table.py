@@ -4,7 +4,7 @@ Two groups with equal settings, each on its own randomness: fixed sequence (a wh
 alternating (one episode of one run at a time) and parallel. What differs between a and b beyond chance would be order.
 
     scripts/order_table [--out FOLDER]     run what is missing in FOLDER (a temporary one), then write the table into
-                                           docs/statistics.md and its numbers into docs/evidence/benchmarks/order.json
+                                           docs/evidence/statistics-on-training.md and benchmarks/order.json
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from esper_ab.journal.outcomes import mean
 from esper_ab.stats.t_tests import paired_difference
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE, DATA = ROOT / "docs" / "statistics.md", ROOT / "docs/evidence/benchmarks/order.json"
+PAGE, DATA = ROOT / "docs/evidence/statistics-on-training.md", ROOT / "docs/evidence/benchmarks/order.json"
 MARK = "order table"
 WAYS = {
     "fixed": ("--devices", "cpu:0", "--placement", "sequence", "--order", "fixed"),

@@ -6,7 +6,7 @@ procedure is first compared with the package's own code, experiment by experimen
 by the real engine with fake workers (tests/support). Deterministic; exit status 1 when they differ, or a limit is
 broken.
 
-    scripts/validate_statistics              writes benchmarks/statistics.json and the tables of docs/statistics.md
+    scripts/validate_statistics              the tables of docs/evidence/statistics.md and benchmarks/statistics.json
     scripts/validate_statistics --quick      few experiments, writes nothing; a limit is broken only when surely so
     scripts/validate_statistics --families   only several tasks with their mean, and clusters: table and data
     scripts/validate_statistics --stops      only stops for futility, and positions that cannot matter: likewise
@@ -37,7 +37,7 @@ from simulation.tasks import SHIFTS, Tally, Task, add, tasks, work
 from esper_ab.health.processor import name_of_processor
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE, DATA = ROOT / "docs" / "statistics.md", ROOT / "docs/evidence/benchmarks/statistics.json"
+PAGE, DATA = ROOT / "docs/evidence/statistics.md", ROOT / "docs/evidence/benchmarks/statistics.json"
 MARK = "statistics table"
 STOPS_MARK, STOPS_DATA = "stops table", ROOT / "docs/evidence/benchmarks/stops.json"
 FAMILIES_MARK, FAMILIES_DATA = "families table", ROOT / "docs/evidence/benchmarks/families.json"

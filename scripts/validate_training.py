@@ -7,7 +7,7 @@ carries several experiments: its replicates, which share nothing, are cut into t
 ten with looks at 6 and 10, and their first six as a plan of six with one look.
 
     scripts/validate_training [--minutes N]    run what is missing, launch after launch; writes
-                                               docs/evidence/benchmarks/training.json and a table of docs/statistics.md
+                                               benchmarks/training.json, docs/evidence/statistics-on-training.md
     scripts/validate_training --table          only the table, of the data as they are
 """
 
@@ -38,7 +38,7 @@ from esper_ab.stats.pair import Pair
 from esper_ab.verdict.follow import courses_of
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE, DATA = ROOT / "docs" / "statistics.md", ROOT / "docs/evidence/benchmarks/training.json"
+PAGE, DATA = ROOT / "docs/evidence/statistics-on-training.md", ROOT / "docs/evidence/benchmarks/training.json"
 MARK = "training table"
 PER_LAUNCH = 10  # experiments
 LONGEST = 10  # pairs

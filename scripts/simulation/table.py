@@ -1,4 +1,4 @@
-"""The tables of docs/statistics.md."""
+"""The tables of docs/evidence/statistics.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PYTHONPATH=tests python -m simulated: all sections, or the named ones, into rates.json; then into docs/statistics.md.
+"""PYTHONPATH=tests python -m simulated: all sections, or those named, into rates.json and docs/evidence/rates.md.
 """
 
 import json
@@ -10,7 +10,7 @@ from simulated.cells import SECTIONS
 from simulated.tables import render
 
 RATES = Path(__file__).with_name("rates.json")
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "statistics.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "evidence" / "rates.md"
 BEGIN, END = "<!-- rates table -->", "<!-- /rates table -->"
 
 
