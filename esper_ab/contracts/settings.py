@@ -122,7 +122,7 @@ class GrowthSettings(Settings, frozen=True, kw_only=True):
 
 
 class RewardSettings(Settings, frozen=True, kw_only=True):
-    """Reward mode and its constants; formulas in docs/rewards.md."""
+    """Reward mode and its constants; formulas in docs/internals/rewards.md."""
 
     kinds: ClassVar[tuple[KindName, ...]] = ("growth",)
 
