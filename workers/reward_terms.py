@@ -8,8 +8,7 @@ itself. Branches for decisions that the masks forbid are kept: the function is t
 reference system (tests/golden) can be checked against it.
 
 The loss family is a reward from falls of the validation loss, for SHAPED with `family = "loss"`. Positive `loss_delta`
-is improvement and is rewarded; the reference system ("What differs from the reference system", docs/internals/rewards.md)
-has this sign the wrong way round.
+is improvement and is rewarded; the reference system (docs/internals/rewards.md) has this sign the wrong way round.
 """
 
 from __future__ import annotations

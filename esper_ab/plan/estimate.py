@@ -63,7 +63,7 @@ def too_much(experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[L
             shared = f"{runs} workers share it; " if runs > 1 else ""
             return (
                 f"{device.name} has {device.memory_bytes / 2**30:.1f} GiB, and its runs may need about "
-                f"{runs * each / 2**30:.1f} GiB ({shared}docs/evidence/scaling.md, Memory): fewer --n-envs or a "
+                f"{runs * each / 2**30:.1f} GiB ({shared}docs/machine.md, Memory): fewer --n-envs or a "
                 "smaller growth.batch_size need less."
             )
     return ""

@@ -269,7 +269,7 @@ def _on_devices(
             f"{counted(threads, 'thread')} each."
         )
     elif experiment.placement == "share":
-        yield "Workers share a GPU in time slices; NVIDIA's MPS lets them use it at once (docs/evidence/scaling.md)."
+        yield "Workers share a GPU in time slices; NVIDIA's MPS lets them use it at once (docs/machine.md)."
     if machine.unusable_gpus:
         yield f"{machine.unusable_gpus}."
     busy = threads * len(cpu_lanes)
