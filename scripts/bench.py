@@ -1,4 +1,4 @@
-"""How fast? Ratios measured side by side, interleaved; one JSON and one table per run under docs/benchmarks/.
+"""How fast? Ratios measured side by side, interleaved; one JSON and one table per run under docs/evidence/benchmarks/.
 
     scripts/bench hosts                        the native kernel beside the torch path and a loop, episodes, memory
     scripts/bench hosts --envs 16 --quick      fewer cells, fewer repeats; of every part written only with --out
@@ -12,7 +12,7 @@
     scripts/bench scaling                      two runs on two cores against one on one
     scripts/bench startup                      --help, status, launch to first episode
     scripts/bench records                      report, status, query over 10^5 and 10^6 records; 3 GB of disk
-    scripts/bench tables                       measures nothing: docs/scaling.md from the records, and fitted rates
+    scripts/bench tables                       measures nothing: docs/evidence/scaling.md from the records, fitted rates
     scripts/bench all                          every part, each in a process of its own
 """
 
@@ -29,7 +29,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "tests"))  # fake workers and their plans
-DOCS = ROOT / "docs" / "benchmarks"
+DOCS = ROOT / "docs" / "evidence" / "benchmarks"
 PARTS = (
     "hosts", "profile", "deterministic", "devices", "coordination", "fleet", "clusters", "scaling", "startup",
     "records",
@@ -45,7 +45,7 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--quick", action="store_true", help="3 repeats; written only with --out")
     parser.add_argument("--compile", action="store_true")
-    parser.add_argument("--out", type=Path, help="folder of the record and its table (default docs/benchmarks)")
+    parser.add_argument("--out", type=Path, help="folder of the records (default docs/evidence/benchmarks)")
     return parser.parse_args(words)
 
 

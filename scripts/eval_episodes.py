@@ -5,8 +5,8 @@ that `--eval-episodes auto` plans with. Then, on other rng seeds, one comparison
 chosen.
 
     scripts/eval_episodes [--out FOLDER]      run what is missing in FOLDER, one process at a time; then write
-                                           esper_ab/settings/eval_episodes.json, docs/benchmarks/eval-episodes.json and
-                                           the table of docs/statistics.md
+                                           esper_ab/settings/eval_episodes.json, benchmarks/eval-episodes.json and
+                                           the table of docs/evidence/statistics-on-training.md
     scripts/eval_episodes --calibrations      only the calibrations and the package's file
 """
 
@@ -38,7 +38,7 @@ from esper_ab.settings.eval_episodes import FILE, EvaluationNoise, Shipped
 from esper_ab.stats.variances import sd_limits
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE, DATA = ROOT / "docs" / "statistics.md", ROOT / "docs" / "benchmarks" / "eval-episodes.json"
+PAGE, DATA = ROOT / "docs/evidence/statistics-on-training.md", ROOT / "docs/evidence/benchmarks/eval-episodes.json"
 MARK = "eval episodes table"
 GROUPS = ("shaped", "simplified")
 MARGIN = 5.0  # points, of the pairs that `power` is asked for

@@ -43,7 +43,7 @@ class Product:
 
 
 def _bench(part: str, *code: str, pages: bool = True) -> Product:
-    files = (f"docs/benchmarks/{part}.json", *((f"docs/benchmarks/{part}.md",) if pages else ()))
+    files = (f"docs/evidence/benchmarks/{part}.json", *((f"docs/evidence/benchmarks/{part}.md",) if pages else ()))
     return Product(files=files, code=code, command=("scripts/bench", part))
 
 
@@ -73,7 +73,7 @@ PRODUCTS = {
     "startup": _bench("startup", "esper_ab/commands", "esper_ab/execution"),
     "records": _bench("records", "esper_ab/journal", "esper_ab/readers", "esper_ab/report"),
     "evaluation": Product(
-        files=("docs/benchmarks/eval-episodes.json",), code=_TRAINING, command=("scripts/eval_episodes",),
+        files=("docs/evidence/benchmarks/eval-episodes.json",), code=_TRAINING, command=("scripts/eval_episodes",),
     ),
     "other numbers": Product(
         files=("docs/other-numbers.png",), code=("esper_ab/readers/external", "esper_ab/report/figures", *_STATISTICS),
@@ -195,7 +195,7 @@ def several_tasks() -> None:
 
 
 def shaping() -> None:
-    """Run the experiment of docs/shaping.md, minutes, and keep its report and curves. The page quotes the summary."""
+    """Run the experiment of docs/evidence/shaping.md, minutes, and keep its report and curves."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "esper_ab.launch", f"{SHAPING}/experiment.toml", "--output-dir", folder]
         subprocess.run([*command, "--name", "shaping", "--quiet", "--json"], check=True, cwd=ROOT,
@@ -204,7 +204,7 @@ def shaping() -> None:
 
 
 def keep_shaping(experiment_dir: Path) -> None:
-    """Keep the report of the experiment of docs/shaping.md, and draw rewards above outcomes.
+    """Keep the report of the experiment of docs/evidence/shaping.md, and draw rewards above outcomes.
 
     Its verdict.json would name the folder in which the rewards lie here.
     """

@@ -29,7 +29,7 @@ class SeedFacts(ReadOnlyArrays):
     interaction_sum: Floats
     acc_at_germination: Floats  # NaN when unknown
     # `potential.potential` of this slot at the previous decision, 0 when it had no seed then. Used even where `present`
-    # is False: a seed removed since then still repays it (docs/rewards.md, "How the potential telescopes").
+    # is False: a seed removed since then still repays it ("How the potential telescopes", docs/internals/rewards.md).
     potential_before: Floats
 
 
@@ -49,7 +49,7 @@ class StepFacts(ReadOnlyArrays):
     loss_delta: Floats  # [E] previous minus current: positive is improvement; NaN at t = 1
     host_params: Ints  # [E]
     total_params: Ints  # [E] host and every module and gate present
-    effective_seed_params: Floats  # [E] rent input, in parameters (docs/rewards.md, "Rent and shock inputs")
+    effective_seed_params: Floats  # [E] rent input, in parameters (docs/internals/rewards.md)
     alpha_delta_sq_sum: Floats  # [E] shock input
     fossilized: Ints  # [E] seeds fossilised so far
     contributing: Ints  # [E] fossilised with a contribution of at least 1 point

@@ -1,15 +1,14 @@
 """Terms of SHAPED, and what several modes of reward share: the potential, terms per seed, and the loss family.
 
 The potential over the life of a seed shapes rewards (Ng, Harada, Russell 1999) and is independent of other terms;
-docs/rewards.md, "How the potential telescopes", explains a seed's first and last step.
+docs/internals/rewards.md, "How the potential telescopes", explains a seed's first and last step.
 
 `attribution` is the bounded reward for a seed's measured contribution, `action_shaping` the price of the decision
 itself. Branches for decisions that the masks forbid are kept: the function is total, and the golden cases of the
 reference system (tests/golden) can be checked against it.
 
 The loss family is a reward from falls of the validation loss, for SHAPED with `family = "loss"`. Positive `loss_delta`
-is improvement and is rewarded; the reference system (docs/rewards.md, "What differs from the reference system") has
-this sign the wrong way round.
+is improvement and is rewarded; the reference system (docs/internals/rewards.md) has this sign the wrong way round.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""All messages between workers and coordinator. Any edit here bumps PROTOCOL; docs/protocol.md explains.
+"""All messages between workers and coordinator. Any edit here bumps PROTOCOL; docs/internals/protocol.md explains.
 
 A run's life is a line of milestones: 0 = warm, 1 … E = training episode 0 … E-1 recorded, E+1 = evaluated.
 `Release(milestone=p)` acknowledges milestone p and permits the work towards p+1.

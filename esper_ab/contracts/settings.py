@@ -76,7 +76,7 @@ class PolicySettings(_Learner, frozen=True, kw_only=True):
     hidden: Annotated[int, Meta(ge=2, le=LARGEST)] = 64
     memory: Literal["lstm", "none"] = "lstm"  # none: it decides by what it sees now
     # The start: initial bias of each logit of the op head, to which masks apply. All 0: uniform over the valid ops, of
-    # which PRUNE then destroys most of what is grown before any reward can speak for it (docs/learning.md).
+    # which PRUNE then destroys most of what is grown before any reward can speak for it (docs/evidence/learning.md).
     bias_wait: Logit = 0.0
     bias_germinate: Logit = 1.0
     bias_set_alpha_target: Logit = -3.0
@@ -122,7 +122,7 @@ class GrowthSettings(Settings, frozen=True, kw_only=True):
 
 
 class RewardSettings(Settings, frozen=True, kw_only=True):
-    """Reward mode and its constants; formulas in docs/rewards.md."""
+    """Reward mode and its constants; formulas in docs/internals/rewards.md."""
 
     kinds: ClassVar[tuple[KindName, ...]] = ("growth",)
 

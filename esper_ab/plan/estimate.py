@@ -7,9 +7,9 @@ Small hosts are bound by reading and writing activations, not by multiplying: so
 `value` multiply-adds. Before the first epoch all workers load torch at the same time, on the cores that there are; how
 long that takes is measured with the speed. On a GPU a step takes as long as the preflight measured it there.
 Multiply-adds and values are those of one forward pass of one bare host. The rates are fitted to
-docs/benchmarks/hosts.json by `scripts/bench tables`, which shows in docs/scaling.md how far off they are. An
-estimate, not a promise: the cost of a grown host depends on what a policy grafts. Expect it to be right within a factor
-of two or three; the live view knows better after one episode.
+docs/evidence/benchmarks/hosts.json; docs/evidence/scaling.md shows how far off they are. An estimate, not a promise:
+the cost of a grown host depends on what a policy grafts. Expect it to be right within a factor of two or three; the
+live view knows better after one episode.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def too_much(experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[L
             shared = f"{runs} workers share it; " if runs > 1 else ""
             return (
                 f"{device.name} has {device.memory_bytes / 2**30:.1f} GiB, and its runs may need about "
-                f"{runs * each / 2**30:.1f} GiB ({shared}docs/scaling.md, Memory): fewer --n-envs or a smaller "
-                "growth.batch_size need less."
+                f"{runs * each / 2**30:.1f} GiB ({shared}docs/machine.md, Memory): fewer --n-envs or a "
+                "smaller growth.batch_size need less."
             )
     return ""
 

@@ -51,7 +51,7 @@ def positions_could_matter_by(experiment: ResolvedExperiment, machine: Machine) 
     return "the groups share a normaliser" if experiment.share_observation_norm else ""
 
 
-ENOUGH_EPISODES = 960  # of a run on digits, for rewards to be told apart by few pairs; measured in docs/learning.md
+ENOUGH_EPISODES = 960  # of a run on digits, for rewards to be told apart by few pairs; docs/evidence/learning.md
 _WIDEST_ACTIONS = 10.0  # half-width of bounds that actions with a standard deviation of 1 still explore
 _FEW = 4  # dimensions of actions, named in a sentence
 
@@ -269,7 +269,7 @@ def _on_devices(
             f"{counted(threads, 'thread')} each."
         )
     elif experiment.placement == "share":
-        yield "Workers share a GPU in time slices; NVIDIA's MPS lets them use it at the same time (docs/scaling.md)."
+        yield "Workers share a GPU in time slices; NVIDIA's MPS lets them use it at once (docs/machine.md)."
     if machine.unusable_gpus:
         yield f"{machine.unusable_gpus}."
     busy = threads * len(cpu_lanes)

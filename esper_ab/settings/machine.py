@@ -133,7 +133,7 @@ def automatic(devices: Sequence[str], machine: Machine) -> tuple[Precision, str]
     older = [name for name in devices if name.startswith("cuda") and _capability(name, machine) < BF16_CAPABILITY]
     if any(name.startswith("cpu") for name in devices):
         found = machine.cpu_bf16 or "no bf16 instructions"
-        return "off", f"on a CPU ({found}) bf16 was measured slower than float32 at these sizes, docs/scaling.md"
+        return "off", f"on a CPU ({found}) bf16 was slower than float32 at these sizes, docs/machine.md"
     if older:
         return "off", f"{older[0]} has compute capability {_text(older[0], machine)}, bf16 needs 8.0"
     return "bf16", "every GPU has compute capability 8.0 or more; not measured against float32 there"

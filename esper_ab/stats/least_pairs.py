@@ -7,7 +7,7 @@ LEAST_PAIRS = 6  # with fewer, no exact test could back a rejection at 5 %: 2 / 
 # unseen in .85^R of experiments, 38 % with 6 pairs, 9 % with 15.
 LEAST_EQUIVALENCE_PAIRS = 15
 # Where every pair is followed by a look: the least count at which a difference of more than the margin that lies in
-# rare collapses passes for a small one no more often than in a plan of 20 pairs (tests/simulated).
+# rare collapses passes for a small one no more often than in a plan of 20 pairs (tests/simulation).
 LEAST_OPEN_ENDED_PAIRS = 25
 
 

@@ -93,7 +93,7 @@ def equivalence(difference: AdjustedDifference, margin: float, p_bound: float) -
 # Runs of two groups that share nothing: Welch's t, with the degrees of freedom of Satterthwaite.
 #
 # Welch (1947); Satterthwaite (1946). Groups may differ in spread and in number. What it needs of the outcomes is that
-# the means are nearly normal; where one group is small and skewed, they are not (docs/statistics.md).
+# the means are nearly normal; where one group is small and skewed, they are not (docs/evidence/rates.md).
 
 
 def welch(a: Sequence[float], b: Sequence[float]) -> AdjustedDifference | None:

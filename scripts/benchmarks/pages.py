@@ -1,4 +1,4 @@
-"""The tables of docs/scaling.md, from what was measured; and the rates of plan/estimate.py, fitted to hosts.json."""
+"""The tables of docs/evidence/scaling.md, from what was measured; the rates of plan/estimate.py, fitted to it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from esper_ab.plan.estimate import Rates
 from workers.growth.preflight import task_facts
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE, DATA = ROOT / "docs" / "scaling.md", ROOT / "docs" / "benchmarks"
+PAGE, DATA = ROOT / "docs/evidence/scaling.md", ROOT / "docs/evidence/benchmarks"
 BATCHES = {"digits": 64, "cifar10": 32}  # of scripts/bench
 TRIED = {  # of each way of training hosts
     "NATIVE": [Rates(value=value, validated=validated, step_s=step_s)

@@ -1,4 +1,4 @@
-"""Numbers that docs/rewards.md tells of the modes are those that the command printed, which is kept beside it."""
+"""docs/evidence/reward-audit.md: its numbers are those that the command printed, which is kept in examples."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def numbers(text: str) -> set[str]:
 
 
 def test_every_number_of_the_page_was_printed() -> None:
-    page = (DOCS / "rewards.md").read_text().split("### What it shows of these modes")[1].split("\n## ")[0]
+    page = (DOCS / "evidence" / "reward-audit.md").read_text()
     printed = [float(one) for one in numbers((DOCS / "examples" / "reward-audit.txt").read_text())]
     told = numbers(page.split("```")[-1])
     assert len(told) > 60

@@ -1,4 +1,4 @@
-"""docs/shaping.md: its numbers are those of the summary that is kept beside it, and its rewards are what it says."""
+"""docs/evidence/shaping.md: its numbers are those of the summary kept in examples, its rewards are what it says."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def facts(seen: np.ndarray) -> SimpleNamespace:
 
 
 def test_what_the_page_prints_is_in_the_summary() -> None:
-    page, summary = ((DOCS / "shaping.md").read_text(), (EXAMPLE / "summary.txt").read_text())
+    page, summary = ((DOCS / "evidence" / "shaping.md").read_text(), (EXAMPLE / "summary.txt").read_text())
     quoted = page.split("a page of figures")[1].split("It took")[0]
     printed = " ".join(summary.split())
     for line in filter(None, map(str.strip, quoted.splitlines()[1:])):
@@ -46,7 +46,7 @@ def test_what_the_page_prints_is_in_the_summary() -> None:
 
 
 def test_the_code_of_the_page_is_that_of_the_example() -> None:
-    code = (DOCS / "shaping.md").read_text().split("```python\n")[1].split("```")[0]
+    code = (DOCS / "evidence" / "shaping.md").read_text().split("```python\n")[1].split("```")[0]
     for function in code.strip().split("\n\n\n"):
         assert function in (EXAMPLE / "rewards.py").read_text()
 

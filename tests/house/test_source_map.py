@@ -1,5 +1,5 @@
-"""docs/source-map.md and docs/ddp.md: every ticket has its row, every test they name exists, and two habits hold that
-no other test watches."""
+"""source-map.md and ddp.md in docs/internals: every ticket has its row, every test they name exists, and two habits
+hold that no other test watches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-MAP = (ROOT / "docs" / "source-map.md").read_text()
+MAP = (ROOT / "docs" / "internals" / "source-map.md").read_text()
 SOURCES = sorted(path for folder in ("esper_ab", "workers") for path in (ROOT / folder).rglob("*.py"))
 TICKETS = [
     *(f"B8-PT-{n:02d}" for n in (1, 2, 3, 4, 5, 7)),
@@ -32,7 +32,7 @@ def named() -> list[tuple[str, str]]:
     """(file, function) of every test that the two pages name, in either way of writing."""
     short = [(f"{folder_of(path)}/test_{file}.py", f"test_{name}")
              for path, file, name in re.findall(r"`([\w/]+)/(\w+)::(\w+)`", MAP)]
-    decision = (ROOT / "docs" / "ddp.md").read_text()
+    decision = (ROOT / "docs" / "internals" / "ddp.md").read_text()
     return sorted({*short, *re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", decision)})
 
 
@@ -62,7 +62,7 @@ def test_a_named_test_exists(file: str, name: str) -> None:
 
 def files_named() -> list[tuple[str, str]]:
     """(page or module, file of tests) wherever one is named by its path."""
-    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *SOURCES]
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *SOURCES]
     return [(str(page.relative_to(ROOT)), file) for page in pages
             for file in re.findall(r"(?<![*\w])tests/[\w/]+\.\w+", page.read_text())]  # in *italics* it is no file's
 

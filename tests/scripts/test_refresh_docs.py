@@ -11,7 +11,7 @@ from refresh_docs import PRODUCTS, ROOT, commits_since
 def test_every_file_of_numbers_belongs_to_one_product():
     listed = [file for product in PRODUCTS.values() for file in product.files]
     assert len(listed) == len(set(listed))
-    there = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "benchmarks").iterdir()}
+    there = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "evidence" / "benchmarks").iterdir()}
     assert there <= set(listed)
 
 

@@ -1,4 +1,4 @@
-"""PYTHONPATH=tests python -m simulation: all sections, or those named, into rates.json and docs/statistics.md."""
+"""PYTHONPATH=tests python -m simulation: all sections, or those named, into rates.json and docs/evidence/rates.md."""
 
 import json
 import sys
@@ -9,7 +9,7 @@ from simulation.cells import SECTIONS
 from simulation.tables import render
 
 RATES = Path(__file__).with_name("rates.json")
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "statistics.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "evidence" / "rates.md"
 BEGIN, END = "<!-- rates table -->", "<!-- /rates table -->"
 
 

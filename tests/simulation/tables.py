@@ -1,4 +1,4 @@
-"""rates.json as the tables of docs/statistics.md."""
+"""rates.json as the tables of docs/evidence/rates.md."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -15,7 +15,7 @@ from esper_ab.verdict.pairing import HalfPair, Lost, Question
 from esper_ab.verdict.vocabulary import Finding
 from workers.growth.measures import MEASURES
 
-# nominal p of the looks, t-calibrated: 0.05 at once; 6, 10 of 10 (docs/statistics.md)
+# nominal p of the looks, t-calibrated: 0.05 at once; 6, 10 of 10 (docs/internals/verdict-rules.md)
 NOMINAL = {6: (0.05,), 8: (0.05,), 10: (0.0076, 0.0455), 16: (0.05,), 20: (0.05,)}
 A, B = "shaped", "simplified"
 

@@ -2,8 +2,8 @@
 
 One seed at a time, in the first empty slot of the network order; after a fossil the next seed uses the next slot. The
 seed to act on is found by its serial number, never by a remembered slot. Unlike the heuristic of the
-reference system (docs/rewards.md) it sees measured contributions, so it can fossilise. Where the masks do not permit
-what the rules choose, it waits.
+reference system (docs/internals/rewards.md) it sees measured contributions, so it can fossilise. Where the masks do
+not permit what the rules choose, it waits.
 """
 
 from __future__ import annotations

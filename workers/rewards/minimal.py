@@ -1,4 +1,4 @@
-"""MINIMAL: SPARSE, and a price on pruning a young seed. Formulas: docs/rewards.md."""
+"""MINIMAL: SPARSE, and a price on pruning a young seed. Formulas: docs/internals/rewards.md."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """SHAPED: dense reward from measured contributions, warnings, potential, rent and the price of each decision.
 
-`family = "loss"` replaces all of it by the loss family (`reward_terms.loss_family`). Formulas: docs/rewards.md.
+`family = "loss"` replaces it by the loss family (`reward_terms.loss_family`). Formulas: docs/internals/rewards.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""SIMPLIFIED: the potential, a small price per decision, and the result. Formulas: docs/rewards.md."""
+"""SIMPLIFIED: the potential, a small price per decision, and the result. Formulas: docs/internals/rewards.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SPARSE: zero until the last step, then best accuracy minus a price on size. Formulas: docs/rewards.md."""
+"""SPARSE: zero until the last step, then best accuracy minus a price on size. Formulas: docs/internals/rewards.md."""
 
 from __future__ import annotations
 

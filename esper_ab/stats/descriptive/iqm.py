@@ -18,7 +18,7 @@ from esper_ab.stats.text import signed
 # Percentile bootstrap over pairs, for intervals of descriptive statistics.
 #
 # Resampling pairs preserves the correlation within them. Bootstrap intervals are honest from about ten runs: below
-# that their coverage is less than nominal (docs/statistics.md).
+# that their coverage is less than nominal (docs/evidence/statistics.md).
 
 
 HONEST_FROM = 10  # runs per group

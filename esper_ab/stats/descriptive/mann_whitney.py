@@ -1,6 +1,6 @@
 """Mann-Whitney U test on runs, ignoring the pairing: does one group rank above the other?
 
-Not for pooled episodes: those of one run are not independent (docs/statistics.md).
+Not for pooled episodes: those of one run are not independent (docs/evidence/statistics.md).
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def test_the_golden_bytes_are_those_of_this_protocol_and_of_every_message():
 
 
 def test_every_message_is_explained():
-    text = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "internals" / "protocol.md").read_text(encoding="utf-8")
     for kind in GOLDEN["messages"]:
         assert f"`{kind}`" in text
     assert f"protocol {PROTOCOL}" in text

@@ -17,7 +17,7 @@ from esper_ab.plan.plan import Plan
 from esper_ab.plan.text import plan_text
 from workers.growth.measures import MEASURES
 
-HOSTS = json.loads((Path(__file__).resolve().parents[4] / "docs" / "benchmarks" / "hosts.json").read_text())
+HOSTS = json.loads((Path(__file__).resolve().parents[4] / "docs/evidence/benchmarks/hosts.json").read_text())
 SPEED = HOSTS["machine"]["multiply_adds_per_s"]
 SHAPES = {  # multiply-adds and values of one forward pass
     "digits": (8 * 64 + 8 * 16 * 16 + 16 * 32 * 4 + 320, 8 * 64 + 16 * 16 + 32 * 4),
