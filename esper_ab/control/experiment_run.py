@@ -15,8 +15,8 @@ from esper_ab.analysis.trained_by import code_states, named, telling
 from esper_ab.contracts.errors import NO_ROOM, DiskFull, EsperError, Interrupted, UsageError, WorkerFailed, naming
 from esper_ab.contracts.limits import Limits
 from esper_ab.contracts.messages import Hello, Lane
-from esper_ab.contracts.terminal_text import shell_command
 from esper_ab.contracts.trainer import is_command
+from esper_ab.contracts.wording import shell_command
 from esper_ab.control import descriptors, provenance
 from esper_ab.control.descriptors import crowding
 from esper_ab.control.event_sink import EventSink, Observer

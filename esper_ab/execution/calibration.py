@@ -12,7 +12,7 @@ from esper_ab.analysis.calibration import calibration_of
 from esper_ab.analysis.observe import pairs_of, same_records
 from esper_ab.contracts.errors import Setting, UsageError, naming
 from esper_ab.contracts.files import write_below
-from esper_ab.contracts.terminal_text import shell_command
+from esper_ab.contracts.wording import shell_command
 from esper_ab.design.calibration_file import FILE_NAME, Calibration
 from esper_ab.execution.experiment import PlannedExperiment, carry_out, plan_on
 from esper_ab.execution.going_on import resume

@@ -21,9 +21,9 @@ from esper_ab.contracts.children import Machine, RewardAudit
 from esper_ab.contracts.errors import DiskFull, JournalError, Setting, UsageError, refused
 from esper_ab.contracts.experiment_files import check_name
 from esper_ab.contracts.files import removed_on_failure
-from esper_ab.contracts.kinds import GROWTH, kind_of_task
 from esper_ab.contracts.limits import Limits
 from esper_ab.contracts.measures import greedy_episodes
+from esper_ab.contracts.settings import GROWTH, kind_of_task
 from esper_ab.contracts.wording import counted
 from esper_ab.control import provenance
 from esper_ab.control.event_sink import Observer

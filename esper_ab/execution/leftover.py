@@ -13,7 +13,7 @@ from esper_ab.contracts.files import remove_below, remove_folder_below
 from esper_ab.journal.events import begun
 from esper_ab.journal.lock import JOURNAL_NAME, LOCK_NAME, Lock, holder
 from esper_ab.live.console import CONSOLE_NAME
-from esper_ab.readers.joint.directory import PLAN_NAME, is_joint
+from esper_ab.readers.joint_directory import PLAN_NAME, is_joint
 
 _KEPT = frozenset({LOCK_NAME, CONSOLE_NAME})  # a lock is held, and a detached command writes into its console already
 _MADE = frozenset({JOURNAL_NAME, "experiment.toml", PLAN_NAME, "rewards", "trainer", "tracking", LOGS})

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from esper_ab.design.design import Design
-from esper_ab.readers.external.plan import scales_of
+from esper_ab.readers.external_plan import scales_of
 from esper_ab.verdict.analysis_plan import Rule, design_over
 from esper_ab.verdict.vocabulary import MEAN
 from simulation import laws, procedure

@@ -25,7 +25,7 @@ from support.patience import within
 
 from esper_ab.commands._exit_status import examples_of, invoke
 from esper_ab.commands.cli import group
-from esper_ab.readers.external.plan import make_external_plan, save_plan
+from esper_ab.readers.external_plan import make_external_plan, save_plan
 from esper_ab.verdict.analysis_plan import Rule
 
 NAMES = sorted(leaves())

@@ -6,7 +6,7 @@ import numpy as np
 from simulation import families, laws
 from support.elsewhere import outcomes
 
-from esper_ab.readers.external.plan import make_external_plan, scales_of
+from esper_ab.readers.external_plan import make_external_plan, scales_of
 from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.judge import judge
 

@@ -13,7 +13,7 @@ import math
 from esper_ab.contracts import messages
 from esper_ab.contracts.errors import EsperError, Interrupted, WorkerFailed, WorkerHung
 from esper_ab.contracts.limits import Limits
-from esper_ab.contracts.terminal_text import visible_line
+from esper_ab.contracts.wording import visible_line
 from esper_ab.control.rules import blocks, commands, incidents, looks, runs
 from esper_ab.control.rules.blocks import BlocksInProgress, WaitingBlocks
 from esper_ab.control.rules.commands import Command, Outbox

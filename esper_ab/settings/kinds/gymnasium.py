@@ -9,7 +9,7 @@ import msgspec
 
 from esper_ab.contracts.children import Machine, Questions, TaskFacts
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.kinds import CONTROLLERS, REWARDS
+from esper_ab.contracts.settings import CONTROLLERS, REWARDS
 from esper_ab.settings.assignments import Assignment
 from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.settings.experiment import AskedExperiment, Group

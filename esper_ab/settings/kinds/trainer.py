@@ -12,8 +12,7 @@ import msgspec
 
 from esper_ab.contracts.children import Machine, Questions, TaskFacts
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.kinds import CONTROLLERS, REWARDS, TRAINER_PREFIX
-from esper_ab.contracts.settings import ControllerSettings, GroupSettings
+from esper_ab.contracts.settings import CONTROLLERS, REWARDS, TRAINER_PREFIX, ControllerSettings, GroupSettings
 from esper_ab.contracts.trainer import OUT, SEED, TrainerQuestion, TrainerValue, is_command, placeholders, read_source
 from esper_ab.settings.assignments import FIELDS, TRAINER, Assignment
 from esper_ab.settings.devices import asked_gpus, resolve_devices

@@ -9,8 +9,7 @@ from support.asking import asked, by_name, experiment, group, machine, toml
 from esper_ab.contracts.children import Machine
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import GrowthSettings
-from esper_ab.settings.differences import differences
-from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.experiment import AskedExperiment, differences
 from esper_ab.settings.machine import precision_notes
 from esper_ab.settings.request import read_flags
 from esper_ab.settings.resolve import resolve
