@@ -93,7 +93,6 @@ def unknown_option(error: click.NoSuchOption) -> str:
     return f"{said}; did you mean {' or '.join(close)}?" if close else said
 
 
-_HEADING = "Examples:"
 _EXAMPLE_WIDTH = 76  # of 80 columns: click indents by two, and two are for what continues a line
 _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))  # by descriptor: name in sys, mode
 _NO_THREAD = "can't start new thread"  # what Python says, as a RuntimeError
@@ -111,7 +110,7 @@ STATUSES = (
 def epilog(*lines: str, statuses: str = "Exit statuses: esper-ab --help.") -> str:
     """The epilog of a click command: example command lines, then the exit statuses. Tests run them."""
     shown = "\n".join(_folded(line) for line in lines)
-    return f"\b\n{_HEADING}\n{shown}\n\n{statuses}"
+    return f"\b\nExamples:\n{shown}\n\n{statuses}"
 
 
 def command_with(*examples: str, **how: Any) -> Callable[[Callable[..., Any]], click.Command]:
@@ -128,12 +127,6 @@ def _folded(line: str) -> str:
             rows.append("      ")
         rows[-1] += f"{word} "
     return "\n".join(row.rstrip() for row in rows)
-
-
-def examples_of(text: str | None) -> tuple[str, ...]:
-    """The example command lines of an epilog; none when it has no examples."""
-    _, found, rest = re.sub(r"\\\n\s+", "", text or "").partition(f"{_HEADING}\n")
-    return tuple(line.strip() for line in rest.partition("\n\n")[0].splitlines()) if found else ()
 
 
 def _report(message: str, status: int, args: Sequence[str]) -> int:

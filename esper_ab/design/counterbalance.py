@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
+from functools import cache
 
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 
@@ -15,6 +16,7 @@ Sides = Sequence[tuple[int, int]]  # per replicate, the positions of a and of b
 Place = tuple[Hashable, ...]  # of a run: the level of each factor besides its group
 
 
+@cache
 def williams_square(n: int) -> tuple[tuple[int, ...], ...]:
     """Return rows (one per block) of treatments by position, [rows, n]: n rows when n is even, 2n when it is odd.
 

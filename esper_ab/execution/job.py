@@ -21,14 +21,13 @@ import msgspec
 from esper_ab.contracts.children import Machine
 from esper_ab.contracts.errors import UsageError, naming
 from esper_ab.contracts.files import PRIVATE, make_folder, remove_folder_below, removed_on_failure
-from esper_ab.contracts.limits import Limits
 from esper_ab.contracts.wording import shell_command, visible_line
 from esper_ab.control.event_sink import Observer
 from esper_ab.control.preflight import check_experiment_dir, check_launcher, reserve_lanes
+from esper_ab.control.rules.workers import Limits
 from esper_ab.execution import experiment as execution
 from esper_ab.execution.answer import write_report
-from esper_ab.execution.experiment import Beforehand, PlannedExperiment
-from esper_ab.execution.leftover import clear, is_leftover
+from esper_ab.execution.experiment import Beforehand, PlannedExperiment, clear, is_leftover
 from esper_ab.health.processor import Room, room
 from esper_ab.journal.lock import Lock
 from esper_ab.launchers import Launcher

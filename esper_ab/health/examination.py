@@ -64,11 +64,10 @@ _FEW_FILES, _FEW_PROCESSES = 1024, 256
 def system_diagnoses(least_bytes: int) -> Iterator[Diagnosis]:
     """Check the limits of this process, which its workers inherit; `least_bytes`: of addresses, for its libraries."""
     numbers = (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC, resource.RLIMIT_AS)
-    files, processes, addresses = (resource.getrlimit(number)[0] for number in numbers)
-    yield from limits(files, processes, addresses, least_bytes)
+    yield from limits(least_bytes, *(resource.getrlimit(number)[0] for number in numbers))
 
 
-def limits(files: int, processes: int, addresses: int, least_bytes: int) -> Iterator[Diagnosis]:
+def limits(least_bytes: int, files: int, processes: int, addresses: int) -> Iterator[Diagnosis]:
     """Check soft limits of setrlimit(2); -1: no limit."""
     yield _limit("open files", files, _FEW_FILES, "ulimit -n 4096")
     yield _limit("processes", processes, _FEW_PROCESSES, "ulimit -u 4096")
