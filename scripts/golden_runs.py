@@ -101,8 +101,8 @@ def _begun() -> dict[str, Any]:
 
 def _judged_directory() -> dict[str, Any]:
     """A plan written before, held against an experiment directory."""
-    from esper_ab.readers.external.plan import read_plan
-    from esper_ab.readers.joint.judged import read_experiments
+    from esper_ab.readers.external_plan import read_plan
+    from esper_ab.readers.joint import read_experiments
 
     _command("design", "--groups", "a,b", "--seeds", "8", "--margin", "2", "--worst", "0")
     _trained(*_RANGE, "--group", "a:trainer.shift=4", "--group", "b:trainer.fails=0.2", statuses=(0, 3))()

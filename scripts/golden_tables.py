@@ -10,8 +10,8 @@ from typing import Any
 from support import golden
 from support.in_process import done
 
-from esper_ab.readers.external.plan import ranges_of, read_plan, scales_of, told_by_task
-from esper_ab.readers.external.table import read_csv
+from esper_ab.readers.external_plan import ranges_of, read_plan, scales_of, told_by_task
+from esper_ab.readers.external_table import read_csv
 from esper_ab.verdict.analysis_plan import Rule
 
 Make = Callable[[], dict[str, Any]]  # in an empty folder, where it works

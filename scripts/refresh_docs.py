@@ -76,12 +76,13 @@ PRODUCTS = {
         files=("docs/evidence/benchmarks/eval-episodes.json",), code=_TRAINING, command=("scripts/eval_episodes",),
     ),
     "other numbers": Product(
-        files=("docs/other-numbers.png",), code=("esper_ab/readers/external", "esper_ab/report/figures", *_STATISTICS),
+        files=("docs/other-numbers.png",),
+        code=("esper_ab/readers/external_table.py", "esper_ab/report/figures", *_STATISTICS),
         command=("scripts/refresh_docs",),
     ),
     "several tasks": Product(
         files=("docs/several-tasks.png",),
-        code=("esper_ab/readers/joint", "esper_ab/readers/external", "esper_ab/report/figures"),
+        code=("esper_ab/readers", "esper_ab/report/figures"),
         command=("scripts/refresh_docs",),
     ),
 }

@@ -14,8 +14,8 @@ from typing import TypeVar
 from esper_ab.analysis import audit_checks
 from esper_ab.analysis.kinds import kind_of
 from esper_ab.analysis.observe import Pairs
-from esper_ab.contracts.kinds import GYMNASIUM, kind_of_task
 from esper_ab.contracts.messages import Lane
+from esper_ab.contracts.settings import GYMNASIUM, kind_of_task
 from esper_ab.design.counterbalance import identified
 from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History, RunHistory

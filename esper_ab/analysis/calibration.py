@@ -26,8 +26,8 @@ from esper_ab.design.power import PowerQuestion
 from esper_ab.design.power_text import RHO, ROWS, Known, check_varied, power_tables
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.outcomes import outcome_of
-from esper_ab.settings.differences import flat
 from esper_ab.settings.eval_episodes import EvaluationNoise
+from esper_ab.settings.experiment import flat
 from esper_ab.stats.adjusted_difference import adjusted_difference
 from esper_ab.stats.evaluation_noise import Components
 from esper_ab.stats.floats import Floats

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from esper_ab.design.design import Contrast, Design
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.outcomes import outcome_of
-from esper_ab.settings.differences import axes
+from esper_ab.settings.experiment import axes
 from esper_ab.stats.pair import Pair, Samples
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.follow import Courses, follow

@@ -13,10 +13,10 @@ import msgspec
 from esper_ab.api.arguments import arguments, typed
 from esper_ab.api.setting_names import in_python, plain, spelled
 from esper_ab.contracts.errors import UsageError, refused
-from esper_ab.readers.external.plan import Told, make_external_plan, ranges_of, read_plan, save_plan, scales_of
-from esper_ab.readers.external.table import cell_text, read_csv, read_data
-from esper_ab.readers.joint.directory import refuse_joint
-from esper_ab.readers.joint.judged import read_experiments
+from esper_ab.readers.external_plan import Told, make_external_plan, ranges_of, read_plan, save_plan, scales_of
+from esper_ab.readers.external_table import cell_text, read_csv, read_data
+from esper_ab.readers.joint import read_experiments
+from esper_ab.readers.joint_directory import refuse_joint
 from esper_ab.report.external import external_json, render_external
 from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule
 from esper_ab.verdict.answer import Answer, with_profiles

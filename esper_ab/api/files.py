@@ -22,7 +22,7 @@ from esper_ab.api.declared import ABExperiment, DeclaredExperiment, ExperimentBu
 from esper_ab.api.running import READING
 from esper_ab.contracts.errors import USER_FAULTS, EsperError, UsageError
 from esper_ab.contracts.files import read_regular
-from esper_ab.contracts.terminal_text import visible_line
+from esper_ab.contracts.wording import visible_line
 from esper_ab.settings.experiment import AskedExperiment
 
 _FACTORY = re.compile(r"create_\w+_experiment|get_experiment|experiment")

@@ -24,13 +24,12 @@ from esper_ab.contracts.experiment_files import FILE_LIMIT_BYTES
 from esper_ab.contracts.files import read_regular
 from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.own_packages import ForeignPackage, import_own
-from esper_ab.contracts.terminal_text import visible
-from esper_ab.contracts.wording import did_you_mean
+from esper_ab.contracts.wording import did_you_mean, visible
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import Loaded, load
 from esper_ab.journal.lock import holder
 from esper_ab.readers import records
-from esper_ab.readers.joint.directory import folders_of, is_joint
+from esper_ab.readers.joint_directory import folders_of, is_joint
 from esper_ab.readers.records import lock, viewed
 from esper_ab.readers.status import ExperimentState, state_of
 from esper_ab.report.content import Content, content

@@ -21,8 +21,8 @@ from esper_ab.api.results import Results, early_end
 from esper_ab.api.setting_names import in_python, spelled
 from esper_ab.contracts.errors import EsperError, UsageError, WorkerFailed, WorkerHung
 from esper_ab.contracts.experiment_files import check_name
-from esper_ab.contracts.limits import Limits
 from esper_ab.contracts.settings import NonNegativeInt, PositiveInt
+from esper_ab.control.rules.workers import Limits
 from esper_ab.execution.answer import write_report
 from esper_ab.execution.job import AskedJob, carry_out, describe, one_part, plan_job
 from esper_ab.execution.launching import make_launcher

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from esper_ab.api.declared import DeclaredExperiment
-from esper_ab.commands._options import Flags
+from esper_ab.commands._parameters import Flags
 from esper_ab.contracts.errors import UsageError
 from esper_ab.execution.detach import FOR_SEVERAL
 from esper_ab.execution.experiment import Beforehand
@@ -18,8 +18,7 @@ from esper_ab.settings.assignments import split_commas
 from esper_ab.settings.parse import parse
 from esper_ab.settings.parts import parse_parts
 from esper_ab.settings.request import read_request, read_toml
-from esper_ab.trackers.settings import Tracking, check_tracking, wandb_mode
-from esper_ab.trackers.subject import NAMES
+from esper_ab.trackers.settings import NAMES, Tracking, check_tracking, wandb_mode
 
 # Flags of `launch` that are about one experiment, and what to do in their place.
 _OF_ONE = {"detach": FOR_SEVERAL, "calibration": "it is of one task", "reward_audit": "it is of one task"}

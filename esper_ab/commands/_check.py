@@ -21,9 +21,8 @@ from esper_ab.contracts.experiment_files import FILE_LIMIT_BYTES
 from esper_ab.contracts.files import open_to_read
 from esper_ab.contracts.messages import RewardCode
 from esper_ab.contracts.source_files import source_sha256
-from esper_ab.contracts.terminal_text import shell_command
 from esper_ab.contracts.trainer import TrainerOrder, is_command
-from esper_ab.contracts.wording import counted
+from esper_ab.contracts.wording import counted, shell_command
 from esper_ab.journal.events import AnyEvent
 from esper_ab.journal.file import JOURNAL_NAME, OtherVersion, Reading, read
 from esper_ab.journal.fold import History, Inconsistent, RunHistory, fold

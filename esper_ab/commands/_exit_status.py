@@ -14,6 +14,7 @@ import io
 import json
 import os
 import re
+import resource
 import signal
 import sys
 import threading
@@ -36,8 +37,41 @@ from esper_ab.contracts.errors import (
     as_flag,
     no_room,
 )
-from esper_ab.contracts.terminal_text import visible
-from esper_ab.health.memory import limited, refuse_little_memory
+from esper_ab.contracts.wording import visible
+
+# --- little memory ---------------------------------------------------------------------------------------------------
+# What a limit on a process's addresses (`ulimit -v`) does to a command, in one line and before libraries are loaded.
+#
+# Under such a limit some libraries end the process, and some wait for threads that could not be started. So commands
+# that load them are refused where they cannot be loaded.
+
+
+LEAST_BYTES = 3 << 29  # libraries were loaded, and networks trained, within 1.1 GB
+# Commands that load numpy, or start a child that loads torch.
+LOADING = frozenset((
+    "launch", "resume", "calibrate", "evaluate", "growth", "report", "query", "export",
+    "compare", "power",
+))  # fmt: skip
+
+
+def refuse_little_memory(name: str, args: Sequence[str]) -> None:
+    """UsageError when the command `name` loads what a limit on this process's addresses has no room for."""
+    if name in LOADING and not {"--help", "-h"} & {*args} and 0 <= _soft_limit() < LEAST_BYTES:
+        raise UsageError(
+            f"this process may have {_soft_limit() / 2**30:.2f} GiB of addresses (ulimit -v), and libraries alone need "
+            f"{LEAST_BYTES / 2**30:.2f}: `ulimit -v unlimited` first; a control group limits memory better"
+        )
+
+
+def limited() -> str:
+    """Return the limit on this process's addresses with its remedy; "" where there is none."""
+    soft = _soft_limit()
+    return f"this process has a limit on its memory (ulimit -v {soft >> 10}): give it more" if soft >= 0 else ""
+
+
+def _soft_limit() -> int:
+    return resource.getrlimit(resource.RLIMIT_AS)[0]
+
 
 # --- unknown option --------------------------------------------------------------------------------------------------
 # "Did you mean" for an unknown option, by its meaning or by its letters.
@@ -59,7 +93,6 @@ def unknown_option(error: click.NoSuchOption) -> str:
     return f"{said}; did you mean {' or '.join(close)}?" if close else said
 
 
-_HEADING = "Examples:"
 _EXAMPLE_WIDTH = 76  # of 80 columns: click indents by two, and two are for what continues a line
 _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))  # by descriptor: name in sys, mode
 _NO_THREAD = "can't start new thread"  # what Python says, as a RuntimeError
@@ -77,7 +110,7 @@ STATUSES = (
 def epilog(*lines: str, statuses: str = "Exit statuses: esper-ab --help.") -> str:
     """The epilog of a click command: example command lines, then the exit statuses. Tests run them."""
     shown = "\n".join(_folded(line) for line in lines)
-    return f"\b\n{_HEADING}\n{shown}\n\n{statuses}"
+    return f"\b\nExamples:\n{shown}\n\n{statuses}"
 
 
 def command_with(*examples: str, **how: Any) -> Callable[[Callable[..., Any]], click.Command]:
@@ -94,12 +127,6 @@ def _folded(line: str) -> str:
             rows.append("      ")
         rows[-1] += f"{word} "
     return "\n".join(row.rstrip() for row in rows)
-
-
-def examples_of(text: str | None) -> tuple[str, ...]:
-    """The example command lines of an epilog; none when it has no examples."""
-    _, found, rest = re.sub(r"\\\n\s+", "", text or "").partition(f"{_HEADING}\n")
-    return tuple(line.strip() for line in rest.partition("\n\n")[0].splitlines()) if found else ()
 
 
 def _report(message: str, status: int, args: Sequence[str]) -> int:

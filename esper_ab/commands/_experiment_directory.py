@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from esper_ab.readers.joint.directory import refuse_joint
+from esper_ab.readers.joint_directory import refuse_joint
 
 
 class ExperimentDirectory(click.Path):

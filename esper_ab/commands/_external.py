@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from esper_ab.commands._options import PATH, Decorator, Flags, in_order, valued
+from esper_ab.commands._parameters import PATH, Decorator, Flags, in_order, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import write_below
 
@@ -62,7 +62,7 @@ def columns_of(text: str) -> dict[str, str]:
 
 def as_in_python(flags: Flags) -> dict[str, Any]:
     """The flags of a command as options of the Python function for it, what differs between tasks by task."""
-    from esper_ab.readers.external.plan import told_by_task  # with scipy
+    from esper_ab.readers.external_plan import told_by_task  # with scipy
 
     if flags["margin"] is None:  # nobody but the user knows it
         raise UsageError("--margin SIZE is needed: the smallest difference worth acting on, in the outcome's unit")

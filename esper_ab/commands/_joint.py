@@ -10,8 +10,8 @@ import msgspec
 
 from esper_ab.contracts.experiment_files import PAGE
 from esper_ab.journal.events import begun
-from esper_ab.readers.external.plan import read_plan
-from esper_ab.readers.joint.directory import PLAN_NAME, read_joint
+from esper_ab.readers.external_plan import read_plan
+from esper_ab.readers.joint_directory import PLAN_NAME, read_joint
 from esper_ab.readers.status import status, status_text
 
 

@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from esper_ab.commands._parameters import AT_LEAST_1, JSON, PATH, Decorator, in_order, switch, switched, takes
 from esper_ab.contracts import catalog
 
-Function = Callable[..., Any]
-Decorator = Callable[[Function], Function]
-Flags = dict[str, Any]  # values by name, as click has them
-
 ARGUMENTS = "esper_ab.arguments"
-PATH = click.Path(path_type=Path)
-AT_LEAST_1 = click.IntRange(min=1)
-MOST_SEEDS = 10_000  # that a command reckons with before there are runs
 _LIST_FLAGS = ("slots", "devices")  # their values may be several words
-
-
-def _takes(metavar: str | None, words: str, **how: Any) -> dict[str, Any]:
-    """Arguments of `click.option` for a flag with a value. Metavar N means a whole number; a default is shown."""
-    kind = int if metavar == "N" else None
-    return {"metavar": metavar, "help": words, "type": kind, "show_default": bool(how.get("default")), **how}
-
-
-def valued(flag: str, metavar: str | None, words: str, *names: str, **how: Any) -> Decorator:
-    """Declare a flag with a value; `names`: a short one, or that of the argument."""
-    return click.option(flag, *names, **_takes(metavar, words, **how))
 
 
 class Margin(click.types.FloatParamType):
@@ -41,15 +24,6 @@ class Margin(click.types.FloatParamType):
         return value if several else super().convert(value, param, ctx)
 
 
-def _switch(words: str) -> dict[str, Any]:
-    return {"is_flag": True, "help": words}
-
-
-def switch(flag: str, words: str, *names: str, **how: Any) -> Decorator:
-    """Declare a flag without a value, as `valued` does."""
-    return click.option(flag, *names, **_switch(words), **how)
-
-
 _TASK = "What hosts learn; gym:ID, or path/env.py:make, is an environment of Gymnasium."
 _TASK_DEFAULT = "[default: digits]"
 _MARGIN = "The smallest difference in outcome worth acting on, in its unit"
@@ -57,130 +31,130 @@ _MARGIN_DEFAULT = "[default: that of the task, where it declares one: 2 points f
 # Heading -> flags of an experiment, the ten first that people need first.
 _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
     "What most experiments need": {
-        "groups": _takes("A,B,…",
+        "groups": takes("A,B,…",
             "Reward modes or controllers; NAME=MODE gives another name. [default: shaped,simplified]"),
-        "group": _takes("NAME:KEY=VALUE,…", "Alter NAME, or create it. Repeatable.", multiple=True),
-        "set": _takes("KEY=VALUE", "Any setting, for all groups. Repeatable.", multiple=True),
-        "task": _takes("NAME[,NAME…]", f"{_TASK} Of several: an answer on each and on their mean. {_TASK_DEFAULT}"),
-        "episodes": _takes("N", "Training episodes per run. [default: 3; of Gymnasium 50]"),
-        "n_envs": _takes("N", "Environments per run. [default: 4; of Gymnasium 8]"),
-        "seeds": _takes("N|auto",
+        "group": takes("NAME:KEY=VALUE,…", "Alter NAME, or create it. Repeatable.", multiple=True),
+        "set": takes("KEY=VALUE", "Any setting, for all groups. Repeatable.", multiple=True),
+        "task": takes("NAME[,NAME…]", f"{_TASK} Of several: an answer on each and on their mean. {_TASK_DEFAULT}"),
+        "episodes": takes("N", "Training episodes per run. [default: 3; of Gymnasium 50]"),
+        "n_envs": takes("N", "Environments per run. [default: 4; of Gymnasium 8]"),
+        "seeds": takes("N|auto",
             "Repetitions; 6 are the least that can carry a verdict. auto: as many as it takes, up to --max. [default: "
             "6]"),
-        "margin": _takes("SIZE", f"{_MARGIN}; of several tasks also TASK=SIZE,…. {_MARGIN_DEFAULT}", type=Margin()),
-        "devices": _takes("A B …",
+        "margin": takes("SIZE", f"{_MARGIN}; of several tasks also TASK=SIZE,…. {_MARGIN_DEFAULT}", type=Margin()),
+        "devices": takes("A B …",
             "cuda:0, cpu:1, or cuda, cpu for all. [default: GPUs or cores, by an estimate of both]"),
-        "dry_run": _switch("Print the plan and stop."),
+        "dry_run": switched("Print the plan and stop."),
     },
     "What is trained": {
-        "data_dir": _takes("DIR", "Where a task's data is, if it does not ship."),
-        "slots": _takes("A B …", "Slots that may grow, in network order. [default: all]"),
-        "steps": _takes("N",
+        "data_dir": takes("DIR", "Where a task's data is, if it does not ship."),
+        "slots": takes("A B …", "Slots that may grow, in network order. [default: all]"),
+        "steps": takes("N",
             "Host epochs, and decisions, per episode. [default: 25; of Gymnasium at most 1000]"),
-        "total_timesteps": _takes("N",
+        "total_timesteps": takes("N",
             "Environment steps per run of Gymnasium, in place of --episodes; rounded up to whole rollouts."),
-        "rng_seed": _takes("N", "Root of all randomness. [default: 0]"),
-        "no_telemetry": _switch("Do not record the life of every seed module; no result depends on it."),
+        "rng_seed": takes("N", "Root of all randomness. [default: 0]"),
+        "no_telemetry": switched("Do not record the life of every seed module; no result depends on it."),
     },
     "Your own environment or trainer": {
-        "trainer": _takes("FILE.py|COMMAND",
+        "trainer": takes("FILE.py|COMMAND",
             "Your own: a Python file with train(run), or a command with {seed} and a folder {out}, as 'python "
             "train.py --seed {seed} --lr {lr} --out {out}'; docs/your-trainer.md."),
-        "outcome": _takes("SOURCE",
+        "outcome": takes("SOURCE",
             "What groups are compared by. Of Gymnasium: info:KEY or FILE:FUNCTION, by default the return; of a "
             "trainer: a name; of a command: json:PATH:KEY, csv:PATH:COLUMN (last row) or wandb:KEY, with PATH in "
             "{out}."),
-        "outcome_better": _takes("higher|lower", "Which outcome is the better one; a trainer's has to say it."),
-        "outcome_unit": _takes("UNIT", "Unit of a trainer's outcome."),
-        "outcome_range": _takes("LOW..HIGH",
+        "outcome_better": takes("higher|lower", "Which outcome is the better one; a trainer's has to say it."),
+        "outcome_unit": takes("UNIT", "Unit of a trainer's outcome."),
+        "outcome_range": takes("LOW..HIGH",
             "Possible outcomes, of Gymnasium or a trainer; the worse end stands for one that is no number."),
-        "rehearsal": _takes("NAME=VALUE,…",
+        "rehearsal": takes("NAME=VALUE,…",
             "Settings of the preflight's rehearsal of a trainer alone, which shorten it."),
     },
     "What is compared, and by which rule": {
-        "max": _takes("N", "With --seeds auto: the most.", type=AT_LEAST_1),
-        "looks": _takes("N,N,…", "Seeds at the interim looks. [default: 10,14,20 of 20; one below 16]"),
-        "no_early_stop": _switch("Go on with a comparison that is decided."),
-        "futility": _takes("POWER",
+        "max": takes("N", "With --seeds auto: the most.", type=AT_LEAST_1),
+        "looks": takes("N,N,…", "Seeds at the interim looks. [default: 10,14,20 of 20; one below 16]"),
+        "no_early_stop": switched("Go on with a comparison that is decided."),
+        "futility": takes("POWER",
             "Stop a comparison at an interim look that makes a difference of the margin unlikely. Of such differences "
             "POWER (0.8) at least are not stopped. [default: off]", type=float),
-        "control": _takes("NAME", "Compare the others with this group. [default: all pairs]"),
-        "untested": _takes("A,B,…", "Groups that are measured and in no comparison."),
-        "screening": _switch(
+        "control": takes("NAME", "Compare the others with this group. [default: all pairs]"),
+        "untested": takes("A,B,…", "Groups that are measured and in no comparison."),
+        "screening": switched(
             "Judge every group that learns against --control, which does not: continue, revise or stop."),
-        "outcome_over": _takes("evaluation|last-tenth|curve-mean", "What one run comes to. [default: evaluation]"),
-        "alpha": _takes("P", "Error rate of the whole experiment. [default: 0.05]", type=float),
-        "grid": _takes("KEY=V1,V2,…",
+        "outcome_over": takes("evaluation|last-tenth|curve-mean", "What one run comes to. [default: evaluation]"),
+        "alpha": takes("P", "Error rate of the whole experiment. [default: 0.05]", type=float),
+        "grid": takes("KEY=V1,V2,…",
             "Ask over a grid: every group runs at every value, and the answer is on the mean over them. Repeatable: "
             "all combinations.", multiple=True),
-        "scores": _takes("WORST..TARGET",
+        "scores": takes("WORST..TARGET",
             "Of several tasks: outcomes that are scores of 0 and of 1, for performance profiles and the optimality "
             "gap; one, or TASK=WORST..TARGET,…. [default: the ends of their ranges, where all have both]"),
-        "eval_episodes": _takes("N|auto",
+        "eval_episodes": takes("N|auto",
             "Episodes that each trained policy is evaluated in; auto: by a calibration, the number with the least "
             "variance x cost. [default: auto]"),
-        "unpaired": _switch("Own randomness per group, for calibration."),
-        "calibration": _takes("FILE",
+        "unpaired": switched("Own randomness per group, for calibration."),
+        "calibration": takes("FILE",
             "What `esper-ab calibrate` wrote: how much runs differ by chance.", type=PATH),
-        "reward_audit": _takes("FILE",
+        "reward_audit": takes("FILE",
             "What `esper-ab growth rewards` wrote: journal and report include it, for the groups' rewards.", type=PATH),
-        "fail_unless": _takes("REQUIREMENT",
+        "fail_unless": takes("REQUIREMENT",
             '"simplified better-than shaped": exit status 12 when the verdict is another. Repeatable.', multiple=True),
     },
     "Where it runs": {
-        "devices_per_run": _takes("N", "Devices of one run. [default: 1]"),
-        "max_parallel": _takes("N", "Runs that train at the same time, at most.", type=AT_LEAST_1),
-        "parallel": _takes(None,
+        "devices_per_run": takes("N", "Devices of one run. [default: 1]"),
+        "max_parallel": takes("N", "Runs that train at the same time, at most.", type=AT_LEAST_1),
+        "parallel": takes(None,
             "As many runs at once as the devices carry, or one. [default: --parallel]", default=True,
             show_default=False),
-        "no_retry": _switch(
+        "no_retry": switched(
             "Give up a run whose worker dies at once. [default: it is taken up again, at most twice without progress]"),
-        "placement": _takes("auto|spread|share|alternate|sequence",
+        "placement": takes("auto|spread|share|alternate|sequence",
             "One run per device; or on one device a block's runs side by side, in turn by episode, or one whole run "
             "after the other. [default: spread where there are enough devices, else share]"),
-        "order": _takes("balanced|fixed|shuffled",
+        "order": takes("balanced|fixed|shuffled",
             "Which group takes which device and place in the start order of a block. [default: balanced]"),
-        "sync": _takes("lockstep|independent",
+        "sync": takes("lockstep|independent",
             "Whether runs wait for each other after every episode. [default: lockstep]"),
-        "share_observation_norm": _switch(
+        "share_observation_norm": switched(
             "The learners of a seed normalise observations by the moments of all of them; couples the groups."),
-        "threads": _takes("N", "CPU threads per worker, the same for all. [default: 1]"),
-        "amp": _takes("off|bf16|fp16|auto",
+        "threads": takes("N", "CPU threads per worker, the same for all. [default: 1]"),
+        "amp": takes("off|bf16|fp16|auto",
             "Precision of host training, for all groups; auto: by the devices. [default: off]"),
-        "kernel": _takes("auto|native|torch",
+        "kernel": takes("auto|native|torch",
             "What trains hosts on a CPU: the native kernel or torch; auto: the kernel where it can be had. [default: "
             "auto]"),
-        "deterministic": _takes(None,
+        "deterministic": takes(None,
             "Only kernels that give the same bits every time. [default: --deterministic]", default=None),
-        "launcher": _takes(None,
+        "launcher": takes(None,
             "What starts workers; no result depends on it. [default: local]",
             type=click.Choice(catalog.names("esper_ab.launchers")), default=None),
-        "transport": _takes(None,
+        "transport": takes(None,
             "How workers talk to the coordinator: a private socket file, or TCP with keys of this run only. [default: "
             "ipc; tcp for workers on other machines]", type=click.Choice(["ipc", "tcp"]), default=None),
-        "ray_address": _takes("HOST:PORT",
+        "ray_address": takes("HOST:PORT",
             "Address of the cluster, with --launcher ray; auto: that of this machine. [default: RAY_ADDRESS, else a "
             "cluster that it starts on this machine]"),
-        "ray_label": _takes("KEY=VALUE",
+        "ray_label": takes("KEY=VALUE",
             "Of the nodes of the cluster that count, with --launcher ray. Repeatable.", multiple=True),
-        "ray_wait": _takes("SECONDS",
+        "ray_wait": takes("SECONDS",
             "How long to wait until Ray has room for all workers. [default: 600]", type=click.FloatRange(min=0)),
     },
     "What comes out": {
-        "output_dir": _takes("DIR",
+        "output_dir": takes("DIR",
             "Where experiment directories go.", type=PATH, default=Path("experiments")),
-        "name": _takes("NAME", "Name of the experiment directory. [default: task and time]"),
-        "json": _switch("Machine-readable output, nothing else on stdout."),
-        "quiet": _switch("No live view."),
-        "verbose": _switch("A line on stderr for everything that is recorded, in place of the live view."),
-        "yes": _switch(
+        "name": takes("NAME", "Name of the experiment directory. [default: task and time]"),
+        "json": JSON,
+        "quiet": switched("No live view."),
+        "verbose": switched("A line on stderr for everything that is recorded, in place of the live view."),
+        "yes": switched(
             "Start what is estimated to take more than a day, or more memory than there is, without asking."),
-        "track": _takes("A,B,…",
+        "track": takes("A,B,…",
             "What follows the experiment: wandb, tensorboard. A tracker that breaks does not concern the experiment."),
-        "wandb_mode": _takes("online|offline", "[default: WANDB_MODE, else online]"),
-        "wandb_entity": _takes("NAME", "Team or user at W&B."),
-        "wandb_project": _takes("NAME", "[default: ab_test_NAME_DATE]"),
-        "detach": _switch("Go on without this terminal; `esper-ab status -f` shows it, `esper-ab stop` ends it."),
+        "wandb_mode": takes("online|offline", "[default: WANDB_MODE, else online]"),
+        "wandb_entity": takes("NAME", "Team or user at W&B."),
+        "wandb_project": takes("NAME", "[default: ab_test_NAME_DATE]"),
+        "detach": switched("Go on without this terminal; `esper-ab status -f` shows it, `esper-ab stop` ends it."),
     },
 }
 _FLAGS = {name: how for flags in _SECTIONS.values() for name, how in flags.items()}
@@ -198,29 +172,18 @@ _SWITCHED = ("deterministic", "parallel")  # flags with an opposite
 
 # The same of a command that takes one task.
 _OF_ONE_TASK = {
-    "task": _takes("NAME", f"{_TASK} {_TASK_DEFAULT}"),
-    "margin": _takes("SIZE", f"{_MARGIN}. {_MARGIN_DEFAULT}", type=float),
+    "task": takes("NAME", f"{_TASK} {_TASK_DEFAULT}"),
+    "margin": takes("SIZE", f"{_MARGIN}. {_MARGIN_DEFAULT}", type=float),
 }
 
 # Those of commands that grow hosts without an experiment.
 _OF_HOSTS = {
-    "task": _takes("NAME", "What hosts learn.", default="digits"),
-    "data_dir": _takes("DIR", "Where a task's data is, if it does not ship.", default=""),
-    "rng_seed": _takes("N", "Root of all randomness.", type=click.IntRange(0), default=0, show_default=True),
-    "device": _takes("NAME", "torch device for the hosts.", default="cpu"),
+    "task": takes("NAME", "What hosts learn.", default="digits"),
+    "data_dir": takes("DIR", "Where a task's data is, if it does not ship.", default=""),
+    "rng_seed": takes("N", "Root of all randomness.", type=click.IntRange(0), default=0, show_default=True),
+    "device": takes("NAME", "torch device for the hosts.", default="cpu"),
 }
 LAUNCHER_FLAGS = ("launcher", "transport", "ray_address", "ray_label", "ray_wait")
-
-
-def in_order(decorators: Sequence[Decorator]) -> Decorator:
-    """Decorator of a click command: all of them, in the order of its help."""
-
-    def decorate(function: Function) -> Function:
-        for one in reversed(decorators):
-            function = one(function)
-        return function
-
-    return decorate
 
 
 def _declared(flags: dict[str, dict[str, Any]]) -> Decorator:
@@ -235,9 +198,6 @@ def _declared(flags: dict[str, dict[str, Any]]) -> Decorator:
 def shared_options(*names: str) -> Decorator:
     """Decorator of a click command: the flags named, as `launch` has them, in this order."""
     return _declared({name: _FLAGS[name] for name in names})
-
-
-json_flag = shared_options("json")
 
 
 def hosts_options(*names: str) -> Decorator:

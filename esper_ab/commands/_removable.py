@@ -15,7 +15,7 @@ from pathlib import Path
 
 from esper_ab.contracts.experiment_files import CHECKPOINTS, PAGE, POLICIES, SUMMARY, VERDICT, is_name
 from esper_ab.contracts.files import remove_below, remove_empty_below
-from esper_ab.contracts.terminal_text import shell_command
+from esper_ab.contracts.wording import shell_command
 from esper_ab.journal.fold import History
 from esper_ab.journal.lock import Lock
 from esper_ab.live.console import CONSOLE_NAME

@@ -7,11 +7,12 @@ from typing import Any
 import click
 
 from esper_ab.commands._exit_status import command_with
-from esper_ab.commands._options import ARGUMENTS, MOST_SEEDS, ExperimentCommand, Flags, experiment_options, valued
+from esper_ab.commands._options import ARGUMENTS, ExperimentCommand, experiment_options
+from esper_ab.commands._parameters import MOST_SEEDS, Flags, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import read_regular
-from esper_ab.contracts.kinds import ENV_REWARD, GYMNASIUM, kind_of_task
-from esper_ab.contracts.terminal_text import shell_command
+from esper_ab.contracts.settings import ENV_REWARD, GYMNASIUM, kind_of_task
+from esper_ab.contracts.wording import shell_command
 from esper_ab.design.design import LEAST_RUNS
 from esper_ab.execution.experiment import Beforehand
 from esper_ab.execution.job import AskedJob, Job, describe, encode, make_directory, one_part, plan_job

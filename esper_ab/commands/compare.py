@@ -10,7 +10,7 @@ import click
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.commands._external import external_options, printed
-from esper_ab.commands._options import json_flag
+from esper_ab.commands._parameters import json_flag
 
 
 @command_with(
@@ -28,8 +28,8 @@ def command(folders: tuple[Path, ...], control: str, alpha: float, scores: str, 
     """
     # Here, so that --help waits for no scipy.
     from esper_ab.api.external import with_scores
-    from esper_ab.readers.external.plan import told_by_task
-    from esper_ab.readers.joint.together import compare_directories
+    from esper_ab.readers.external_plan import told_by_task
+    from esper_ab.readers.joint import compare_directories
     from esper_ab.verdict.analysis_plan import Rule
 
     found = compare_directories(folders, Rule(control=control, alpha=alpha))

@@ -10,7 +10,7 @@ import click
 
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._external import RULE, as_in_python, external_options
-from esper_ab.commands._options import MOST_SEEDS, PATH, json_flag, switch, valued
+from esper_ab.commands._parameters import MOST_SEEDS, PATH, json_flag, switch, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import whole_number
 
@@ -44,7 +44,7 @@ def command(out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
     """
     # Here, so that --help waits for no scipy.
     from esper_ab.api.external import designed
-    from esper_ab.readers.external.plan import save_plan
+    from esper_ab.readers.external_plan import save_plan
     from esper_ab.report.external import render_plan
 
     named = {name: _names(asked[name]) for name in ("tasks", "cells") if asked[name]}

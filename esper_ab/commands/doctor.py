@@ -11,12 +11,12 @@ from typing import Any
 import click
 import msgspec
 
-from esper_ab.commands._exit_status import command_with
-from esper_ab.commands._options import LAUNCHER_FLAGS, PATH, Flags, shared_options, valued
+from esper_ab.commands._exit_status import LEAST_BYTES, command_with
+from esper_ab.commands._options import LAUNCHER_FLAGS, shared_options
+from esper_ab.commands._parameters import PATH, Flags, valued
 from esper_ab.contracts.children import Machine, Questions
 from esper_ab.contracts.errors import EsperError, UsageError
-from esper_ab.contracts.terminal_text import visible_line
-from esper_ab.contracts.wording import counted
+from esper_ab.contracts.wording import counted, visible_line
 from esper_ab.control.preflight import ask_nodes, differences, examine, expected_bytes, kinds, unfit
 from esper_ab.health import examination, processor
 from esper_ab.health.examination import Diagnosis, ok, problem
@@ -59,7 +59,7 @@ def diagnose_machine(out: Path) -> Iterator[Diagnosis]:
             yield problem("task", machine.task_problem, "reinstall the package: digits ships with it")
     yield from processor.processor_diagnoses()
     yield from examination.storage_diagnoses(out, expected_bytes(1))
-    yield from examination.system_diagnoses()
+    yield from examination.system_diagnoses(LEAST_BYTES)
 
 
 def _examine_nodes(out: Path, options: Flags) -> Iterator[Diagnosis]:

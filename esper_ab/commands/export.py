@@ -13,7 +13,7 @@ import click
 
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import experiment_argument
-from esper_ab.commands._options import json_flag, switch, valued
+from esper_ab.commands._parameters import json_flag, switch, valued
 from esper_ab.contracts.errors import UsageError, refused
 from esper_ab.contracts.files import folder_below, make_folder
 from esper_ab.contracts.wording import counted

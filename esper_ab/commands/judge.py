@@ -10,10 +10,10 @@ import click
 
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._external import RULE, as_in_python, columns_of, external_options, printed
-from esper_ab.commands._options import Flags, json_flag, valued
+from esper_ab.commands._parameters import Flags, json_flag, valued
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.terminal_text import shell_command
-from esper_ab.readers.joint.directory import refuse_joint
+from esper_ab.contracts.wording import shell_command
+from esper_ab.readers.joint_directory import refuse_joint
 
 if TYPE_CHECKING:
     from esper_ab.api.external import OutcomeVerdicts
@@ -53,7 +53,7 @@ def command(
     """
     # Here, so that --help waits for no scipy.
     from esper_ab.api.external import with_scores
-    from esper_ab.readers.external.plan import read_plan, told_by_task
+    from esper_ab.readers.external_plan import read_plan, told_by_task
     from esper_ab.verdict.judge import judge
     from esper_ab.verdict.requirement import parse_requirement, require
 
@@ -76,7 +76,7 @@ def command(
 def _explore(file: Path, columns: str, rule: Flags) -> OutcomeVerdicts:
     # Here, so that --help waits for no scipy.
     from esper_ab.api.external import explored
-    from esper_ab.readers.external.table import read_csv
+    from esper_ab.readers.external_table import read_csv
 
     if file.is_dir():
         raise UsageError(
@@ -91,8 +91,8 @@ def _explore(file: Path, columns: str, rule: Flags) -> OutcomeVerdicts:
 def _read(words: Sequence[str], columns: str, scales: Sequence[Scale]) -> Observations:
     """Read one CSV file or experiment directories."""
     # Likewise.
-    from esper_ab.readers.external.table import read_csv
-    from esper_ab.readers.joint.judged import read_experiments
+    from esper_ab.readers.external_table import read_csv
+    from esper_ab.readers.joint import read_experiments
 
     named = [_named(text) for text in words]
     if len(named) == 1 and not named[0][1].is_dir():

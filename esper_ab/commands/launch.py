@@ -37,7 +37,7 @@ def command(**options: Any) -> None:
     """
     # Here, so that --help waits for no plan.
     from esper_ab.commands._asking import read_job
-    from esper_ab.contracts.limits import Limits
+    from esper_ab.control.rules.workers import Limits
     from esper_ab.execution.answer import show_answer
     from esper_ab.execution.job import carry_out, confirm, describe, encode, make_directory, plan_job
     from esper_ab.execution.launching import make_launcher

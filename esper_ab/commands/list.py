@@ -12,9 +12,9 @@ from pathlib import Path
 import click
 
 from esper_ab.commands._exit_status import command_with
-from esper_ab.commands._options import json_flag, switch, valued
+from esper_ab.commands._parameters import json_flag, switch, valued
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.terminal_text import visible_line
+from esper_ab.contracts.wording import visible_line
 from esper_ab.readers.status import Listed, list_runs
 
 _HEADINGS = ("run", "state", "done", "last event", "groups", "verdict")

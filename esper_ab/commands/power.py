@@ -11,7 +11,7 @@ import msgspec
 
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import ExperimentDirectory
-from esper_ab.commands._options import MOST_SEEDS, PATH, Flags, json_flag, valued
+from esper_ab.commands._parameters import MOST_SEEDS, PATH, Flags, json_flag, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import LARGEST
 from esper_ab.design.design import LEAST_KEPT

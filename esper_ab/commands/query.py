@@ -9,8 +9,8 @@ import click
 
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import experiment_argument
-from esper_ab.commands._options import json_flag, switch, valued
-from esper_ab.contracts.terminal_text import visible
+from esper_ab.commands._parameters import json_flag, switch, valued
+from esper_ab.contracts.wording import visible
 from esper_ab.readers.records import LIMIT_S, query, query_csv, query_json, query_text
 
 

@@ -8,7 +8,7 @@ import click
 
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import joint_argument
-from esper_ab.commands._options import json_flag, switch, valued
+from esper_ab.commands._parameters import json_flag, switch, valued
 from esper_ab.execution.answer import show_answer
 
 

@@ -11,13 +11,14 @@ import click
 
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import joint_argument
-from esper_ab.commands._options import AT_LEAST_1, LAUNCHER_FLAGS, shared_options, switch, valued
+from esper_ab.commands._options import LAUNCHER_FLAGS, shared_options
+from esper_ab.commands._parameters import AT_LEAST_1, switch, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.execution.answer import show_answer
 from esper_ab.execution.detach import FOR_SEVERAL, detach
 from esper_ab.execution.launching import make_launcher, read_launcher_flags
 from esper_ab.live.console import outlive_terminal
-from esper_ab.readers.joint.directory import is_joint
+from esper_ab.readers.joint_directory import is_joint
 
 
 @command_with(

@@ -10,12 +10,13 @@ import click
 from click.core import ParameterSource
 
 from esper_ab.commands._exit_status import command_with
-from esper_ab.commands._options import AT_LEAST_1, LAUNCHER_FLAGS, PATH, Flags, valued
+from esper_ab.commands._options import LAUNCHER_FLAGS
+from esper_ab.commands._parameters import AT_LEAST_1, PATH, Flags, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.experiment_files import check_name
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.journal.lock import JOURNAL_NAME
-from esper_ab.readers.joint.directory import JOINT_NAME
+from esper_ab.readers.joint_directory import JOINT_NAME
 
 _OWN = (
     "--launcher", "--name", "--output-dir", "--detach", "--dry-run", "--transport", "--quiet", "--json", "--yes",

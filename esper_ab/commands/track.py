@@ -11,15 +11,13 @@ import msgspec
 
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import experiment_argument
-from esper_ab.commands._options import Flags, json_flag, switch, valued
+from esper_ab.commands._parameters import Flags, json_flag, switch, valued
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.terminal_text import shell_command, visible_line
-from esper_ab.contracts.wording import counted
+from esper_ab.contracts.wording import counted, shell_command, visible_line
 from esper_ab.journal.load import load
 from esper_ab.trackers.beside import fill
-from esper_ab.trackers.settings import Tracking, check_tracking, wandb_mode, wanted
+from esper_ab.trackers.settings import NAMES, Tracking, check_tracking, wandb_mode, wanted
 from esper_ab.trackers.state import at_work, read_settings, save_settings
-from esper_ab.trackers.subject import NAMES
 
 
 @command_with(

@@ -14,7 +14,7 @@ import msgspec
 
 from esper_ab.contracts.messages import Chunk, CoordinatorMessage, Message, WorkerMessage
 from esper_ab.contracts.records import MOST_KEYS
-from esper_ab.contracts.terminal_text import visible_line
+from esper_ab.contracts.wording import visible_line
 
 FRAME_LIMIT_BYTES = 1 << 20  # largest frame on the wire
 CHUNK_BYTES = 512 << 10

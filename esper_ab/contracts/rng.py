@@ -70,3 +70,8 @@ def run_path(rng_seed: int, replicate: int, label: str = "") -> RngPath:
     """Return the root of all randomness of one replicate; `label` is non-empty only for unpaired calibration."""
     path = RngPath(rng_seed) / "replicate" / replicate
     return path / "unpaired" / label if label else path
+
+
+def shuffled(n: int, path: RngPath) -> tuple[int, ...]:
+    """Return 0 … n-1 in an order drawn at `path`: sorted by independent 128-bit hashes."""
+    return tuple(sorted(range(n), key=lambda i: (path / i).key()))

@@ -1,4 +1,6 @@
-"""Settings of one group: everything in which two groups may differ. Frozen and typed; unknown keys are refused.
+"""Kinds of task, and the settings of one group: everything in which two groups may differ.
+
+Settings are frozen and typed; unknown keys are refused.
 
 Accuracies are percentages (0-100) everywhere; a difference of accuracies is in points.
 """
@@ -14,6 +16,30 @@ import msgspec
 from msgspec import Meta
 
 from esper_ab.contracts.trainer import TrainerValue
+
+# --- kinds of task ---------------------------------------------------------------------------------------------------
+
+GROWTH, GYMNASIUM, TRAINER = "growth", "gymnasium", "trainer"
+GYM_PREFIX, TRAINER_PREFIX = "gym:", "trainer:"
+INFO_PREFIX = "info:"  # of an outcome that is an entry of the last step's info
+ENV_REWARD = "env"  # the reward mode that is the environment's own reward
+REWARDS: dict[str, tuple[str, ...]] = {GYMNASIUM: (ENV_REWARD,), TRAINER: ()}  # of kinds that have no folder of them
+CONTROLLERS = {GYMNASIUM: ("random",), TRAINER: (TRAINER,)}
+
+
+def kind_of_task(task: str) -> str:
+    """Return the kind of a task as it is written in plans: `gym:ID` and `path/env.py:make` are of Gymnasium."""
+    if task.startswith(TRAINER_PREFIX):
+        return TRAINER
+    return GYMNASIUM if ":" in task else GROWTH
+
+
+def is_own_outcome(outcome: str) -> bool:
+    """Return whether a Gymnasium task's outcome is a function of the user's own, which may read a whole episode."""
+    return bool(outcome) and not outcome.startswith(INFO_PREFIX)
+
+
+# --- fields ----------------------------------------------------------------------------------------------------------
 
 KindName = Literal["growth", "gymnasium", "trainer"]
 ALL_KINDS: tuple[KindName, ...] = ("growth", "gymnasium", "trainer")

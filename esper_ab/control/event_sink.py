@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Protocol
 
 from esper_ab.contracts.errors import DiskFull, Interrupted, JournalError
-from esper_ab.contracts.limits import Limits
 from esper_ab.contracts.messages import Progress
-from esper_ab.contracts.terminal_text import shell_command
+from esper_ab.contracts.wording import shell_command
+from esper_ab.control.rules.workers import Limits
 from esper_ab.control.signals import CaughtSignals
 from esper_ab.journal.events import (
     AnyEvent,

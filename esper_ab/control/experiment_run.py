@@ -13,10 +13,9 @@ from pathlib import Path
 
 from esper_ab.analysis.trained_by import code_states, named, telling
 from esper_ab.contracts.errors import NO_ROOM, DiskFull, EsperError, Interrupted, UsageError, WorkerFailed, naming
-from esper_ab.contracts.limits import Limits
 from esper_ab.contracts.messages import Hello, Lane
-from esper_ab.contracts.terminal_text import shell_command
 from esper_ab.contracts.trainer import is_command
+from esper_ab.contracts.wording import shell_command
 from esper_ab.control import descriptors, provenance
 from esper_ab.control.descriptors import crowding
 from esper_ab.control.event_sink import EventSink, Observer
@@ -26,6 +25,7 @@ from esper_ab.control.rules import commands
 from esper_ab.control.rules.incidents import LAST_WORDS_LINES
 from esper_ab.control.rules.machine import CTRL_C, LAST_WORDS_S, ExperimentMachine
 from esper_ab.control.rules.runs import nothing_left
+from esper_ab.control.rules.workers import Limits
 from esper_ab.control.signals import CaughtSignals
 from esper_ab.journal import events
 from esper_ab.journal.file import Journal

@@ -15,7 +15,7 @@ from esper_ab.contracts.errors import WorkerFailed
 from esper_ab.contracts.experiment_files import LOGS
 from esper_ab.contracts.files import open_to_read
 from esper_ab.contracts.messages import Stop, WorkerOrder
-from esper_ab.contracts.terminal_text import how_ended
+from esper_ab.contracts.wording import how_ended
 from esper_ab.control import descriptors
 from esper_ab.control.hub import Hub, worker_of
 from esper_ab.control.rules import workers

@@ -15,9 +15,8 @@ from esper_ab.contracts.wording import significant
 from esper_ab.design.calibration import FactorEffect, FalseClaims, Intraclass, Spread
 from esper_ab.design.power import PowerTable
 from esper_ab.design.power_text import next_text, share_text, table_lines
-from esper_ab.settings.differences import flat
 from esper_ab.settings.eval_episodes import EvaluationNoise
-from esper_ab.settings.experiment import Group, ResolvedExperiment
+from esper_ab.settings.experiment import Group, ResolvedExperiment, flat
 from esper_ab.settings.option_file import load_option_file
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.text import digits_for

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
+from functools import cache
 
-from esper_ab.contracts.rng import RngPath
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 
 Sides = Sequence[tuple[int, int]]  # per replicate, the positions of a and of b
 Place = tuple[Hashable, ...]  # of a run: the level of each factor besides its group
 
 
+@cache
 def williams_square(n: int) -> tuple[tuple[int, ...], ...]:
     """Return rows (one per block) of treatments by position, [rows, n]: n rows when n is even, 2n when it is odd.
 
@@ -49,14 +50,14 @@ def draws_positions(n: int) -> bool:
     return n > LEAST_PAIRS
 
 
-def order_drawn(n: int, block: int, path: RngPath) -> tuple[int, ...]:
-    """Return the order of a block in the square whose positions are permuted as drawn at `path`, alike in all blocks.
+def order_drawn(n: int, block: int, columns: Sequence[int]) -> tuple[int, ...]:
+    """Return the order of a block in the square whose positions are permuted by `columns`, alike in all blocks.
 
     Still no group stands twice in a position before all others did. A permutation of groups would not do: positions
     that follow one another in the square would meet the same two groups in a row.
     """
     row = order(n, block)
-    return tuple(row[column] for column in shuffled(n, path))
+    return tuple(row[column] for column in columns)
 
 
 def identified(blocks: Sequence[Mapping[Hashable, Place]]) -> bool:
@@ -104,11 +105,6 @@ def _leads(basis: dict[tuple[int, int], dict[tuple[int, int], int]], row: dict[t
         shared = math.gcd(*row.values())
         row = {column: value // shared for column, value in row.items()}
     return False
-
-
-def shuffled(n: int, path: RngPath) -> tuple[int, ...]:
-    """Return 0 … n-1 in an order drawn at `path`: sorted by independent 128-bit hashes."""
-    return tuple(sorted(range(n), key=lambda i: (path / i).key()))
 
 
 def estimable_orders(orders: Sequence[tuple[int, ...]]) -> bool:

@@ -11,8 +11,8 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.experiment_files import PAGE
 from esper_ab.design.design import Contrast
 from esper_ab.live.console import waiting
-from esper_ab.readers.external.plan import read_plan
-from esper_ab.readers.joint.directory import PLAN_NAME, is_joint, read_joint
+from esper_ab.readers.external_plan import read_plan
+from esper_ab.readers.joint_directory import PLAN_NAME, is_joint, read_joint
 from esper_ab.report.build import ReportPaths, build_report, printed
 from esper_ab.verdict.requirement import Requirement, parse_requirement, require
 
@@ -50,7 +50,7 @@ def _show_joint(directory: Path, texts: Sequence[str], form: str) -> None:
     if form == "md":
         raise UsageError("--format md: one experiment's report has it; of several together there are text and json")
     # With scipy, which --help does not wait for.
-    from esper_ab.readers.joint.judged import judge_directory
+    from esper_ab.readers.joint import judge_directory
     from esper_ab.report.joint import (
         comparisons_on_mean,
         render_joint,

@@ -12,9 +12,9 @@ from esper_ab.analysis.calibration import calibration_of
 from esper_ab.analysis.observe import pairs_of, same_records
 from esper_ab.contracts.errors import Setting, UsageError, naming
 from esper_ab.contracts.files import write_below
-from esper_ab.contracts.terminal_text import shell_command
+from esper_ab.contracts.wording import shell_command
 from esper_ab.design.calibration_file import FILE_NAME, Calibration
-from esper_ab.execution.experiment import PlannedExperiment, carry_out, plan_on
+from esper_ab.execution.experiment import Beforehand, PlannedExperiment, carry_out, plan_on
 from esper_ab.execution.going_on import resume
 from esper_ab.journal.events import begun
 from esper_ab.journal.load import load
@@ -66,9 +66,8 @@ def _try_determinism(planned: PlannedExperiment, launcher: Launcher, again: str)
         episodes=min(planned.asked.episodes, _DETERMINISM_EPISODES), eval_episodes=planned.asked.n_envs,
     )
     experiment_dir, machine = planned.experiment_dir / small.name, planned.machine
-    trial = PlannedExperiment(
-        asked=small, machine=machine, plan=plan_on(machine, small, small.name), experiment_dir=experiment_dir
-    )
+    plan, cost = plan_on(machine, small, small.name, Beforehand().eval_episodes(small))
+    trial = PlannedExperiment(asked=small, machine=machine, plan=plan, cost=cost, experiment_dir=experiment_dir)
     _carry_on(trial, launcher, watched=False, again=again)
     history = load(experiment_dir).history
     contrast = history.design.comparisons[0]

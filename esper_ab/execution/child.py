@@ -10,7 +10,7 @@ import msgspec
 
 from esper_ab.contracts.errors import EsperError, UsageError
 from esper_ab.contracts.own_packages import child_command, child_environment
-from esper_ab.contracts.terminal_text import end_told, visible_line
+from esper_ab.contracts.wording import end_told, visible_line
 
 Answer = TypeVar("Answer")
 

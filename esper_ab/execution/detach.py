@@ -20,7 +20,7 @@ import click
 from esper_ab.contracts.errors import EsperError, Interrupted
 from esper_ab.contracts.files import make_folder, open_regular, read_regular, remove_below
 from esper_ab.contracts.own_packages import child_command
-from esper_ab.contracts.terminal_text import how_ended, shell_command
+from esper_ab.contracts.wording import how_ended, shell_command
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.lock import holder
 from esper_ab.live.console import CONSOLE_NAME

@@ -7,10 +7,9 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +18,10 @@ import msgspec
 
 from esper_ab.contracts.children import Machine, RewardAudit
 from esper_ab.contracts.errors import DiskFull, JournalError, Setting, UsageError, refused
-from esper_ab.contracts.experiment_files import check_name
-from esper_ab.contracts.files import removed_on_failure
-from esper_ab.contracts.kinds import GROWTH, kind_of_task
-from esper_ab.contracts.limits import Limits
+from esper_ab.contracts.experiment_files import LOGS, check_name
+from esper_ab.contracts.files import remove_below, remove_folder_below, removed_on_failure
 from esper_ab.contracts.measures import greedy_episodes
+from esper_ab.contracts.settings import GROWTH, kind_of_task
 from esper_ab.contracts.wording import counted
 from esper_ab.control import provenance
 from esper_ab.control.event_sink import Observer
@@ -35,22 +33,24 @@ from esper_ab.control.preflight import (
     expected_bytes,
 )
 from esper_ab.control.provenance import RunFolders
+from esper_ab.control.rules.workers import Limits
 from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.execution.detach import reserved, settle_console
-from esper_ab.execution.leftover import clear, is_leftover
 from esper_ab.execution.reward_audit import belonging
 from esper_ab.health.processor import room
 from esper_ab.journal.events import begun
 from esper_ab.journal.fold import History
+from esper_ab.journal.lock import JOURNAL_NAME, LOCK_NAME, Lock, holder
 from esper_ab.launchers import Launcher
-from esper_ab.live.console import rich_console, waiting
+from esper_ab.live.console import CONSOLE_NAME, rich_console, waiting
 from esper_ab.live.on_stderr import Warnings
 from esper_ab.plan.blocks import make_plan
-from esper_ab.plan.estimate import Estimate, estimate
+from esper_ab.plan.estimate import Estimate
 from esper_ab.plan.experiment_directory import claim_new, make_experiment_directory
 from esper_ab.plan.plan import Plan
 from esper_ab.plan.text import WIDTH, duration, plan_text
-from esper_ab.settings.eval_episodes import EvaluationNoise, choose_eval_episodes
+from esper_ab.readers.joint_directory import PLAN_NAME, is_joint
+from esper_ab.settings.eval_episodes import EvalEpisodesChoice, choose_eval_episodes
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kinds import kind_of
 from esper_ab.settings.resolve import resolve
@@ -72,10 +72,9 @@ class Beforehand:
     reward_audit: RewardAudit | None = None
     goes_on: bool = False  # the experiment of the name asked for may have begun: who carries it out goes on with it
 
-    @property
-    def noise(self) -> EvaluationNoise | None:
-        """How much evaluations were found to differ, which decides how many episodes they take."""
-        return self.calibration.noise if self.calibration else None
+    def eval_episodes(self, asked: AskedExperiment) -> EvalEpisodesChoice:
+        """Choose how many episodes the evaluations of an experiment take."""
+        return choose_eval_episodes(asked, self.calibration.noise if self.calibration else None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,16 +84,12 @@ class PlannedExperiment:
     asked: AskedExperiment
     machine: Machine
     plan: Plan
+    cost: Estimate
     experiment_dir: Path
     generated: str = ""  # the name of the experiment directory without suffix, when nobody asked for one
     known: Beforehand = Beforehand()
     tracking: Tracking | None = None  # what follows the run, after `check_tracking`; no result depends on it
     about: dict[str, Any] = field(default_factory=dict)  # what its author says of it, for [record] of experiment.toml
-
-    @cached_property
-    def cost(self) -> Estimate:
-        """Time and memory that it is estimated to take."""
-        return estimate(self.plan.experiment, self.plan.lanes, self.machine)
 
 
 def plan_part(
@@ -106,8 +101,9 @@ def plan_part(
     `machines`: what is known of this machine and the launcher's nodes already, by what was asked. `only_plan`: it will
     not be carried out by this process, which then imports nothing for that.
     """
+    evaluation = known.eval_episodes(asked)
     if not (known.goes_on and begun(experiment_dir)):
-        episodes = choose_eval_episodes(asked, known.noise).eval_episodes
+        episodes = evaluation.eval_episodes
         each = asked.episodes * asked.n_envs + episodes + greedy_episodes(episodes, asked.n_envs)
         needed = expected_bytes(len(asked.groups) * asked.seeds * each)
         check_experiment_dir(experiment_dir, needed, taken_over=is_leftover(experiment_dir))
@@ -119,8 +115,10 @@ def plan_part(
             with waiting(f"looking at {counted(len(launcher.nodes), 'node')}"):
                 machine = examine_nodes(machine, questions, launcher, experiment_dir.parent)
         machines[key] = machine
-    plan = plan_on(machine, asked, experiment_dir.name, known)
-    return PlannedExperiment(asked=asked, machine=machine, plan=plan, experiment_dir=experiment_dir, known=known)
+    plan, cost = plan_on(machine, asked, experiment_dir.name, evaluation, known)
+    return PlannedExperiment(
+        asked=asked, machine=machine, plan=plan, cost=cost, experiment_dir=experiment_dir, known=known
+    )
 
 
 def _import_control() -> None:
@@ -146,8 +144,11 @@ def _find_free(experiment_dir: Path) -> Path:
     return next(path for path in itertools.chain((experiment_dir,), suffixed) if not (path.exists() or reserved(path)))
 
 
-def plan_on(machine: Machine, asked: AskedExperiment, name: str, known: Beforehand = Beforehand()) -> Plan:
-    """Resolve and plan; UsageError for what the machine does not have, and for what is known of something else.
+def plan_on(
+    machine: Machine, asked: AskedExperiment, name: str, evaluation: EvalEpisodesChoice,
+    known: Beforehand = Beforehand(),
+) -> tuple[Plan, Estimate]:  # fmt: skip
+    """Resolve, plan and estimate; UsageError for what the machine lacks, and for what is known of something else.
 
     Where fewer runs may train at the same time than a replicate has, they train one after the other, unless a placement
     is asked for. Growing networks are trained on GPUs or on the CPU, where nobody said which: where it is estimated to
@@ -156,26 +157,29 @@ def plan_on(machine: Machine, asked: AskedExperiment, name: str, known: Beforeha
     if 0 < asked.max_parallel < len(asked.groups) and asked.placement == "auto":
         asked = msgspec.structs.replace(asked, placement="sequence")
     if asked.devices or not machine.names("cuda") or kind_of_task(asked.task) != GROWTH:
-        return _plan_on(machine, asked, name, known)
-    plans: dict[str, Plan] = {}
+        return _plan_on(machine, asked, name, evaluation, known)
+    plans: dict[str, tuple[Plan, Estimate]] = {}
     for kind in ("cpu", "cuda"):
         with suppress(UsageError):
-            plans[kind] = _plan_on(machine, msgspec.structs.replace(asked, devices=(kind,)), name, known)
+            plans[kind] = _plan_on(machine, msgspec.structs.replace(asked, devices=(kind,)), name, evaluation, known)
     if not plans:
-        return _plan_on(machine, asked, name, known)  # which says why not
-    costs = {kind: estimate(plan.experiment, plan.lanes, machine).duration_s for kind, plan in plans.items()}
+        return _plan_on(machine, asked, name, evaluation, known)  # which says why not
+    costs = {kind: cost.duration_s for kind, (_, cost) in plans.items()}
     best = min(plans, key=costs.__getitem__)
     cpu, cuda = (f"{duration(costs[kind])} on" if kind in costs else "refused on" for kind in ("cpu", "cuda"))
     note = f"Trained on {best}, by an estimate of both: {cpu} cpu, {cuda} cuda; --devices cpu or cuda decides it."
-    return msgspec.structs.replace(plans[best], notes=(*plans[best].notes, note))
+    sooner, cost = plans[best]
+    return msgspec.structs.replace(sooner, notes=(*sooner.notes, note)), cost
 
 
-def _plan_on(machine: Machine, asked: AskedExperiment, name: str, known: Beforehand) -> Plan:
-    """Resolve and plan on the devices that were asked for, or all of the first kind that there is."""
-    experiment = resolve(asked, machine, name, known.noise)
+def _plan_on(
+    machine: Machine, asked: AskedExperiment, name: str, evaluation: EvalEpisodesChoice, known: Beforehand
+) -> tuple[Plan, Estimate]:
+    """Plan on the devices that were asked for, or all of the first kind that there is."""
+    experiment = resolve(asked, machine, name, evaluation.eval_episodes)
     remarks = kind_of(asked.task).remarks(asked, experiment, machine)
-    if why := choose_eval_episodes(asked, known.noise).why:
-        remarks += (why,)
+    if evaluation.why:
+        remarks += (evaluation.why,)
     run_sd = None
     if known.calibration is not None:
         from esper_ab.design.calibration_file import check_belongs  # with scipy, as the calibration itself
@@ -210,7 +214,9 @@ def claim_directory(planned: PlannedExperiment, take: Callable[[Path], None]) ->
         return planned
     taken = f"{planned.experiment_dir} has been taken by another experiment meanwhile"
     click.echo(f"{taken}; this one goes into {experiment_dir}", err=True)
-    plan = plan_on(planned.machine, planned.asked, experiment_dir.name, planned.known)
+    plan, _ = plan_on(
+        planned.machine, planned.asked, experiment_dir.name, planned.known.eval_episodes(planned.asked), planned.known
+    )
     return replace(planned, experiment_dir=experiment_dir, plan=plan)
 
 
@@ -288,3 +294,37 @@ def make_observers(
 
         told.append(stack.enter_context(LiveView(plan, rich_console(), history=history)))
     return told
+
+
+# --- leftover --------------------------------------------------------------------------------------------------------
+# The directory of an experiment that was ended before anything of it was recorded: the next of its name takes it.
+
+
+_KEPT = frozenset({LOCK_NAME, CONSOLE_NAME})  # a lock is held, and a detached command writes into its console already
+_MADE = frozenset({JOURNAL_NAME, "experiment.toml", PLAN_NAME, "rewards", "trainer", "tracking", LOGS})
+
+
+def is_leftover(directory: Path) -> bool:
+    """Whether it is empty, or holds `.lock` and only what a command makes before the first event, and nobody has it."""
+    if directory.is_symlink() or not directory.is_dir() or is_joint(directory) or begun(directory):
+        return False
+    names = {path.name for path in directory.iterdir()}
+    return not names or (LOCK_NAME in names and all(map(_is_ours, names)) and holder(directory) is None)
+
+
+def clear(directory: Path) -> None:
+    """Remove what is left in it; UsageError when somebody has it by now."""
+    with closing(Lock(directory)):
+        for path in tuple(directory.iterdir()):
+            if path.name in _KEPT:
+                continue
+            if path.is_dir() and not path.is_symlink():
+                remove_folder_below(directory, path.name)
+            else:
+                remove_below(directory, path.name)
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a file or folder is called like one of ours, of a joint experiment's parts, or like a temporary file."""
+    plain = name.removeprefix(".").rpartition(".")[0] if name.startswith(".") else name
+    return name in _KEPT or plain in _MADE or plain.endswith(".toml")

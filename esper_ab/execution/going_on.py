@@ -11,8 +11,7 @@ from esper_ab.contracts.children import Questions
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.experiment_files import CHECKPOINTS, LOGS, POLICIES, RUNS
 from esper_ab.contracts.files import NotRegular, check_no_links
-from esper_ab.contracts.terminal_text import shell_command
-from esper_ab.contracts.wording import counted
+from esper_ab.contracts.wording import counted, shell_command
 from esper_ab.control import experiment_run
 from esper_ab.control.preflight import examine, examine_nodes, reserve_lanes
 from esper_ab.control.rules.looks import all_settled
@@ -28,8 +27,8 @@ from esper_ab.launchers import Launcher
 from esper_ab.live.console import waiting
 from esper_ab.plan.blocks import extend
 from esper_ab.plan.plan import Extension
-from esper_ab.readers.external.plan import read_plan
-from esper_ab.readers.joint.directory import PLAN_NAME, is_joint, read_joint, refuse_joint
+from esper_ab.readers.external_plan import read_plan
+from esper_ab.readers.joint_directory import PLAN_NAME, is_joint, read_joint, refuse_joint
 from esper_ab.settings.machine import check_kernel
 
 _WRITTEN_TO = (CHECKPOINTS, LOGS, POLICIES, RUNS, "tensorboard", "tracking")  # folders of an experiment

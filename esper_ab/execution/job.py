@@ -21,22 +21,21 @@ import msgspec
 from esper_ab.contracts.children import Machine
 from esper_ab.contracts.errors import UsageError, naming
 from esper_ab.contracts.files import PRIVATE, make_folder, remove_folder_below, removed_on_failure
-from esper_ab.contracts.limits import Limits
-from esper_ab.contracts.terminal_text import shell_command, visible_line
+from esper_ab.contracts.wording import shell_command, visible_line
 from esper_ab.control.event_sink import Observer
 from esper_ab.control.preflight import check_experiment_dir, check_launcher, reserve_lanes
+from esper_ab.control.rules.workers import Limits
 from esper_ab.execution import experiment as execution
 from esper_ab.execution.answer import write_report
-from esper_ab.execution.experiment import Beforehand, PlannedExperiment
-from esper_ab.execution.leftover import clear, is_leftover
+from esper_ab.execution.experiment import Beforehand, PlannedExperiment, clear, is_leftover
 from esper_ab.health.processor import Room, room
 from esper_ab.journal.lock import Lock
 from esper_ab.launchers import Launcher
 from esper_ab.plan.estimate import Estimate
 from esper_ab.plan.experiment_directory import claim_new, experiment_toml
 from esper_ab.plan.text import duration
-from esper_ab.readers.external.plan import save_plan
-from esper_ab.readers.joint.directory import PLAN_NAME, Joint, JointPart, write_joint
+from esper_ab.readers.external_plan import save_plan
+from esper_ab.readers.joint_directory import PLAN_NAME, Joint, JointPart, write_joint
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.launcher import UNSAID, AskedLauncher
 from esper_ab.settings.parse import parse
@@ -150,7 +149,7 @@ def _told_of(name: str) -> Iterator[None]:
 
 def _scores(told: str, plan: AnalysisPlan) -> dict[str, tuple[float, float]]:
     """Worst and target outcome by part: as told, or the ends of the declared ranges where every part has both."""
-    from esper_ab.readers.external.plan import ranges_of, told_by_task  # which --help does not wait for
+    from esper_ab.readers.external_plan import ranges_of, told_by_task  # which --help does not wait for
 
     if told:
         return ranges_of(plan.tasks, told_by_task(told))

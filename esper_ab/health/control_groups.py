@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from esper_ab.contracts.terminal_text import name_of_signal
+from esper_ab.contracts.wording import name_of_signal
 
 # --- system file -----------------------------------------------------------------------------------------------------
 # Files of /proc and /sys, which a system may have or not.

@@ -22,7 +22,6 @@ import psutil
 
 from esper_ab.contracts.children import Machine, is_beyond_one_instance
 from esper_ab.contracts.wording import significant
-from esper_ab.health.memory import LEAST_BYTES
 
 # --- diagnosis -------------------------------------------------------------------------------------------------------
 # One line of the doctor's report: the fact, whether an experiment tolerates it, and a remedy.
@@ -62,18 +61,18 @@ def problem(topic: str, what: str, remedy: str) -> Diagnosis:
 _FEW_FILES, _FEW_PROCESSES = 1024, 256
 
 
-def system_diagnoses() -> Iterator[Diagnosis]:
-    """Check the limits of this process, which its workers inherit."""
+def system_diagnoses(least_bytes: int) -> Iterator[Diagnosis]:
+    """Check the limits of this process, which its workers inherit; `least_bytes`: of addresses, for its libraries."""
     numbers = (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC, resource.RLIMIT_AS)
-    yield from limits(*(resource.getrlimit(number)[0] for number in numbers))
+    yield from limits(least_bytes, *(resource.getrlimit(number)[0] for number in numbers))
 
 
-def limits(files: int, processes: int, addresses: int) -> Iterator[Diagnosis]:
+def limits(least_bytes: int, files: int, processes: int, addresses: int) -> Iterator[Diagnosis]:
     """Check soft limits of setrlimit(2); -1: no limit."""
     yield _limit("open files", files, _FEW_FILES, "ulimit -n 4096")
     yield _limit("processes", processes, _FEW_PROCESSES, "ulimit -u 4096")
-    if 0 <= addresses < LEAST_BYTES:
-        what = f"{addresses / 2**30:.2f} GiB; libraries alone need {LEAST_BYTES / 2**30:.2f}"
+    if 0 <= addresses < least_bytes:
+        what = f"{addresses / 2**30:.2f} GiB; libraries alone need {least_bytes / 2**30:.2f}"
         yield problem("limit of addresses", what, "ulimit -v unlimited")
 
 

@@ -21,8 +21,7 @@ from typing import TypeVar
 
 from esper_ab.contracts.errors import NO_ROOM, DiskFull, JournalError, UsageError
 from esper_ab.contracts.files import UNREADABLE, open_regular, open_to_read, remove_below, sync_folder, write_all
-from esper_ab.contracts.terminal_text import shell_command
-from esper_ab.contracts.wording import counted
+from esper_ab.contracts.wording import counted, shell_command
 from esper_ab.journal.events import (
     FIRST_PREV,
     AnyEvent,

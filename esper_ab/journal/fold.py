@@ -17,8 +17,7 @@ from esper_ab.contracts.messages import RunSpec
 from esper_ab.contracts.records import Checkpoint, EpisodeRecord, EvaluationRecord, Moments, RunRef
 from esper_ab.design.design import Design
 from esper_ab.journal import events
-from esper_ab.journal.columns import Columns
-from esper_ab.journal.episodes import Episodes
+from esper_ab.journal.columns import Columns, Episodes
 from esper_ab.plan.plan import Block, Plan
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from esper_ab.contracts.terminal_text import shell_command, visible_line
+from esper_ab.contracts.wording import shell_command, visible_line
 from esper_ab.journal.events import ExperimentEnded, MilestoneReleased
 from esper_ab.live.console import rich_console
 from esper_ab.live.terminal import LiveView

@@ -18,20 +18,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 from rich.text import Text
 
-from esper_ab.analysis.recent import (
-    DIFFERENCE_LABEL,
-    RECENT,
-    REWARD_LABEL,
-    Alarms,
-    differences_now,
-    evaluation_work,
-    group_now,
-    worked_s,
-)
 from esper_ab.contracts import messages
 from esper_ab.contracts.messages import RunSpec
-from esper_ab.contracts.terminal_text import visible
-from esper_ab.contracts.wording import counted, n_pairs
+from esper_ab.contracts.wording import counted, n_pairs, visible
 from esper_ab.journal.events import (
     AnyEvent,
     EpisodeRecorded,
@@ -43,6 +32,16 @@ from esper_ab.journal.events import (
     RunEvaluated,
 )
 from esper_ab.journal.fold import History, begin
+from esper_ab.journal.outcomes import (
+    DIFFERENCE_LABEL,
+    RECENT,
+    REWARD_LABEL,
+    Alarms,
+    differences_now,
+    evaluation_work,
+    group_now,
+    worked_s,
+)
 from esper_ab.plan.plan import Plan
 
 _REDRAW_S = 0.2

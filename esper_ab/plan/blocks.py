@@ -13,22 +13,14 @@ from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.experiment_files import log_of, out_of, policy_of
 from esper_ab.contracts.messages import Lane, RunSpec
 from esper_ab.contracts.records import RunRef
-from esper_ab.contracts.rng import RngPath, run_path
-from esper_ab.design.counterbalance import (
-    blocks_needed,
-    draws_positions,
-    identified,
-    order,
-    order_drawn,
-    shuffled,
-)
+from esper_ab.contracts.rng import RngPath, run_path, shuffled
+from esper_ab.design.counterbalance import blocks_needed, draws_positions, identified, order, order_drawn
 from esper_ab.design.design import Design, FindBounds, check_design, comparisons, extended, looks_of, make_design
-from esper_ab.plan.estimate import estimate
+from esper_ab.plan.estimate import Estimate, estimate
 from esper_ab.plan.notes import estimand, notes, positions_could_matter_by
 from esper_ab.plan.plan import Block, Extension, Plan
 from esper_ab.plan.users_code import code_of, order_of
-from esper_ab.settings.differences import differences
-from esper_ab.settings.experiment import Group, ResolvedExperiment
+from esper_ab.settings.experiment import Group, ResolvedExperiment, differences
 from esper_ab.settings.outcome_range import worst_outcome
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 
@@ -38,7 +30,7 @@ LaneSet = tuple[Lane, ...]  # the lanes of one block, by position
 def make_plan(
     experiment: ResolvedExperiment, machine: Machine, find_bounds: FindBounds, *, remarks: Sequence[str] = (),
     run_sd: float | None = None, reward_audit: RewardAudit | None = None,
-) -> Plan:  # fmt: skip
+) -> tuple[Plan, Estimate]:  # fmt: skip
     """Decide everything that is decided before the first run; UsageError when the devices cannot carry one block.
 
     `find_bounds` computes the boundaries of the looks. `remarks`: notes of those who resolved and calibrated, which
@@ -55,6 +47,7 @@ def make_plan(
     used = {device for lane in lanes for device in lane.devices}
     idle = tuple(device for device in experiment.devices if device not in used)
     chance = 100.0 / task.classes if task.classes else None
+    cost = estimate(experiment, lanes, machine)
     return Plan(
         experiment=experiment,
         digest=digest,
@@ -70,13 +63,13 @@ def make_plan(
         kind=task.kind,
         estimand=estimand(experiment, machine),
         notes=(*notes(experiment, machine, lanes, idle, positions_matter=matter), *remarks),
-        step_s=estimate(experiment, lanes, machine).step_s,
+        step_s=cost.step_s,
         chance=chance,
         run_sd=run_sd,
         trainer=machine.trainer,
         reward_audit=reward_audit,
         carries=task.carries,
-    )
+    ), cost
 
 
 def extend(plan: Plan, design: Design, planned: int, more: int) -> Extension:
@@ -121,7 +114,7 @@ def positions(experiment: ResolvedExperiment, replicate: int, n_sets: int) -> tu
     if experiment.order == "shuffled":
         return shuffled(n_groups, run_path(experiment.rng_seed, replicate) / "order")
     if draws_positions(n_groups):
-        return order_drawn(n_groups, turn, RngPath(experiment.rng_seed) / "positions" / lane_set)
+        return order_drawn(n_groups, turn, shuffled(n_groups, RngPath(experiment.rng_seed) / "positions" / lane_set))
     return order(n_groups, turn)
 
 

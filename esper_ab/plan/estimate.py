@@ -19,10 +19,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from esper_ab.contracts.children import Machine, TaskFacts
-from esper_ab.contracts.kinds import GROWTH, is_own_outcome
 from esper_ab.contracts.measures import greedy_episodes
 from esper_ab.contracts.messages import Lane
-from esper_ab.contracts.settings import Settings
+from esper_ab.contracts.settings import GROWTH, Settings, is_own_outcome
 from esper_ab.contracts.trainer import TrainerFacts
 from esper_ab.settings.experiment import ResolvedExperiment
 

@@ -20,9 +20,9 @@ from esper_ab.contracts.children import Machine
 from esper_ab.contracts.errors import Setting, UsageError, refused
 from esper_ab.contracts.experiment_files import config_of
 from esper_ab.contracts.files import PRIVATE, make_folder, removed_on_failure, write_below
-from esper_ab.contracts.kinds import ENV_REWARD, GROWTH, kind_of_task
 from esper_ab.contracts.messages import RunSpec
-from esper_ab.contracts.terminal_text import shell_command
+from esper_ab.contracts.settings import ENV_REWARD, GROWTH, kind_of_task
+from esper_ab.contracts.wording import shell_command
 from esper_ab.plan import users_code
 from esper_ab.plan.plan import Plan
 from esper_ab.plan.users_code import keep_rewards

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from esper_ab.contracts.children import Machine
-from esper_ab.contracts.kinds import ENV_REWARD, GROWTH, TRAINER, kind_of_task
 from esper_ab.contracts.messages import Lane
-from esper_ab.contracts.settings import RewardSettings
+from esper_ab.contracts.settings import ENV_REWARD, GROWTH, TRAINER, RewardSettings, kind_of_task
 from esper_ab.contracts.wording import capital, counted, named
 from esper_ab.design.counterbalance import cycle, draws_positions
 from esper_ab.design.design import of_training
 from esper_ab.plan import users_code as own
 from esper_ab.plan.estimate import too_much
-from esper_ab.settings.differences import UNIFORM, pairs_by_axes, starts
-from esper_ab.settings.experiment import ResolvedExperiment
+from esper_ab.settings.experiment import UNIFORM, ResolvedExperiment, pairs_by_axes, starts
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 
 # --- positions -------------------------------------------------------------------------------------------------------

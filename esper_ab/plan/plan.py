@@ -8,8 +8,7 @@ from esper_ab.contracts.records import Sha256
 from esper_ab.contracts.settings import Settings
 from esper_ab.contracts.trainer import TrainerFacts
 from esper_ab.design.design import Design
-from esper_ab.settings.differences import Difference
-from esper_ab.settings.experiment import ResolvedExperiment
+from esper_ab.settings.experiment import Difference, ResolvedExperiment
 
 
 class Block(Settings, frozen=True, kw_only=True):

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from esper_ab.contracts.terminal_text import visible, visible_line
-from esper_ab.contracts.wording import counted
+from esper_ab.contracts.wording import counted, visible, visible_line
 from esper_ab.design.design import rule
 from esper_ab.plan.estimate import Estimate
 from esper_ab.plan.plan import Plan

@@ -23,8 +23,7 @@ import msgspec
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import open_to_read
-from esper_ab.contracts.terminal_text import visible_line
-from esper_ab.contracts.wording import counted
+from esper_ab.contracts.wording import counted, visible_line
 from esper_ab.journal.events import is_episode
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.load import load

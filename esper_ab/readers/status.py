@@ -10,7 +10,16 @@ from typing import Any, Literal
 
 import msgspec
 
-from esper_ab.analysis.recent import (
+from esper_ab.contracts.errors import JournalError, UsageError
+from esper_ab.contracts.experiment_files import PAGE, VERDICT
+from esper_ab.contracts.files import UNREADABLE, read_regular
+from esper_ab.contracts.measures import Measure
+from esper_ab.contracts.wording import counted, n_pairs, shell_command, visible, visible_line
+from esper_ab.journal.file import JOURNAL_NAME
+from esper_ab.journal.fold import History, RunState
+from esper_ab.journal.load import Loaded, load
+from esper_ab.journal.lock import holder
+from esper_ab.journal.outcomes import (
     DIFFERENCE_LABEL,
     DifferenceNow,
     GroupNow,
@@ -18,16 +27,6 @@ from esper_ab.analysis.recent import (
     evaluation_work,
     group_now,
 )
-from esper_ab.contracts.errors import JournalError, UsageError
-from esper_ab.contracts.experiment_files import PAGE, VERDICT
-from esper_ab.contracts.files import UNREADABLE, read_regular
-from esper_ab.contracts.measures import Measure
-from esper_ab.contracts.terminal_text import shell_command, visible, visible_line
-from esper_ab.contracts.wording import counted, n_pairs
-from esper_ab.journal.file import JOURNAL_NAME
-from esper_ab.journal.fold import History, RunState
-from esper_ab.journal.load import Loaded, load
-from esper_ab.journal.lock import holder
 from esper_ab.stats.text import digits_for, signed
 from esper_ab.verdict.vocabulary import Verdict
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from esper_ab.analysis.learning import unsettled
-from esper_ab.contracts.terminal_text import shell_command
+from esper_ab.contracts.wording import shell_command
 from esper_ab.design.design import default_looks, rule
 from esper_ab.report.content import Content
 from esper_ab.report.kinds import kind_of

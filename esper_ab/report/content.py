@@ -10,7 +10,7 @@ import msgspec
 
 from esper_ab.analysis.analyse import Analysis, analyse
 from esper_ab.analysis.reward_audit import RewardAuditFindings
-from esper_ab.contracts.terminal_text import shell_command
+from esper_ab.contracts.wording import shell_command
 from esper_ab.design.design import Design, rule
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome

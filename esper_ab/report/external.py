@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from esper_ab.contracts.terminal_text import shell_command, visible
-from esper_ab.contracts.wording import counted
+from esper_ab.contracts.wording import counted, shell_command, visible
 from esper_ab.design.design import rule
 from esper_ab.report.content import comparison_json, indented
 from esper_ab.report.tables.comparison import beside_tables, deciding_table, looks_table, overview_table

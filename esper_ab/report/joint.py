@@ -9,8 +9,8 @@ import msgspec
 
 from esper_ab.contracts.experiment_files import PAGE, SUMMARY, VERDICT
 from esper_ab.contracts.files import write_below
-from esper_ab.contracts.terminal_text import visible, visible_line
-from esper_ab.readers.joint.judged import JointResult
+from esper_ab.contracts.wording import visible, visible_line
+from esper_ab.readers.joint import JointResult
 from esper_ab.report.content import indented
 from esper_ab.report.external import (
     compared_in,

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from esper_ab.analysis.reward_audit import RewardAuditFindings
 from esper_ab.contracts.experiment_files import PAGE
 from esper_ab.contracts.files import write_below
-from esper_ab.contracts.terminal_text import visible, visible_line
+from esper_ab.contracts.wording import visible, visible_line
 from esper_ab.readers.status import Listed, list_runs
 from esper_ab.report.answer import basis, next_steps, question, reproduction
 from esper_ab.report.content import Content

@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from esper_ab.contracts.terminal_text import visible, visible_line
+from esper_ab.contracts.wording import visible, visible_line
 from esper_ab.report.answer import Step, basis, next_steps, question, reproduction
 from esper_ab.report.content import Content
 from esper_ab.report.sections import Said, rule_sentence, sections, shared_caveats, verdicts

@@ -16,8 +16,16 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.kinds import GYM_PREFIX, INFO_PREFIX
-from esper_ab.contracts.settings import GroupSettings, KindName, Settings, Spec, expected_instead, shown
+from esper_ab.contracts.settings import (
+    GYM_PREFIX,
+    INFO_PREFIX,
+    GroupSettings,
+    KindName,
+    Settings,
+    Spec,
+    expected_instead,
+    shown,
+)
 from esper_ab.contracts.trainer import is_command
 from esper_ab.contracts.wording import did_you_mean
 from esper_ab.settings.experiment import AskedExperiment

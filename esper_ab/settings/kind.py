@@ -10,9 +10,8 @@ from esper_ab.contracts.children import ControllerQuestion, Machine, Questions, 
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.settings import GroupSettings, KindName
 from esper_ab.settings.assignments import FIELDS, Assignment, refuse_unknown
-from esper_ab.settings.devices import resolve_devices
-from esper_ab.settings.eval_episodes import EvaluationNoise, choose_eval_episodes
 from esper_ab.settings.experiment import AskedExperiment, Group, ResolvedExperiment
+from esper_ab.settings.machine import resolve_devices
 from esper_ab.settings.outcome_range import read_range
 
 
@@ -74,11 +73,11 @@ class SettingsKind:
         )  # fmt: skip
 
     def resolve(
-        self, asked: AskedExperiment, machine: Machine, task: TaskFacts, noise: EvaluationNoise | None
+        self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int
     ) -> dict[str, Any]:
         """Name what the machine decides of an experiment's settings, by key, and check all others against it.
 
-        UsageError for what is not there. `noise`: of a user's own calibration.
+        UsageError for what is not there. `eval_episodes`: as asked for, or as chosen.
         """
         if asked.placement in ("alternate", "sequence") and asked.sync == "independent":
             raise UsageError(
@@ -91,7 +90,7 @@ class SettingsKind:
             _check_on(group, asked, machine)
         return {
             "devices": resolve_devices(asked, machine, on_cores=self.on_cores),
-            "eval_episodes": choose_eval_episodes(asked, noise).eval_episodes,
+            "eval_episodes": eval_episodes,
         }
 
     def remarks(self, asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:

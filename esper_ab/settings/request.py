@@ -18,8 +18,7 @@ from typing import Any, get_origin
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.contracts.files import read_regular
 from esper_ab.contracts.settings import whole_number
-from esper_ab.contracts.terminal_text import visible_line
-from esper_ab.contracts.wording import which_setting
+from esper_ab.contracts.wording import visible_line, which_setting
 from esper_ab.settings.assignments import (
     FIELDS,
     PARAM,

@@ -10,20 +10,17 @@ import msgspec
 from esper_ab.contracts.children import Machine, TaskFacts
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.settings.assignments import refuse_unknown
-from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.settings.experiment import AskedExperiment, ResolvedExperiment
 from esper_ab.settings.kinds import kind_of
 
 
-def resolve(
-    asked: AskedExperiment, machine: Machine, name: str, noise: EvaluationNoise | None = None
-) -> ResolvedExperiment:
+def resolve(asked: AskedExperiment, machine: Machine, name: str, eval_episodes: int) -> ResolvedExperiment:
     """Name everything that the machine decides, and check everything else against it; UsageError.
 
-    `name`: of the experiment. `noise`: of a user's own calibration.
+    `name`: of the experiment. `eval_episodes`: as asked for, or as chosen.
     """
     task = _find_task(asked, machine)
-    found = kind_of(asked.task).resolve(asked, machine, task, noise)
+    found = kind_of(asked.task).resolve(asked, machine, task, eval_episodes)
     fits = len(found["devices"]) >= len(asked.groups) * asked.devices_per_run
     found |= {
         "name": name,

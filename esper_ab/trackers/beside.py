@@ -18,9 +18,9 @@ import msgspec
 
 from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.own_packages import child_command
-from esper_ab.contracts.terminal_text import shell_command, visible_line
+from esper_ab.contracts.wording import shell_command, visible_line
 from esper_ab.journal.events import AnyEvent, Event, MilestoneReleased
-from esper_ab.trackers.settings import Tracking, server_of, wanted
+from esper_ab.trackers.settings import Name, Tracking, server_of, wanted
 from esper_ab.trackers.state import (
     TrackerProgress,
     at_work,
@@ -30,7 +30,6 @@ from esper_ab.trackers.state import (
     save_settings,
     write_progress,
 )
-from esper_ab.trackers.subject import Name
 
 _POLL_S = 0.1
 _PATIENCE_S = 20.0  # for trackers to catch up at the end of a run, before the command goes on without them

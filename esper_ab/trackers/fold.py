@@ -1,4 +1,4 @@
-"""The journal for trackers: numbers of records, subjects folded from events, followed batch by batch."""
+"""The journal for trackers: their interface, numbers of records, and subjects folded from events in batches."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -26,7 +26,56 @@ from esper_ab.journal.load import follow
 from esper_ab.journal.lock import holder
 from esper_ab.journal.outcomes import episode_mean, mean, mean_outcome, measured, outcomes
 from esper_ab.trackers.settings import Tracking
-from esper_ab.trackers.subject import COMPARISON, Conclusion, Scalar, Subject, Tracker
+
+# --- tracker ---------------------------------------------------------------------------------------------------------
+
+Scalar = bool | int | float | str
+COMPARISON = "comparison"  # key of the subject that holds the experiment's results instead of a run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """One esper run, or the comparison, which becomes one run of a tracker."""
+
+    key: str  # "shaped/0", or COMPARISON
+    id: str  # 16 hexadecimal digits, the same whenever the journal is read
+    group: str  # "" for the comparison
+    tags: tuple[str, ...]
+    settings: dict[str, Scalar]  # dotted keys
+    began_ms: int  # Unix time
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conclusion:
+    """Final data of a subject."""
+
+    step: int
+    numbers: dict[str, float]
+    words: dict[str, str]
+    state: Literal["finished", "failed", "interrupted"]
+    at_ms: int  # Unix time
+
+
+class Tracker(Protocol):
+    """A tracking tool. Calls are idempotent: repeated ones, in this process or a later one, are stored once.
+
+    Any method may raise anything: its process then ends with a one-line report, and nothing else is affected.
+    """
+
+    where: str  # address for the user to open or give to the tool; "" until known
+
+    def begin(self, subject: Subject) -> None:
+        """Begin a subject, before any other call about it."""
+
+    def log(self, subject: Subject, step: int, numbers: dict[str, float], at_ms: int) -> None:
+        """Store the numbers of one training episode."""
+
+    def conclude(self, subject: Subject, conclusion: Conclusion) -> None:
+        """Store a subject's final data; a run ends with it, the comparison may be concluded again with more data."""
+
+    def close(self) -> None:
+        """Release all resources, at the end of the journal as it is now."""
+
 
 # --- numbers ---------------------------------------------------------------------------------------------------------
 # Names and numbers of records for trackers. Pure. Missing values (None) are left out.

@@ -10,8 +10,9 @@ from typing import Literal
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.trackers.subject import NAMES, Name
 
+Name = Literal["wandb", "tensorboard"]
+NAMES: tuple[Name, ...] = ("wandb", "tensorboard")
 PROJECT_CHARS = 128  # what W&B takes as the name of a project, and what it does not take in it
 NOT_IN_A_PROJECT = "/\\#?%:"
 _TAG_CHARS = 64  # what W&B takes

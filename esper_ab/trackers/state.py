@@ -13,10 +13,8 @@ import msgspec
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.experiment_files import LOGS
 from esper_ab.contracts.files import UNREADABLE, open_below, open_regular, read_regular, write_below
-from esper_ab.contracts.terminal_text import shell_command, visible_line
-from esper_ab.contracts.wording import counted
-from esper_ab.trackers.settings import Tracking, wanted
-from esper_ab.trackers.subject import Name
+from esper_ab.contracts.wording import counted, shell_command, visible_line
+from esper_ab.trackers.settings import Name, Tracking, wanted
 
 # --- state -----------------------------------------------------------------------------------------------------------
 # EXPERIMENT/tracking: the trackers of an experiment, their progress and locks. Light; loads no tracker's library.

@@ -9,7 +9,7 @@ import pytest
 from support.children import environment
 
 from esper_ab.contracts import catalog
-from esper_ab.contracts.kinds import GROWTH
+from esper_ab.contracts.settings import GROWTH
 
 KINDS = "workers.kinds"
 NAMES = catalog.names(KINDS)

@@ -20,8 +20,8 @@ from support.unseen import hide_from_one_node
 from esper_ab.analysis.trained_by import result_hash
 from esper_ab.contracts.children import Device, Questions
 from esper_ab.contracts.errors import Interrupted, UsageError, WorkerFailed
-from esper_ab.contracts.limits import Limits
 from esper_ab.control.preflight import examine, examine_nodes
+from esper_ab.control.rules.workers import Limits
 from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, WorkerStarted
 from esper_ab.journal.fold import fold
 from esper_ab.launchers import slurm

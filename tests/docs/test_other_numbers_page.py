@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from esper_ab.readers.external.table import COLUMNS, read_csv
+from esper_ab.readers.external_table import COLUMNS, read_csv
 
 PAGE = (Path(__file__).parents[2] / "docs" / "other-numbers.md").read_text()
 

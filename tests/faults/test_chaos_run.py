@@ -13,7 +13,7 @@ from support.fault_checker import check
 from support.in_process import done
 
 from esper_ab.analysis.trained_by import result_hash
-from esper_ab.contracts.limits import Limits
+from esper_ab.control.rules.workers import Limits
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.journal.fold import fold
 from esper_ab.launchers.local import LocalLauncher

@@ -132,7 +132,7 @@ def _untyped_commands(source: str) -> list[str]:
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_commands_with_values_are_made_in_one_place(path: Path) -> None:
-    """A path may have a space in it: `esper_ab.contracts.terminal_text` quotes."""
+    """A path may have a space in it: `esper_ab.contracts.wording` quotes."""
     assert not _untyped_commands(path.read_text())
 
 

@@ -15,10 +15,10 @@ from support.conducted import Watcher, of
 from support.fake_worker import FAULT_VARIABLE
 
 from esper_ab.contracts.errors import Interrupted, UsageError, WorkerFailed, WorkerHung
-from esper_ab.contracts.limits import Limits
 from esper_ab.contracts.messages import EpisodeFinished, Progress, Ready, Release
 from esper_ab.control.experiment_run import run
 from esper_ab.control.hub import Hub
+from esper_ab.control.rules.workers import Limits
 from esper_ab.journal.events import (
     EpisodeRecorded,
     ExperimentEnded,

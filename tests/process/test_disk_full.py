@@ -27,13 +27,13 @@ from esper_ab.analysis.audit_checks import conduct_findings
 from esper_ab.analysis.trained_by import result_hash
 from esper_ab.commands._check import examine
 from esper_ab.contracts.errors import DiskFull, Interrupted
-from esper_ab.contracts.limits import Limits
 from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings
 from esper_ab.control import experiment_run
+from esper_ab.control.rules.workers import Limits
 from esper_ab.design.boundary_cache import find_bounds
+from esper_ab.execution.experiment import is_leftover
 from esper_ab.execution.job import Job, carry_out
-from esper_ab.execution.leftover import is_leftover
 from esper_ab.journal.events import MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal, read
 from esper_ab.journal.fold import fold
@@ -42,8 +42,8 @@ from esper_ab.launchers.inline import InlineLauncher
 from esper_ab.live.on_stderr import Warnings
 from esper_ab.plan.blocks import make_plan
 from esper_ab.plan.experiment_directory import make_experiment_directory
-from esper_ab.readers.external.plan import make_external_plan, save_plan
-from esper_ab.readers.joint.directory import Joint
+from esper_ab.readers.external_plan import make_external_plan, save_plan
+from esper_ab.readers.joint_directory import Joint
 from esper_ab.readers.status import status_text
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 from esper_ab.trackers.settings import Tracking
@@ -98,7 +98,7 @@ def plan():
         seeds=1, eval_episodes=1, margin=2.0,
     )
     found = msgspec.structs.replace(fake_plans.machine(2), controllers=("ppo", "random"))
-    return make_plan(experiment, found, find_bounds)
+    return make_plan(experiment, found, find_bounds)[0]
 
 
 def external_plan():

@@ -19,13 +19,13 @@ from pathlib import Path
 
 import click
 import pytest
-from support.command_lines import check_command_line, leaves
+from support.command_lines import check_command_line, examples_of, leaves
 from support.elsewhere import csv_text, rows, scales
 from support.patience import within
 
-from esper_ab.commands._exit_status import examples_of, invoke
+from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group
-from esper_ab.readers.external.plan import make_external_plan, save_plan
+from esper_ab.readers.external_plan import make_external_plan, save_plan
 from esper_ab.verdict.analysis_plan import Rule
 
 NAMES = sorted(leaves())

@@ -12,10 +12,9 @@ import pytest
 from support.children import environment
 from support.journals import Synthetic, write
 
-from esper_ab.commands._exit_status import invoke
+from esper_ab.commands import _exit_status
+from esper_ab.commands._exit_status import LEAST_BYTES, LOADING, invoke
 from esper_ab.commands.cli import TABLE
-from esper_ab.health import memory
-from esper_ab.health.memory import LEAST_BYTES, LOADING
 
 PATIENCE_S = 120
 ASKED = {
@@ -74,7 +73,7 @@ def test_a_lack_of_memory_is_a_line_with_what_would_help(capsys: pytest.CaptureF
 def test_a_library_that_cannot_be_loaded_under_a_limit_is_told_with_the_limit(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory.resource, "getrlimit", lambda number: (2 << 30, -1))
+    monkeypatch.setattr(_exit_status.resource, "getrlimit", lambda number: (2 << 30, -1))
     assert calling(ImportError("lib.so: failed to map segment")) == 2
     assert "failed to map segment" in (said := capsys.readouterr().err)
     assert "ulimit -v 2097152" in said

@@ -24,8 +24,8 @@ from support.fake_worker import FAULT_VARIABLE, report_of
 
 from esper_ab.contracts.codec import encode
 from esper_ab.contracts.errors import WorkerFailed
-from esper_ab.contracts.limits import Limits
 from esper_ab.control.hub import Hub
+from esper_ab.control.rules.workers import Limits
 from esper_ab.journal.events import Incident, MilestoneReleased, RunReady, RunStarted, WorkerStarted
 from esper_ab.launchers.local import LocalLauncher
 from esper_ab.live.on_stderr import Warnings

@@ -9,7 +9,7 @@ from support.tracking import SMALL, held, track
 from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
 from esper_ab.trackers.fold import episode_numbers, evaluation_numbers
-from esper_ab.trackers.subject import NAMES
+from esper_ab.trackers.settings import NAMES
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:::tensorboard", "ignore:::google"),

@@ -23,9 +23,8 @@ from esper_ab.journal.events import ExperimentEnded, MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, Journal
 from esper_ab.journal.fold import fold
 from esper_ab.trackers.beside import Trackers, start_tracking
-from esper_ab.trackers.settings import Tracking
+from esper_ab.trackers.settings import NAMES, Tracking
 from esper_ab.trackers.state import FOLDER, TrackerProgress, at_work, read_progress, save_settings, take, write_progress
-from esper_ab.trackers.subject import NAMES
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:::tensorboard", "ignore:::google"),

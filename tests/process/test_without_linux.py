@@ -15,7 +15,7 @@ from support.journals import Synthetic, write
 from esper_ab.contracts.errors import UsageError
 from esper_ab.control.preflight import check_launcher
 from esper_ab.launchers.local import LocalLauncher
-from esper_ab.readers.external.plan import make_external_plan, save_plan
+from esper_ab.readers.external_plan import make_external_plan, save_plan
 from esper_ab.verdict.analysis_plan import Rule
 
 SCRIPT = (

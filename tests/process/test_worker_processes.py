@@ -16,8 +16,8 @@ from support.children import environment
 from support.fake_worker import FAULT_VARIABLE
 
 from esper_ab.contracts.errors import WorkerFailed, WorkerHung
-from esper_ab.contracts.limits import Limits
 from esper_ab.control.experiment_run import run
+from esper_ab.control.rules.workers import Limits
 from esper_ab.journal.events import EpisodeRecorded, ExperimentEnded, MilestoneReleased
 from esper_ab.journal.file import JOURNAL_NAME, read
 from esper_ab.launchers.local import LocalLauncher

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from esper_ab.contracts.errors import ConditionNotMet, UsageError
-from esper_ab.readers.external.plan import make_external_plan, scales_of
-from esper_ab.readers.external.table import read_csv
+from esper_ab.readers.external_plan import make_external_plan, scales_of
+from esper_ab.readers.external_table import read_csv
 from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.exploration import explore
 from esper_ab.verdict.judge import judge

@@ -11,6 +11,7 @@ from esper_ab.contracts.settings import GroupSettings, PPOSettings
 from esper_ab.design.boundary_cache import find_bounds
 from esper_ab.plan.blocks import make_plan
 from esper_ab.plan.plan import Plan
+from esper_ab.settings.eval_episodes import choose_eval_episodes
 from esper_ab.settings.experiment import AskedExperiment, Group
 from esper_ab.settings.parse import parse
 from esper_ab.settings.request import FileSettings, read_toml, request
@@ -48,7 +49,7 @@ def experiment(names: tuple[str, ...] = ("a", "b"), **changes: object) -> AskedE
 
 
 def planned(asked: AskedExperiment, there: Machine) -> Plan:
-    return make_plan(resolve(asked, there, "x"), there, find_bounds)
+    return make_plan(resolve(asked, there, "x", choose_eval_episodes(asked).eval_episodes), there, find_bounds)[0]
 
 
 def asked(*groups: str, group: tuple[str, ...] = (), sets: tuple[str, ...] = (), toml: FileSettings | None = None,

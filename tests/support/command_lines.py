@@ -24,6 +24,12 @@ def leaves() -> dict[str, click.Command]:
     }  # fmt: skip
 
 
+def examples_of(text: str | None) -> tuple[str, ...]:
+    """The example command lines of an epilog; none when it has no examples."""
+    _, found, rest = re.sub(r"\\\n\s+", "", text or "").partition("Examples:\n")
+    return tuple(line.strip() for line in rest.partition("\n\n")[0].splitlines()) if found else ()
+
+
 def check_command_line(line: str) -> list[tuple[str, dict[str, Any]]]:
     """(command, parameters) of every command of ours in `line`; click refuses what does not exist."""
     found = []

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from esper_ab.readers.external.plan import scales_of
-from esper_ab.readers.external.table import observations_of
+from esper_ab.readers.external_plan import scales_of
+from esper_ab.readers.external_table import observations_of
 from esper_ab.verdict.observations import Observations
 from esper_ab.verdict.vocabulary import Scale
 

@@ -42,4 +42,4 @@ def plan(cores: int = 2, groups: tuple[str, ...] = ("a", "b"), **settings) -> Pl
 
 def plan_of(experiment: ResolvedExperiment) -> Plan:
     """The plan of an experiment that has its devices."""
-    return make_plan(experiment, machine(len(experiment.devices)), find_bounds)
+    return make_plan(experiment, machine(len(experiment.devices)), find_bounds)[0]

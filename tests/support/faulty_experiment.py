@@ -17,8 +17,8 @@ from support import stand_in
 def lived(experiment_dir: Path, life: str, plan, launcher, limits: tuple[float, float]) -> int:
     """Conduct or resume, and return the exit status; `limits`: of silence, and of the silence of a start-up."""
     from esper_ab.contracts.errors import EsperError
-    from esper_ab.contracts.limits import Limits
     from esper_ab.control import experiment_run
+    from esper_ab.control.rules.workers import Limits
     from esper_ab.journal.file import JOURNAL_NAME
     from support import planted_death
 

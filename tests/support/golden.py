@@ -28,10 +28,10 @@ from esper_ab.journal.events import begun
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.load import load
 from esper_ab.journal.outcomes import outcome_of
-from esper_ab.readers.external.plan import read_plan
-from esper_ab.readers.external.table import observations_of
-from esper_ab.readers.joint.directory import PLAN_NAME, read_joint
-from esper_ab.readers.joint.judged import judge_directory
+from esper_ab.readers.external_plan import read_plan
+from esper_ab.readers.external_table import observations_of
+from esper_ab.readers.joint import judge_directory
+from esper_ab.readers.joint_directory import PLAN_NAME, read_joint
 from esper_ab.report.content import comparison_json, content, render_verdict
 from esper_ab.report.external import external_document
 from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule

@@ -46,8 +46,7 @@ from esper_ab.journal.events import (
 from esper_ab.journal.file import Journal
 from esper_ab.plan.blocks import extend
 from esper_ab.plan.plan import Block, Plan
-from esper_ab.settings.differences import Difference
-from esper_ab.settings.experiment import Group, ResolvedExperiment
+from esper_ab.settings.experiment import Difference, Group, ResolvedExperiment
 from workers.growth.measures import MEASURES
 
 MODES = ("minimal", "shaped", "simplified", "sparse")

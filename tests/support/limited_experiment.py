@@ -51,10 +51,10 @@ class Hog:
 
 def main(experiment_dir: Path, lanes: int, launcher: str, transport: str, kind: str) -> None:
     """Two lanes per block, as many blocks as lanes allow."""
-    from esper_ab.contracts.limits import Limits
     from esper_ab.contracts.messages import WorkerOrder
     from esper_ab.control import experiment_run, hub
     from esper_ab.control.preflight import check_launcher
+    from esper_ab.control.rules.workers import Limits
     from esper_ab.launchers.inline import InlineLauncher
     from esper_ab.launchers.local import LocalLauncher, LocalWorker
     from support import fake_plans

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from esper_ab.contracts.limits import Limits
 from esper_ab.contracts.messages import Assign, Cancel, Release, WorkerOrder
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.control.rules import commands
 from esper_ab.control.rules.machine import ExperimentMachine
-from esper_ab.control.rules.workers import Waves
+from esper_ab.control.rules.workers import Limits, Waves
 from esper_ab.journal.events import (
     SCHEMA,
     ExperimentContinued,

@@ -51,8 +51,8 @@ from esper_ab.contracts.errors import EsperError
 from esper_ab.control import preflight
 from esper_ab.journal.events import RunEvaluated
 from esper_ab.journal.fold import fold
-from esper_ab.readers.external.plan import Rule, make_external_plan, save_plan, scales_of, write_plan
-from esper_ab.readers.joint.directory import Joint, JointPart, write_joint
+from esper_ab.readers.external_plan import Rule, make_external_plan, save_plan, scales_of, write_plan
+from esper_ab.readers.joint_directory import Joint, JointPart, write_joint
 from support import asking, journals
 from support.audited_rewards import make_reward_audit, make_scored
 from support.in_process import esper_ab

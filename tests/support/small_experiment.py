@@ -5,6 +5,7 @@ from __future__ import annotations
 from esper_ab.contracts.settings import GroupSettings, GrowthSettings, PolicySettings, PPOSettings, RewardSettings
 from esper_ab.execution.experiment import plan_on
 from esper_ab.plan.plan import Plan
+from esper_ab.settings.eval_episodes import choose_eval_episodes
 from esper_ab.settings.experiment import AskedExperiment, Group
 from esper_ab.settings.kinds import kind_of
 from workers.commands.describe import describe
@@ -16,7 +17,7 @@ def small_plan(replicates: int, episodes: int) -> Plan:
         name="small", groups=(_group("a", "shaped"), _group("b", "simplified")), devices=("cpu:0", "cpu:1"),
         seeds=replicates, episodes=episodes, steps=3, n_envs=2, eval_episodes=2,
     )  # fmt: skip
-    return plan_on(describe(kind_of(asked.task).ask(asked)), asked, asked.name)
+    return plan_on(describe(kind_of(asked.task).ask(asked)), asked, asked.name, choose_eval_episodes(asked))[0]
 
 
 def _group(name: str, mode: str) -> Group:

@@ -19,10 +19,9 @@ import torch
 from gymnasium.envs import registration
 
 from esper_ab.contracts.errors import USER_FAULTS, UserCodeFailed
-from esper_ab.contracts.kinds import ENV_REWARD, GYM_PREFIX, INFO_PREFIX, is_own_outcome
 from esper_ab.contracts.measures import Measure
 from esper_ab.contracts.messages import RunSpec
-from esper_ab.contracts.settings import RewardSettings
+from esper_ab.contracts.settings import ENV_REWARD, GYM_PREFIX, INFO_PREFIX, RewardSettings, is_own_outcome
 from workers.arrays import Floats
 from workers.controllers.random import Random
 from workers.environments import Controller, Decisions, Stopwatch

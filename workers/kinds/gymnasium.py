@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from esper_ab.contracts.children import Questions
-from esper_ab.contracts.kinds import CONTROLLERS, GYM_PREFIX, GYMNASIUM, REWARDS
 from esper_ab.contracts.messages import Lane, RunSpec
+from esper_ab.contracts.settings import CONTROLLERS, GYM_PREFIX, GYMNASIUM, REWARDS
 from workers.environments import AboutTask, Controller, Kind, World
 from workers.run.session import Session
 from workers.user_rewards.user_code import as_planned

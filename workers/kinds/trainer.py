@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from esper_ab.contracts.children import Questions, TaskFacts
-from esper_ab.contracts.kinds import CONTROLLERS, REWARDS, TRAINER
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.messages import Lane, RunSpec
+from esper_ab.contracts.settings import CONTROLLERS, REWARDS, TRAINER
 from workers.devices.by_torch import torch_devices
 from workers.environments import AboutTask, Kind
 from workers.trainer.rehearsal import rehearse

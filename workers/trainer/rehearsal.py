@@ -28,7 +28,6 @@ from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.source_files import source_sha256
-from esper_ab.contracts.terminal_text import end_told
 from esper_ab.contracts.trainer import (
     Resumption,
     TrainerFacts,
@@ -39,6 +38,7 @@ from esper_ab.contracts.trainer import (
     placeholders,
     read_source,
 )
+from esper_ab.contracts.wording import end_told
 from workers.devices import pinned
 from workers.devices.by_torch import seen_gpus
 from workers.trainer import module, script

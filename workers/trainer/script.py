@@ -23,8 +23,8 @@ from esper_ab.contracts.files import folder_below, open_below, open_to_read, rea
 from esper_ab.contracts.own_packages import alone_command
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import as_float, shown
-from esper_ab.contracts.terminal_text import how_ended
 from esper_ab.contracts.trainer import OUT, SEED, OutcomeSource, TrainerValue, fill
+from esper_ab.contracts.wording import how_ended
 
 WANDB_FILE = "wandb-values.txt"  # below {out}; written by standin/wandb.py
 _SHOWN = 12  # names in a message

@@ -15,7 +15,7 @@ from esper_ab.analysis.observe import Pairs
 from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome, mean, outcome_of
-from esper_ab.settings.differences import starts
+from esper_ab.settings.experiment import starts
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
 from esper_ab.stats.t_tests import paired_difference
 from esper_ab.verdict.comparison import Comparison

@@ -12,14 +12,13 @@ import math
 
 from esper_ab.contracts import messages
 from esper_ab.contracts.errors import EsperError, Interrupted, WorkerFailed, WorkerHung
-from esper_ab.contracts.limits import Limits
-from esper_ab.contracts.terminal_text import visible_line
+from esper_ab.contracts.wording import visible_line
 from esper_ab.control.rules import blocks, commands, incidents, looks, runs
 from esper_ab.control.rules.blocks import BlocksInProgress, WaitingBlocks
 from esper_ab.control.rules.commands import Command, Outbox
 from esper_ab.control.rules.runs import Deaths, any_complete, nothing_left
 from esper_ab.control.rules.validation import Rejected, Report, check_hello, milestone_of
-from esper_ab.control.rules.workers import ASSIGNED, START_UP, Liveness, Sign, Workers, WorkerState
+from esper_ab.control.rules.workers import ASSIGNED, START_UP, Limits, Liveness, Sign, Workers, WorkerState
 from esper_ab.journal.events import MilestoneReleased, PlanExtended
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.plan.plan import Block

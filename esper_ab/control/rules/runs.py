@@ -9,11 +9,10 @@ from typing import Literal
 import msgspec
 
 from esper_ab.contracts.messages import Assign, EpisodeFinished, Evaluated, Ready, RunSpec
-from esper_ab.contracts.rng import run_path
+from esper_ab.contracts.rng import run_path, shuffled
 from esper_ab.contracts.wording import counted
 from esper_ab.control.rules import barrier
 from esper_ab.control.rules.validation import Rejected, Report
-from esper_ab.design.counterbalance import shuffled
 from esper_ab.journal.events import EpisodeRecorded, RunEvaluated, RunReady
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.plan.plan import Block, Plan

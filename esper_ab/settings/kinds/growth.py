@@ -10,11 +10,9 @@ from esper_ab.contracts import catalog
 from esper_ab.contracts.children import Machine, Questions, TaskFacts
 from esper_ab.contracts.errors import Setting, UsageError
 from esper_ab.settings.assignments import refuse_unknown
-from esper_ab.settings.devices import asked_gpus
-from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.settings.experiment import AskedExperiment, ResolvedExperiment
 from esper_ab.settings.kind import SettingsKind
-from esper_ab.settings.machine import kernel_notes, precision_notes, resolve_kernel, resolve_precision
+from esper_ab.settings.machine import asked_gpus, kernel_notes, precision_notes, resolve_kernel, resolve_precision
 
 
 class GrowthKind(SettingsKind):
@@ -32,11 +30,11 @@ class GrowthKind(SettingsKind):
         )
 
     def resolve(
-        self, asked: AskedExperiment, machine: Machine, task: TaskFacts, noise: EvaluationNoise | None
+        self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int
     ) -> dict[str, Any]:
         """Name slots, precisions and kernel, too."""
         slots = _resolve_slots(asked, task)
-        found = super().resolve(asked, machine, task, noise)
+        found = super().resolve(asked, machine, task, eval_episodes)
         groups = resolve_precision(asked.groups, found["devices"], machine)
         arithmetic = resolve_kernel(asked.arithmetic, groups, found["devices"], machine)
         return found | {"slots": slots, "groups": groups, "arithmetic": arithmetic}

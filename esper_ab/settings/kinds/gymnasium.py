@@ -9,9 +9,8 @@ import msgspec
 
 from esper_ab.contracts.children import Machine, Questions, TaskFacts
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.kinds import CONTROLLERS, REWARDS
+from esper_ab.contracts.settings import CONTROLLERS, REWARDS
 from esper_ab.settings.assignments import Assignment
-from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.settings.experiment import AskedExperiment, Group
 from esper_ab.settings.kind import SettingsKind
 from esper_ab.settings.machine import torch_alone
@@ -56,10 +55,10 @@ class GymnasiumKind(SettingsKind):
         )  # fmt: skip
 
     def resolve(
-        self, asked: AskedExperiment, machine: Machine, task: TaskFacts, noise: EvaluationNoise | None
+        self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int
     ) -> dict[str, Any]:
         """Check rollouts, too; there are no hosts that a kernel could train."""
-        found = super().resolve(asked, machine, task, noise)
+        found = super().resolve(asked, machine, task, eval_episodes)
         for group in asked.groups:
             _check_rollouts(group, asked, task)
         return found | {"arithmetic": torch_alone(asked.arithmetic)}

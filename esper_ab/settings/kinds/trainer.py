@@ -12,15 +12,12 @@ import msgspec
 
 from esper_ab.contracts.children import Machine, Questions, TaskFacts
 from esper_ab.contracts.errors import Setting, UsageError
-from esper_ab.contracts.kinds import CONTROLLERS, REWARDS, TRAINER_PREFIX
-from esper_ab.contracts.settings import ControllerSettings, GroupSettings
+from esper_ab.contracts.settings import CONTROLLERS, REWARDS, TRAINER_PREFIX, ControllerSettings, GroupSettings
 from esper_ab.contracts.trainer import OUT, SEED, TrainerQuestion, TrainerValue, is_command, placeholders, read_source
 from esper_ab.settings.assignments import FIELDS, TRAINER, Assignment
-from esper_ab.settings.devices import asked_gpus, resolve_devices
-from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kind import SettingsKind
-from esper_ab.settings.machine import torch_alone
+from esper_ab.settings.machine import asked_gpus, resolve_devices, torch_alone
 from esper_ab.settings.outcome_range import DEFAULT_OUTCOME, outcome_measure, read_range, read_rehearsal
 
 # One point and one outcome.
@@ -86,7 +83,7 @@ class TrainerKind(SettingsKind):
         )  # fmt: skip
 
     def resolve(
-        self, asked: AskedExperiment, machine: Machine, task: TaskFacts, noise: EvaluationNoise | None
+        self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int
     ) -> dict[str, Any]:
         """Take the settings as the preflight has typed them."""
         facts = machine.trainer

@@ -208,7 +208,7 @@ def test_the_planner_says_what_the_devices_are():
     )
     pool = ("cuda:0", "cuda:1", "cpu:0", "cpu:1")
     experiment = replace(fake_plans.plan().experiment, devices=pool, devices_per_run=2, n_envs=2)
-    plan = make_plan(experiment, replace(there, devices=(*gpus, *there.devices)), find_bounds)
+    plan = make_plan(experiment, replace(there, devices=(*gpus, *there.devices)), find_bounds)[0]
     assert [hardware(lane) for lane in plan.lanes] == ["A + B", "CPU core"]
     assert hardware(Lane(name="cuda:3", devices=("cuda:3",), uuids=("GPU-3",))) == "GPU"
 

@@ -9,10 +9,9 @@ import pytest
 from support.journals import Shape, Synthetic, one_replicate
 
 from esper_ab.analysis.learning import Learning, greedy_gap, learning, misled, own_rewards, remarks, unsettled
-from esper_ab.contracts.kinds import GYMNASIUM
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.records import EpisodeRecord, HeadUse
-from esper_ab.contracts.settings import PPOSettings
+from esper_ab.contracts.settings import GYMNASIUM, PPOSettings
 from esper_ab.journal.events import EpisodeRecorded
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import mean, outcomes

@@ -17,7 +17,7 @@ from esper_ab import ABExperiment, ABVariant, create_experiment, parse_experimen
 from esper_ab.api.declared import about, parse_declaration, tracking_of
 from esper_ab.api.setting_names import dotted
 from esper_ab.contracts.errors import UsageError
-from esper_ab.settings.differences import pairs_by_axes
+from esper_ab.settings.experiment import pairs_by_axes
 from esper_ab.trackers.settings import Tracking
 
 RATES = create_experiment("rates").add_variant("slow", ppo__lr=1e-4).add_variant("fast", ppo__lr=1e-3)

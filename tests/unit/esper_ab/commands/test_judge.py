@@ -9,8 +9,8 @@ from esper_ab import judge_outcomes
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group
 from esper_ab.contracts.errors import UsageError
-from esper_ab.readers.external.plan import make_external_plan, save_plan
-from esper_ab.readers.joint.directory import Joint, JointPart, write_joint
+from esper_ab.readers.external_plan import make_external_plan, save_plan
+from esper_ab.readers.joint_directory import Joint, JointPart, write_joint
 from esper_ab.settings.parts import folder_of
 from esper_ab.verdict.analysis_plan import Rule
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from esper_ab.contracts.rng import RngPath
+from esper_ab.contracts.rng import RngPath, shuffled
 from esper_ab.design.counterbalance import (
     blocks_needed,
     cycle,
@@ -100,10 +100,11 @@ def test_a_pair_is_identified_when_the_least_squares_are(orders: list[list[int]]
 def test_drawn_positions_stay_balanced_and_are_drawn(n: int) -> None:
     assert draws_positions(n)
     path = RngPath(7) / "positions"
-    rows = [order_drawn(n, block, path) for block in range(n)]
+    columns, others = shuffled(n, path), shuffled(n, path / 1)
+    rows = [order_drawn(n, block, columns) for block in range(n)]
     assert all(sorted(row) == list(range(n)) for row in (*rows, *zip(*rows, strict=True)))  # a Latin square
-    assert rows == [order_drawn(n, block, path) for block in range(n)]
-    assert rows != [order_drawn(n, block, path / 1) for block in range(n)]
+    assert columns == shuffled(n, path)
+    assert rows != [order_drawn(n, block, others) for block in range(n)]
 
 
 @pytest.mark.parametrize(("n", "size"), [(7, 3.0), (12, 6.0), (50, 40.0)])
@@ -115,7 +116,8 @@ def test_drawn_positions_favour_no_group_and_the_square_itself_does(n: int, size
         d = np.array([[effects[row.index(0)] - effects[row.index(n // 2)] for row in rows] for rows in squares])
         return float((stats.ttest_1samp(d + rng.standard_normal(d.shape), 0.0, axis=1).pvalue <= 0.05).mean())
 
-    drawn = [[order_drawn(n, block, RngPath(seed)) for block in range(6)] for seed in range(1_000)]
+    columns = [shuffled(n, RngPath(seed)) for seed in range(1_000)]
+    drawn = [[order_drawn(n, block, one) for block in range(6)] for one in columns]
     assert errors(drawn) <= 0.075  # 0.05 and more than three standard errors
     if n == 50:
         assert errors([[order(n, block) for block in range(6)]] * 1_000) > 0.9

@@ -14,6 +14,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import GroupSettings, GrowthSettings
 from esper_ab.execution.detach import reserve, reserved
 from esper_ab.execution.experiment import PlannedExperiment, claim_directory, encode_plan, plan_on
+from esper_ab.settings.eval_episodes import choose_eval_episodes
 from esper_ab.settings.experiment import AskedExperiment, Group
 
 MACHINE = fake_plans.machine(2)
@@ -21,10 +22,14 @@ SETTINGS = GroupSettings(growth=GrowthSettings(blueprints=("norm",)))
 ASKED = AskedExperiment(groups=tuple(Group(name=name, settings=SETTINGS) for name in "ab"), seeds=1)
 
 
+def made(machine, asked, name="x"):
+    return plan_on(machine, asked, name, choose_eval_episodes(asked))
+
+
 def ready(experiment_dir, generated="synthetic-1"):
-    plan = plan_on(MACHINE, ASKED, experiment_dir.name)
+    plan, cost = made(MACHINE, ASKED, experiment_dir.name)
     return PlannedExperiment(
-        asked=ASKED, machine=MACHINE, plan=plan, experiment_dir=experiment_dir, generated=generated
+        asked=ASKED, machine=MACHINE, plan=plan, cost=cost, experiment_dir=experiment_dir, generated=generated
     )
 
 
@@ -37,7 +42,7 @@ def test_the_first_gets_the_name_and_the_others_a_suffix(tmp_path, capsys):
     assert [one.experiment_dir.name for one in found] == ["synthetic-1", "synthetic-1-2", "synthetic-1-3"]
     assert found[1].plan.experiment.name == "synthetic-1-2"
     assert found[1].plan.digest == found[0].plan.digest
-    assert found[1].plan == plan_on(MACHINE, ASKED, "synthetic-1-2")  # made again, not altered
+    assert found[1].plan == made(MACHINE, ASKED, "synthetic-1-2")[0]  # made again, not altered
     first, second = capsys.readouterr().err.splitlines()
     assert "synthetic-1 has been taken by another experiment meanwhile; this one goes into" in first
     assert second.endswith("synthetic-1-3")
@@ -82,21 +87,21 @@ def test_a_plan_below_a_folder_that_is_no_utf_8_has_its_json(tmp_path):
 def test_without_devices_growing_networks_are_trained_where_it_is_estimated_to_end_sooner(gpu_s, sooner):
     there = asking.machine(gpus=1)
     there = replace(there, devices=tuple(replace(device, step_s=gpu_s) for device in there.devices))
-    found = plan_on(there, asking.experiment(), "x")
+    found = made(there, asking.experiment())[0]
     assert {device.partition(":")[0] for lane in found.lanes for device in lane.devices} == {sooner}
     assert found.notes[-1].startswith(f"Trained on {sooner}, by an estimate of both: ")
     for kind in ("cpu", "cuda"):  # asked for, it is had, and nothing is said of the other
-        forced = plan_on(there, asking.experiment(devices=(kind,)), "x")
+        forced = made(there, asking.experiment(devices=(kind,)))[0]
         assert forced.lanes[0].devices[0].startswith(kind)
         assert not any("by an estimate of both" in note for note in forced.notes)
-    assert plan_on(there, asking.experiment(devices=(sooner,)), "x").digest == found.digest
+    assert made(there, asking.experiment(devices=(sooner,)))[0].digest == found.digest
 
 
 def test_what_one_kind_of_device_refuses_is_planned_on_the_other():
     there = asking.machine(gpus=1)
     halves = tuple(asking.group(name, growth=GrowthSettings(amp="fp16")) for name in "ab")
-    found = plan_on(there, asking.experiment(groups=halves), "x")
+    found = made(there, asking.experiment(groups=halves))[0]
     assert found.lanes[0].devices == ("cuda:0",)
     assert "refused on cpu" in found.notes[-1]
     with pytest.raises(UsageError, match="did you mean digits"):
-        plan_on(there, asking.experiment(task="digit"), "x")
+        made(there, asking.experiment(task="digit"))

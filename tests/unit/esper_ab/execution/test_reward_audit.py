@@ -23,7 +23,7 @@ def audited_rewards(*scored: object) -> RewardAudit:
 
 
 def resolved(there: Machine, *groups: str, **changes: object) -> ResolvedExperiment:
-    return resolve(asked(*groups, **{"steps": STEPS, **changes}), there, "x")  # type: ignore[arg-type]
+    return resolve(asked(*groups, **{"steps": STEPS, **changes}), there, "x", 16)  # type: ignore[arg-type]
 
 
 def user(sha256: str) -> Machine:

@@ -10,7 +10,8 @@ import pytest
 from esper_ab.contracts.children import Device, Machine
 from esper_ab.health import examination
 from esper_ab.health.examination import Mount
-from esper_ab.health.memory import LEAST_BYTES
+
+LEAST_BYTES = 3 << 29
 
 
 @pytest.mark.parametrize(("soft", "levels"), [
@@ -18,8 +19,7 @@ from esper_ab.health.memory import LEAST_BYTES
     ((-1, -1, LEAST_BYTES - 1), ["ok", "ok", "problem"]),
 ])  # fmt: skip
 def test_limits(soft: tuple[int, int, int], levels: list[str]) -> None:
-    """A problem is found exactly where commands are refused."""
-    assert [diagnosis.level for diagnosis in examination.limits(*soft)] == levels
+    assert [diagnosis.level for diagnosis in examination.limits(LEAST_BYTES, *soft)] == levels
 
 
 # Findings about GPUs, from what the drivers of machines that are not here have printed.

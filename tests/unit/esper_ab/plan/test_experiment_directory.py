@@ -23,6 +23,7 @@ from esper_ab.plan.estimate import Estimate, estimate
 from esper_ab.plan.experiment_directory import claim_new, experiment_toml, make_experiment_directory, run_toml
 from esper_ab.plan.plan import Plan
 from esper_ab.plan.text import plan_text
+from esper_ab.settings.eval_episodes import choose_eval_episodes
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.machine import resolve_kernel
 from esper_ab.settings.parse import parse
@@ -47,7 +48,8 @@ MACHINE = Machine(
 
 def planned(*groups: str, group: tuple[str, ...] = (), sets: tuple[str, ...] = (), **flags: object) -> Plan:
     asked = parse(request(groups=groups, group=group, assignments=sets, flags=flags))
-    return make_plan(resolve(asked, MACHINE, asked.name or "x"), MACHINE, find_bounds)
+    resolved = resolve(asked, MACHINE, asked.name or "x", choose_eval_episodes(asked).eval_episodes)
+    return make_plan(resolved, MACHINE, find_bounds)[0]
 
 
 def cost_of(plan: Plan, machine: Machine) -> Estimate:

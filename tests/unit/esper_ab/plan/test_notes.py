@@ -107,7 +107,7 @@ UNEQUAL = msgspec.structs.replace(
 )  # fmt: skip
 def test_what_can_make_a_record_depend_on_its_place(changes, there, because):
     asked = experiment(**{"seeds": 10} | changes)
-    assert positions_could_matter_by(resolve(asked, there, "x"), there) == because
+    assert positions_could_matter_by(resolve(asked, there, "x", 16), there) == because
     plan = planned(asked, there)
     assert plan.design.positions_matter is bool(because)
     assert plan.design.adjusted is bool(because)

@@ -23,7 +23,6 @@ from support.journals import (
 )
 
 from esper_ab.analysis.observe import pairs_of
-from esper_ab.analysis.recent import differences_now, group_now, worked_s
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.messages import Progress
 from esper_ab.journal.events import EpisodeRecorded, Incident, LookTaken, MilestoneReleased, RunEvaluated
@@ -31,6 +30,7 @@ from esper_ab.journal.file import JOURNAL_NAME
 from esper_ab.journal.fold import fold
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import Lock
+from esper_ab.journal.outcomes import differences_now, group_now, worked_s
 from esper_ab.live.following import _last_words
 from esper_ab.live.terminal import LiveView
 from esper_ab.live.viewer import Viewer

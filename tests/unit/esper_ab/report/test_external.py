@@ -3,7 +3,7 @@ import json
 import pytest
 from support.elsewhere import drawn, outcomes, rows, scales
 
-from esper_ab.readers.external.plan import make_external_plan
+from esper_ab.readers.external_plan import make_external_plan
 from esper_ab.report.external import external_json, render_external, render_plan
 from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.exploration import explore

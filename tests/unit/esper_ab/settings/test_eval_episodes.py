@@ -13,7 +13,6 @@ from esper_ab.plan.blocks import extend
 from esper_ab.settings.eval_episodes import DEFAULT_EVAL_EPISODES, EvaluationNoise, choose_eval_episodes, shipped
 from esper_ab.settings.parse import parse
 from esper_ab.settings.request import read_request, read_toml
-from esper_ab.settings.resolve import resolve
 from esper_ab.stats.evaluation_noise import Components
 
 DIGITS = next(one for one in shipped() if one.task == "digits")
@@ -106,7 +105,6 @@ def test_a_calibration_of_ones_own_takes_precedence() -> None:
     own = noise(100.0, 1.0, 200.0)
     assert choose_eval_episodes(experiment(), own).eval_episodes == 4
     assert "by --calibration" in choose_eval_episodes(experiment(), own).why
-    assert resolve(experiment(), machine(), "x", own).eval_episodes == 4
 
 
 def test_no_policy_variance_is_bounded_and_dear_hosts_are_fewer() -> None:

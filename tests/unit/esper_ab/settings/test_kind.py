@@ -19,7 +19,7 @@ def test_the_room_of_settings_knows_kinds_of_task_by_their_objects_alone():
     assert len(files) > 10
     for path in files:
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and node.module == "esper_ab.contracts.kinds":
+            if isinstance(node, ast.ImportFrom) and node.module == "esper_ab.contracts.settings":
                 assert not {one.name for one in node.names} & {"GROWTH", "GYMNASIUM", "TRAINER", "kind_of_task"}, path
 
 

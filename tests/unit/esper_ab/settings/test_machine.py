@@ -30,7 +30,7 @@ def wanting(kernel: str, **growth: object) -> AskedExperiment:
 
 
 def found(want: AskedExperiment, there: Machine) -> Arithmetic:
-    return resolve(want, there, "x").arithmetic
+    return resolve(want, there, "x", 16).arithmetic
 
 
 @pytest.mark.parametrize(("there", "kernel"), [
@@ -67,7 +67,7 @@ def test_a_kernel_that_was_asked_for_and_cannot_be_had_is_refused(
     want: AskedExperiment, there: Machine, said: str
 ) -> None:
     with pytest.raises(UsageError) as refused:
-        resolve(want, there, "x")
+        resolve(want, there, "x", 16)
     assert said in str(refused.value)
     assert refused.value.exit_code == 2
 
@@ -81,7 +81,7 @@ def test_a_width_can_be_asked_for_by_name() -> None:
 
 def test_the_plan_says_what_it_came_to_and_what_would_help() -> None:
     def notes(want: AskedExperiment, there: Machine) -> tuple[str, ...]:
-        return kernel_notes(want, resolve(want, there, "x"), there)
+        return kernel_notes(want, resolve(want, there, "x", 16), there)
 
     assert notes(wanting("auto"), having(WIDE)) == ("--kernel auto: native-avx512 (built by g++ 12).",)
     assert notes(wanting("auto"), having(UNBUILT)) == ("--kernel auto: torch (it has not been built; build it).",)

@@ -9,8 +9,7 @@ from support.asking import asked, by_name, experiment, group, machine, toml
 from esper_ab.contracts.children import Machine
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import GrowthSettings
-from esper_ab.settings.differences import differences
-from esper_ab.settings.experiment import AskedExperiment
+from esper_ab.settings.experiment import AskedExperiment, differences
 from esper_ab.settings.machine import precision_notes
 from esper_ab.settings.request import read_flags
 from esper_ab.settings.resolve import resolve
@@ -29,7 +28,7 @@ def wanting(*amps: str, **changes: object) -> AskedExperiment:
 
 
 def found(asked: AskedExperiment, there: Machine) -> list[str]:
-    return [one.settings.growth.amp for one in resolve(asked, there, "x").groups]
+    return [one.settings.growth.amp for one in resolve(asked, there, "x", 16).groups]
 
 
 @pytest.mark.parametrize(("there", "amp"), [
@@ -48,15 +47,15 @@ def test_auto_is_one_choice_for_all_groups_that_leave_it_open(there: Machine, am
 def test_auto_and_what_it_came_to_is_said_once_and_only_if_asked() -> None:
     there = machine(cpu_bf16="avx512_bf16")
     want = wanting("auto", "off")
-    (note,) = precision_notes(want, resolve(want, there, "x"), there)
+    (note,) = precision_notes(want, resolve(want, there, "x", 16), there)
     assert note.startswith("--amp auto: off (on a CPU (avx512_bf16)")
     want = wanting("bf16", "off")
-    assert precision_notes(want, resolve(want, there, "x"), there) == ()
+    assert precision_notes(want, resolve(want, there, "x", 16), there) == ()
 
 
 def test_a_cpu_without_instructions_for_it_is_a_note() -> None:
     want = wanting("bf16", "off")
-    (note,) = precision_notes(want, resolve(want, machine(), "x"), machine())
+    (note,) = precision_notes(want, resolve(want, machine(), "x", 16), machine())
     assert note.startswith("g0: this CPU has no bf16 instructions")
 
 
@@ -66,7 +65,7 @@ def test_a_cpu_without_instructions_for_it_is_a_note() -> None:
 ])  # fmt: skip
 def test_what_the_devices_cannot_do_is_refused(amp: str, there: Machine, said: str) -> None:
     with pytest.raises(UsageError, match="group 'g1': " + said.replace(".", r"\.")):
-        resolve(wanting("off", amp), there, "x")
+        resolve(wanting("off", amp), there, "x", 16)
     assert found(wanting("off", "fp16"), gpus("7.5", "7.5")) == ["off", "fp16"]
 
 

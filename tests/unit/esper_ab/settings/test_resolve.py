@@ -21,7 +21,7 @@ def _questions(asked: AskedExperiment) -> Questions:
 
 
 def devices(there_are: int, **changes: object) -> tuple[str, ...]:
-    return resolve(experiment(GROUPS, **changes), machine(cores=there_are), "x").devices  # type: ignore[arg-type]
+    return resolve(experiment(GROUPS, **changes), machine(cores=there_are), "x", 16).devices  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("per_run", [1, 2])
@@ -30,7 +30,7 @@ def test_the_lanes_of_a_plan_can_be_given_back(per_run: int) -> None:
     assert len(planned) == len(GROUPS) * per_run > 2
     assert devices(2, devices=planned, devices_per_run=per_run) == planned
     again = msgspec.structs.replace(experiment(GROUPS, devices_per_run=per_run), devices=planned)
-    assert resolve(again, machine(cores=2, gpus=1), "x").devices == planned  # a GPU that came later changes nothing
+    assert resolve(again, machine(cores=2, gpus=1), "x", 16).devices == planned  # a GPU that came later changes nothing
 
 
 @pytest.mark.parametrize("devices", [(), ("cuda",), ("cuda:0",)], ids=str)
@@ -52,7 +52,7 @@ def test_gpus_that_were_tried_in_vain_are_named_and_those_that_stay_unused_are_m
     assert f"{told}." in planned(experiment(), there).notes
     assert "GPUs stay unused: 2 CPU cores, 1 thread each." in planned(experiment(devices=("cpu",)), there).notes
     with pytest.raises(UsageError) as caught:
-        resolve(experiment(devices=("cuda:0", "cuda:2")), there, "x")
+        resolve(experiment(devices=("cuda:0", "cuda:2")), there, "x", 16)
     assert str(caught.value).endswith(f"({told})")
 
 
@@ -102,10 +102,10 @@ def test_rollouts_that_are_no_episodes_need_an_outcome_and_a_limit(
     question = asked("env", "random", task=CARTPOLE.name, margin=1.0, sets=sets)
     there = machine(tasks=(msgspec.structs.replace(CARTPOLE, episode_steps=limit),))
     if not words:
-        assert resolve(question, there, "x").task == CARTPOLE.name
+        assert resolve(question, there, "x", 16).task == CARTPOLE.name
         return
     with pytest.raises(UsageError, match=words):
-        resolve(question, there, "x")
+        resolve(question, there, "x", 16)
 
 
 TRAINER = {"group": ("slow:trainer.lr=1e-4", "fast:trainer.lr=1e-3"), "trainer": "mine.py", "outcome_better": "lower"}
@@ -127,8 +127,8 @@ def test_an_experiment_of_a_trainer_has_the_settings_and_evaluations_that_the_pr
     typed = {"slow": {"lr": 1e-4}, "fast": {"lr": 1e-3}}
     task = msgspec.structs.replace(TASK, name=question.task, kind="trainer", slots=())
     facts = TrainerFacts(settings=typed, evaluations=5)
-    found = resolve(question, machine(tasks=(task,), trainer=facts), "x")
+    found = resolve(question, machine(tasks=(task,), trainer=facts), "x", 16)
     assert {group.name: group.settings.trainer for group in found.groups} == typed
     assert (found.eval_episodes, found.arithmetic.kernel, found.slots) == (5, "torch", ())
     with pytest.raises(UsageError, match=r"trainer .*mine\.py: no function train"):
-        resolve(question, machine(tasks=(task,), trainer=TrainerFacts(problem="no function train")), "x")
+        resolve(question, machine(tasks=(task,), trainer=TrainerFacts(problem="no function train")), "x", 16)

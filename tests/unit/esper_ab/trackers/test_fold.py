@@ -18,9 +18,8 @@ from esper_ab.contracts.records import PPOUpdate
 from esper_ab.journal.events import EpisodeRecorded, ExperimentStarted, Incident, RunEvaluated, RunStarted
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
-from esper_ab.trackers.fold import Fold, episode_numbers, evaluation_numbers, experiment_id, identity
-from esper_ab.trackers.settings import Tracking, check_tracking
-from esper_ab.trackers.subject import COMPARISON, NAMES
+from esper_ab.trackers.fold import COMPARISON, Fold, episode_numbers, evaluation_numbers, experiment_id, identity
+from esper_ab.trackers.settings import NAMES, Tracking, check_tracking
 
 FIRST = "2026-01-31T23:30:00.000+00:00"
 FLAGS = {"track": None, "wandb_mode": None, "wandb_entity": None, "wandb_project": None}

@@ -1,6 +1,6 @@
 from support.elsewhere import drawn, outcomes, rows, scales
 
-from esper_ab.readers.external.plan import make_external_plan
+from esper_ab.readers.external_plan import make_external_plan
 from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.answer import with_profiles
 from esper_ab.verdict.judge import judge

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from support.elsewhere import drawn, outcomes, rows, scales
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.readers.external.plan import scales_of
+from esper_ab.readers.external_plan import scales_of
 from esper_ab.report.external import tables
 from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.exploration import explore

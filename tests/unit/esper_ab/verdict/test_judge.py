@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from support.elsewhere import drawn, outcomes, rows, scales
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.readers.external.plan import make_external_plan
+from esper_ab.readers.external_plan import make_external_plan
 from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.judge import judge
 from esper_ab.verdict.vocabulary import MEAN

@@ -173,7 +173,7 @@ def asked(*groups, **settings):
     learners = tuple(Group(name=name, settings=of_group) for name, of_group in groups)
     want = {**msgspec.structs.asdict(plain), "groups": learners, "share_observation_norm": True, **settings}
     there = replace(there, controllers=("wait", "random"), blueprints=("norm", "attention"))
-    return resolve(AskedExperiment(**want), there, plain.name)
+    return resolve(AskedExperiment(**want), there, plain.name, 16)
 
 
 def group(name, controller="ppo", blueprints=("norm",), normalises=True):

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import fake_plans
 
-from esper_ab.contracts.limits import Limits
 from esper_ab.contracts.messages import Lane, WorkerOrder
 from esper_ab.contracts.settings import Arithmetic
-from esper_ab.control.rules.workers import AT_ONCE, Laggard, Liveness, Sign, Waves, Workers
+from esper_ab.control.rules.workers import AT_ONCE, Laggard, Limits, Liveness, Sign, Waves, Workers
 
 LIMITS = Limits(floor_s=60.0, start_up_s=300.0, factor=5.0, pause_s=10.0)
 TRAIN = Sign(phase="train", run_name="a/0", step=3)

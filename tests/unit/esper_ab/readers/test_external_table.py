@@ -8,7 +8,7 @@ import pytest
 from support.elsewhere import drawn, outcomes, rows
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.readers.external.table import observations_of, read_csv, read_data
+from esper_ab.readers.external_table import observations_of, read_csv, read_data
 from esper_ab.verdict.vocabulary import MEAN
 
 

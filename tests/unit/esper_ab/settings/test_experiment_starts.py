@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings, PolicySettings
-from esper_ab.settings.differences import UNIFORM, start, starts
-from esper_ab.settings.experiment import Group
+from esper_ab.settings.experiment import UNIFORM, Group, start, starts
 
 ZEROS = {name: 0.0 for name in PolicySettings.__struct_fields__ if name.startswith("bias_")}
 

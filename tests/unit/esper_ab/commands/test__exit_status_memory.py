@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from esper_ab.commands import _exit_status
+from esper_ab.commands._exit_status import LEAST_BYTES, LOADING, limited, refuse_little_memory
 from esper_ab.contracts.errors import UsageError
-from esper_ab.health import memory
-from esper_ab.health.memory import LEAST_BYTES, LOADING, limited, refuse_little_memory
 
 
 @pytest.mark.parametrize("name", sorted(LOADING))
 def test_little_memory_is_refused_and_enough_is_not(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setattr(memory.resource, "getrlimit", lambda number: (LEAST_BYTES - 1, -1))
+    monkeypatch.setattr(_exit_status.resource, "getrlimit", lambda number: (LEAST_BYTES - 1, -1))
     with pytest.raises(UsageError, match=r"\(ulimit -v\), and libraries alone need"):
         refuse_little_memory(name, ())
     refuse_little_memory(name, ("--help",))
     refuse_little_memory("status", ())
-    monkeypatch.setattr(memory.resource, "getrlimit", lambda number: (LEAST_BYTES, -1))
+    monkeypatch.setattr(_exit_status.resource, "getrlimit", lambda number: (LEAST_BYTES, -1))
     refuse_little_memory(name, ())
     assert "ulimit -v" in limited()

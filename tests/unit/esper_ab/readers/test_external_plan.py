@@ -6,7 +6,7 @@ import pytest
 from support.elsewhere import scales
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.readers.external.plan import (
+from esper_ab.readers.external_plan import (
     make_external_plan,
     ranges_of,
     read_plan,
@@ -15,12 +15,12 @@ from esper_ab.readers.external.plan import (
     told_by_task,
     write_plan,
 )
-from esper_ab.readers.external.table import LONGEST_NAME, observations_of
+from esper_ab.readers.external_table import LONGEST_NAME, observations_of
 from esper_ab.verdict.analysis_plan import Rule, make_plan
 from esper_ab.verdict.judge import judge
 from esper_ab.verdict.vocabulary import MEAN
 
-FORMAT_1 = Path(__file__).parents[4] / "golden" / "plan_format_1.json"
+FORMAT_1 = Path(__file__).parents[3] / "golden" / "plan_format_1.json"
 
 
 def _plan(groups=("new", "old"), seeds=10, tasks=("",), **rule):

@@ -14,8 +14,8 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import UNREADABLE, create_below, read_regular
 from esper_ab.contracts.measures import LARGEST_OUTCOME, SMALLEST_MARGIN, Measure, countable
 from esper_ab.contracts.settings import Settings
-from esper_ab.contracts.terminal_text import visible_line
-from esper_ab.readers.external.table import LONGEST_NAME
+from esper_ab.contracts.wording import visible_line
+from esper_ab.readers.external_table import LONGEST_NAME
 from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule, make_plan, sha256_of
 from esper_ab.verdict.vocabulary import MEAN, Scale
 

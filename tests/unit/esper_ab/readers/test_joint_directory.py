@@ -4,7 +4,7 @@ import pytest
 
 from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.journal.lock import Lock
-from esper_ab.readers.joint.directory import (
+from esper_ab.readers.joint_directory import (
     JOINT_NAME,
     Joint,
     JointPart,

@@ -18,7 +18,7 @@ from typing import Any
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files import read_regular
 from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
-from esper_ab.contracts.terminal_text import visible_line
+from esper_ab.contracts.wording import visible_line
 from esper_ab.verdict.observations import ITEMS, Observation, Observations, is_integer
 from esper_ab.verdict.vocabulary import MEAN
 

@@ -17,7 +17,7 @@ from esper_ab.commands._removable import removable
 from esper_ab.contracts.errors import DiskFull
 from esper_ab.contracts.messages import Progress
 from esper_ab.contracts.records import RunRef
-from esper_ab.contracts.terminal_text import how_ended, name_of_signal, shell_command, visible, visible_line
+from esper_ab.contracts.wording import how_ended, name_of_signal, shell_command, visible, visible_line
 from esper_ab.control.event_sink import PHASE, DiskSpaceWait
 from esper_ab.control.signals import CaughtSignals
 from esper_ab.execution.detach import Detached

@@ -17,7 +17,7 @@ from esper_ab.contracts.messages import RewardCode
 from esper_ab.journal.events import ExperimentContinued, Incident, RunEvaluated, RunReady
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcomes
-from esper_ab.readers.joint.together import Source, incomparable, observe_together
+from esper_ab.readers.joint import Source, incomparable, observe_together
 
 FLOOR = Synthetic(groups={"shaped": Shape(accuracy=74.0), "wait": Shape(accuracy=33.0, controller="wait")})
 OTHER = Synthetic(

@@ -9,8 +9,8 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.design.design import Contrast
 from esper_ab.journal.events import Incident, RunEvaluated
 from esper_ab.journal.load import load
-from esper_ab.readers.external.plan import make_external_plan
-from esper_ab.readers.joint.judged import read_experiments
+from esper_ab.readers.external_plan import make_external_plan
+from esper_ab.readers.joint import read_experiments
 from esper_ab.report.content import content
 from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.judge import judge

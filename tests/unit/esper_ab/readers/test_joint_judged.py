@@ -7,9 +7,9 @@ from support.elsewhere import scales
 from support.journals import Shape, Synthetic, write
 
 from esper_ab.journal.events import ExperimentContinued, Incident, RunEvaluated, RunStarted
-from esper_ab.readers.external.plan import make_external_plan
-from esper_ab.readers.joint.directory import Joint, JointPart
-from esper_ab.readers.joint.judged import judge_directory
+from esper_ab.readers.external_plan import make_external_plan
+from esper_ab.readers.joint import judge_directory
+from esper_ab.readers.joint_directory import Joint, JointPart
 from esper_ab.report.joint import render_joint, render_joint_brief, render_joint_json, render_joint_page
 from esper_ab.settings.parts import share_of
 from esper_ab.stats.pair import Pair

@@ -1,6 +1,6 @@
 """The kind of a task."""
 
-from esper_ab.contracts.kinds import GROWTH, GYMNASIUM, kind_of_task
+from esper_ab.contracts.settings import GROWTH, GYMNASIUM, kind_of_task
 
 
 def test_the_kind_is_in_the_name() -> None:

@@ -13,7 +13,7 @@ from support.journals import one_replicate, write
 
 from esper_ab.contracts.errors import JournalError
 from esper_ab.contracts.records import EpisodeRecord
-from esper_ab.journal.episodes import Episodes
+from esper_ab.journal.columns import Episodes
 from esper_ab.journal.events import EpisodeRecorded, event_of
 from esper_ab.journal.file import JOURNAL_NAME
 

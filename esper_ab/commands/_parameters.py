@@ -1,0 +1,53 @@
+"""Flags and their types as click decorators, in the words that all commands have in common. Light."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+Function = Callable[..., Any]
+Decorator = Callable[[Function], Function]
+Flags = dict[str, Any]  # values by name, as click has them
+
+PATH = click.Path(path_type=Path)
+AT_LEAST_1 = click.IntRange(min=1)
+MOST_SEEDS = 10_000  # that a command reckons with before there are runs
+
+
+def takes(metavar: str | None, words: str, **how: Any) -> dict[str, Any]:
+    """Arguments of `click.option` for a flag with a value. Metavar N means a whole number; a default is shown."""
+    kind = int if metavar == "N" else None
+    return {"metavar": metavar, "help": words, "type": kind, "show_default": bool(how.get("default")), **how}
+
+
+def valued(flag: str, metavar: str | None, words: str, *names: str, **how: Any) -> Decorator:
+    """Declare a flag with a value; `names`: a short one, or that of the argument."""
+    return click.option(flag, *names, **takes(metavar, words, **how))
+
+
+def switched(words: str) -> dict[str, Any]:
+    """Arguments of `click.option` for a flag without a value."""
+    return {"is_flag": True, "help": words}
+
+
+def switch(flag: str, words: str, *names: str, **how: Any) -> Decorator:
+    """Declare a flag without a value, as `valued` does."""
+    return click.option(flag, *names, **switched(words), **how)
+
+
+JSON = switched("Machine-readable output, nothing else on stdout.")
+json_flag = click.option("--json", **JSON)
+
+
+def in_order(decorators: Sequence[Decorator]) -> Decorator:
+    """Decorator of a click command: all of them, in the order of its help."""
+
+    def decorate(function: Function) -> Function:
+        for one in reversed(decorators):
+            function = one(function)
+        return function
+
+    return decorate
