@@ -14,6 +14,7 @@ from esper_ab.contracts.terminal_text import shell_command
 from esper_ab.design.design import Design, rule
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome
+from esper_ab.report.document import State
 from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.verdict.comparison import Comparison
@@ -22,24 +23,6 @@ from esper_ab.verdict.comparison import Comparison
 # Journal history -> contents of a report, before any layout: the state of the experiment and its conclusions.
 #
 # Pure. Text, JSON and HTML are renderings of one `Content`, so they cannot disagree.
-
-
-@dataclass(frozen=True, kw_only=True)
-class State:
-    """Progress of the experiment."""
-
-    word: str  # "finished", "in progress", "stale", "incomplete", "failed", "interrupted"
-    sentence: str
-
-    @property
-    def complete(self) -> bool:
-        """False whenever a reader must be warned."""
-        return self.word == "finished"
-
-    @property
-    def warning(self) -> str:
-        """What a reader is warned with: "INCOMPLETE (stale)"."""
-        return "INCOMPLETE" if self.word == "incomplete" else f"INCOMPLETE ({self.word})"
 
 
 @dataclass(frozen=True, kw_only=True)

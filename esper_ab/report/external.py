@@ -1,4 +1,4 @@
-"""What outcomes of runs made elsewhere come to, as text for a terminal and as JSON; in the words of a report."""
+"""The report of outcomes of runs made elsewhere, as a document and as JSON, and the text of a plan for such runs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from esper_ab.contracts.terminal_text import shell_command, visible
 from esper_ab.contracts.wording import counted
 from esper_ab.design.design import rule
 from esper_ab.report.content import comparison_json, indented
+from esper_ab.report.document import Block, Card, Document, Verdicts
 from esper_ab.report.tables.comparison import beside_tables, deciding_table, looks_table, overview_table
 from esper_ab.report.tables.table import Table, mean_and_sd, number
-from esper_ab.report.text import paragraph, render_table
+from esper_ab.report.text import paragraph, written
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.comparison import Comparison
@@ -28,21 +29,29 @@ EXPLORATORY = (
 SCHEMA = 1
 
 
-def render_external(result: Answer) -> str:
-    """Render text for a terminal, ending in a newline."""
-    planned = f"Judged by the plan with the sha256 {result.plan[:12]}…"
-    parts = [paragraph(EXPLORATORY if result.exploratory else planned, "")]
-    if result.departures:
-        lines = "\n".join(paragraph(f"! {one}", hanging="  ") for one in result.departures)
-        parts.append(f"NOT AS PLANNED\n{lines}")
-    parts += [verdicts_text(result, task) for task in tasks_of(result)]
-    how = "RULE" if result.plan else "RULE, chosen after the runs"
-    parts.append(f"{how}\n{paragraph(rule_sentence(result.design))}")
-    parts += map(render_table, tables(result))
-    parts += [paragraph(f"! {note}", "", hanging="  ") for note in result.notes]
-    if result.next_step:
-        parts.append(paragraph(result.next_step, ""))
-    return visible("\n\n".join(parts)) + "\n"
+def external_report(result: Answer) -> Document:
+    """Return everything that is said of runs made elsewhere."""
+    how = "Rule" if result.plan else "Rule, chosen after the runs"
+    return Document(nodes=(
+        origin(result), departures(result), *(verdicts(result, task) for task in tasks_of(result)),
+        Block((rule_sentence(result.design),), how), *tables(result), *remarks(result),
+    ))  # fmt: skip
+
+
+def origin(result: Answer) -> Block:
+    """Say whether the runs were planned."""
+    return Block((EXPLORATORY if result.exploratory else f"Judged by the plan with the sha256 {result.plan[:12]}…",))
+
+
+def departures(result: Answer) -> Block:
+    """Return what was not as planned."""
+    return Block(result.departures, "Not as planned", "caveat")
+
+
+def remarks(result: Answer) -> list[Block]:
+    """Return what follows the tables: notes and the next step."""
+    step = [Block((result.next_step,))] if result.next_step else []
+    return [*(Block((note,), look="caveat") for note in result.notes), *step]
 
 
 def tables(result: Answer) -> list[Table]:
@@ -103,7 +112,7 @@ def render_plan(plan: AnalysisPlan, file: str) -> str:
     parts.append(paragraph(f"Margin: {margins}.{lost}", ""))
     parts.append(paragraph(rule_sentence(design), ""))
     if design.boundaries:
-        parts.append(render_table(_looks_to_come(plan)))
+        parts.append(written(_looks_to_come(plan)))
     columns = f"group,{'task,' if tasks else 'cell,' if plan.cells else ''}seed,outcome"
     parts.append("\n".join((
         paragraph(f"One row per run, with the header {columns}; a run that failed has an empty outcome. Then:", ""),
@@ -141,18 +150,19 @@ def heading(task: str) -> str:
     return "mean over the named tasks, in units of each task's margin" if task == MEAN else task
 
 
-def verdicts_text(result: Answer, task: str) -> str:
-    """Write the verdicts in one task under their heading."""
+def verdicts(result: Answer, task: str) -> Verdicts:
+    """Return the verdicts in one task."""
     mark = "exploratory " if result.exploratory else ""
-    lines: list[str] = [f"VERDICT, {heading(task)}" if task else "VERDICT"]
     compared = compared_in(result, task)
-    shared = [text for text in compared[0].caveats if all(text in item.caveats for item in compared[1:])]
-    for item in compared:
-        lines.append(paragraph(item.headline))
-        lines.append(paragraph(f"{mark}{item.sentence}", "    "))
-        lines += [paragraph(f"! {text}", "    ", hanging="  ") for text in item.caveats if text not in shared]
-    lines += [paragraph(f"! {text}", "  ", hanging="  ") for text in shared]
-    return "\n".join(lines)
+    shared = tuple(text for text in compared[0].caveats if all(text in item.caveats for item in compared[1:]))
+    cards = (
+        Card(
+            verdict=item.verdict, headline=item.headline, sentence=f"{mark}{item.sentence}",
+            caveats=tuple(text for text in item.caveats if text not in shared),
+        )
+        for item in compared
+    )  # fmt: skip
+    return Verdicts(tuple(cards), shared, heading(task))
 
 
 def _groups(result: Answer) -> Table:

@@ -23,9 +23,8 @@ from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.profiles import Profile
 
 _BY_SECTION: FiguresOfKind = {
-    "outcome": {
-        "effects": figures_effects.effects, "outcomes": figures_outcome.outcomes, "pairs": figures_outcome.pairs,
-    },
+    "answer": {"effects": figures_effects.effects},
+    "outcome": {"outcomes": figures_outcome.outcomes, "pairs": figures_outcome.pairs},
     "training": {
         "curves": figures_curves.outcome, "entropy": figures_curves.entropy, "heads": figures_curves.heads,
     },

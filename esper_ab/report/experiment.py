@@ -1,0 +1,184 @@
+"""The report of an experiment: its document, and the brief that a terminal is left with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import msgspec
+
+from esper_ab.contracts.terminal_text import visible, visible_line
+from esper_ab.contracts.wording import capital, named
+from esper_ab.report.answer import basis, next_steps, question, reproduction
+from esper_ab.report.content import Content
+from esper_ab.report.document import (
+    Block,
+    Card,
+    Commands,
+    Document,
+    Either,
+    Figures,
+    Legend,
+    Node,
+    Point,
+    Points,
+    Reasons,
+    Section,
+    Verdicts,
+)
+from esper_ab.report.figures.catalogue import drawn
+from esper_ab.report.kinds import kind_of
+from esper_ab.report.tables import comparison, groups, reward_audit, trust
+from esper_ab.report.tables.comparison import caveats_beside
+from esper_ab.report.text import paragraph, warned
+from esper_ab.verdict import sentences
+from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.headline import alike, headline_of
+
+
+def experiment_report(content: Content) -> Document:
+    """Return everything that is said of an experiment."""
+    plan = content.history.plan
+    rule = f"Rule, declared before the first run: {sentences.rule_sentence(content.design)}"
+    exact = Block((plan.estimand, rule), "Exactly")
+    notes = Points("Notes of the plan", tuple(map(Point, plan.notes)), card=True)
+    commands = Commands(reproduction(content))
+    return Document(
+        title=content.title, signed="esper_ab: ", name=plan.experiment.name, question=question(content),
+        state=content.state, footer=f"{content.state.sentence} Every number follows from events.jsonl.",
+        interactive=True,
+        nodes=(
+            verdicts(content), Figures(partial(drawn, "answer", content)), Legend(content.groups),
+            Reasons(
+                basis=Points("What it rests on", tuple(map(Point, basis(content)))),
+                remarks=Points("What a reader would ask", tuple(map(Point, content.analysis.remarks))),
+                steps=Points("What to do next", next_steps(content)),
+            ),
+            Either(text=(exact,)),
+            *sections(content, exact, notes, commands),
+            Either(text=(commands, notes)),
+        ),
+    )  # fmt: skip
+
+
+def render_brief(content: Content, page: str) -> str:
+    """Render what a terminal is left with: question, headlines, the first step, where the report is. No newline."""
+    said = [question(content), *(card.headline for card in verdicts(content).cards)]
+    lines = [*warned(content.state), *(paragraph(visible_line(one), "", hanging="  ") for one in said)]
+    lines.append(f"report: {visible_line(page)}")
+    for step in next_steps(content)[:1]:
+        lines.append(paragraph(f"next: {step.sentence}", "", hanging="  "))
+        if step.command:
+            lines.append(f"  {visible_line(step.command)}")
+    return visible("\n".join(lines))
+
+
+# --- verdicts --------------------------------------------------------------------------------------------------------
+# Many comparisons are grouped.
+
+
+_A, _B = "\0a", "\0b"  # placeholders for the names, which hold no such character
+_BOTH = f"{_A} and {_B}"
+_APART = 3  # up to so many comparisons are printed in full; the numbers of more are left to their table
+
+
+def verdicts(content: Content) -> Verdicts:
+    """Return the verdicts in the order of the design; many comparisons are grouped by verdict."""
+    comparisons, shared = content.comparisons, _shared_caveats(content)
+    if len(comparisons) <= _APART:
+        return Verdicts(tuple(
+            Card(
+                verdict=item.verdict, headline=item.headline, sentence=item.sentence,
+                caveats=tuple(text for text in _caveats(item) if text not in shared),
+            )
+            for item in comparisons
+        ), shared)  # fmt: skip
+    folded: dict[tuple[str, ...], list[Comparison]] = {}
+    for item in comparisons:
+        folded.setdefault(alike(item) or (str(item.verdict), item.question.a, item.question.b), []).append(item)
+    order = list(dict.fromkeys(item.verdict for item in comparisons))
+    by_verdict = sorted(folded.values(), key=lambda items: order.index(items[0].verdict))
+    return Verdicts(tuple(map(_folded, by_verdict)), shared)
+
+
+def _shared_caveats(content: Content) -> tuple[str, ...]:
+    """Return each caveat shared by several comparisons once; of many comparisons also those of some, with names."""
+    comparisons = content.comparisons
+    if len(comparisons) < 2:
+        return ()
+    if len(comparisons) <= _APART:
+        first, *others = map(_caveats, comparisons)
+        return tuple(text for text in first if all(text in other for other in others))
+    conditions = dict.fromkeys(f"Conditional on {item.question.scope}." for item in comparisons)
+    alike: dict[str, list[tuple[str, str]]] = {}
+    for item in comparisons:
+        nameless = replace(item, question=msgspec.structs.replace(item.question, a=_A, b=_B))
+        for text in _caveats(nameless):
+            alike.setdefault(text, []).append((item.question.a, item.question.b))
+    found = (_said_of(text, pairs, len(comparisons)) for text, pairs in alike.items())
+    return (*conditions, *(text for texts in found for text in texts))
+
+
+def _said_of(text: str, pairs: list[tuple[str, str]], comparisons: int) -> list[str]:
+    """Return the texts of a caveat with placeholders, for the pairs that it applies to."""
+    if _A not in text and _B not in text:
+        return [text if len(pairs) == comparisons else f"{capital(named(pairs))}: {text}"]
+    rest = text.replace(_BOTH, "")
+    if _A in rest or _B in rest:  # the caveat names one of the two
+        return [text.replace(_A, a).replace(_B, b) for a, b in pairs]
+    return [capital(text.replace(_BOTH, named(pairs)))]
+
+
+def _caveats(item: Comparison) -> tuple[str, ...]:
+    """Return the caveats of the verdict; those of statistics that decide nothing stand beside these."""
+    elsewhere = caveats_beside(item)
+    return tuple(text for text in item.caveats if text not in elsewhere)
+
+
+def _folded(items: Sequence[Comparison]) -> Card:
+    first = items[0]
+    pairs = [(item.question.a, item.question.b) for item in items]
+    return Card(verdict=first.verdict, headline=first.headline if len(items) == 1 else headline_of(pairs, first))
+
+
+# --- sections --------------------------------------------------------------------------------------------------------
+
+
+def sections(content: Content, exact: Block, notes: Points, commands: Commands) -> tuple[Section, ...]:
+    """Return the sections in reading order. Text has `exact` before them; notes and commands behind them."""
+    analysis, compared = content.analysis, content.comparisons
+    judgement = kind_of(content).judgement(content)
+    deciding = (table for item in compared if (table := comparison.deciding_table(item)).rows)
+    audit = reward_audit.tables(analysis.reward_audit) if analysis.reward_audit else ()
+    conduct = trust.conduct_table(analysis.conduct, kind_of(content).words)
+
+    def section(key: str, title: str, *nodes: Node, opened: bool = False) -> Section:
+        shown = (Figures(partial(drawn, key, content)), *(node for node in nodes if node))
+        return Section(nodes=shown, title=title, key=key, opened=opened)
+
+    return (
+        section(
+            "outcome", "Outcome", *judgement[:1], comparison.overview_table(content.design, compared),
+            *judgement[1:], opened=True,
+        ),
+        section(
+            "statistics", "Statistics", Either(page=(exact,)), *deciding, comparison.outcomes_table(content),
+            comparison.looks_table(compared), *comparison.beside_tables(compared),
+        ),
+        section(
+            "groups", "Groups", groups.groups_table(content), groups.differences_table(content),
+            groups.cross_table(content, analysis.cross), groups.meaning_table(content, analysis.cross),
+        ),
+        section("rewards", "What the rewards pay for", *audit),
+        section(
+            "training", "Training", groups.learning_table(content), groups.heads_table(content),
+            groups.ppo_table(content),
+        ),
+        section(
+            "trust", "Can it be trusted?", trust.audit_table(analysis.findings), conduct, trust.noise_table(content),
+            trust.layout_table(content), trust.incidents_table(content.history),
+            trust.last_words_table(content.history), trust.facts_table(content), Either(page=(notes,)),
+        ),
+        section("again", "The same again", trust.versions_table(content.history), Either(page=(commands,))),
+    )
