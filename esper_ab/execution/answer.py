@@ -51,7 +51,9 @@ def _show_joint(directory: Path, texts: Sequence[str], form: str) -> None:
         raise UsageError("--format md: one experiment's report has it; of several together there are text and json")
     # With scipy, which --help does not wait for.
     from esper_ab.readers.joint.judged import judge_directory
-    from esper_ab.report.joint import comparisons_on_mean, render_joint_brief, render_joint_json, write_joint_report
+    from esper_ab.report.external import compared_in
+    from esper_ab.report.joint import render_joint_brief, render_joint_json, write_joint_report
+    from esper_ab.verdict.vocabulary import MEAN
 
     joint, plan = read_joint(directory), read_plan(directory / PLAN_NAME)
     with waiting("writing the report"):
@@ -64,4 +66,4 @@ def _show_joint(directory: Path, texts: Sequence[str], form: str) -> None:
         click.echo(text, nl=False)
     else:
         click.echo(render_joint_brief(result, directory / PAGE))
-    require(requirements, comparisons_on_mean(result))
+    require(requirements, compared_in(result.judged, MEAN))

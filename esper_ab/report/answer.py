@@ -181,12 +181,13 @@ def _larger(content: Content, extended: int | None, anew: int, said: str) -> Ite
     `extended`: pairs with an extension; None: it cannot be extended.
     """
     launch = _anew(content, "larger", "--seeds", str(anew))
+    fresh = Point(f"Plan it anew: {anew} pairs {said}.", launch)
     if extended is None:
-        yield Point(f"Plan it anew: {anew} pairs {said}.", launch)
+        yield fresh
         return
     extend = shell_command("resume", content.place, "--seeds", str(extended))
     if anew < extended - content.history.replicates:
-        yield Point(f"Plan it anew: {anew} pairs {said}.", launch)
+        yield fresh
         yield Point(f"Or extend it, by a stricter rule: {extended} pairs in all.", extend)
         return
     yield Point(f"Extend it: {extended} pairs in all {said}.", extend)

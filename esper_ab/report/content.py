@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
@@ -60,12 +61,16 @@ class Content:
 
     @property
     def title(self) -> str:
-        between = " against " if len(self.groups) == 2 else ", "
-        return f"{between.join(self.groups)} on {self.experiment.task_title}"
+        return f"{against(self.groups)} on {self.experiment.task_title}"
 
     def of_group(self, group: str) -> tuple[RunOutcome, ...]:
         """Return the outcomes of one group, by replicate."""
         return tuple(self.outcomes[run.ref.name] for run in self.history.of_group(group))
+
+
+def against(groups: Sequence[str]) -> str:
+    """Name the groups that are compared."""
+    return (" against " if len(groups) == 2 else ", ").join(groups)
 
 
 def content(history: History, *, held: bool = True, place: str = "EXPERIMENT") -> Content:
@@ -85,18 +90,18 @@ def _state(history: History, place: str, *, held: bool) -> State:
     dropped = f"; {lost} {'was' if lost == 1 else 'were'} given up after failures" if lost else ""
     done = f"{finished} of {started} runs are evaluated{dropped}{spared}"
     if history.ended is None and held:
-        return State(word="in progress", sentence=f"The journal has no end yet: {done}.")
+        return State("in progress", f"The journal has no end yet: {done}.")
     if history.ended is None:
         gone = "The journal has no end and nobody works on it, its coordinator is gone"
-        return State(word="stale", sentence=f"{gone}; `{shell_command('resume', place)}` goes on: {done}.")
+        return State("stale", f"{gone}; `{shell_command('resume', place)}` goes on: {done}.")
     status, detail = history.ended.status, history.ended.detail
     if status == "finished" and finished == started:
-        return State(word="finished", sentence=f"Finished: all {started} runs are evaluated{spared}.")
+        return State("finished", f"Finished: all {started} runs are evaluated{spared}.")
     because = f" ({detail})" if detail else ""
     if status == "finished":
-        return State(word="incomplete", sentence=f"Ended{because}, but only {done}.")
+        return State("incomplete", f"Ended{because}, but only {done}.")
     how = "was interrupted" if status == "interrupted" else status
-    return State(word=status, sentence=f"The experiment {how}{because}: {done}.")
+    return State(status, f"The experiment {how}{because}: {done}.")
 
 
 # --- verdict json ----------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # with matplotlib, which text does without
     from esper_ab.report.figures.style import Drawing
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class State:
     """Progress of the experiment."""
 
@@ -63,7 +63,7 @@ class Points:
     card: bool = False  # stands among tables, under a title like theirs
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Card:
     """The verdict on one comparison, or on several that share it."""
 
@@ -124,7 +124,7 @@ class Links:
     links: tuple[tuple[str, str, str], ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Section:
     """Tables and what belongs to them, side by side where the page has room.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -40,8 +40,8 @@ from esper_ab.verdict.headline import alike, headline_of
 def experiment_report(content: Content) -> Document:
     """Return everything that is said of an experiment."""
     plan = content.history.plan
-    rule = f"Rule, declared before the first run: {sentences.rule_sentence(content.design)}"
-    exact = Block((plan.estimand, rule), "Exactly")
+    rule = sentences.rule_sentence(content.design)
+    exact = Block((plan.estimand, f"Rule, declared before the first run: {rule}"), "Exactly")
     notes = Points("Notes of the plan", tuple(map(Point, plan.notes)), card=True)
     commands = Commands(reproduction(content))
     return Document(
@@ -89,8 +89,8 @@ def verdicts(content: Content) -> Verdicts:
     if len(comparisons) <= _APART:
         return Verdicts(tuple(
             Card(
-                verdict=item.verdict, headline=item.headline, sentence=item.sentence,
-                caveats=tuple(text for text in _caveats(item) if text not in shared),
+                item.verdict, item.headline, item.sentence,
+                tuple(text for text in _caveats(item) if text not in shared),
             )
             for item in comparisons
         ), shared)  # fmt: skip
@@ -139,46 +139,37 @@ def _caveats(item: Comparison) -> tuple[str, ...]:
 def _folded(items: Sequence[Comparison]) -> Card:
     first = items[0]
     pairs = [(item.question.a, item.question.b) for item in items]
-    return Card(verdict=first.verdict, headline=first.headline if len(items) == 1 else headline_of(pairs, first))
+    return Card(first.verdict, first.headline if len(items) == 1 else headline_of(pairs, first))
 
 
 # --- sections --------------------------------------------------------------------------------------------------------
 
 
-def sections(content: Content, exact: Block, notes: Points, commands: Commands) -> tuple[Section, ...]:
+_OF_GROUPS = groups.groups_table, groups.differences_table, groups.cross_table, groups.meaning_table
+_OF_TRAINING = groups.learning_table, groups.heads_table, groups.ppo_table
+_OF_TRUST = (
+    trust.audit_table, trust.conduct_table, trust.noise_table, trust.layout_table, trust.incidents_table,
+    trust.last_words_table, trust.facts_table,
+)  # fmt: skip
+
+
+def sections(content: Content, exact: Block, notes: Points, commands: Commands) -> list[Section]:
     """Return the sections in reading order. Text has `exact` before them; notes and commands behind them."""
-    analysis, compared = content.analysis, content.comparisons
-    judgement = kind_of(content).judgement(content)
-    deciding = (table for item in compared if (table := comparison.deciding_table(item)).rows)
-    audit = reward_audit.tables(analysis.reward_audit) if analysis.reward_audit else ()
-    conduct = trust.conduct_table(analysis.conduct, kind_of(content).words)
-
-    def section(key: str, title: str, *nodes: Node, opened: bool = False) -> Section:
-        shown = (Figures(partial(drawn, key, content)), *(node for node in nodes if node))
-        return Section(nodes=shown, title=title, key=key, opened=opened)
-
-    return (
-        section(
-            "outcome", "Outcome", *judgement[:1], comparison.overview_table(content.design, compared),
-            *judgement[1:], opened=True,
-        ),
-        section(
-            "statistics", "Statistics", Either(page=(exact,)), *deciding, comparison.outcomes_table(content),
+    compared, audited = content.comparisons, content.analysis.reward_audit
+    judgement, overview = kind_of(content).judgement(content), comparison.overview_table(content.design, compared)
+    nodes: dict[tuple[str, str], Iterable[Node]] = {
+        ("outcome", "Outcome"): (*judgement[:1], overview, *judgement[1:]),
+        ("statistics", "Statistics"): (
+            Either(page=(exact,)), *map(comparison.deciding_table, compared), comparison.outcomes_table(content),
             comparison.looks_table(compared), *comparison.beside_tables(compared),
         ),
-        section(
-            "groups", "Groups", groups.groups_table(content), groups.differences_table(content),
-            groups.cross_table(content, analysis.cross), groups.meaning_table(content, analysis.cross),
-        ),
-        section("rewards", "What the rewards pay for", *audit),
-        section(
-            "training", "Training", groups.learning_table(content), groups.heads_table(content),
-            groups.ppo_table(content),
-        ),
-        section(
-            "trust", "Can it be trusted?", trust.audit_table(analysis.findings), conduct, trust.noise_table(content),
-            trust.layout_table(content), trust.incidents_table(content.history),
-            trust.last_words_table(content.history), trust.facts_table(content), Either(page=(notes,)),
-        ),
-        section("again", "The same again", trust.versions_table(content.history), Either(page=(commands,))),
-    )
+        ("groups", "Groups"): (build(content) for build in _OF_GROUPS),
+        ("rewards", "What the rewards pay for"): reward_audit.tables(audited) if audited else (),
+        ("training", "Training"): (build(content) for build in _OF_TRAINING),
+        ("trust", "Can it be trusted?"): (*(build(content) for build in _OF_TRUST), Either(page=(notes,))),
+        ("again", "The same again"): (trust.versions_table(content), Either(page=(commands,))),
+    }  # fmt: skip
+    return [
+        Section((Figures(partial(drawn, key, content)), *shown), title, key, opened=key == "outcome")
+        for (key, title), shown in nodes.items()
+    ]

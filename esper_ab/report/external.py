@@ -60,12 +60,10 @@ def tables(result: Answer) -> list[Table]:
     for task in tasks_of(result):
         compared = compared_in(result, task)
         beside = (
-            overview_table(compared[0].design, compared), *map(deciding_table, compared),
-            *beside_tables(compared),
+            overview_table(compared[0].design, compared), *map(deciding_table, compared), *beside_tables(compared),
+            *((looks_table(compared),) if result.plan else ()),
         )  # fmt: skip
-        looks = (looks_table(compared),) if result.plan else ()
-        titled = [*(table for table in beside if table.rows), *looks]
-        found += [replace(table, title=f"{table.title} ({task})") for table in titled] if task else titled
+        found += [replace(table, title=f"{table.title} ({task})") for table in beside] if task else beside
     return found
 
 
@@ -132,7 +130,8 @@ def _looks_to_come(plan: AnalysisPlan) -> Table:
         (f"{index + 1}", f"{look}", plan.replicates[look - 1], f"p <= {bound:.2g}")
         for index, (look, bound) in enumerate(zip(design.looks, bounds, strict=True))
     )
-    return Table(title="Looks", columns=("look", "after seeds", "the last seed", "bound"), rows=rows, words=0)
+    columns = ("look", "after seeds", "the last seed", "bound")
+    return Table("Looks", columns, rows, words=0)
 
 
 def tasks_of(result: Answer) -> list[str]:
@@ -157,8 +156,8 @@ def verdicts(result: Answer, task: str) -> Verdicts:
     shared = tuple(text for text in compared[0].caveats if all(text in item.caveats for item in compared[1:]))
     cards = (
         Card(
-            verdict=item.verdict, headline=item.headline, sentence=f"{mark}{item.sentence}",
-            caveats=tuple(text for text in item.caveats if text not in shared),
+            item.verdict, item.headline, f"{mark}{item.sentence}",
+            tuple(text for text in item.caveats if text not in shared),
         )
         for item in compared
     )  # fmt: skip
@@ -178,7 +177,7 @@ def _groups(result: Answer) -> Table:
                 *(number(edge(values)) if values else "n/a" for edge in (min, max)),
             ))  # fmt: skip
     columns = ("group", "outcome", "runs", "lost", "mean (SD)", "least", "most")
-    return Table(title="Groups", columns=columns, rows=tuple(rows), words=2, wide=True)
+    return Table("Groups", columns, tuple(rows), words=2)
 
 
 def _profiles(result: Answer) -> Table:
@@ -194,6 +193,6 @@ def _profiles(result: Answer) -> Table:
     honest = f" With fewer than {HONEST_FROM} runs per task they cover less than they say." if few else ""
     columns = ("group", "interquartile mean", "optimality gap", "runs")
     return Table(
-        title="Scores over all tasks", rows=rows, columns=columns, wide=True,
+        "Scores over all tasks", rows=rows, columns=columns,
         note=f"95 % bootstrap intervals, stratified by task; they describe and decide nothing.{honest}",
     )

@@ -12,10 +12,9 @@ from esper_ab.contracts.experiment_files import PAGE, SUMMARY, VERDICT
 from esper_ab.contracts.files import write_below
 from esper_ab.contracts.terminal_text import visible, visible_line
 from esper_ab.readers.joint.judged import JointResult
-from esper_ab.report.content import indented
+from esper_ab.report.content import against, indented
 from esper_ab.report.document import Block, Document, Either, Figures, Links, Section, State
 from esper_ab.report.external import (
-    compared_in,
     departures,
     external_document,
     heading,
@@ -30,7 +29,6 @@ from esper_ab.report.figures.style import Drawing
 from esper_ab.report.page import render_page
 from esper_ab.report.tables.table import Table
 from esper_ab.report.text import paragraph, render_text, warned, written
-from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.sentences import rule_sentence
 from esper_ab.verdict.vocabulary import MEAN
 
@@ -53,7 +51,8 @@ def joint_report(result: JointResult) -> Document:
     rule, said = rule_sentence(judged.design), {task: verdicts(judged, task) for task in tasks_of(judged)}
     links = tuple((now.part.name, f"{now.part.folder}/{PAGE}", now.state) for now in result.parts)
     return Document(
-        title=_title(result), signed="esper_ab: ", name=result.name, state=_state(result),
+        title=f"{against(judged.design.groups)} on {', '.join(now.part.name for now in result.parts)}",
+        signed="esper_ab: ", name=result.name, state=_state(result),
         footer=f"Judged by the plan with the sha256 {judged.plan}. Every number follows from the parts' journals.",
         nodes=(
             Either(
@@ -66,7 +65,7 @@ def joint_report(result: JointResult) -> Document:
                 text=(*said.values(), Block((rule,), "Rule")),
                 page=(Block((f"Rule, declared before the first run: {rule}",), look="rule"), Links(links)),
             ),
-            Section(nodes=(Either(page=own), *tables(judged))), *remarks(judged),
+            Section((Either(page=own), *tables(judged))), *remarks(judged),
         ),
     )  # fmt: skip
 
@@ -96,17 +95,6 @@ def render_joint_json(result: JointResult) -> str:
     return indented(document).decode() + "\n"
 
 
-def comparisons_on_mean(result: JointResult) -> list[Comparison]:
-    """Return the comparisons over all parts, which requirements are held against."""
-    return compared_in(result.judged, MEAN)
-
-
-def _title(result: JointResult) -> str:
-    groups = result.judged.design.groups
-    between = " against " if len(groups) == 2 else ", "
-    return f"{between.join(groups)} on {', '.join(now.part.name for now in result.parts)}"
-
-
 def _state(result: JointResult) -> State | None:
     """Return the warning of an incomplete result."""
     if result.complete:
@@ -115,7 +103,7 @@ def _state(result: JointResult) -> State | None:
     rest = "a look is taken when all parts are done"
     if all(now.state == "finished" for now in result.parts):
         rest = "the seeds of the others were given up"
-    return State(word="incomplete", sentence=f"{done} of {planned} runs are evaluated; {rest}.")
+    return State("incomplete", f"{done} of {planned} runs are evaluated; {rest}.")
 
 
 def _tables(result: JointResult) -> tuple[Table, ...]:
@@ -124,14 +112,14 @@ def _tables(result: JointResult) -> tuple[Table, ...]:
         for now in result.parts
     )
     parts = Table(
-        title="Parts", columns=("part", "state", "runs evaluated", "report"), rows=rows, words=2, wide=True,
+        "Parts", ("part", "state", "runs evaluated", "report"), rows, words=2,
         note="Each report holds its share of alpha, so that it claims nothing that is not claimed here.",
     )
     found = Table(
-        title="What the audits of the parts found", columns=("part", "weight", "finding"), words=3, wide=True,
+        "What the audits of the parts found", ("part", "weight", "finding"), words=3,
         rows=tuple((part, finding.weight, finding.sentence) for part, finding in result.findings),
     )
-    return (parts, found) if found else (parts,)
+    return parts, found
 
 
 def _drawings(result: JointResult) -> list[Drawing]:
@@ -141,7 +129,7 @@ def _drawings(result: JointResult) -> list[Drawing]:
     below = " Below: the share of runs whose score exceeds a value." if judged.profiles else ""
     said = "; ".join(f"{heading(one.question.task)}: {one.headline}" for one in judged.comparisons)
     return [Drawing(
-        name="joint", title="Differences in units of their margins", alt=said, wide=True,
+        "joint", "Differences in units of their margins", alt=said,
         figure=external_figure(judged),
         caption=f"Every comparison with its interval, better to the right; shaded: within the margin.{below}",
     )]  # fmt: skip

@@ -46,7 +46,7 @@ def policy_hash(script: str) -> str:
 def _holds(section: Section) -> str:
     """Say what is in a section, for the contents: the titles of its figures and tables."""
     drawings = [one.title for node in section.nodes if isinstance(node, Figures) for one in node.drawings]
-    return ", ".join([*drawings, *(node.title for node in section.nodes if isinstance(node, Table))])
+    return ", ".join([*drawings, *(node.title for node in section.nodes if isinstance(node, Table) and node)])
 
 
 def _sections(nodes: Sequence[Node]) -> list[Section]:

@@ -18,7 +18,7 @@ def reward_audit_report(found: RewardAuditFindings) -> Document:
         name="reward audit",
         nodes=(
             Block(sentences(found), look="estimand"),
-            Section(nodes=(Figures(partial(drawings, found)), *tables(found))),
+            Section((Figures(partial(drawings, found)), *tables(found))),
         ),
         footer=f"Digest {found.reward_audit.digest}. Every number is a function of reward_audit.json.",
     )

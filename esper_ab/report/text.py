@@ -61,7 +61,7 @@ def written(node: Node) -> str:
             lines = (f"  {visible_line(line)}" for line in node.lines)
             return "\n".join(("Commands that make the same experiment", *lines))
         case Table():
-            return render_table(node)
+            return render_table(node) if node else ""
         case Section():
             return _joined(node.nodes, written)
         case Either():
@@ -140,8 +140,8 @@ def render_table(table: Table) -> str:
             text.append(_wrapped(before, line[-1]))
         else:
             text.append("  " + "  ".join(cells).rstrip())
-    if table.note:
-        text.append(paragraph(table.note))
+    if table.said:
+        text.append(paragraph(table.said))
     return "\n".join(text)
 
 
@@ -199,7 +199,7 @@ def _markdown(node: Node) -> str:
         case Commands():
             return _fold("Reproduce", "```sh\n{}\n```".format("\n".join(map(visible_line, node.lines))))
         case Table():
-            return _table(node)
+            return _table(node) if node else ""
         case Section():
             inside, title = _joined(node.nodes, _markdown), escaped(node.title)
             return inside and (f"### {title}\n\n{inside}" if node.opened else _fold(title, inside))
@@ -230,8 +230,8 @@ def _table(table: Table) -> str:
     parts = [f"**{escaped(table.title)}**"]
     if rows:
         parts.append("\n".join([head, _row(below), *rows]))
-    if table.note:
-        parts.append(f"<sub>{escaped(table.note)}</sub>")
+    if table.said:
+        parts.append(f"<sub>{escaped(table.said)}</sub>")
     return "\n\n".join(parts)
 
 

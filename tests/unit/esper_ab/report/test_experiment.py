@@ -234,7 +234,7 @@ def test_every_journal_makes_a_whole_page_without_anything_from_outside(name):
 
 def test_effects_and_outcomes_are_there_for_a_narrow_screen_too():
     found = contents("planted effect")
-    drawn_twice = {one.name for key in ("answer", "outcome") for one in drawn(key, found) if one.narrow_svg}
+    drawn_twice = {one.name for key in ("answer", "outcome") for one in drawn(key, found) if one.narrow}
     assert drawn_twice == {"effects", "outcomes"}
     classes = [attrs.get("class") for _, attrs in made_page("planted effect").tags]
     assert classes.count("slim") == classes.count("broad") == 2
