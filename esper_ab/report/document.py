@@ -35,7 +35,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Block:
+class Paragraphs:
     """Paragraphs, under a title if it has one.
 
     `look`: "caveat"; or how the page shows them: "rule", "estimand".
@@ -47,7 +47,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Point:
+class Item:
     """One sentence of a list; `command` may be "" where none carries it out."""
 
     sentence: str
@@ -59,7 +59,7 @@ class Points:
     """A list under a title; nothing without points."""
 
     title: str
-    points: tuple[Point, ...]
+    points: tuple[Item, ...]
     card: bool = False  # stands among tables, under a title like theirs
 
 
@@ -146,7 +146,7 @@ class Either:
     page: tuple[Node, ...] = ()
 
 
-Node = Block | Points | Verdicts | Reasons | Commands | Table | Figures | Legend | Links | Section | Either
+Node = Paragraphs | Points | Verdicts | Reasons | Commands | Table | Figures | Legend | Links | Section | Either
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,15 +13,15 @@ from esper_ab.contracts.wording import capital, named
 from esper_ab.report.answer import basis, next_steps, question, reproduction
 from esper_ab.report.content import Content
 from esper_ab.report.document import (
-    Block,
     Card,
     Commands,
     Document,
     Either,
     Figures,
+    Item,
     Legend,
     Node,
-    Point,
+    Paragraphs,
     Points,
     Reasons,
     Section,
@@ -41,8 +41,8 @@ def experiment_report(content: Content) -> Document:
     """Return everything that is said of an experiment."""
     plan = content.history.plan
     rule = sentences.rule_sentence(content.design)
-    exact = Block((plan.estimand, f"Rule, declared before the first run: {rule}"), "Exactly")
-    notes = Points("Notes of the plan", tuple(map(Point, plan.notes)), card=True)
+    exact = Paragraphs((plan.estimand, f"Rule, declared before the first run: {rule}"), "Exactly")
+    notes = Points("Notes of the plan", tuple(map(Item, plan.notes)), card=True)
     commands = Commands(reproduction(content))
     return Document(
         title=content.title, signed="esper_ab: ", name=plan.experiment.name, question=question(content),
@@ -51,8 +51,8 @@ def experiment_report(content: Content) -> Document:
         nodes=(
             verdicts(content), Figures(partial(drawn, "answer", content)), Legend(content.groups),
             Reasons(
-                basis=Points("What it rests on", tuple(map(Point, basis(content)))),
-                remarks=Points("What a reader would ask", tuple(map(Point, content.analysis.remarks))),
+                basis=Points("What it rests on", tuple(map(Item, basis(content)))),
+                remarks=Points("What a reader would ask", tuple(map(Item, content.analysis.remarks))),
                 steps=Points("What to do next", next_steps(content)),
             ),
             Either(text=(exact,)),
@@ -153,7 +153,7 @@ _OF_TRUST = (
 )  # fmt: skip
 
 
-def sections(content: Content, exact: Block, notes: Points, commands: Commands) -> list[Section]:
+def sections(content: Content, exact: Paragraphs, notes: Points, commands: Commands) -> list[Section]:
     """Return the sections in reading order. Text has `exact` before them; notes and commands behind them."""
     compared, audited = content.comparisons, content.analysis.reward_audit
     judgement, overview = kind_of(content).judgement(content), comparison.overview_table(content.design, compared)

@@ -9,7 +9,7 @@ from esper_ab.contracts.terminal_text import shell_command, visible
 from esper_ab.contracts.wording import counted
 from esper_ab.design.design import rule
 from esper_ab.report.content import comparison_json, indented
-from esper_ab.report.document import Block, Card, Document, Verdicts
+from esper_ab.report.document import Card, Document, Paragraphs, Verdicts
 from esper_ab.report.tables.comparison import beside_tables, deciding_table, looks_table, overview_table
 from esper_ab.report.tables.table import Table, mean_and_sd, number
 from esper_ab.report.text import paragraph, written
@@ -34,24 +34,26 @@ def external_report(result: Answer) -> Document:
     how = "Rule" if result.plan else "Rule, chosen after the runs"
     return Document(nodes=(
         origin(result), departures(result), *(verdicts(result, task) for task in tasks_of(result)),
-        Block((rule_sentence(result.design),), how), *tables(result), *remarks(result),
+        Paragraphs((rule_sentence(result.design),), how), *tables(result), *remarks(result),
     ))  # fmt: skip
 
 
-def origin(result: Answer) -> Block:
+def origin(result: Answer) -> Paragraphs:
     """Say whether the runs were planned."""
-    return Block((EXPLORATORY if result.exploratory else f"Judged by the plan with the sha256 {result.plan[:12]}…",))
+    return Paragraphs((
+        EXPLORATORY if result.exploratory else f"Judged by the plan with the sha256 {result.plan[:12]}…",
+    ))  # fmt: skip
 
 
-def departures(result: Answer) -> Block:
+def departures(result: Answer) -> Paragraphs:
     """Return what was not as planned."""
-    return Block(result.departures, "Not as planned", "caveat")
+    return Paragraphs(result.departures, "Not as planned", "caveat")
 
 
-def remarks(result: Answer) -> list[Block]:
+def remarks(result: Answer) -> list[Paragraphs]:
     """Return what follows the tables: notes and the next step."""
-    step = [Block((result.next_step,))] if result.next_step else []
-    return [*(Block((note,), look="caveat") for note in result.notes), *step]
+    step = [Paragraphs((result.next_step,))] if result.next_step else []
+    return [*(Paragraphs((note,), look="caveat") for note in result.notes), *step]
 
 
 def tables(result: Answer) -> list[Table]:

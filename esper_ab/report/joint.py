@@ -13,7 +13,7 @@ from esper_ab.contracts.files import write_below
 from esper_ab.contracts.terminal_text import visible, visible_line
 from esper_ab.readers.joint.judged import JointResult
 from esper_ab.report.content import against, indented
-from esper_ab.report.document import Block, Document, Either, Figures, Links, Section, State
+from esper_ab.report.document import Document, Either, Figures, Links, Paragraphs, Section, State
 from esper_ab.report.external import (
     departures,
     external_document,
@@ -62,8 +62,8 @@ def joint_report(result: JointResult) -> Document:
             ),
             departures(judged),
             Either(
-                text=(*said.values(), Block((rule,), "Rule")),
-                page=(Block((f"Rule, declared before the first run: {rule}",), look="rule"), Links(links)),
+                text=(*said.values(), Paragraphs((rule,), "Rule")),
+                page=(Paragraphs((f"Rule, declared before the first run: {rule}",), look="rule"), Links(links)),
             ),
             Section((Either(page=own), *tables(judged))), *remarks(judged),
         ),

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable
 
 from esper_ab.contracts.terminal_text import visible, visible_line
 from esper_ab.report.document import (
-    Block,
     Card,
     Commands,
     Document,
     Either,
+    Item,
     Node,
-    Point,
+    Paragraphs,
     Points,
     Reasons,
     Section,
@@ -35,7 +35,7 @@ _LEAST_WORDS = 24  # columns that wrapped text needs beside the others
 def render_text(document: Document) -> str:
     """Render a document, ending in a newline."""
     title, state = document.signed + document.title, document.state
-    asked = Block(tuple(filter(None, (document.question,))), "Question")
+    asked = Paragraphs(tuple(filter(None, (document.question,))), "Question")
     head = [f"{title}\n{'=' * min(len(title), WIDTH)}"] if title else []
     end = [paragraph(state.sentence, "")] if state and state.complete else []
     return visible("\n\n".join((*head, *warned(state), _joined((asked, *document.nodes), written), *end))) + "\n"
@@ -49,7 +49,7 @@ def warned(state: State | None) -> list[str]:
 def written(node: Node) -> str:
     """Write a node; "" for what a terminal does not show."""
     match node:
-        case Block():
+        case Paragraphs():
             return _block(node)
         case Points():
             return _points(node)
@@ -79,7 +79,7 @@ def _heading(title: str) -> str:
     return f"{name.upper()}{comma}{rest}"
 
 
-def _block(node: Block) -> str:
+def _block(node: Paragraphs) -> str:
     title = [_heading(node.title)] if node.title and node.paragraphs else []
     mark, indent, hanging = "! " * (node.look == "caveat"), "  " * bool(node.title), "  " * bool(node.look)
     return "\n".join((*title, *(paragraph(f"{mark}{text}", indent, hanging) for text in node.paragraphs)))
@@ -187,7 +187,7 @@ def render_markdown(document: Document) -> str:
 
 def _markdown(node: Node) -> str:
     match node:
-        case Block():
+        case Paragraphs():
             return " ".join((*([f"**{escaped(node.title)}.**"] if node.title else []), *map(escaped, node.paragraphs)))
         case Points():
             return "\n".join(map(_point, node.points))
@@ -212,7 +212,7 @@ def _fold(title: str, inside: str) -> str:
     return f"<details><summary>{title}</summary>\n\n{inside}\n\n</details>"
 
 
-def _point(point: Point) -> str:
+def _point(point: Item) -> str:
     code = f"\n\n  ```sh\n  {visible_line(point.command)}\n  ```" if point.command else ""
     return f"- {escaped(point.sentence)}{code}"
 
